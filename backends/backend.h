@@ -1,0 +1,32 @@
+#pragma once
+// Program to files, and files to a run. Backends know the machine's description and nothing of mapping or search.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/program.h"
+#include "ir/runner.h"
+
+namespace isamap {
+
+struct EmittedFile {
+  std::string name;   ///< "gemm.cpp"
+  std::string text;
+};
+
+/// The files of a program in the language of the model's `program` section.
+Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model);
+
+/// How programs of this model run on this machine.
+struct Availability {
+  std::string how;    ///< "native", "emulated", "simulator", "shim", "unavailable"
+  std::string why;    ///< unavailable: the feature or package that is missing
+};
+Availability availability(const HardwareModel& model);
+
+/// A runner for the model; `availability` says how it runs. Nothing is executed in this process.
+std::unique_ptr<Runner> make_runner(const HardwareModel& model);
+
+}  // namespace isamap

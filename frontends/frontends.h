@@ -1,0 +1,37 @@
+#pragma once
+// Everything that becomes kernels: YAML files, one-line formulas, ONNX models.
+
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+
+namespace isamap {
+
+/// The kernel file of CONTRACT.md.
+Result<Kernel> load_kernel(const std::string& path);
+Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file);
+
+/// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
+Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes);
+
+/// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel.
+struct Layer {
+  std::string name;      ///< "conv_3"
+  std::string op;        ///< "conv2d", "depthwise", "gemm", "matmul", "relu", ...
+  std::string onnx_op;   ///< "Conv"
+  std::optional<Kernel> kernel;
+  std::string reason;    ///< "element-wise: no reduction to map"
+};
+
+struct Model {
+  std::string name;
+  std::vector<Layer> layers;
+};
+
+/// Weights may be initialisers or inputs; shapes come from shape inference.
+Result<Model> load_onnx(const std::string& path);
+/// False when built without ONNX.
+bool onnx_supported();
+
+}  // namespace isamap

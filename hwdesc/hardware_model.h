@@ -1,0 +1,149 @@
+#pragma once
+// A machine: units, memories, links and instructions, as one file describes them (hwdesc/README.md).
+//
+// The graph (memories as vertices, links as edges) is kept in Boost.Graph behind this interface.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/instruction.h"
+#include "support/id.h"
+
+namespace isamap {
+
+struct Unit {
+  std::string name;
+  UnitId parent;                          ///< the unit it is inside; invalid for the outermost
+  std::int64_t count = 1;                 ///< instances inside one parent instance: product of the axes
+  std::vector<std::pair<std::string, std::int64_t>> axes;  ///< named mesh axes; empty: one dimension
+  bool at_most = false;                   ///< count: {max: n}
+  bool queued = false;                    ///< more instances than count wait their turn
+  bool scalar = false;                    ///< executes any statement element by element
+  bool tokens = false;                    ///< order: tokens
+  std::string index;                      ///< how an instance asks for its number; empty: not addressable
+  std::map<std::string, std::int64_t> ports;
+  SourceLocation where;
+};
+
+enum class MemoryKind { dram, cache, scratchpad, accumulator, register_file };
+std::string_view name(MemoryKind kind);
+
+struct Memory {
+  std::string name;
+  UnitId per;                             ///< who owns an instance
+  MemoryKind kind = MemoryKind::dram;
+  std::int64_t capacity = 0;              ///< bytes of an instance; registers: count * size
+  std::int64_t count = 0, size = 0;       ///< registers and bytes of one
+  std::int64_t granularity = 1;           ///< bytes that one address step means
+  std::int64_t base = 0;                  ///< where addresses start
+  std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
+  std::vector<std::pair<std::string, std::string>> value;  ///< dtype (or "any") -> type name
+  std::string print;                      ///< spelling of a register that isamap numbers
+  std::map<std::string, std::string> constraint;
+  std::string pointer_type, pointer_constraint;
+  double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
+  std::int64_t word = 1;                  ///< bytes: the unit of access counts and energies
+  double read_energy = 0, write_energy = 0;        ///< pJ for one word
+  std::map<std::string, std::string> fields;       ///< state that every register carries, as written
+  SourceLocation where;
+
+  bool is_register() const { return kind == MemoryKind::register_file; }
+  /// The target's compiler allocates these registers (`value` is given).
+  bool named_by_compiler() const { return !value.empty(); }
+};
+
+struct Link {
+  std::string name;
+  MemoryId from, to;
+  std::vector<MemoryId> via;              ///< caches on the way
+  double bandwidth = 0;                   ///< bytes/cycle; 0: unlimited
+  double latency = 0;                     ///< cycles
+  double energy = 0;                      ///< pJ/B
+  std::string port;
+  SourceLocation where;
+};
+
+struct StateField { std::string name; std::int64_t min = 0, max = 0; std::vector<std::int64_t> values; std::optional<DType> dtype; std::optional<std::int64_t> reset; };
+struct State { std::string name; UnitId per; std::int64_t count = 1; std::vector<std::string> kept_by; std::vector<StateField> fields; };
+
+struct FormatField { std::string name; int high = 0, low = 0; std::optional<std::int64_t> value; int width = 0, count = 0; };
+struct Format { std::string name; int bits = 0; std::vector<FormatField> fields; };
+
+struct Barrier { std::string name; UnitId unit; std::vector<MemoryId> memories; Template emit; double latency = 0; };
+struct AsyncObject { std::string name, kind; UnitId per; std::map<std::string, std::string> texts; };
+
+/// How a whole program is printed, compiled and run.
+struct ProgramText {
+  std::string language = "asm";           ///< "c++", "cuda", "asm"
+  std::vector<std::string> include;
+  std::map<std::string, std::string> types;               ///< dtype -> element type
+  std::map<std::string, std::vector<std::string>> flags;  ///< "any", "gcc", "clang", "nvcc"
+  std::string helpers, function, begin, end, comment = "#";
+  std::string run_emulated, run_simulator, shim_include;
+};
+
+class HardwareModel {
+ public:
+  std::string name;
+  std::string file;                       ///< where it came from
+  double clock_hz = 1e9;
+  std::vector<std::string> requires_cpu;  ///< features this machine must report
+  std::vector<std::string> requires_arch;
+  ProgramText program;
+  std::map<std::string, std::string> params;
+
+  const std::vector<Unit>& units() const { return units_; }
+  const std::vector<Memory>& memories() const { return memories_; }
+  const std::vector<Link>& links() const { return links_; }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<State>& states() const { return states_; }
+  const std::vector<Format>& formats() const { return formats_; }
+  const std::vector<Barrier>& barriers() const { return barriers_; }
+  const std::vector<AsyncObject>& async_objects() const { return async_; }
+
+  const Unit& unit(UnitId id) const { return units_[id.index()]; }
+  const Memory& memory(MemoryId id) const { return memories_[id.index()]; }
+  const Link& link(LinkId id) const { return links_[id.index()]; }
+  const Instruction& instruction(InstructionId id) const { return instructions_[id.index()]; }
+
+  std::optional<UnitId> find_unit(const std::string& name) const;
+  std::optional<MemoryId> find_memory(const std::string& name) const;
+  std::optional<InstructionId> find_instruction(const std::string& name) const;
+
+  std::vector<LinkId> links_from(MemoryId memory) const;
+  /// Memories on a shortest path of links (both ends included, caches of `via` not), or empty.
+  std::vector<MemoryId> path(MemoryId from, MemoryId to) const;
+  /// Where arguments live: the `dram` memory of the outermost owner.
+  MemoryId home() const;
+  /// Is `inner` the same unit as `outer` or inside it?
+  bool inside(UnitId inner, UnitId outer) const;
+  /// The innermost scalar unit that reaches `memory` (owner of the memory or inside it), or nothing.
+  std::optional<UnitId> scalar_unit_for(MemoryId memory) const;
+  /// Instances of a unit in the whole machine.
+  std::int64_t instances(UnitId unit) const;
+
+  /// Lists are filled by the loader, then `finish` builds the graph; afterwards the model is a constant value.
+  struct Parts {
+    std::vector<Unit> units; std::vector<Memory> memories; std::vector<Link> links;
+    std::vector<Instruction> instructions; std::vector<State> states; std::vector<Format> formats;
+    std::vector<Barrier> barriers; std::vector<AsyncObject> async;
+  };
+  void finish(Parts parts);
+
+ private:
+  struct Graph;
+  std::vector<Unit> units_;
+  std::vector<Memory> memories_;
+  std::vector<Link> links_;
+  std::vector<Instruction> instructions_;
+  std::vector<State> states_;
+  std::vector<Format> formats_;
+  std::vector<Barrier> barriers_;
+  std::vector<AsyncObject> async_;
+  std::shared_ptr<const Graph> graph_;
+};
+
+}  // namespace isamap

@@ -1,0 +1,31 @@
+#pragma once
+// YAML to HardwareModel: strict, with every problem of a file reported in one run (hwdesc/README.md).
+
+#include <map>
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+#include "support/result.h"
+
+namespace isamap {
+
+struct LoadOptions {
+  std::map<std::string, std::string> params;   ///< --set name=value
+};
+
+struct LoadedHardware {
+  HardwareModel model;
+  Diagnostics warnings;                        ///< "its accumulator can be neither cleared nor read out"
+};
+
+/// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in `folders`;
+/// it may not leave them.
+Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
+                                     const LoadOptions& options = {});
+
+/// What `hw show` and `hw graph` print: tables in text; Graphviz; one SVG picture.
+std::string describe(const HardwareModel& model);
+std::string graphviz(const HardwareModel& model);
+std::string svg(const HardwareModel& model);
+
+}  // namespace isamap

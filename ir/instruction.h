@@ -1,0 +1,152 @@
+#pragma once
+// What the hardware offers: a statement whose operands live in named memories.
+//
+// A move is an instruction whose body is a copy, a fill one whose body is a constant, a setter one without a
+// statement. Nothing else distinguishes them; the compiler asks for meaning, never for a name.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/computation.h"
+#include "ir/int_expr.h"
+#include "ir/kernel.h"
+#include "ir/template.h"
+
+namespace isamap {
+
+/// One stride of an operand's layout: element position += stride * (value of `term`), `term` over the operand's
+/// index names ("k/4", "j", "k%4") or "0", "1" for a subscript that is no plain iterator.
+struct StrideTerm {
+  AffineExpr term;
+  std::optional<IntExpr> stride;  ///< in elements; nothing: `any`, a free stride solved at each use
+  std::string each;               ///< `{each: UNIT}`: every position has its own address
+  std::string text;               ///< the key as written, for {X.stride[t]}
+  bool operator==(const StrideTerm&) const = default;
+};
+
+/// Byte address bits [to, to+bits) are replaced by themselves xor bits [from, from+bits).
+struct XorSwizzle { int bits = 0, from = 0, to = 0; bool operator==(const XorSwizzle&) const = default; };
+
+struct StridedLayout {
+  std::vector<StrideTerm> terms;
+  std::optional<XorSwizzle> swizzle;
+  bool operator==(const StridedLayout&) const = default;
+};
+
+/// (unit instance, element) -> operand index: {over: {lane: 32, elem: 4}, i: "lane/4 + 8*(elem/2)", ...}.
+/// `over` lists units first, the element count last; `index` has one formula for each operand index.
+struct FragmentLayout {
+  std::vector<std::pair<std::string, std::int64_t>> over;
+  std::vector<AffineExpr> index;
+  bool operator==(const FragmentLayout&) const = default;
+};
+
+/// Row-major and dense over the operand's index box when nothing is written.
+struct DenseLayout { bool operator==(const DenseLayout&) const = default; };
+using OperandLayout = std::variant<DenseLayout, StridedLayout, FragmentLayout>;
+
+/// What the statement's tensor of the same position is on the machine.
+struct Operand {
+  std::string name;                 ///< the tensor's name in the statement
+  MemoryId memory;                  ///< invalid for state and immediate operands
+  std::optional<DType> dtype;       ///< nothing on a move: whatever the tensor has
+  OperandLayout layout;
+  std::int64_t align = 1;           ///< bytes, of the address at each use
+  std::int64_t align_buffer = 1;    ///< bytes, of the buffer the tile lies in
+  int group = 1;                    ///< consecutive registers
+  std::string state;                ///< "st.scale": the scalar lives in a state field
+  std::vector<std::int64_t> immediate;  ///< allowed compile-time values; empty: not an immediate
+  std::optional<double> outside;    ///< reads beyond the tensor yield this
+  std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
+  std::string view;
+  std::string object;
+  bool operator==(const Operand&) const = default;
+};
+
+/// Extents an instruction dim may take. Fixed: min == max == multiple_of.
+struct DimRange {
+  std::int64_t min = 1, max = 1, multiple_of = 1;
+  bool known_at_compile_time = false;  ///< the extent is part of the instruction's name
+  std::optional<IntExpr> symbolic_max; ///< over symbols; `max` is then its largest value
+  bool operator==(const DimRange&) const = default;
+  bool fixed() const { return min == max; }
+};
+
+enum class Inactive { none, zero, keep, undefined };
+enum class Start { keep, zero };
+
+struct Numerics {
+  bool fused = false;
+  std::string round;                 ///< "", "each", "once", "truncate"
+  std::string denormals;             ///< "", "keep", "zero"
+  bool order_any = false;
+  std::map<std::string, std::vector<std::int64_t>> order;
+  bool operator==(const Numerics&) const = default;
+};
+
+/// Cycles of the instruction's unit. interval: how long one port is busy.
+struct Timing {
+  std::optional<IntExpr> latency, interval;  ///< nothing: 1 cycle
+  std::string port;                          ///< empty: a port of its own
+  bool operator==(const Timing&) const = default;
+};
+
+struct StateValue { std::string field; IntExpr value; bool any = false; bool operator==(const StateValue&) const = default; };
+struct FormatUse { std::string format; std::vector<std::pair<std::string, IntExpr>> fields; bool operator==(const FormatUse&) const = default; };
+
+/// The last of `semantics` writes the result; those before it write temporaries. `tensors` holds the operands of all
+/// of them; `operands[i]` places tensors[i] (temporaries have no memory). Dims of `semantics.back()` are the
+/// instruction's dims, extents at their maximum; `ranges[d]` says what else dim d may be.
+struct Instruction {
+  std::string name;
+  UnitId unit;                              ///< who executes
+  LinkId link;                              ///< invalid unless the file names one
+  std::vector<Tensor> tensors;
+  std::vector<Computation> semantics;       ///< empty: a setter
+  std::vector<Operand> operands;
+  std::vector<DimRange> ranges;
+  std::vector<std::pair<std::string, MemoryId>> masks;  ///< dim -> register file of its mask
+  Inactive inactive = Inactive::none;
+  std::vector<std::pair<std::string, std::vector<Start>>> start;  ///< per updated operand; default {keep}
+  std::vector<StateValue> needs;
+  std::vector<StateValue> sets;
+  std::vector<MemoryId> clobbers;
+  std::string reset, scope;                 ///< scope: "use" or "function"
+  bool issue_one = false;
+  std::string async_by;                     ///< name of the completion object; empty: synchronous
+  std::vector<std::string> async_pending;
+  std::optional<IntExpr> async_bytes;
+  std::optional<FormatUse> pack, encoding;
+  std::vector<std::string> legal;           ///< conditions, as written
+  Numerics numerics;
+  std::vector<std::string> requires_features;  ///< beyond the file's
+  Timing timing;
+  double energy_pJ = 0;                     ///< for one use
+  Template emit, assembly;                  ///< `emit:` and `asm:`
+  SourceLocation where;
+
+  const Computation& statement() const { return semantics.back(); }
+};
+
+/// What an instruction means, asked of its statement. Names are never looked at.
+bool is_setter(const Instruction& instruction);
+bool is_move(const Instruction& instruction);              ///< D[..] = S[..], no cast
+std::optional<double> fill_value(const Instruction& instruction);  ///< D[..] = constant
+bool is_compute(const Instruction& instruction);           ///< neither of the three
+/// Index in `tensors` of the written operand (0 by construction of the loader: writes first), and of read r.
+TensorId operand_of_access(const Instruction& instruction, int access);
+
+/// Where the operand's index point stands in its register or, for `any` strides, nothing: element offset, for a
+/// fragment (unit instance, element) as instance * elements + element. Index points are given row-major over `box`.
+/// The composition of two layouts is a comparison of these tables.
+std::optional<std::vector<std::int64_t>> positions(const Operand& operand, const std::vector<std::int64_t>& box);
+/// The box an operand's index spans over the whole instruction: extents of its subscripts.
+std::vector<std::int64_t> operand_box(const Instruction& instruction, int access);
+
+std::string print(const Instruction& instruction);
+Diagnostics verify(const Instruction& instruction);
+
+}  // namespace isamap

@@ -1,0 +1,55 @@
+#pragma once
+// What the user wants computed: a few statements over tensors.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/computation.h"
+
+namespace isamap {
+
+struct Tensor {
+  std::string name;
+  std::vector<std::int64_t> shape;                ///< extents, row-major
+  DType dtype = DType::f32;
+  std::optional<double> outside;                  ///< what reads beyond the shape yield; nothing: they are errors
+  bool inout = false;                             ///< an output that starts at what the caller left there
+  std::optional<std::pair<double, double>> range; ///< values lie in [first, second]
+  bool operator==(const Tensor&) const = default;
+};
+
+/// Number of elements; the verifier has proved that it fits 64 bits.
+std::int64_t element_count(const Tensor& tensor);
+/// The row-major position of an index, as an expression.
+AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape);
+
+/// Statements run in order. A tensor that a statement writes before any reads it is an output or an intermediate:
+/// written tensors that a later statement reads and that are not listed in `outputs` are intermediates.
+struct Kernel {
+  std::string name;
+  std::map<std::string, std::int64_t> sizes;      ///< `dims:` of the file
+  std::vector<Tensor> tensors;
+  std::vector<Computation> statements;
+  SourceLocation where;
+  bool operator==(const Kernel& other) const {
+    return name == other.name && sizes == other.sizes && tensors == other.tensors && statements == other.statements;
+  }
+};
+
+/// Inputs: read and never written (or inout). Outputs: written, not read by a later statement. The rest: intermediates.
+enum class Role { input, output, intermediate };
+Role role_of(const Kernel& kernel, TensorId tensor);
+/// Inputs then outputs, each in file order: the order of arguments of every entry that we emit.
+std::vector<TensorId> arguments(const Kernel& kernel);
+
+/// One line a tensor and a statement; parses back to the same value (ir/parse.h).
+std::string print(const Kernel& kernel);
+std::string print(const Computation& computation, const std::vector<Tensor>& tensors);
+
+/// Every problem: shapes and products that overflow, unknown dims, out-of-bounds reads without `outside`,
+/// out-of-bounds writes always, more than 24 dims, dims that the write and no read uses, ...
+Diagnostics verify(const Kernel& kernel);
+
+}  // namespace isamap

@@ -1,0 +1,66 @@
+#pragma once
+// How one instruction covers one statement (the definitions are in docs/mapping.md).
+//
+// For each instruction dim an ordered list of digits, outermost first: counting through them like an odometer, last
+// digit fastest, each E consecutive counts are one call. What no digit walks is a residual loop.
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+#include "support/id.h"
+
+namespace isamap {
+
+/// One step adds `column` (linear in the statement's dims: q, q - s, 2*q) to the point; `extent` steps.
+struct Digit {
+  AffineExpr column;
+  std::int64_t extent = 1;
+  bool operator==(const Digit&) const = default;
+};
+
+enum class Kind { axis, skew, virtual_dim, replicate, partial, exchange, split, block_diagonal, constant, factor };
+std::string_view name(Kind kind);  ///< "axis", "skew", "virtual", ..., as the contract spells them
+
+/// Some instruction points have no kernel point because of `reason` ("s>=0", "fill j"): `access` (numbered as in
+/// computation.h, of the kernel statement) is the operand whose slot alone tells, and neutralises them.
+struct Carrier {
+  std::string reason;
+  int access = 0;
+  bool operator==(const Carrier&) const = default;
+};
+
+enum class Proof { unproved, proved, unknown };
+
+struct Mapping {
+  int id = 0;                              ///< position in the mapper's result
+  StatementId statement;
+  InstructionId instruction;
+  std::vector<int> operands;               ///< instruction access number -> kernel access number; [0] is 0
+  std::vector<std::vector<Digit>> dims;    ///< per instruction dim; empty: virtual
+  std::vector<Carrier> carriers;
+  std::set<Kind> kinds;
+  std::vector<std::string> needs;          ///< "finite": dead slots must hold finite numbers
+  Proof proof = Proof::unproved;
+  double utilisation = 0;                  ///< kernel points / (calls * instruction points), sizes as given
+  std::vector<std::string> outer;          ///< dims that no digit walks, or only in part: residual loops
+  bool operator==(const Mapping&) const = default;
+};
+
+/// "mma(i = n.p, j = k, k = c.r) A=I B=F C=O".
+std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,
+                  const std::string& instruction_name);
+
+/// Product of the digit extents of one instruction dim, and the fused name of its digits ("n.p").
+std::int64_t walked_extent(const std::vector<Digit>& digits);
+std::string fused_name(const std::vector<Digit>& digits);
+
+/// The statement over fused dims: each list of two or more unit digits becomes one dim `n.p` of extent N*P, with
+/// n = n.p / P and p = n.p % P in the accesses; a single digit and residual dims keep their names. Points outside
+/// none: the fused domain has exactly the points of the old one. Order: dims in the old order, a fused dim at the
+/// place of its first digit.
+Computation fuse(const Computation& statement, const Mapping& mapping);
+
+}  // namespace isamap

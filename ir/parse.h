@@ -1,0 +1,42 @@
+#pragma once
+// Text to statements and kernels.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+
+namespace isamap {
+
+struct ParsedAccess {
+  std::string tensor;
+  std::vector<AffineExpr> index;
+  int offset = 0;                 ///< of the name in the text
+  bool operator==(const ParsedAccess&) const = default;
+};
+
+/// `C[i,j] += A[i,k] * B[k,j]` before tensors are known: reads are numbered in order of first occurrence, equal
+/// accesses once; constants and reads carry no meaningful type.
+struct ParsedStatement {
+  ParsedAccess write;
+  Reduction reduction = Reduction::assign;
+  std::vector<ParsedAccess> reads;
+  ScalarExpr body;
+};
+
+/// `where` is the place of the text; diagnostics add the offset to its column.
+Result<ParsedStatement> parse_statement(const std::string& text, const SourceLocation& where = {});
+
+/// Binds a parsed statement to tensors (found by name in `tensors`) and gives every iterator its extent: from
+/// `extents`, else from the tensor dimension that it indexes alone; none or two different ones are errors.
+/// Iterators are lower case. Dims are ordered: those of the write first, in its order, then as they occur in the reads.
+/// Names that are in `sizes` stand for their number.
+Result<Computation> bind(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
+                         const std::map<std::string, std::int64_t>& extents,
+                         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where);
+
+/// Reads what print(Kernel) writes.
+Result<Kernel> parse_kernel(const std::string& text);
+
+}  // namespace isamap

@@ -1,0 +1,119 @@
+#pragma once
+// What backends print and the interpreter runs: loops, guards, instruction calls and element statements over buffers.
+//
+// An operand of a call says, for every instruction point, which element of which buffer it is: its index is
+// quasi-affine in the loop variables and in the instruction dims, written `$j`. Addresses and strides are differences
+// of that expression. Extents are constants after lowering, since every tail has a body of its own.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/instruction.h"
+#include "ir/kernel.h"
+
+namespace isamap {
+
+enum class BufferRole { argument, local };
+
+/// A rectangular array in one memory. In a register memory the first `slots` axes number registers (row-major) and the
+/// rest are the operand's index inside one register (its physical place is the operand layout of the instructions).
+struct Buffer {
+  std::string name;
+  MemoryId memory;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> extents;      ///< one for each axis
+  std::vector<std::int64_t> strides;      ///< elements, one for each axis; memory buffers only
+  int slots = -1;                         ///< registers: number of slot axes; -1: a byte-addressed memory
+  int registers_per_slot = 1;             ///< operand group
+  std::int64_t address = 0;               ///< bytes from the start of the memory, assigned by the allocator
+  std::int64_t align = 64;                ///< bytes
+  BufferRole role = BufferRole::local;
+  TensorId tensor;                        ///< what it is a tile of; arguments: the tensor itself
+  bool ahead_of_time = false;             ///< filled by the pack entry, then an argument of the main entry
+  std::string layout_text;                ///< "[k/32, c, k%32]": for signatures and reports
+  bool operator==(const Buffer&) const = default;
+};
+
+std::int64_t element_span(const Buffer& buffer);  ///< 1 + largest element offset
+
+struct Ref {
+  BufferId buffer;
+  std::vector<AffineExpr> index;          ///< one for each axis, over loop variables and `$dim`s
+  bool operator==(const Ref&) const = default;
+};
+
+struct Node;
+
+struct Loop {
+  std::string variable;                   ///< unique in the program
+  std::int64_t trip = 0;
+  bool unroll = false;
+  std::string unit;                       ///< empty: time; else the iterations are instances of this unit
+  std::vector<Node> body;
+  bool operator==(const Loop&) const;
+};
+
+/// `then` runs where every condition is >= 0, else `otherwise`.
+struct Guard {
+  std::vector<AffineExpr> conditions;
+  std::vector<Node> then, otherwise;
+  bool operator==(const Guard&) const;
+};
+
+/// One use of an instruction. Points at or beyond `extents` are inactive.
+struct Call {
+  InstructionId instruction;
+  std::vector<Ref> operands;              ///< in access order: write, reads...
+  std::vector<std::int64_t> extents;      ///< one for each instruction dim
+  std::vector<Ref> masks;                 ///< one for each entry of Instruction::masks
+  Start start = Start::keep;              ///< of the written operand, where the instruction has the choice
+  bool operator==(const Call&) const = default;
+};
+
+/// Executed element by element by a scalar unit, in the program's language. `write` (reduction)= body(reads).
+struct Element {
+  UnitId unit;
+  Reduction reduction = Reduction::assign;
+  Ref write;
+  std::vector<Ref> reads;
+  ScalarExpr body;
+  bool operator==(const Element&) const = default;
+};
+
+/// A barrier among the instances of a unit, or the completion of asynchronous calls (`wait` pending groups remain).
+struct Sync {
+  UnitId unit;
+  std::string object;                     ///< name of the completion object; empty: a barrier
+  int pending = 0;
+  bool operator==(const Sync&) const = default;
+};
+
+struct Comment { std::string text; bool operator==(const Comment&) const = default; };
+
+struct Node {
+  std::variant<Loop, Guard, Call, Element, Sync, Comment> is;
+  bool operator==(const Node&) const = default;
+};
+inline bool Loop::operator==(const Loop& o) const {
+  return variable == o.variable && trip == o.trip && unroll == o.unroll && unit == o.unit && body == o.body;
+}
+inline bool Guard::operator==(const Guard& o) const {
+  return conditions == o.conditions && then == o.then && otherwise == o.otherwise;
+}
+
+struct Program {
+  std::string name;
+  Kernel kernel;                          ///< what it computes; arguments are kernel tensors
+  std::vector<Buffer> buffers;            ///< arguments first, in the order of arguments(kernel)
+  std::vector<Node> prepack;              ///< fills ahead-of-time buffers; run once
+  std::vector<Node> body;
+  std::string schedule_text;              ///< printed into what is emitted
+  std::vector<std::string> assumptions;   ///< "inputs are finite: padding multiplies by 0"
+  bool operator==(const Program&) const = default;
+};
+
+}  // namespace isamap

@@ -1,0 +1,92 @@
+#pragma once
+// Where and when: a list of lines, outermost first, of three kinds (docs/schedule.md).
+//
+//   for walks a dim in tiles of a stated size; stage says that a tile of a tensor lives in a memory from here
+//   inwards; do says which instruction does the rest.
+//
+// Dims are those of the fused statement (ir/mapping.h), so a walk over fused digits is `for n.p by 48`.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/affine.h"
+#include "ir/mapping.h"
+#include "support/result.h"
+
+namespace isamap {
+
+enum class Tail { none, partial, mask, pad, split };  ///< none: proved to divide, or the default, split
+enum class First { fill, flag, load };                ///< how an accumulator starts
+enum class Outside { pad, skip, mask };               ///< reads beyond a tensor's shape
+
+struct Walk {
+  std::string dim;             ///< of the fused statement
+  std::int64_t tile = 1;       ///< extent of the dim below this line; trip = ceil(parent / tile)
+  bool operator==(const Walk&) const = default;
+};
+
+struct For {
+  std::vector<Walk> walks;
+  std::string unit;            ///< empty: time. "core", "warp", "mac.x"
+  Tail tail = Tail::none;
+  bool unroll = false;
+  std::string combine;         ///< name of a combine on a reduction walk over a unit; empty: none
+  bool operator==(const For&) const = default;
+};
+
+/// One digit of a buffer's layout, quasi-affine in the statement's dims: `k/32`, `p+r`, `k%32`. The linear expression
+/// inside (`k`, `p+r`) is a base coordinate of the buffer, counted from where the tile begins.
+struct LayoutDigit {
+  AffineExpr index;
+  std::int64_t pad = 0;        ///< extra elements after this digit's extent
+  bool operator==(const LayoutDigit&) const = default;
+};
+
+struct Stage {
+  std::string tensor;
+  std::string memory;
+  int buffers = 1;
+  int ahead = 0;
+  std::vector<LayoutDigit> layout;  ///< outermost first, dense; empty: the tensor's own index expressions
+  std::vector<std::string> via;     ///< moves; empty: derived
+  bool ahead_of_time = false;
+  First first = First::fill;        ///< outputs only
+  bool drain_adds = false;          ///< outputs only
+  bool operator==(const Stage&) const = default;
+};
+
+struct Do {
+  std::string statement;
+  std::string instruction;          ///< empty: element by element on a scalar unit ("scalar")
+  std::vector<std::pair<std::string, std::vector<Digit>>> dims;  ///< as in the mapping, written order
+  std::vector<std::pair<std::string, std::string>> operands;     ///< instruction operand -> tensor; empty: in order
+  std::vector<std::pair<std::string, Outside>> outside;
+  bool operator==(const Do&) const = default;
+};
+
+struct Line {
+  std::variant<For, Stage, Do> is;
+  bool operator==(const Line&) const = default;
+};
+
+/// The lines of one statement.
+struct Nest {
+  std::vector<Line> lines;
+  bool operator==(const Nest&) const = default;
+};
+
+struct Schedule {
+  std::string name, kernel, target;
+  std::vector<Nest> nests;          ///< one for each statement of the kernel, in order
+  bool operator==(const Schedule&) const = default;
+};
+
+/// The YAML text of the contract (`nest:`; several statements: `nests:`). parse_schedule(print(s)) == s.
+std::string print(const Schedule& schedule);
+std::string print(const Line& line);
+Result<Line> parse_line(const std::string& text, const SourceLocation& where = {});
+
+}  // namespace isamap

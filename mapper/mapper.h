@@ -1,0 +1,65 @@
+#pragma once
+// Every way an instruction of a machine covers a statement of a kernel, each proved, or the reasons why none does.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/kernel.h"
+#include "ir/mapping.h"
+
+namespace isamap {
+
+enum class Rule { access, full, all };
+
+struct MapOptions {
+  Rule rule = Rule::full;
+  std::string instruction;            ///< only this one; empty: all compute instructions
+  bool use_z3 = false;                ///< enumerate with Z3 instead of the direct construction (the two must agree)
+  std::string certificates;           ///< folder for SMT-LIB files; empty: none
+  std::int64_t max_mappings = 4096;   ///< for each instruction and statement
+  std::uint64_t rlimit = 2'000'000;   ///< Z3 resource units for each query
+};
+
+/// Why one instruction covers one statement in no way. Each reason names the dimension, the operand, the number
+/// found and the number needed: "dimension k has stride 2 in A; the instruction needs 1".
+struct Rejection {
+  InstructionId instruction;
+  StatementId statement;
+  std::vector<std::string> reasons;
+};
+
+struct SolverStatistics {
+  std::int64_t queries = 0, unknown = 0;
+  double seconds = 0;
+};
+
+struct MapResult {
+  std::vector<Mapping> mappings;      ///< ordered by statement, instruction, then canonical order; id = position
+  std::vector<std::string> certificate_files;  ///< one for each mapping when certificates were asked for
+  std::vector<Rejection> rejected;
+  SolverStatistics solver;
+  bool limit_reached = false;         ///< max_mappings or rlimit: the list may be incomplete
+};
+
+Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options);
+
+/// A kernel whose statement is a product of three or more factors, split into two statements in every legal way:
+/// T[x_I] = reduce_R A*B ; O (+)= T[x_I]*C (docs/mapping.md, kind `factor`).
+struct Factoring {
+  Kernel kernel;
+  std::string description;            ///< "depthwise(I, D) then matmul with W"
+};
+std::vector<Factoring> factorings(const Kernel& kernel);
+
+/// The matrix multiplication inside a statement, whatever the instruction (CONTRACT.md, extract): nothing when the
+/// body is not a sum of products of two reads or a class is empty.
+struct MatmulShape {
+  std::int64_t m = 1, n = 1, k = 1;
+  std::vector<std::pair<std::string, std::int64_t>> outer;  ///< dims in all three operands
+  std::vector<std::string> m_dims, n_dims, k_dims;
+};
+std::optional<MatmulShape> extracted_matmul(const Kernel& kernel, StatementId statement);
+
+}  // namespace isamap

@@ -1,0 +1,40 @@
+#pragma once
+// How an operand gets from the memory where tensors live to where an instruction takes it.
+//
+// *Match* says that an instruction computes the right thing; *addressability* says whether some move can fetch the
+// operand as it lies. A route that nothing can address directly gets a packed copy, made element by element by a
+// scalar unit, whose layout is the instruction's own digits: [k/32, c, k%32].
+
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/mapping.h"
+#include "ir/schedule.h"
+
+namespace isamap {
+
+/// One memory on the way, outermost first; the last is the instruction's operand memory when that is not home.
+struct Hop {
+  MemoryId memory;
+  std::vector<LayoutDigit> layout;   ///< empty: derived from the operand (registers) or the tensor's own
+  bool packed = false;               ///< filled (or drained) element by element by a scalar unit
+  InstructionId move;                ///< representative move into (out of) this memory; invalid when packed
+};
+
+struct Route {
+  int access = 0;                    ///< of the kernel statement
+  std::vector<Hop> hops;             ///< empty: the instruction takes the operand where it lies
+  bool packed = false;               ///< some hop is packed
+};
+
+/// All routes worth considering, direct ones first; none: `reasons` says what no move can do.
+struct Routes {
+  std::vector<Route> routes;
+  std::vector<std::string> reasons;  ///< "row-major B is not addressable by load: neighbours 29 elements apart, ..."
+};
+/// `statement` is fused (ir/mapping.h).
+Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
+              const HardwareModel& model);
+
+}  // namespace isamap

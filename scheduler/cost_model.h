@@ -1,0 +1,51 @@
+#pragma once
+// What a schedule costs, at several fidelities behind one interface.
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/kernel.h"
+#include "ir/schedule.h"
+
+namespace isamap {
+
+/// One tensor in one memory: counts per instance, in words (access model, docs/cost.md).
+struct TensorTraffic {
+  std::int64_t instances = 0, tile = 0, reads = 0, fills = 0, updates = 0;
+};
+
+struct Cost {
+  double cycles = 0;
+  double energy_pJ = 0;
+  double bytes = 0;                                   ///< moved over all links
+  std::string bound;                                  ///< what limits: "compute", "link ld", "memory GLB"
+  std::map<std::string, std::map<std::string, TensorTraffic>> memories;  ///< memory -> tensor
+  std::map<std::string, double> link_bytes;           ///< link -> bytes
+  double edp() const { return cycles * energy_pJ; }
+};
+
+enum class Objective { cycles, energy, edp };
+double value(const Cost& cost, Objective objective);
+
+/// A nest in its context; what cost models look at.
+struct Candidate {
+  const Kernel* kernel = nullptr;
+  StatementId statement;
+  const HardwareModel* model = nullptr;
+  Nest nest;
+};
+
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  /// Diagnostics: a tile that does not fit (memory, needed, available), a dim that is not bound, ...
+  virtual Result<Cost> estimate(const Candidate& candidate) = 0;
+  /// For models that learn.
+  virtual void observe(const Candidate&, const Cost& /*measured*/) {}
+};
+
+std::unique_ptr<CostModel> make_cost_model_closed_form();
+
+}  // namespace isamap

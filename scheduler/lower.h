@@ -1,0 +1,18 @@
+#pragma once
+// A schedule to a program: tiles to loops, stages to buffers with fills and drains, `do` to calls.
+//
+// Rules R1..R5 of docs/schedule.md. Every walk whose tile does not divide gets a body for its last, shorter tile, so all
+// extents in the program are constants.
+
+#include "hwdesc/hardware_model.h"
+#include "ir/mapping.h"
+#include "ir/program.h"
+#include "ir/schedule.h"
+
+namespace isamap {
+
+/// Diagnostics name the line of the schedule, the number found and the number needed; capacities, register counts and
+/// alignments are checked by the verifier of the result (hwdesc/program_check.h), which this calls.
+Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+
+}  // namespace isamap

@@ -1,0 +1,41 @@
+#pragma once
+// The loop: ask, build, estimate, tell; the best legal point of every statement makes the schedule.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mapper/mapper.h"
+#include "scheduler/cost_model.h"
+#include "scheduler/search_strategy.h"
+
+namespace isamap {
+
+struct ScheduleOptions {
+  Objective objective = Objective::edp;
+  std::string strategy = "greedy";
+  StrategyOptions strategy_options;
+  std::int64_t max_evaluations = 2000;    ///< for each statement
+  double max_seconds = 0;                 ///< 0: no limit; only `evals` is reproducible
+  SpaceOptions space;
+  std::uint64_t seed = 0;
+  SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
+  std::function<void(std::int64_t evaluations, double best)> progress;
+};
+
+struct Scheduled {
+  Schedule schedule;
+  Cost cost;                              ///< summed over statements
+  std::vector<Cost> statement_costs;
+  std::vector<Mapping> mappings;          ///< the chosen one of each statement; instruction invalid: scalar code
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+  std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best objective so far)
+};
+
+/// Statements that nothing maps run element by element on a scalar unit when the machine has one that reaches home;
+/// otherwise, and when no legal schedule exists, diagnostics say which constraint (memory, tile, needed, available).
+Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
+                           const ScheduleOptions& options);
+
+}  // namespace isamap

@@ -1,0 +1,68 @@
+#pragma once
+// What a search decides, as numbered choices with finite domains (notes on the normal form in docs/schedule.md).
+//
+// The schedule language is open; a search enumerates only its levelled normal form: mapping, route of each operand,
+// register tile, tile of each dim at each memory level, order at each level, placement on units. `build` turns a
+// point into a nest and is the only thing that knows how.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/kernel.h"
+#include "ir/mapping.h"
+#include "ir/schedule.h"
+
+namespace isamap {
+
+/// One choice. Values print as `labels`; a point holds the position.
+struct Decision {
+  std::string name;                  ///< "mapping", "tile j register", "order level 1", "stage A spad"
+  std::vector<std::string> labels;
+};
+
+struct Point {
+  std::vector<int> choice;           ///< one position for each decision of the space
+  bool operator==(const Point&) const = default;
+};
+
+struct SpaceOptions {
+  bool dividing = false;             ///< only tiles that divide
+  bool keep_all = false;             ///< every tensor kept in every memory
+  bool single_buffered = false;
+};
+
+/// All schedules of one statement on one machine.
+class SearchSpace {
+ public:
+  /// `mappings`: those of this statement.
+  SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
+              const SpaceOptions& options);
+  ~SearchSpace();
+  SearchSpace(SearchSpace&&) noexcept;
+
+  const std::vector<Decision>& decisions() const;
+  const std::vector<Mapping>& mappings() const;
+  double size() const;                                ///< number of points (as a double: it is large)
+
+  /// Clamps every choice into its domain and repairs tiles that exceed their parents.
+  Point repair(Point point) const;
+  std::vector<Point> neighbours(const Point& point) const;
+  Point random(std::uint64_t seed) const;
+  Point first() const;                                ///< the point that greedy starts from
+
+  Result<Nest> build(const Point& point) const;       ///< diagnostics: why this point is not legal
+  const Mapping& mapping_of(const Point& point) const;
+  std::string describe(const Point& point) const;     ///< "mapping 3, j 32, i 14, ..."
+  const Kernel& kernel() const;
+  StatementId statement() const;
+  const HardwareModel& model() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace isamap

@@ -1,0 +1,64 @@
+#include "support/diagnostic.h"
+
+#include <algorithm>
+
+namespace isamap {
+
+namespace {
+
+std::string place(const SourceLocation& where) {
+  if (where.file.empty()) return "";
+  std::string text = where.file + ":";
+  if (where.line > 0) text += std::to_string(where.line) + ":";
+  if (where.line > 0 && where.column > 0) text += std::to_string(where.column) + ":";
+  return text + " ";
+}
+
+// The caret line repeats tabs of the source line so that the caret stands below its column.
+std::string caret_line(const std::string& source_line, int column) {
+  std::string indent;
+  for (int i = 0; i + 1 < column && i < static_cast<int>(source_line.size()); ++i)
+    indent += source_line[static_cast<std::size_t>(i)] == '\t' ? '\t' : ' ';
+  return indent + "^";
+}
+
+}  // namespace
+
+std::string render(const Diagnostic& diagnostic) {
+  std::string text = place(diagnostic.where);
+  if (diagnostic.severity == Severity::warning) text += "warning: ";
+  text += diagnostic.message + "\n";
+  if (!diagnostic.source_line.empty()) {
+    text += "    " + diagnostic.source_line + "\n";
+    if (diagnostic.where.column > 0)
+      text += "    " + caret_line(diagnostic.source_line, diagnostic.where.column) + "\n";
+  }
+  for (const std::string& note : diagnostic.notes) text += "  note: " + note + "\n";
+  if (!diagnostic.hint.empty()) text += "  hint: " + diagnostic.hint + "\n";
+  return text;
+}
+
+std::string render(const Diagnostics& diagnostics) {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics) text += render(diagnostic);
+  return text;
+}
+
+Diagnostic error(std::string message, std::string hint) {
+  return error_at({}, std::move(message), std::move(hint));
+}
+
+Diagnostic error_at(SourceLocation where, std::string message, std::string hint) {
+  Diagnostic diagnostic;
+  diagnostic.where = std::move(where);
+  diagnostic.message = std::move(message);
+  diagnostic.hint = std::move(hint);
+  return diagnostic;
+}
+
+bool has_errors(const Diagnostics& diagnostics) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const Diagnostic& d) { return d.severity == Severity::error; });
+}
+
+}  // namespace isamap

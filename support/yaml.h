@@ -1,0 +1,73 @@
+#pragma once
+// Strict YAML: every node knows its line and column, duplicate keys are errors, scalars keep their text (`010` is not
+// 8, `no` is not false) until the reader of a key says what it wants. The only file pair that includes yaml-cpp.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/result.h"
+
+namespace isamap::yaml {
+
+enum class Kind { null, scalar, list, map };
+
+struct Node {
+  Kind kind = Kind::null;
+  std::string scalar;
+  bool quoted = false;
+  std::vector<Node> items;                               ///< list
+  std::vector<std::pair<std::string, Node>> entries;     ///< map, in file order, keys unique
+  std::vector<SourceLocation> key_where;                 ///< map: where each key stands
+  SourceLocation where;
+
+  const Node* find(const std::string& key) const;
+};
+
+/// Limits: 4 MiB of text, nesting 64, 200 000 nodes, no aliases that expand beyond that. Binary input is an error.
+Result<Node> parse_text(const std::string& text, const std::string& file);
+Result<Node> parse_file(const std::string& path);
+
+/// A diagnostic at a place, with the source line of the parsed text attached (kept by the reader of the file).
+class Source {
+ public:
+  Source() = default;
+  explicit Source(std::string text);
+  void attach(Diagnostic& diagnostic) const;  ///< fills source_line from where.line
+ private:
+  std::vector<std::string> lines_;
+};
+
+/// Walks one map: typed getters that record each problem and go on; `finish` reports the keys nobody asked for with
+/// the nearest known key as a hint. `known_later` keys say "not supported yet" instead.
+class MapReader {
+ public:
+  MapReader(const Node& node, std::string what, Diagnostics& diagnostics);
+
+  bool has(const std::string& key) const;
+  const Node* child(const std::string& key);                        ///< marks it as read
+  const Node* required(const std::string& key);                     ///< a missing key is reported
+  std::optional<std::string> text(const std::string& key, bool is_required = false);
+  std::optional<std::int64_t> integer(const std::string& key, bool is_required = false);
+  std::optional<double> real(const std::string& key);
+  std::optional<bool> boolean(const std::string& key);              ///< true or false only
+  std::vector<std::string> texts(const std::string& key);           ///< list of scalars
+  void known_later(const std::string& key);
+  void finish();
+  const Node& node() const { return node_; }
+
+ private:
+  const Node& node_;
+  std::string what_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> asked_, later_;
+};
+
+std::optional<std::int64_t> to_integer(const Node& node);  ///< decimal, 0x.., 0b..; nothing else
+std::optional<double> to_real(const Node& node);
+/// The candidate at the smallest edit distance (<= 1/3 of the length), or "".
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+
+}  // namespace isamap::yaml
