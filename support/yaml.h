@@ -1,6 +1,6 @@
 #pragma once
 // Strict YAML: every node knows its line and column, duplicate keys are errors, scalars keep their text (`010` is not
-// 8, `no` is not false) until the reader of a key says what it wants. The only file pair that includes yaml-cpp.
+// 8, `no` is not false) until the reader of a key says what it wants. yaml.cpp is the only file that includes yaml-cpp.
 
 #include <cstdint>
 #include <optional>
@@ -29,6 +29,8 @@ struct Node {
 /// Limits: 4 MiB of text, nesting 64, 200 000 nodes, no aliases that expand beyond that. Binary input is an error.
 Result<Node> parse_text(const std::string& text, const std::string& file);
 Result<Node> parse_file(const std::string& path);
+/// The bytes of a file, at most 4 MiB.
+Result<std::string> read_text_file(const std::string& path);
 
 /// A diagnostic at a place, with the source line of the parsed text attached (kept by the reader of the file).
 class Source {
@@ -53,7 +55,7 @@ class MapReader {
   std::optional<std::int64_t> integer(const std::string& key, bool is_required = false);
   std::optional<double> real(const std::string& key);
   std::optional<bool> boolean(const std::string& key);              ///< true or false only
-  std::vector<std::string> texts(const std::string& key);           ///< list of scalars
+  std::vector<std::string> texts(const std::string& key);           ///< list of scalars; one scalar is a list of one
   void known_later(const std::string& key);
   void finish();
   const Node& node() const { return node_; }

@@ -1,0 +1,275 @@
+// Bytes to nodes. yaml-cpp is used through its events, not its node graph: events carry marks, keep the text of scalars,
+// and let duplicate keys, aliases, depth and size be judged while reading, before anything has grown.
+
+#include "support/yaml.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+namespace isamap::yaml {
+
+namespace {
+
+constexpr std::size_t max_bytes = std::size_t{4} << 20;
+constexpr std::size_t max_depth = 64;
+constexpr std::size_t max_nodes = 200'000;
+constexpr std::size_t max_reported = 100;
+
+/// Ends the reading of a file: what follows cannot be trusted.
+struct Stop { Diagnostic why; };
+
+/// Nodes of an unfinished list or map.
+struct Open {
+  Node node;
+  YAML::anchor_t anchor = 0;
+  std::optional<std::string> key;      ///< map: the key whose value comes next
+  SourceLocation key_where;
+  bool skip_value = false;             ///< the key was a duplicate
+  std::set<std::string> keys;
+};
+
+std::size_t size_of(const Node& node) {
+  std::size_t total = 1;
+  for (const Node& item : node.items) total += size_of(item);
+  for (const auto& [key, value] : node.entries) total += 1 + size_of(value);
+  return total;
+}
+
+std::size_t depth_of(const Node& node) {
+  std::size_t deepest = 0;
+  for (const Node& item : node.items) deepest = std::max(deepest, depth_of(item));
+  for (const auto& [key, value] : node.entries) deepest = std::max(deepest, depth_of(value));
+  return deepest + 1;
+}
+
+class Builder final : public YAML::EventHandler {
+ public:
+  Builder(const std::string& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
+
+  Node root;
+  int documents = 0;
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents > 1) throw Stop{error_at(at(mark), "a second document begins", "one file holds one document: remove '---'")};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Node node;
+    node.where = at(mark);
+    leaf(std::move(node), anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+    refuse_tag(mark, tag);
+    Node node;
+    node.where = at(mark);
+    node.quoted = tag == "!";
+    node.kind = value.empty() && !node.quoted ? Kind::null : Kind::scalar;
+    if (!node.quoted && (value == "~" || value == "null")) node.kind = Kind::null;
+    node.scalar = value;
+    leaf(std::move(node), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) throw Stop{error_at(at(mark), "an alias stands inside the node that it names")};
+    count(mark, size_of(found->second));
+    if (open_.size() + depth_of(found->second) > max_depth) throw too_deep(mark);
+    place(found->second);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    start(mark, tag, anchor, Kind::list);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    start(mark, tag, anchor, Kind::map);
+  }
+  void OnSequenceEnd() override { end(); }
+  void OnMapEnd() override { end(); }
+
+ private:
+  SourceLocation at(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+
+  Stop too_deep(const YAML::Mark& mark) const {
+    return {error_at(at(mark), "nested more than " + std::to_string(max_depth) + " deep")};
+  }
+
+  void count(const YAML::Mark& mark, std::size_t more) {
+    nodes_ += more;
+    if (nodes_ > max_nodes)
+      throw Stop{error_at(at(mark), "more than " + std::to_string(max_nodes) + " values in one file, aliases expanded")};
+  }
+
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    report(error_at(at(mark), "tag '" + tag + "' is not supported", "remove it: every key knows the type of its value"));
+  }
+
+  void report(Diagnostic diagnostic) {
+    if (diagnostics_.size() >= max_reported) throw Stop{error_at(diagnostic.where, "too many errors: the rest is not read")};
+    diagnostics_.push_back(std::move(diagnostic));
+  }
+
+  bool wants_key() const { return !open_.empty() && open_.back().node.kind == Kind::map && !open_.back().key; }
+
+  void take_key(const Node& node) {
+    Open& map = open_.back();
+    if (node.kind == Kind::null && node.scalar.empty()) report(error_at(node.where, "a key is empty"));
+    map.key = node.scalar;
+    map.key_where = node.where;
+    map.skip_value = !map.keys.insert(node.scalar).second;
+    if (!map.skip_value) return;
+    Diagnostic duplicate = error_at(node.where, "duplicate key '" + node.scalar + "'", "keep one of the two");
+    for (std::size_t i = 0; i < map.node.entries.size(); ++i)
+      if (map.node.entries[i].first == node.scalar)
+        duplicate.notes.push_back("the first stands in line " + std::to_string(map.node.key_where[i].line));
+    report(std::move(duplicate));
+  }
+
+  void leaf(Node node, YAML::anchor_t anchor) {
+    ++nodes_;
+    if (nodes_ > max_nodes) count({}, 0);
+    if (anchor != 0) anchors_[anchor] = node;
+    place(std::move(node));
+  }
+
+  void place(Node node) {
+    if (wants_key()) {
+      if (node.kind == Kind::list || node.kind == Kind::map)
+        throw Stop{error_at(node.where, "a key must be plain text", "quote text that holds '{' or '[': \"{C}\"")};
+      take_key(node);
+      return;
+    }
+    if (open_.empty()) {
+      root = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.kind == Kind::list) {
+      parent.node.items.push_back(std::move(node));
+      return;
+    }
+    if (!parent.skip_value) {
+      parent.node.entries.emplace_back(*parent.key, std::move(node));
+      parent.node.key_where.push_back(parent.key_where);
+    }
+    parent.key.reset();
+  }
+
+  void start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Kind kind) {
+    refuse_tag(mark, tag);
+    count(mark, 1);
+    if (open_.size() >= max_depth) throw too_deep(mark);
+    if (wants_key())
+      throw Stop{error_at(at(mark), "a key must be plain text", "quote text that begins with '{' or '[': \"{C}\"")};
+    Open open;
+    open.node.kind = kind;
+    open.node.where = at(mark);
+    open.anchor = anchor;
+    open_.push_back(std::move(open));
+  }
+
+  void end() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    if (closed.anchor != 0) anchors_[closed.anchor] = closed.node;
+    place(std::move(closed.node));
+  }
+
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Node> anchors_;
+  std::size_t nodes_ = 0;
+};
+
+/// Length of the UTF-8 sequence at `text[i]`, 0 when it is none (RFC 3629, overlong forms are not looked for).
+std::size_t utf8_length(const std::string& text, std::size_t i) {
+  const auto byte = static_cast<unsigned char>(text[i]);
+  const std::size_t length = byte < 0x80 ? 1 : byte >= 0xc2 && byte < 0xe0 ? 2 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xf0 && byte < 0xf5 ? 4 : 0;
+  if (length == 0 || i + length > text.size()) return 0;
+  for (std::size_t k = 1; k < length; ++k)
+    if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+std::optional<Diagnostic> refuse_binary(const std::string& text, const std::string& file) {
+  if (text.size() > max_bytes)
+    return error_at({file, 0, 0}, "the file has " + std::to_string(text.size()) + " bytes; at most " + std::to_string(max_bytes) + " are read");
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+    const std::size_t length = control ? 0 : utf8_length(text, i);
+    if (length == 0) return error_at({file, 0, 0}, "not a text file (byte " + std::to_string(i) + " is no UTF-8 text)");
+    i += length;
+  }
+  return std::nullopt;
+}
+
+Diagnostic syntax_error(const YAML::Exception& e, const std::string& file) {
+  Diagnostic diagnostic = error_at({file, e.mark.line + 1, e.mark.column + 1}, "YAML: " + e.msg);
+  diagnostic.hint = "text that holds ': ', '#', '{' or '[' must be quoted";
+  return diagnostic;
+}
+
+}  // namespace
+
+Result<Node> parse_text(const std::string& text, const std::string& file) {
+  if (auto binary = refuse_binary(text, file)) return *binary;
+  Diagnostics diagnostics;
+  Builder builder(file, diagnostics);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {}
+  } catch (const Stop& stop) {
+    diagnostics.push_back(stop.why);
+  } catch (const YAML::Exception& e) {
+    diagnostics.push_back(syntax_error(e, file));
+  }
+  if (diagnostics.empty()) return std::move(builder.root);
+  const Source source(text);
+  for (Diagnostic& diagnostic : diagnostics) source.attach(diagnostic);
+  return diagnostics;
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return error_at({path, 0, 0}, "cannot read the file");
+  std::string text(max_bytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad() || (stream.fail() && !stream.eof())) return error_at({path, 0, 0}, "cannot read the file");
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > max_bytes) return error_at({path, 0, 0}, "the file has more than " + std::to_string(max_bytes) + " bytes");
+  return text;
+}
+
+Result<Node> parse_file(const std::string& path) {
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return text.diagnostics();
+  return parse_text(*text, path);
+}
+
+Source::Source(std::string text) {
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines_.push_back(std::move(line));
+  }
+}
+
+void Source::attach(Diagnostic& diagnostic) const {
+  const auto line = static_cast<std::size_t>(diagnostic.where.line);
+  if (diagnostic.where.line > 0 && line <= lines_.size()) diagnostic.source_line = lines_[line - 1];
+}
+
+}  // namespace isamap::yaml
