@@ -28,6 +28,34 @@ struct Unit {
   SourceLocation where;
 };
 
+/// A size that the file does not fix, e.g. the vector length. Capacities and extents are kept at its maximum.
+struct Symbol {
+  std::string name;
+  std::int64_t min = 1, max = 1, multiple_of = 1;
+  bool power_of_two = false;
+  bool known_at_compile_time = false;     ///< `known: compile`; default `run`
+  std::string emit;                       ///< how a program asks for it
+  SourceLocation where;
+};
+
+/// A value that instructions set and need. Allowed: min..max, or `values` when not empty, or any of `dtype`.
+struct StateField {
+  std::string name;
+  std::int64_t min = 0, max = 0;          ///< max 0: unbounded
+  std::vector<std::int64_t> values;
+  std::optional<DType> dtype;
+  std::optional<std::int64_t> reset;      ///< the value at entry and to restore
+};
+
+/// `count` instances; with 3 of them `ld` is spelled ld0, ld1, ld2.
+struct State {
+  std::string name;
+  UnitId per;
+  std::int64_t count = 1;
+  std::vector<std::string> kept_by;       ///< languages whose compiler keeps it: no setter is printed
+  std::vector<StateField> fields;
+};
+
 enum class MemoryKind { dram, cache, scratchpad, accumulator, register_file };
 std::string_view name(MemoryKind kind);
 
@@ -36,7 +64,7 @@ struct Memory {
   UnitId per;                             ///< who owns an instance
   MemoryKind kind = MemoryKind::dram;
   std::int64_t capacity = 0;              ///< bytes of an instance; registers: count * size
-  std::int64_t count = 0, size = 0;       ///< registers and bytes of one
+  std::int64_t count = 0, size = 0;       ///< registers and bytes of one (over symbols: at their maximum)
   std::int64_t granularity = 1;           ///< bytes that one address step means
   std::int64_t base = 0;                  ///< where addresses start
   std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
@@ -47,7 +75,7 @@ struct Memory {
   double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
   std::int64_t word = 1;                  ///< bytes: the unit of access counts and energies
   double read_energy = 0, write_energy = 0;        ///< pJ for one word
-  std::map<std::string, std::string> fields;       ///< state that every register carries, as written
+  std::vector<StateField> fields;         ///< state that every register of the file carries
   SourceLocation where;
 
   bool is_register() const { return kind == MemoryKind::register_file; }
@@ -66,14 +94,36 @@ struct Link {
   SourceLocation where;
 };
 
-struct StateField { std::string name; std::int64_t min = 0, max = 0; std::vector<std::int64_t> values; std::optional<DType> dtype; std::optional<std::int64_t> reset; };
-struct State { std::string name; UnitId per; std::int64_t count = 1; std::vector<std::string> kept_by; std::vector<StateField> fields; };
+/// Bits [low, high]; an array has `count` elements of `width` bits from `low` (then high is its last bit).
+struct FormatField {
+  std::string name;
+  int high = 0, low = 0;
+  std::optional<std::int64_t> value;      ///< constant unless given
+  int width = 0, count = 0;
+};
+struct Format {
+  std::string name;
+  int bits = 0;
+  std::vector<FormatField> fields;
+};
 
-struct FormatField { std::string name; int high = 0, low = 0; std::optional<std::int64_t> value; int width = 0, count = 0; };
-struct Format { std::string name; int bits = 0; std::vector<FormatField> fields; };
+struct Barrier {
+  std::string name;
+  UnitId unit;
+  std::vector<MemoryId> memories;
+  Template emit, assembly;
+  double latency = 0;                     ///< cycles
+};
 
-struct Barrier { std::string name; UnitId unit; std::vector<MemoryId> memories; Template emit; double latency = 0; };
-struct AsyncObject { std::string name, kind; UnitId per; std::map<std::string, std::string> texts; };
+/// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
+/// (phases), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
+struct AsyncObject {
+  std::string name, kind;                 ///< kind: "groups" or "phases"
+  UnitId per;
+  MemoryId memory;                        ///< phases: where the counters stand
+  std::int64_t size = 0;                  ///< phases: bytes of one
+  std::map<std::string, std::string> texts;
+};
 
 /// How a whole program is printed, compiled and run.
 struct ProgramText {
@@ -99,6 +149,7 @@ class HardwareModel {
   const std::vector<Memory>& memories() const { return memories_; }
   const std::vector<Link>& links() const { return links_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<Symbol>& symbols() const { return symbols_; }
   const std::vector<State>& states() const { return states_; }
   const std::vector<Format>& formats() const { return formats_; }
   const std::vector<Barrier>& barriers() const { return barriers_; }
@@ -129,7 +180,7 @@ class HardwareModel {
   struct Parts {
     std::vector<Unit> units; std::vector<Memory> memories; std::vector<Link> links;
     std::vector<Instruction> instructions; std::vector<State> states; std::vector<Format> formats;
-    std::vector<Barrier> barriers; std::vector<AsyncObject> async;
+    std::vector<Barrier> barriers; std::vector<AsyncObject> async; std::vector<Symbol> symbols;
   };
   void finish(Parts parts);
 
@@ -143,6 +194,7 @@ class HardwareModel {
   std::vector<Format> formats_;
   std::vector<Barrier> barriers_;
   std::vector<AsyncObject> async_;
+  std::vector<Symbol> symbols_;
   std::shared_ptr<const Graph> graph_;
 };
 

@@ -48,12 +48,21 @@ struct FragmentLayout {
 struct DenseLayout { bool operator==(const DenseLayout&) const = default; };
 using OperandLayout = std::variant<DenseLayout, StridedLayout, FragmentLayout>;
 
+/// Fields of a named bit format and their values.
+struct FormatUse {
+  std::string format;
+  std::vector<std::pair<std::string, IntExpr>> fields;
+  bool operator==(const FormatUse&) const = default;
+};
+
 /// What the statement's tensor of the same position is on the machine.
 struct Operand {
   std::string name;                 ///< the tensor's name in the statement
   MemoryId memory;                  ///< invalid for state and immediate operands
   std::optional<DType> dtype;       ///< nothing on a move: whatever the tensor has
   OperandLayout layout;
+  /// How layout terms name the subscripts: the iterator where a subscript is a plain one, else its position "0", "1", ..
+  std::vector<std::string> index_names;
   std::int64_t align = 1;           ///< bytes, of the address at each use
   std::int64_t align_buffer = 1;    ///< bytes, of the buffer the tile lies in
   int group = 1;                    ///< consecutive registers
@@ -63,6 +72,7 @@ struct Operand {
   std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
   std::string view;
   std::string object;
+  std::optional<FormatUse> pack;    ///< the word printed instead of the address
   bool operator==(const Operand&) const = default;
 };
 
@@ -95,7 +105,6 @@ struct Timing {
 };
 
 struct StateValue { std::string field; IntExpr value; bool any = false; bool operator==(const StateValue&) const = default; };
-struct FormatUse { std::string format; std::vector<std::pair<std::string, IntExpr>> fields; bool operator==(const FormatUse&) const = default; };
 
 /// The last of `semantics` writes the result; those before it write temporaries. `tensors` holds the operands of all
 /// of them; `operands[i]` places tensors[i] (temporaries have no memory). Dims of `semantics.back()` are the
