@@ -25,8 +25,7 @@ std::int64_t element_count(const Tensor& tensor);
 /// The row-major position of an index, as an expression.
 AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape);
 
-/// Statements run in order. A tensor that a statement writes before any reads it is an output or an intermediate:
-/// written tensors that a later statement reads and that are not listed in `outputs` are intermediates.
+/// Statements run in order, each finishing before the next begins.
 struct Kernel {
   std::string name;
   std::map<std::string, std::int64_t> sizes;      ///< `dims:` of the file
@@ -38,7 +37,8 @@ struct Kernel {
   }
 };
 
-/// Inputs: read and never written (or inout). Outputs: written, not read by a later statement. The rest: intermediates.
+/// Inputs: never written. Intermediates: read by a statement after the last one that writes them, and not inout.
+/// Outputs: the rest, what the caller finds updated.
 enum class Role { input, output, intermediate };
 Role role_of(const Kernel& kernel, TensorId tensor);
 /// Inputs then outputs, each in file order: the order of arguments of every entry that we emit.

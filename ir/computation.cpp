@@ -1,0 +1,100 @@
+#include "ir/computation.h"
+
+#include <limits>
+
+#include "ir/scalar_ops.h"
+#include "support/check.h"
+
+namespace isamap {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Scalar extreme(DType type, bool largest) {
+  Scalar result;
+  if (is_float(type))
+    result = convert({largest ? infinity : -infinity, 0}, DType::f64, type, true);
+  else
+    result.integer = largest ? integer_max(type) : integer_min(type);
+  // e5m2 has an infinity, which a saturating conversion avoids; e4m3 has none.
+  if (type == DType::e5m2) result.real = largest ? infinity : -infinity;
+  return result;
+}
+
+BinaryOp operator_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::mul:
+      return BinaryOp::mul;
+    case Reduction::max:
+      return BinaryOp::max;
+    case Reduction::min:
+      return BinaryOp::min;
+    default:
+      return BinaryOp::add;
+  }
+}
+
+}  // namespace
+
+int IterationDomain::find(const std::string& name) const {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Ranges ranges_of(const IterationDomain& domain) {
+  Ranges ranges;
+  for (const Dim& dim : domain.dims) ranges[dim.name] = {0, dim.extent - 1};
+  return ranges;
+}
+
+Scalar identity(Reduction reduction, DType type) {
+  switch (reduction) {
+    case Reduction::assign:
+    case Reduction::add:
+      return {};
+    case Reduction::mul:
+      return is_float(type) ? Scalar{1, 0} : Scalar{0, 1};
+    case Reduction::max:
+      return extreme(type, false);
+    case Reduction::min:
+      return extreme(type, true);
+  }
+  return {};
+}
+
+Scalar combine(Reduction reduction, DType type, Scalar old_value, Scalar value) {
+  if (reduction == Reduction::assign) return value;
+  Scalar result;
+  const BinaryOp op = operator_of(reduction);
+  if (is_float(type))
+    result.real = round_to(type, apply_real(op, old_value.real, value.real));
+  else
+    result.integer = wrap_to(type, apply_integer(op, old_value.integer, value.integer));
+  return result;
+}
+
+std::string_view symbol(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::assign:
+      return "=";
+    case Reduction::add:
+      return "+=";
+    case Reduction::mul:
+      return "*=";
+    case Reduction::max:
+      return "max=";
+    case Reduction::min:
+      return "min=";
+  }
+  return "";
+}
+
+const Access& access_of(const Computation& computation, int number) {
+  ISAMAP_CHECK(number >= 0 && number < access_count(computation),
+               "access " + std::to_string(number) + " does not exist");
+  return number == 0 ? computation.write : computation.reads[static_cast<std::size_t>(number - 1)];
+}
+
+}  // namespace isamap

@@ -1,0 +1,260 @@
+// Number formats as rows of a table: every question about a format is answered from its precision and exponents.
+//
+// f32, f64: IEEE 754-2019. f16: binary16. bf16, tf32: the upper 16 and 19 bits of binary32.
+// e4m3, e5m2: "OCP 8-bit Floating Point Specification (OFP8)", revision 1.0, tables 1 and 2.
+
+#include "ir/dtype.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "support/check.h"
+
+namespace isamap {
+namespace {
+
+enum class Class { real, integer, bits };
+
+struct Format {
+  DType type;
+  std::string_view name;
+  Class kind;
+  int storage;     // bits in memory
+  bool is_signed;  // integers
+  int precision;   // reals: bits of significand with the hidden one; integers: bits of magnitude
+  int emin, emax;  // reals: exponents of the smallest normal and of the largest finite number
+};
+
+constexpr std::array<Format, 19> formats = {{
+    {DType::f64, "f64", Class::real, 64, true, 53, -1022, 1023},
+    {DType::f32, "f32", Class::real, 32, true, 24, -126, 127},
+    {DType::tf32, "tf32", Class::real, 32, true, 11, -126, 127},
+    {DType::bf16, "bf16", Class::real, 16, true, 8, -126, 127},
+    {DType::f16, "f16", Class::real, 16, true, 11, -14, 15},
+    {DType::e4m3, "e4m3", Class::real, 8, true, 4, -6, 8},
+    {DType::e5m2, "e5m2", Class::real, 8, true, 3, -14, 15},
+    {DType::s64, "s64", Class::integer, 64, true, 63, 0, 0},
+    {DType::s32, "s32", Class::integer, 32, true, 31, 0, 0},
+    {DType::s16, "s16", Class::integer, 16, true, 15, 0, 0},
+    {DType::s8, "s8", Class::integer, 8, true, 7, 0, 0},
+    {DType::u32, "u32", Class::integer, 32, false, 32, 0, 0},
+    {DType::u16, "u16", Class::integer, 16, false, 16, 0, 0},
+    {DType::u8, "u8", Class::integer, 8, false, 8, 0, 0},
+    {DType::b1, "b1", Class::bits, 1, false, 1, 0, 0},
+    {DType::b8, "b8", Class::bits, 8, false, 8, 0, 0},
+    {DType::b16, "b16", Class::bits, 16, false, 16, 0, 0},
+    {DType::b32, "b32", Class::bits, 32, false, 32, 0, 0},
+    {DType::b64, "b64", Class::bits, 64, false, 64, 0, 0},
+}};
+
+const Format& format(DType type) { return formats[static_cast<std::size_t>(type)]; }
+
+// All ones in the exponent are ordinary numbers in e4m3, except for the one significand that is NaN.
+bool has_infinity(DType type) { return type != DType::e4m3; }
+
+double largest(const Format& f) {
+  const double all_ones = 2.0 - std::ldexp(1.0, 1 - f.precision);
+  return std::ldexp(f.type == DType::e4m3 ? 1.75 : all_ones, f.emax);
+}
+
+// To the nearest multiple of the quantum at the value's exponent; the quantum stops shrinking at the subnormals.
+double round_small(const Format& f, double value) {
+  if (value == 0 || std::isnan(value)) return value;
+  if (std::isinf(value)) return has_infinity(f.type) ? value : std::numeric_limits<double>::quiet_NaN();
+  const int exponent = std::max(std::ilogb(value), f.emin);
+  const int quantum = exponent - (f.precision - 1);
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
+  if (std::fabs(rounded) <= largest(f)) return rounded;
+  return has_infinity(f.type) ? std::copysign(std::numeric_limits<double>::infinity(), value)
+                              : std::numeric_limits<double>::quiet_NaN();
+}
+
+// A 64-bit integer as a double whose last bit is sticky (round to odd), so that a second rounding to at most
+// 24 bits of significand gives what one rounding would: Boldo, Melquiond, "Emulation of FMA and correctly rounded
+// sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008.
+double to_odd_double(std::int64_t value) {
+  const bool negative = value < 0;
+  std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const int excess = 11 - std::countl_zero(magnitude | 1);
+  if (excess > 0) {
+    const std::uint64_t lost = magnitude & ((1ULL << excess) - 1);
+    magnitude = (magnitude - lost) | (lost != 0 ? 1ULL << excess : 0);
+  }
+  const double result = static_cast<double>(magnitude);
+  return negative ? -result : result;
+}
+
+std::int64_t truncate_and_wrap(double value, DType to) {
+  if (!std::isfinite(value)) return 0;
+  const auto magnitude = static_cast<std::uint64_t>(std::fmod(std::trunc(std::fabs(value)), 0x1p64));
+  return wrap_to(to, static_cast<std::int64_t>(value < 0 ? 0 - magnitude : magnitude));
+}
+
+std::int64_t truncate_and_clamp(double value, DType to) {
+  if (std::isnan(value)) return 0;
+  const double whole = std::trunc(value);
+  if (whole <= static_cast<double>(integer_min(to))) return integer_min(to);
+  if (whole >= static_cast<double>(integer_max(to))) return integer_max(to);
+  return static_cast<std::int64_t>(whole);
+}
+
+std::uint64_t encode_small(const Format& f, double value) {
+  const int fraction_bits = f.precision - 1;
+  const int bias = 1 - f.emin;
+  const std::uint64_t sign = std::signbit(value) ? 1ULL << (f.storage - 1) : 0;
+  const std::uint64_t exponent_ones = ((1ULL << (f.storage - f.precision)) - 1) << fraction_bits;
+  if (std::isnan(value)) return exponent_ones | (has_infinity(f.type) ? 1ULL << (fraction_bits - 1) : 7ULL);
+  if (std::isinf(value)) return sign | exponent_ones;
+  if (value == 0) return sign;
+  const int exponent = std::max(std::ilogb(value), f.emin);
+  const auto significand = static_cast<std::uint64_t>(std::ldexp(std::fabs(value), fraction_bits - exponent));
+  const bool normal = (significand >> fraction_bits) != 0;
+  const std::uint64_t field = normal ? static_cast<std::uint64_t>(exponent + bias) : 0;
+  return sign | (field << fraction_bits) | (significand & ((1ULL << fraction_bits) - 1));
+}
+
+double decode_small(const Format& f, std::uint64_t raw) {
+  const int fraction_bits = f.precision - 1;
+  const std::uint64_t fraction = raw & ((1ULL << fraction_bits) - 1);
+  const int exponent_limit = (1 << (f.storage - f.precision)) - 1;
+  const int field = static_cast<int>(raw >> fraction_bits) & exponent_limit;
+  const bool negative = ((raw >> (f.storage - 1)) & 1) != 0;
+  double magnitude = 0;
+  if (field == exponent_limit && has_infinity(f.type)) {
+    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  } else if (field == exponent_limit && fraction == 7) {
+    magnitude = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    const auto significand = static_cast<double>(fraction | (field != 0 ? 1ULL << fraction_bits : 0));
+    magnitude = std::ldexp(significand, (field != 0 ? field - (1 - f.emin) : f.emin) - fraction_bits);
+  }
+  return negative ? -magnitude : magnitude;
+}
+
+// Every value of an integer format has at most `precision` bits; the smallest signed one is a power of two.
+bool real_holds(const Format& real, const Format& from) {
+  if (real.precision < from.precision) return false;
+  if (from.kind == Class::integer) return real.emax >= from.precision;
+  return real.emax >= from.emax && real.emin - real.precision <= from.emin - from.precision;
+}
+
+bool integer_holds(const Format& to, const Format& from) {
+  return from.kind == Class::integer && to.precision >= from.precision && (to.is_signed || !from.is_signed);
+}
+
+constexpr std::uint64_t tf32_mask = ~((1ULL << 13) - 1);  // tf32 lives in the upper 19 bits of an f32
+
+}  // namespace
+
+std::string_view name(DType type) { return format(type).name; }
+
+std::optional<DType> parse_dtype(std::string_view text) {
+  for (const Format& f : formats) {
+    if (f.name == text) return f.type;
+  }
+  return std::nullopt;
+}
+
+bool is_float(DType type) { return format(type).kind == Class::real; }
+bool is_integer(DType type) { return format(type).kind == Class::integer; }
+bool is_bits(DType type) { return format(type).kind == Class::bits && type != DType::b1; }
+int bits(DType type) { return format(type).storage; }
+
+std::int64_t integer_min(DType type) {
+  const Format& f = format(type);
+  return f.is_signed && f.kind == Class::integer ? -1 - integer_max(type) : 0;
+}
+
+std::int64_t integer_max(DType type) {
+  const int digits = format(type).precision;
+  return digits >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << digits) - 1;
+}
+
+bool widens(DType from, DType to) {
+  if (from == to) return true;
+  const Format& f = format(from);
+  const Format& t = format(to);
+  if (t.kind == Class::bits || (f.kind == Class::bits && from != DType::b1)) return false;
+  if (from == DType::b1) return true;
+  return t.kind == Class::real ? real_holds(t, f) : integer_holds(t, f);
+}
+
+std::optional<DType> join(DType a, DType b) {
+  if (widens(a, b)) return b;
+  if (widens(b, a)) return a;
+  // By size; where sizes are equal, integers first, then the format with more bits of significand.
+  for (const DType type : {DType::s16, DType::f16, DType::bf16, DType::s32, DType::f32, DType::s64, DType::f64}) {
+    if (widens(a, type) && widens(b, type)) return type;
+  }
+  return std::nullopt;
+}
+
+double round_to(DType type, double value) {
+  if (type == DType::f32) return static_cast<double>(static_cast<float>(value));
+  if (type == DType::f64) return value;
+  return round_small(format(type), value);
+}
+
+std::int64_t wrap_to(DType type, std::int64_t value) {
+  const Format& f = format(type);
+  if (type == DType::b1) return value != 0 ? 1 : 0;
+  if (f.storage == 64) return value;
+  const int shift = 64 - f.storage;
+  const std::uint64_t high = static_cast<std::uint64_t>(value) << shift;
+  return f.is_signed ? static_cast<std::int64_t>(high) >> shift : static_cast<std::int64_t>(high >> shift);
+}
+
+Scalar convert(Scalar value, DType from, DType to, bool saturate) {
+  Scalar result;
+  if (!is_float(from) && !is_float(to)) {
+    const bool clamps = saturate && is_integer(to) && to != DType::s64;
+    const std::int64_t low = clamps ? std::max(value.integer, integer_min(to)) : value.integer;
+    result.integer = clamps ? std::min(low, integer_max(to)) : wrap_to(to, value.integer);
+  } else if (!is_float(to)) {
+    if (to == DType::b1)
+      result.integer = value.real != 0 ? 1 : 0;
+    else
+      result.integer =
+          saturate && is_integer(to) ? truncate_and_clamp(value.real, to) : truncate_and_wrap(value.real, to);
+  } else {
+    double exact = value.real;
+    if (!is_float(from)) exact = to == DType::f64 ? static_cast<double>(value.integer) : to_odd_double(value.integer);
+    const bool clamps = saturate && (to == DType::e4m3 || to == DType::e5m2) && !std::isnan(exact);
+    const double limit = largest(format(to));
+    result.real = round_to(to, clamps ? std::min(std::max(exact, -limit), limit) : exact);
+  }
+  return result;
+}
+
+std::uint64_t encode(DType type, Scalar value) {
+  if (!is_float(type)) {
+    const int width = bits(type);
+    const auto raw = static_cast<std::uint64_t>(wrap_to(type, value.integer));
+    return width == 64 ? raw : raw & ((1ULL << width) - 1);
+  }
+  if (type == DType::f64) return std::bit_cast<std::uint64_t>(value.real);
+  const double rounded = round_to(type, value.real);
+  if (type == DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(rounded));
+  if (type == DType::tf32) return std::bit_cast<std::uint32_t>(static_cast<float>(rounded)) & tf32_mask;
+  return encode_small(format(type), rounded);
+}
+
+Scalar decode(DType type, std::uint64_t raw) {
+  Scalar result;
+  if (!is_float(type))
+    result.integer = wrap_to(type, static_cast<std::int64_t>(raw));
+  else if (type == DType::f64)
+    result.real = std::bit_cast<double>(raw);
+  else if (type == DType::f32)
+    result.real = std::bit_cast<float>(static_cast<std::uint32_t>(raw));
+  else if (type == DType::tf32)
+    result.real = std::bit_cast<float>(static_cast<std::uint32_t>(raw & tf32_mask));
+  else
+    result.real = decode_small(format(type), raw);
+  return result;
+}
+
+}  // namespace isamap

@@ -1,0 +1,51 @@
+// Questions about kernels that need no arithmetic; checks are in ir/kernel_verify.cpp, text in ir/kernel_text.cpp.
+
+#include "ir/kernel.h"
+
+namespace isamap {
+namespace {
+
+bool reads_tensor(const Computation& statement, TensorId tensor) {
+  for (const Access& access : statement.reads) {
+    if (access.tensor == tensor) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::int64_t element_count(const Tensor& tensor) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : tensor.shape) count *= extent;
+  return count;
+}
+
+AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape) {
+  AffineExpr position;
+  for (std::size_t d = 0; d < index.size(); ++d) position = position * shape[d] + index[d];
+  return position;
+}
+
+Role role_of(const Kernel& kernel, TensorId tensor) {
+  bool written = false;
+  bool read_after_last_write = false;
+  for (const Computation& statement : kernel.statements) {
+    const bool writes = statement.write.tensor == tensor;
+    written = written || writes;
+    read_after_last_write = written && !writes && (read_after_last_write || reads_tensor(statement, tensor));
+  }
+  if (!written) return Role::input;
+  return read_after_last_write && !kernel.tensors[tensor.index()].inout ? Role::intermediate : Role::output;
+}
+
+std::vector<TensorId> arguments(const Kernel& kernel) {
+  std::vector<TensorId> result;
+  for (const Role role : {Role::input, Role::output}) {
+    for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+      if (role_of(kernel, make_id<TensorId>(t)) == role) result.push_back(make_id<TensorId>(t));
+    }
+  }
+  return result;
+}
+
+}  // namespace isamap

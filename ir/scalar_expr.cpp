@@ -1,0 +1,160 @@
+// Building, evaluating and printing scalar bodies; typing is in ir/scalar_typing.cpp.
+
+#include "ir/scalar_expr.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "ir/scalar_ops.h"
+#include "support/check.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+Scalar rounded(DType type, double value) {
+  Scalar result;
+  result.real = round_to(type, value);
+  return result;
+}
+
+Scalar wrapped(DType type, std::int64_t value) {
+  Scalar result;
+  result.integer = wrap_to(type, value);
+  return result;
+}
+
+Scalar constant_value(double value, DType type) { return convert({value, 0}, DType::f64, type, false); }
+
+Scalar evaluate_unary(const ScalarExpr& e, UnaryOp op, const Scalar* operands) {
+  const Scalar a = evaluate(e.args[0], operands);
+  return is_float(e.type) ? rounded(e.type, apply_real(op, a.real)) : wrapped(e.type, apply_integer(op, a.integer));
+}
+
+Scalar evaluate_binary(const ScalarExpr& e, BinaryOp op, const Scalar* operands) {
+  const Scalar a = evaluate(e.args[0], operands);
+  const Scalar b = evaluate(e.args[1], operands);
+  return is_float(e.type) ? rounded(e.type, apply_real(op, a.real, b.real))
+                          : wrapped(e.type, apply_integer(op, a.integer, b.integer));
+}
+
+Scalar evaluate_select(const ScalarExpr& e, const Scalar* operands) {
+  const Scalar condition = evaluate(e.args[0], operands);
+  const bool holds = is_float(e.args[0].type) ? condition.real != 0 : condition.integer != 0;
+  return evaluate(e.args[holds ? 1 : 2], operands);
+}
+
+void collect_reads(const ScalarExpr& e, std::vector<int>& found) {
+  if (const Read* r = std::get_if<Read>(&e.op)) {
+    if (std::find(found.begin(), found.end(), r->access) == found.end()) found.push_back(r->access);
+  }
+  for (const ScalarExpr& arg : e.args) collect_reads(arg, found);
+}
+
+// The shortest text that reads back as this value. A constant of f32 or less is an f32, for which fewer digits do.
+std::string print_number(double value, DType type) {
+  std::array<char, 40> buffer;
+  const bool narrow = type != DType::f64 && static_cast<double>(static_cast<float>(value)) == value;
+  const auto end = narrow ? std::to_chars(buffer.begin(), buffer.end(), static_cast<float>(value)).ptr
+                          : std::to_chars(buffer.begin(), buffer.end(), value).ptr;
+  return std::string(buffer.begin(), end);
+}
+
+// Levels of binding: 1 for + and -, 2 for * and /, 3 for what stands alone.
+struct Shown {
+  std::string text;
+  int level = 3;
+};
+
+Shown show(const ScalarExpr& e, const std::vector<std::string>& names);
+
+std::string show_at(const ScalarExpr& e, const std::vector<std::string>& names, int level) {
+  const Shown inner = show(e, names);
+  return inner.level < level ? "(" + inner.text + ")" : inner.text;
+}
+
+std::string show_call(std::string_view function, const ScalarExpr& e, const std::vector<std::string>& names) {
+  std::string text = std::string(function) + "(";
+  for (std::size_t i = 0; i < e.args.size(); ++i) text += (i > 0 ? ", " : "") + show_at(e.args[i], names, 0);
+  return text + ")";
+}
+
+Shown show_unary(const ScalarExpr& e, UnaryOp op, const std::vector<std::string>& names) {
+  static constexpr std::array<std::string_view, 10> functions = {"-",    "exp", "log",     "sqrt", "rsqrt",
+                                                                 "tanh", "erf", "sigmoid", "abs",  "round"};
+  if (op != UnaryOp::negate) return {show_call(functions[static_cast<std::size_t>(op)], e, names), 3};
+  const std::string inner = show_at(e.args[0], names, 3);
+  // "--1" would be one token in C; a constant would be folded into its sign.
+  const bool needs_parentheses = inner.front() == '-' || std::holds_alternative<Constant>(e.args[0].op);
+  return {needs_parentheses ? "-(" + inner + ")" : "-" + inner, 2};
+}
+
+Shown show_binary(const ScalarExpr& e, BinaryOp op, const std::vector<std::string>& names) {
+  if (op == BinaryOp::min || op == BinaryOp::max) return {show_call(op == BinaryOp::min ? "min" : "max", e, names), 3};
+  static constexpr std::array<std::string_view, 4> symbols = {" + ", " - ", " * ", " / "};
+  const int level = op == BinaryOp::add || op == BinaryOp::sub ? 1 : 2;
+  return {show_at(e.args[0], names, level) + std::string(symbols[static_cast<std::size_t>(op)]) +
+              show_at(e.args[1], names, level + 1),
+          level};
+}
+
+Shown show(const ScalarExpr& e, const std::vector<std::string>& names) {
+  return std::visit(
+      overloaded{[&](const Constant& c) {
+                   return Shown{print_number(c.value, e.type), std::signbit(c.value) ? 2 : 3};
+                 },
+                 [&](const Read& r) {
+                   return Shown{names.at(static_cast<std::size_t>(r.access)), 3};
+                 },
+                 [&](const Unary& u) { return show_unary(e, u.op, names); },
+                 [&](const Binary& b) { return show_binary(e, b.op, names); },
+                 [&](const Select&) {
+                   return Shown{show_call("select", e, names), 3};
+                 },
+                 [&](const Cast& c) {
+                   return Shown{show_call((c.saturate ? "sat_" : "") + std::string(name(e.type)), e, names), 3};
+                 }},
+      e.op);
+}
+
+}  // namespace
+
+ScalarExpr constant(double value, DType type) { return {Constant{value}, type, {}}; }
+ScalarExpr read(int access, DType type) { return {Read{access}, type, {}}; }
+
+ScalarExpr unary(UnaryOp op, ScalarExpr a) {
+  const DType type = a.type;
+  return {Unary{op}, type, {std::move(a)}};
+}
+
+ScalarExpr binary(BinaryOp op, ScalarExpr a, ScalarExpr b) {
+  const DType type = a.type;
+  return {Binary{op}, type, {std::move(a), std::move(b)}};
+}
+
+ScalarExpr cast(DType to, ScalarExpr a, bool saturate) { return {Cast{saturate}, to, {std::move(a)}}; }
+
+Scalar evaluate(const ScalarExpr& e, const Scalar* operands) {
+  return std::visit(overloaded{[&](const Constant& c) { return constant_value(c.value, e.type); },
+                               [&](const Read& r) { return operands[r.access]; },
+                               [&](const Unary& u) { return evaluate_unary(e, u.op, operands); },
+                               [&](const Binary& b) { return evaluate_binary(e, b.op, operands); },
+                               [&](const Select&) { return evaluate_select(e, operands); },
+                               [&](const Cast& c) {
+                                 return convert(evaluate(e.args[0], operands), e.args[0].type, e.type, c.saturate);
+                               }},
+                    e.op);
+}
+
+std::vector<int> reads_of(const ScalarExpr& e) {
+  std::vector<int> found;
+  collect_reads(e, found);
+  return found;
+}
+
+std::string print(const ScalarExpr& e, const std::vector<std::string>& names) { return show(e, names).text; }
+
+}  // namespace isamap

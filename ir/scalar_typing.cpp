@@ -1,0 +1,177 @@
+// Typing of scalar bodies: which widening casts the text leaves out.
+//
+// Types flow down. The root's context is the output type; inside an explicit cast, and in the condition of a select,
+// it is the join of the types of the leaves (reads and inner casts). Arithmetic happens in its context's type; a leaf
+// of another type is widened to it. What has no reads inside a cast is computed there and then.
+
+#include <cmath>
+
+#include "ir/scalar_expr.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+using Failure = std::optional<Diagnostic>;
+std::string quoted(DType type) { return std::string(name(type)); }
+
+// The join of the leaf types; `type` is nothing where there are constants only.
+struct LeafTypes {
+  std::optional<DType> type;
+  Failure failure;
+};
+
+void join_leaf(LeafTypes& leaves, DType type, const SourceLocation& where) {
+  if (!leaves.type) {
+    leaves.type = type;
+    return;
+  }
+  if (const auto joined = join(*leaves.type, type))
+    leaves.type = joined;
+  else
+    leaves.failure =
+        error_at(where, "no type holds every value of both " + quoted(*leaves.type) + " and " + quoted(type),
+                 "cast one of the operands");
+}
+
+void collect_leaves(const ScalarExpr& e, const SourceLocation& where, LeafTypes& leaves) {
+  if (leaves.failure) return;
+  if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op)) return join_leaf(leaves, e.type, where);
+  // The condition of a select has a type of its own.
+  const std::size_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
+  for (std::size_t i = first; i < e.args.size(); ++i) collect_leaves(e.args[i], where, leaves);
+}
+
+std::string_view function_name(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::exp:
+      return "exp";
+    case UnaryOp::log:
+      return "log";
+    case UnaryOp::sqrt:
+      return "sqrt";
+    case UnaryOp::rsqrt:
+      return "rsqrt";
+    case UnaryOp::tanh:
+      return "tanh";
+    case UnaryOp::erf:
+      return "erf";
+    case UnaryOp::sigmoid:
+      return "sigmoid";
+    default:
+      return "";
+  }
+}
+
+class Typing {
+ public:
+  explicit Typing(SourceLocation where) : where_(std::move(where)) {}
+
+  ScalarExpr in_context(const ScalarExpr& raw, DType type) {
+    return std::visit(overloaded{[&](const Constant& c) { return typed_constant(c.value, type); },
+                                 [&](const Read& r) { return widened(read(r.access, raw.type), type, raw.type); },
+                                 [&](const Unary& u) { return typed_unary(raw, u, type); },
+                                 [&](const Binary&) { return arithmetic(raw, type); },
+                                 [&](const Select&) { return typed_select(raw, type); },
+                                 [&](const Cast& c) { return widened(typed_cast(raw, c), type, raw.type); }},
+                      raw.op);
+  }
+
+  Failure failure;
+
+ private:
+  void fail(std::string message, std::string hint) {
+    if (!failure) failure = error_at(where_, std::move(message), std::move(hint));
+  }
+
+  ScalarExpr typed_constant(double value, DType type) {
+    if (is_float(type)) return constant(round_to(type, value), type);
+    const bool fits = value == std::trunc(value) && std::fabs(value) <= 0x1p53 &&
+                      wrap_to(type, static_cast<std::int64_t>(value)) == static_cast<std::int64_t>(value);
+    if (!fits) {
+      fail("the constant " + print(constant(value, DType::f64), {}) + " is not a value of " + quoted(type),
+           "write it inside a cast, or compute in a type that holds it");
+    }
+    return constant(value == 0 ? 0 : value, type);
+  }
+
+  // `inner` has type `from`; a constant takes the wider type as it is.
+  ScalarExpr widened(ScalarExpr inner, DType to, DType from) {
+    if (from == to) return inner;
+    if (!widens(from, to)) {
+      fail("a value of " + quoted(from) + " is used where " + quoted(to) + " is computed: that would lose values",
+           "write the cast, for example " + quoted(to) + "(...)");
+    }
+    if (std::holds_alternative<Constant>(inner.op)) {
+      inner.type = to;
+      return inner;
+    }
+    return cast(to, std::move(inner));
+  }
+
+  ScalarExpr typed_unary(const ScalarExpr& raw, const Unary& u, DType type) {
+    if (u.op == UnaryOp::negate && std::holds_alternative<Constant>(raw.args[0].op)) {
+      return typed_constant(-std::get<Constant>(raw.args[0].op).value, type);
+    }
+    if (!is_float(type) && !function_name(u.op).empty()) {
+      fail(std::string(function_name(u.op)) + " is computed in " + quoted(type) + ", but needs a float type",
+           "cast its operand, for example f32(...)");
+    }
+    return arithmetic(raw, type);
+  }
+
+  ScalarExpr arithmetic(const ScalarExpr& raw, DType type) {
+    if (is_bits(type)) fail("no arithmetic is defined on " + quoted(type), "bits can only be copied");
+    return with_arguments(raw, type, 0);
+  }
+
+  ScalarExpr with_arguments(const ScalarExpr& raw, DType type, std::size_t first) {
+    ScalarExpr result{raw.op, type, {}};
+    for (std::size_t i = first; i < raw.args.size(); ++i) result.args.push_back(in_context(raw.args[i], type));
+    return result;
+  }
+
+  ScalarExpr typed_select(const ScalarExpr& raw, DType type) {
+    ScalarExpr result = with_arguments(raw, type, 1);
+    result.args.insert(result.args.begin(), in_context(raw.args[0], leaf_type(raw.args[0], type)));
+    return result;
+  }
+
+  ScalarExpr typed_cast(const ScalarExpr& raw, const Cast& c) {
+    const ScalarExpr& operand = raw.args[0];
+    const DType inner_type = leaf_type(operand, is_float(raw.type) ? raw.type : DType::f64);
+    ScalarExpr inner = in_context(operand, inner_type);
+    if (failure) return inner;
+    if (reads_of(inner).empty()) return folded(cast(raw.type, std::move(inner), c.saturate));
+    if (inner_type == raw.type) return inner;
+    if (is_bits(raw.type) || is_bits(inner_type)) {
+      fail("no cast from " + quoted(inner_type) + " to " + quoted(raw.type) + " is defined", "bits can only be copied");
+    }
+    return cast(raw.type, std::move(inner), c.saturate);
+  }
+
+  DType leaf_type(const ScalarExpr& raw, DType without_leaves) {
+    LeafTypes leaves;
+    collect_leaves(raw, where_, leaves);
+    if (leaves.failure && !failure) failure = leaves.failure;
+    return leaves.type.value_or(without_leaves);
+  }
+
+  static ScalarExpr folded(const ScalarExpr& e) {
+    const Scalar value = evaluate(e, nullptr);
+    return constant(is_float(e.type) ? value.real : static_cast<double>(value.integer), e.type);
+  }
+
+  SourceLocation where_;
+};
+
+}  // namespace
+
+Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where) {
+  Typing typing(where);
+  ScalarExpr typed = typing.in_context(raw, output);
+  if (typing.failure) return *typing.failure;
+  return typed;
+}
+
+}  // namespace isamap
