@@ -1,0 +1,191 @@
+#include "cli/common.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+namespace isamap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool states_energy(const HardwareModel& model) {
+  return std::any_of(model.links().begin(), model.links().end(), [](const Link& l) { return l.energy > 0; }) ||
+         std::any_of(model.memories().begin(), model.memories().end(),
+                     [](const Memory& m) { return m.read_energy > 0 || m.write_energy > 0; }) ||
+         std::any_of(model.instructions().begin(), model.instructions().end(),
+                     [](const Instruction& i) { return i.energy_pJ > 0; });
+}
+
+Diagnostic cannot_write(const std::string& path, int error_number) {
+  return error_at({path, 0, 0}, fmt::format("cannot be written: {}", std::strerror(error_number)));
+}
+
+/// 0 or the error number.
+int write_bytes(const std::string& path, const char* mode, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), mode);
+  if (!file) return errno;
+  const int written = std::fwrite(text.data(), 1, text.size(), file) == text.size() ? 0 : errno;
+  const int closed = std::fclose(file) == 0 ? 0 : errno;
+  return written != 0 ? written : closed;
+}
+
+bool is_number(const std::string& cell) {
+  return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell == "-");
+}
+
+}  // namespace
+
+std::vector<std::string> model_folders() {
+  std::vector<std::string> folders;
+  if (const char* given = std::getenv("ISAMAP_MODELS")) {
+    std::istringstream list(given);
+    for (std::string folder; std::getline(list, folder, ':');)
+      if (!folder.empty()) folders.push_back(folder);
+  }
+  std::error_code ignored;
+  if (fs::is_directory(ISAMAP_SOURCE_MODELS, ignored)) folders.push_back(ISAMAP_SOURCE_MODELS);
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = program.parent_path().parent_path() / "share" / "isamap" / "hardware_models";
+  if (fs::is_directory(installed, ignored)) folders.push_back(installed.string());
+  return folders;
+}
+
+std::vector<std::pair<std::string, std::string>> known_models() {
+  std::map<std::string, std::string> found;
+  for (const std::string& folder : model_folders()) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      if (entry.path().extension() == ".yaml") found.emplace(entry.path().stem().string(), entry.path().string());
+  }
+  return {found.begin(), found.end()};
+}
+
+Exit fail(Exit code, const Diagnostics& diagnostics) {
+  const std::string text = render(diagnostics);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (!text.empty() && text.back() != '\n') std::fputc('\n', stderr);
+  return code;
+}
+
+Exit fail(Exit code, const std::string& message, const std::string& hint) {
+  return fail(code, Diagnostics{error(message, hint)});
+}
+
+std::optional<HardwareModel> load_target(const Options& options) {
+  auto loaded = load_hardware(options.target, model_folders(), {options.params});
+  if (loaded) return std::move(loaded->model);
+  fail(Exit::wrong_input, loaded.diagnostics());
+  return std::nullopt;
+}
+
+std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
+  const bool from_file = !options.kernel_file.empty();
+  if (from_file == !options.compute.empty()) {
+    code = fail(Exit::usage, from_file ? "a kernel file and --compute are both given"
+                                       : "no kernel: give a kernel file or --compute with --dims");
+    return std::nullopt;
+  }
+  auto kernel = from_file ? load_kernel(options.kernel_file)
+                          : kernel_from_formula(options.compute, options.dims, options.dtypes);
+  if (kernel) return std::move(*kernel);
+  code = fail(Exit::wrong_input, kernel.diagnostics());
+  return std::nullopt;
+}
+
+std::optional<Inputs> load_inputs(const Options& options, Exit& code) {
+  auto kernel = load_kernel_of(options, code);
+  if (!kernel) return std::nullopt;
+  auto model = load_target(options);
+  code = Exit::wrong_input;
+  if (!model) return std::nullopt;
+  return Inputs{std::move(*kernel), std::move(*model)};
+}
+
+Result<bool> write_file(const std::string& path, const std::string& text) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {  // a device or a pipe has no half-written state
+    const int problem = write_bytes(path, "wb", text);
+    return problem == 0 ? Result<bool>(true) : cannot_write(path, problem);
+  }
+  // What a link points to is replaced, not the link. The process number keeps two runs that write the same file apart;
+  // the last rename wins, and both files are whole.
+  const std::string whole = fs::is_symlink(path, ignored) ? fs::canonical(path, ignored).string() : path;
+  const std::string temporary = fmt::format("{}.{}.tmp", whole, ::getpid());
+  int problem = write_bytes(temporary, "wbx", text);
+  if (problem == EEXIST) return cannot_write(temporary, problem);
+  if (problem == 0 && std::rename(temporary.c_str(), whole.c_str()) == 0) return true;
+  if (problem == 0) problem = errno;
+  std::remove(temporary.c_str());
+  return cannot_write(path, problem);
+}
+
+Exit deliver(const Options& options, const std::string& text, Exit code) {
+  if (!options.output.empty()) {
+    const auto written = write_file(options.output, text);
+    return written ? code : fail(Exit::wrong_input, written.diagnostics());
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return written ? code : fail(Exit::wrong_input, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
+}
+
+void Progress::operator()(const std::string& text) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_ < std::chrono::seconds(1)) return;
+  last_ = now;
+  fmt::print(stderr, "{}\n", text);
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c == width.size()) width.push_back(0);
+      width[c] = std::max(width[c], row[c].size());
+    }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t c = 0; c < rows[r].size(); ++c)
+      line += is_number(rows[r][c]) ? fmt::format("{:>{}}  ", rows[r][c], width[c])
+                                    : fmt::format("{:<{}}  ", rows[r][c], width[c]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    if (r > 0) continue;
+    for (const std::size_t w : width) text += std::string(w, '-') + "  ";
+    text = text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string short_number(double value) {
+  const char* const units[] = {"", "k", "M", "G", "T", "P", "E"};
+  int unit = 0;
+  while (std::abs(value) >= 999.5 && unit < 6) value /= 1000, ++unit;
+  return fmt::format("{:.3g}{}", value, units[unit]);
+}
+
+ScheduleOptions schedule_options(const Options& options, const HardwareModel& model) {
+  ScheduleOptions out = options.schedule;
+  out.seed = options.seed;
+  if (!options.objective_given) out.objective = states_energy(model) ? Objective::edp : Objective::cycles;
+  return out;
+}
+
+std::string_view name(Objective objective) {
+  switch (objective) {
+    case Objective::cycles: return "cycles";
+    case Objective::energy: return "energy";
+    case Objective::edp: return "edp";
+  }
+  return "";
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,58 @@
+#pragma once
+// What every verb does: find its inputs, deliver its result, say what is wrong.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "frontends/frontends.h"
+#include "hwdesc/yaml_loader.h"
+
+namespace isamap::cli {
+
+/// Where models are looked up by name: $ISAMAP_MODELS (a list with `:`), the source tree, the installed share folder.
+std::vector<std::string> model_folders();
+/// Every NAME.yaml of those folders, by name; of equal names the first folder's.
+std::vector<std::pair<std::string, std::string>> known_models();
+
+/// Prints the diagnostics on stderr and gives the code back: `return fail(Exit::wrong_input, loaded.diagnostics())`.
+Exit fail(Exit code, const Diagnostics& diagnostics);
+Exit fail(Exit code, const std::string& message, const std::string& hint = "");
+
+std::optional<HardwareModel> load_target(const Options& options);  ///< has complained when empty
+/// The kernel file or the one-line form; `code` is set when empty.
+std::optional<Kernel> load_kernel_of(const Options& options, Exit& code);
+
+/// Both inputs of most verbs.
+struct Inputs {
+  Kernel kernel;
+  HardwareModel model;
+};
+std::optional<Inputs> load_inputs(const Options& options, Exit& code);
+
+/// Writes the result to stdout or, whole or not at all, to the file of -o. `code` is returned unless writing fails.
+Exit deliver(const Options& options, const std::string& text, Exit code = Exit::ok);
+/// Writes to a temporary name in the same folder and renames.
+Result<bool> write_file(const std::string& path, const std::string& text);
+
+/// Tells on stderr what is going on, when a second has passed since the last time.
+class Progress {
+ public:
+  void operator()(const std::string& text);
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// Rows of cells in aligned columns, the first row underlined; numbers to the right.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+/// 1234567 -> "1.23M", 12 -> "12": three significant digits.
+std::string short_number(double value);
+
+/// The objective asked for, else what the model can answer: edp where it states energies, cycles otherwise.
+ScheduleOptions schedule_options(const Options& options, const HardwareModel& model);
+std::string_view name(Objective objective);
+
+}  // namespace isamap::cli

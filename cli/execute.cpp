@@ -1,0 +1,101 @@
+#include "cli/execute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+
+namespace isamap::cli {
+namespace {
+
+constexpr double max_points = 2e11;                    // minutes of interpretation
+constexpr double max_bytes = 3.0 * (1 << 30);         // held twice: expected and found
+
+double points(const Computation& statement) {
+  double product = 1;
+  for (const Dim& dim : statement.domain.dims) product *= static_cast<double>(dim.extent);
+  return product;
+}
+
+double operations_at_a_point(const ScalarExpr& e) {
+  const bool counts = std::holds_alternative<Unary>(e.op) || std::holds_alternative<Binary>(e.op);
+  double sum = counts ? 1 : 0;
+  for (const ScalarExpr& arg : e.args) sum += operations_at_a_point(arg);
+  return sum;
+}
+
+std::vector<TensorData> input_data(const Kernel& kernel, Fill fill, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<TensorData> data;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const bool filled = role_of(kernel, make_id<TensorId>(t)) == Role::input || kernel.tensors[t].inout;
+    data.push_back(filled ? random_data(kernel.tensors[t], fill, random) : make_data(kernel.tensors[t]));
+  }
+  return data;
+}
+
+Result<Checked> run_once(const Program& program, Runner& runner, Fill fill, std::uint64_t seed, double min_seconds) {
+  const Kernel& kernel = program.kernel;
+  std::vector<TensorData> expected = input_data(kernel, fill, seed);
+  std::vector<TensorData> found = expected;
+  auto outcome = runner.run(program, found, RunLimits{}, min_seconds);
+  if (!outcome) return outcome.diagnostics();
+  Checked checked;
+  checked.executed = outcome->executed;
+  checked.missing = outcome->missing;
+  if (!checked.missing.empty()) return checked;
+  interpret(kernel, expected);
+  const Comparison comparison = compare(kernel, expected, found);
+  checked.correct = comparison.equal;
+  checked.max_error = comparison.max_error;
+  checked.first_difference = comparison.first_difference;
+  checked.seconds = outcome->seconds;
+  checked.cycles = outcome->cycles;
+  checked.gflops = outcome->seconds > 0 ? operations(kernel) / outcome->seconds * 1e-9 : 0;
+  return checked;
+}
+
+}  // namespace
+
+double operations(const Kernel& kernel) {
+  double sum = 0;
+  for (const Computation& s : kernel.statements)
+    sum += points(s) * (operations_at_a_point(s.body) + (s.reduction == Reduction::assign ? 0 : 1));
+  return sum;
+}
+
+Diagnostics too_large_to_run(const Kernel& kernel) {
+  double sum = 0, space = 0;
+  for (const Computation& s : kernel.statements) sum += points(s);
+  for (const Tensor& t : kernel.tensors) {
+    double count = bytes(t.dtype);
+    for (const std::int64_t extent : t.shape) count *= static_cast<double>(extent);
+    space += count;
+  }
+  if (sum > max_points)
+    return {error(fmt::format("kernel '{}' has {:.3g} points; at most {:.3g} are run and compared", kernel.name, sum,
+                              max_points), "choose smaller sizes, or use `schedule` and `emit`, which have no such limit")};
+  if (space > max_bytes)
+    return {error(fmt::format("the tensors of kernel '{}' take {:.3g} bytes; at most {:.3g} are run and compared",
+                              kernel.name, space, max_bytes), "choose smaller sizes, or use `schedule` and `emit`")};
+  return {};
+}
+
+Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
+                                double min_seconds) {
+  const Availability available = availability(model);
+  if (available.how == "unavailable") {
+    Checked missing;
+    missing.executed = available.how;
+    missing.missing = available.why;
+    return missing;
+  }
+  const auto runner = make_runner(model);
+  const auto& tensors = program.kernel.tensors;
+  const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
+  auto exact = run_once(program, *runner, Fill::integers, seed, any_float ? 0 : min_seconds);
+  if (!exact || !exact->missing.empty() || !exact->correct || !any_float) return exact;
+  return run_once(program, *runner, Fill::real, seed, min_seconds);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,32 @@
+#pragma once
+// Running a program on this machine and comparing it with the interpreter.
+
+#include <string>
+
+#include "backends/backend.h"
+#include "cli/options.h"
+#include "ir/program.h"
+
+namespace isamap::cli {
+
+struct Checked {
+  std::string executed;          ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
+  std::string missing;
+  bool correct = false;
+  double max_error = 0;
+  double seconds = 0;            ///< 0: not a clock
+  double gflops = 0;
+  std::int64_t cycles = 0;       ///< simulators
+  std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
+};
+
+/// Arithmetic operations of the whole kernel: those of the body and of the reduction, at every point.
+double operations(const Kernel& kernel);
+/// Why the interpreter would not come back in reasonable time or memory; empty: it will.
+Diagnostics too_large_to_run(const Kernel& kernel);
+
+/// Runs on small integers (every sum is exact) and, where a tensor holds floats, on reals too; both must agree.
+Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
+                                double min_seconds);
+
+}  // namespace isamap::cli

@@ -1,0 +1,308 @@
+#include "cli/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/common.h"
+#include "cli/names.h"
+
+namespace isamap::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json document() { return {{"schema_version", 1}}; }
+
+/// Text from files may hold any bytes: what is no UTF-8 prints as the replacement character.
+std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+template <class Pairs>
+Json object_of(const Pairs& pairs) {
+  Json json = Json::object();
+  for (const auto& [key, value] : pairs) json[key] = value;
+  return json;
+}
+
+Json extents_of(const Mapping& mapping, const HardwareModel& model) {
+  Json json = Json::object();
+  const auto named = named_digits(mapping, model);
+  for (std::size_t d = 0; d < named.size(); ++d) {
+    json[named[d].first] = Json::array();
+    for (const Digit& digit : mapping.dims[d]) json[named[d].first].push_back(digit.extent);
+  }
+  return json;
+}
+
+Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  Json json{{"id", mapping.id},
+            {"instruction", model.instruction(mapping.instruction).name},
+            {"statement", mapping.statement.value},
+            {"operands", object_of(named_operands(mapping, kernel, model))},
+            {"dims", object_of(named_digits(mapping, model))}};
+  if (has_partial_extents(mapping, kernel)) json["extents"] = extents_of(mapping, model);
+  json["outer"] = mapping.outer;
+  json["kinds"] = Json::array();
+  for (const Kind kind : mapping.kinds) json["kinds"].push_back(std::string(isamap::name(kind)));
+  json["utilisation"] = mapping.utilisation;
+  if (!mapping.carriers.empty()) json["carriers"] = object_of(named_carriers(mapping, model));
+  if (!mapping.needs.empty()) json["needs"] = mapping.needs;
+  if (mapping.kinds.count(Kind::partial)) json["partial"] = true;
+  json["proof"] = {{"status", std::string(name(mapping.proof))}};
+  return json;
+}
+
+Json rejected_of(const MapResult& result, const HardwareModel& model) {
+  Json json = Json::array();
+  for (const Rejection& rejection : result.rejected)
+    json.push_back({{"instruction", model.instruction(rejection.instruction).name},
+                    {"statement", rejection.statement.value},
+                    {"reasons", rejection.reasons}});
+  return json;
+}
+
+Json solver_of(const MapResult& result) {
+  return {{"queries", result.solver.queries}, {"unknown", result.solver.unknown}, {"seconds", result.solver.seconds}};
+}
+
+Json json_of(const Diagnostic& d) {
+  Json json{{"severity", d.severity == Severity::error ? "error" : "warning"},
+            {"file", d.where.file},
+            {"line", d.where.line},
+            {"column", d.where.column},
+            {"message", d.message}};
+  if (!d.hint.empty()) json["hint"] = d.hint;
+  if (!d.notes.empty()) json["notes"] = d.notes;
+  return json;
+}
+
+Json json_of(const Diagnostics& diagnostics) {
+  Json json = Json::array();
+  for (const Diagnostic& d : diagnostics) json.push_back(json_of(d));
+  return json;
+}
+
+void add_run(Json& json, const Checked& checked) {
+  json["executed"] = checked.executed;
+  if (!checked.missing.empty()) {
+    json["missing"] = checked.missing;
+    return;
+  }
+  json["correct"] = checked.correct;
+  json["max_error"] = checked.max_error;
+  json["seconds"] = checked.seconds;
+  json["gflops"] = checked.gflops;
+  if (checked.cycles > 0) json["measured_cycles"] = checked.cycles;
+  if (!checked.first_difference.empty()) json["first_difference"] = checked.first_difference;
+}
+
+Json json_of(const LayerResult& layer, const HardwareModel& model) {
+  Json json{{"name", layer.name}, {"op", layer.op}};
+  if (layer.matmul) {
+    json["m"] = layer.matmul->m;
+    json["n"] = layer.matmul->n;
+    json["k"] = layer.matmul->k;
+    json["outer"] = object_of(layer.matmul->outer);
+  }
+  if (!layer.instruction.empty()) json["instruction"] = layer.instruction;
+  if (layer.mapping) json["mapping"] = object_of(named_digits(*layer.mapping, model));
+  json["mappings"] = layer.mappings;
+  if (layer.mapped) {
+    json["tiles"] = object_of(layer.tiles);
+    json["cycles"] = layer.cost.cycles;
+    json["bytes"] = layer.cost.bytes;
+  }
+  if (layer.checked) add_run(json, *layer.checked);
+  if (!layer.same_as.empty()) json["same_as"] = layer.same_as;
+  if (!layer.reasons.empty()) json["reasons"] = layer.reasons;
+  return json;
+}
+
+Json layers_of(const std::vector<LayerResult>& layers, const HardwareModel& model) {
+  Json json = Json::array();
+  for (const LayerResult& layer : layers) json.push_back(json_of(layer, model));
+  return json;
+}
+
+Json json_of(const FactoringResult& factoring, const HardwareModel& model) {
+  Json json{{"description", factoring.description},
+            {"mapped", factoring.mapped},
+            {"cycles", factoring.cycles},
+            {"bytes", factoring.bytes},
+            {"multiplications", factoring.multiplications},
+            {"layers", layers_of(factoring.layers, model)}};
+  if (factoring.checked) add_run(json, *factoring.checked);
+  if (factoring.equals_original) json["equals_original"] = *factoring.equals_original;
+  return json;
+}
+
+}  // namespace
+
+std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result) {
+  Json json = document();
+  json["kernel"] = kernel.name;
+  json["target"] = model.name;
+  json["rule"] = std::string(name(rule));
+  json["mappings"] = Json::array();
+  for (std::size_t m = 0; m < result.mappings.size(); ++m) {
+    Json mapping = json_of(result.mappings[m], kernel, model);
+    if (m < result.certificate_files.size()) mapping["proof"]["file"] = result.certificate_files[m];
+    json["mappings"].push_back(std::move(mapping));
+  }
+  json["rejected"] = rejected_of(result, model);
+  json["solver"] = solver_of(result);
+  if (result.limit_reached) json["limit_reached"] = true;
+  return text_of(json);
+}
+
+std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+  Json json = document();
+  json["kernel"] = kernel.name;
+  json["target"] = model.name;
+  json["instructions"] = Json::array();
+  for (std::size_t i = 0; i < model.instructions().size(); ++i) {
+    if (!is_compute(model.instructions()[i])) continue;
+    const InstructionId id = make_id<InstructionId>(i);
+    Json row{{"instruction", model.instructions()[i].name}, {"mappings", Json::array()}, {"reasons", Json::array()}};
+    for (const Mapping& mapping : result.mappings)
+      if (mapping.instruction == id) row["mappings"].push_back(json_of(mapping, kernel, model));
+    for (const Rejection& rejection : result.rejected)
+      if (rejection.instruction == id)
+        for (const std::string& reason : rejection.reasons) row["reasons"].push_back(reason);
+    json["instructions"].push_back(std::move(row));
+  }
+  return text_of(json);
+}
+
+std::string json_of_extract(const Extraction& extraction, const HardwareModel& model) {
+  Json json = document();
+  json["model"] = extraction.model;
+  json["target"] = extraction.target;
+  json["layers"] = layers_of(extraction.layers, model);
+  if (!extraction.factorings.empty()) {
+    json["factorings"] = Json::array();
+    for (const FactoringResult& factoring : extraction.factorings) json["factorings"].push_back(json_of(factoring, model));
+    json["verdict"] = extraction.verdict;
+  }
+  return text_of(json);
+}
+
+std::string json_of_schedule(const ScheduleAnswer& answer) {
+  Json json = document();
+  const Scheduled& found = answer.scheduled;
+  json["objective"] = std::string(name(answer.objective));
+  json["best"] = {{"schedule", print(found.schedule)}};
+  json["cycles"] = found.cost.cycles;
+  json["energy_pJ"] = found.cost.energy_pJ;
+  json["lower_bound"] = answer.lower_bound ? Json(*answer.lower_bound) : Json(nullptr);
+  json["gap"] = answer.gap ? Json(*answer.gap) : Json(nullptr);
+  json["certified"] = answer.certified;
+  json["evaluations"] = found.evaluations;
+  json["seconds"] = found.seconds;
+  json["curve"] = Json::array();
+  for (const auto& [evaluations, best] : found.curve) json["curve"].push_back({evaluations, best});
+  json["seed"] = answer.seed;
+  return text_of(json);
+}
+
+std::string json_of_evaluate(const Evaluation& evaluation) {
+  Json json = document();
+  const Cost& cost = evaluation.total;
+  json["memories"] = Json::object();
+  for (const auto& [memory, tensors] : cost.memories)
+    for (const auto& [tensor, traffic] : tensors)
+      json["memories"][memory][tensor] = {{"instances", traffic.instances},
+                                          {"tile", traffic.tile},
+                                          {"reads", traffic.reads},
+                                          {"fills", traffic.fills},
+                                          {"updates", traffic.updates}};
+  json["cycles"] = cost.cycles;
+  json["energy_pJ"] = cost.energy_pJ;
+  json["bytes"] = cost.bytes;
+  json["bound"] = cost.bound;
+  return text_of(json);
+}
+
+std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files) {
+  Json json = document();
+  json["kernel"] = program.kernel.name;
+  json["target"] = model.name;
+  json["schedule"] = program.schedule_text;
+  json["assumptions"] = program.assumptions;
+  json["files"] = Json::array();
+  for (const EmittedFile& file : files) json["files"].push_back({{"name", file.name}, {"text", file.text}});
+  return text_of(json);
+}
+
+std::string json_of_run(const Checked& checked) {
+  Json json = document();
+  add_run(json, checked);
+  return text_of(json);
+}
+
+std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel& kernel, const HardwareModel& model,
+                            const MapResult& mapped) {
+  Json json = document();
+  json["kernel"] = kernel.name;
+  json["target"] = model.name;
+  json["exit"] = static_cast<int>(code);
+  json["problems"] = json_of(problems);
+  json["rejected"] = rejected_of(mapped, model);
+  return text_of(json);
+}
+
+std::string json_of_check(const std::vector<CheckedFile>& files) {
+  Json json = document();
+  json["files"] = Json::array();
+  for (const CheckedFile& file : files)
+    json["files"].push_back({{"file", file.path}, {"ok", file.ok}, {"diagnostics", json_of(file.diagnostics)}});
+  return text_of(json);
+}
+
+std::string json_of_hardware(const HardwareModel& model) {
+  Json json = document();
+  json["hardware"] = model.name;
+  json["file"] = model.file;
+  json["clock_hz"] = model.clock_hz;
+  json["language"] = model.program.language;
+  json["units"] = Json::array();
+  for (const Unit& unit : model.units())
+    json["units"].push_back({{"name", unit.name},
+                             {"inside", unit.parent.valid() ? Json(model.unit(unit.parent).name) : Json(nullptr)},
+                             {"count", unit.count},
+                             {"scalar", unit.scalar}});
+  json["memories"] = Json::array();
+  for (const Memory& memory : model.memories())
+    json["memories"].push_back({{"name", memory.name},
+                                {"per", memory.per.valid() ? Json(model.unit(memory.per).name) : Json(nullptr)},
+                                {"kind", std::string(isamap::name(memory.kind))},
+                                {"capacity", memory.capacity}});
+  json["links"] = Json::array();
+  for (const Link& link : model.links())
+    json["links"].push_back({{"name", link.name},
+                             {"from", model.memory(link.from).name},
+                             {"to", model.memory(link.to).name},
+                             {"bandwidth", link.bandwidth},
+                             {"latency", link.latency}});
+  json["instructions"] = Json::array();
+  for (const Instruction& instruction : model.instructions()) {
+    const bool setter = is_setter(instruction);
+    const char* kind = setter ? "setter" : is_move(instruction) ? "move" : fill_value(instruction) ? "fill" : "compute";
+    Json row{{"name", instruction.name}, {"kind", kind}, {"unit", model.unit(instruction.unit).name}};
+    if (!setter) row["compute"] = print(instruction.statement(), instruction.tensors);
+    json["instructions"].push_back(std::move(row));
+  }
+  return text_of(json);
+}
+
+std::string json_of_targets(const std::vector<TargetRow>& targets) {
+  Json json = document();
+  json["targets"] = Json::array();
+  for (const TargetRow& target : targets)
+    json["targets"].push_back({{"name", target.name},
+                               {"file", target.file},
+                               {"language", target.language},
+                               {"how", target.availability.how},
+                               {"why", target.availability.why}});
+  return text_of(json);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,47 @@
+#pragma once
+// The JSON documents of the contract, schema_version 1, as text.
+
+#include <string>
+
+#include "backends/backend.h"
+#include "cli/execute.h"
+#include "cli/layers.h"
+#include "cli/pipeline.h"
+
+namespace isamap::cli {
+
+std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result);
+std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result);
+std::string json_of_extract(const Extraction& extraction, const HardwareModel& model);
+
+struct ScheduleAnswer {
+  Objective objective = Objective::edp;
+  Scheduled scheduled;
+  std::optional<double> lower_bound, gap;
+  bool certified = false;
+  std::uint64_t seed = 0;
+};
+std::string json_of_schedule(const ScheduleAnswer& answer);
+std::string json_of_evaluate(const Evaluation& evaluation);
+std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files);
+std::string json_of_run(const Checked& checked);
+
+/// What an unsuccessful verb prints with --json: the code, the reasons, and what does not map.
+std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel& kernel, const HardwareModel& model,
+                            const MapResult& mapped);
+
+struct CheckedFile {
+  std::string path;
+  bool ok = false;
+  Diagnostics diagnostics;
+};
+std::string json_of_check(const std::vector<CheckedFile>& files);
+std::string json_of_hardware(const HardwareModel& model);
+
+struct TargetRow {
+  std::string name, file, language;
+  Availability availability;
+};
+std::string json_of_targets(const std::vector<TargetRow>& targets);
+
+}  // namespace isamap::cli

@@ -1,0 +1,202 @@
+// Flags to Options, and the verb to call. The only file that includes CLI11.
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <iostream>
+
+#include "cli/common.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+/// Texts that need a closer look than CLI11 takes: NAME:key=value,... and evals=N,seconds=S.
+struct Raw {
+  std::vector<std::string> params;
+  std::string strategy, budget, space;
+};
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
+  return parts;
+}
+
+/// Throws what CLI11 throws, so that every wrong flag ends in the same place.
+std::map<std::string, std::string> key_values(const std::string& flag, const std::vector<std::string>& parts) {
+  std::map<std::string, std::string> found;
+  for (const std::string& part : parts) {
+    const auto equal = part.find('=');
+    if (equal == std::string::npos || equal == 0)
+      throw CLI::ValidationError(flag, "'" + part + "' is not of the form key=value");
+    if (!found.emplace(part.substr(0, equal), part.substr(equal + 1)).second)
+      throw CLI::ValidationError(flag, "'" + part.substr(0, equal) + "' is given twice");
+  }
+  return found;
+}
+
+void read_strategy(const std::string& text, ScheduleOptions& options) {
+  const auto colon = text.find(':');
+  options.strategy = text.substr(0, colon);
+  std::string known;
+  bool found = false;
+  for (const auto& [name, factory] : strategies()) {
+    known += (known.empty() ? "" : ", ") + name;
+    found = found || name == options.strategy;
+  }
+  if (!found) throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: " + known);
+  if (colon != std::string::npos) options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
+}
+
+void read_budget(const std::string& text, ScheduleOptions& options) {
+  for (const auto& [key, value] : key_values("--budget", split(text, ','))) {
+    std::size_t used = 0;
+    try {
+      if (key == "evals") options.max_evaluations = std::stoll(value, &used);
+      if (key == "seconds") options.max_seconds = std::stod(value, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (key != "evals" && key != "seconds") throw CLI::ValidationError("--budget", "'" + key + "' is neither evals nor seconds");
+    if (used == 0 || used != value.size() || options.max_evaluations < 1 || !(options.max_seconds >= 0))
+      throw CLI::ValidationError("--budget", "'" + value + "' is no positive number for " + key);
+  }
+}
+
+void read_space(const std::string& text, SpaceOptions& options) {
+  for (const std::string& word : split(text, ',')) {
+    if (word == "dividing") options.dividing = true;
+    else if (word == "keep-all") options.keep_all = true;
+    else if (word == "single-buffered") options.single_buffered = true;
+    else throw CLI::ValidationError("--space", "'" + word + "' is none of: dividing, keep-all, single-buffered");
+  }
+}
+
+void finish(const Raw& raw, Options& options) {
+  options.params = key_values("--set", raw.params);
+  if (!raw.strategy.empty()) read_strategy(raw.strategy, options.schedule);
+  else if (options.certify) options.schedule.strategy = "exhaustive";
+  if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
+  if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
+}
+
+void add_output(CLI::App* verb, Options& options) {
+  verb->add_flag("--json", options.json, "print JSON, schema_version 1");
+  verb->add_option("-o", options.output, "write the result to FILE, whole or not at all");
+  verb->add_option("--seed", options.seed, "of everything that is random")->capture_default_str();
+}
+
+void add_target(CLI::App* verb, Options& options, Raw& raw) {
+  verb->add_option("--target", options.target, "HW: a file, or a name in hardware_models")->required();
+  verb->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+}
+
+void add_kernel(CLI::App* verb, Options& options, const std::string& what = "kernel file (YAML)") {
+  verb->add_option("KERNEL", options.kernel_file, what);
+  verb->add_option("--compute", options.compute, "instead of a file: 'C[i,j] += A[i,k]*B[k,j]'");
+  verb->add_option("--dims", options.dims, "i=64,j=64,k=64");
+  verb->add_option("--dtypes", options.dtypes, "A=bf16,B=bf16,C=f32 (default f32)");
+}
+
+void add_mapping(CLI::App* verb, Options& options) {
+  static const std::map<std::string, Rule> rules{{"access", Rule::access}, {"full", Rule::full}, {"all", Rule::all}};
+  verb->add_option("--instruction", options.map.instruction, "only this one; otherwise all compute instructions compete");
+  verb->add_option("--rule", options.map.rule, "access, full (default) or all")->transform(CLI::Transformer(rules));
+}
+
+void add_search(CLI::App* verb, Options& options, Raw& raw) {
+  static const std::map<std::string, Objective> objectives{
+      {"edp", Objective::edp}, {"cycles", Objective::cycles}, {"energy", Objective::energy}};
+  verb->add_option("--objective", options.schedule.objective, "edp, cycles or energy")
+      ->transform(CLI::Transformer(objectives))
+      ->each([&options](const std::string&) { options.objective_given = true; });
+  verb->add_option("--strategy", raw.strategy, "NAME:key=value,...");
+  verb->add_option("--budget", raw.budget, "evals=N,seconds=S (only evals is reproducible)");
+  verb->add_option("--space", raw.space, "dividing,keep-all,single-buffered");
+}
+
+using Verb = Exit (*)(const Options&);
+
+struct Program {
+  Options options;
+  Raw raw;
+  Verb chosen = nullptr;
+  CLI::App app{"isamap maps tensor computations onto the instructions of a machine that a YAML file describes", "isamap"};
+
+  CLI::App* verb(CLI::App& parent, const std::string& name, const std::string& help, Verb run) {
+    CLI::App* added = parent.add_subcommand(name, help);
+    added->callback([this, run] { chosen = run; });
+    add_output(added, options);
+    return added;
+  }
+
+  void add_hw() {
+    CLI::App* hw = app.add_subcommand("hw", "check, show and draw hardware files")->require_subcommand(1);
+    CLI::App* check = verb(*hw, "check", "report every problem of hardware files", verb_hw_check);
+    check->add_option("HW", options.files, "files, or names in hardware_models")->required();
+    check->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+    CLI::App* show = verb(*hw, "show", "print a machine as tables", verb_hw_show);
+    CLI::App* graph = verb(*hw, "graph", "print memories and links as a graph", verb_hw_graph);
+    for (CLI::App* one : {show, graph}) {
+      one->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
+      one->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+    }
+    graph->add_option("--format", options.graph_format, "dot or svg")->check(CLI::IsMember({"dot", "svg"}));
+    verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new)
+        ->add_option("NAME", options.new_name, "of the machine")->required();
+  }
+
+  void add_verbs() {
+    CLI::App* targets = verb(app, "targets", "list models and how they run on this machine", verb_targets);
+    targets->add_option("--best", options.best_dtype, "only the native model with the most arithmetic of this type");
+
+    CLI::App* map = verb(app, "map", "every way the instructions cover a kernel", verb_map);
+    CLI::App* explain = verb(app, "explain", "why instructions map or do not, in words", verb_explain);
+    CLI::App* extract = verb(app, "extract", "matrix multiplications of a model, layer by layer", verb_extract);
+    CLI::App* schedule = verb(app, "schedule", "search the best schedule", verb_schedule);
+    CLI::App* evaluate = verb(app, "evaluate", "what a schedule costs", verb_evaluate);
+    CLI::App* emit = verb(app, "emit", "the kernel in the target's language", verb_emit);
+    CLI::App* run = verb(app, "run", "compile, execute and compare with the interpreter", verb_run);
+    CLI::App* tune = verb(app, "tune", "search with measured cost (not part of this version)", verb_tune);
+
+    for (CLI::App* one : {map, explain, schedule, evaluate, emit, run, tune}) add_kernel(one, options);
+    add_kernel(extract, options, "kernel file (YAML) or model (.onnx)");
+    for (CLI::App* one : {map, explain, extract, schedule, evaluate, emit, run, tune}) add_target(one, options, raw);
+    for (CLI::App* one : {map, explain, extract, schedule, emit, run, tune}) add_mapping(one, options);
+    for (CLI::App* one : {extract, schedule, emit, run, tune}) add_search(one, options, raw);
+    map->add_option("--certificates", options.map.certificates, "folder for proofs that z3 replays");
+    schedule->add_flag("--certify", options.certify, "fail unless no schedule of the space is better");
+    evaluate->add_option("--schedule", options.schedule_file, "schedule file")->required();
+    for (CLI::App* one : {schedule, emit, run}) one->add_option("--schedule", options.schedule_file, "schedule file; no search");
+    emit->add_flag("--program", options.program, "print the lowered program instead of target text");
+    extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
+    extract->add_option("--report", options.report, "also write an HTML report to FILE");
+  }
+};
+
+int main_of(int argc, char** argv) {
+  Program program;
+  program.app.require_subcommand(1);
+  program.app.set_version_flag("--version", "isamap " ISAMAP_VERSION);
+  program.add_hw();
+  program.add_verbs();
+  try {
+    program.app.parse(argc, argv);
+    finish(program.raw, program.options);
+  } catch (const CLI::ParseError& problem) {
+    const bool asked_for_text = problem.get_exit_code() == 0;  // --help, --version
+    program.app.exit(problem, std::cout, std::cerr);
+    return static_cast<int>(asked_for_text ? Exit::ok : Exit::usage);
+  }
+  return static_cast<int>(program.chosen(program.options));
+}
+
+}  // namespace
+}  // namespace isamap::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a write that fails, and is reported
+  return isamap::cli::main_of(argc, argv);
+}

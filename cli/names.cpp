@@ -1,0 +1,85 @@
+#include "cli/names.h"
+
+#include <algorithm>
+
+namespace isamap::cli {
+
+std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const Mapping& mapping,
+                                                                         const HardwareModel& model) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> named;
+  const auto& dims = model.instruction(mapping.instruction).statement().domain.dims;
+  for (std::size_t d = 0; d < mapping.dims.size(); ++d) {
+    named.push_back({dims[d].name, {}});
+    for (const Digit& digit : mapping.dims[d]) named.back().second.push_back(print(digit.column));
+  }
+  return named;
+}
+
+std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& mapping, const Kernel& kernel,
+                                                               const HardwareModel& model) {
+  std::vector<std::pair<std::string, std::string>> named;
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  const Computation& statement = kernel.statements[mapping.statement.index()];
+  for (std::size_t a = 0; a < mapping.operands.size(); ++a) {
+    const TensorId operand = access_of(instruction.statement(), static_cast<int>(a)).tensor;
+    const int found = mapping.operands[a];
+    const bool constant = found < 0 || found >= access_count(statement);
+    named.emplace_back(instruction.tensors[operand.index()].name,
+                       constant ? "constant" : kernel.tensors[access_of(statement, found).tensor.index()].name);
+  }
+  return named;
+}
+
+std::vector<std::pair<std::string, std::string>> named_carriers(const Mapping& mapping, const HardwareModel& model) {
+  std::vector<std::pair<std::string, std::string>> named;
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  for (const Carrier& carrier : mapping.carriers) {
+    const auto place = std::find(mapping.operands.begin(), mapping.operands.end(), carrier.access);
+    if (place == mapping.operands.end()) continue;
+    const int access = static_cast<int>(place - mapping.operands.begin());
+    named.emplace_back(carrier.reason,
+                       instruction.tensors[access_of(instruction.statement(), access).tensor.index()].name);
+  }
+  return named;
+}
+
+bool has_partial_extents(const Mapping& mapping, const Kernel& kernel) {
+  const IterationDomain& domain = kernel.statements[mapping.statement.index()].domain;
+  for (const auto& digits : mapping.dims)
+    for (const Digit& digit : digits) {
+      const auto dim = digit.column.as_dim();
+      const int position = dim ? domain.find(*dim) : -1;
+      if (position < 0 || domain.dims[static_cast<std::size_t>(position)].extent != digit.extent) return true;
+    }
+  return false;
+}
+
+std::string digits_text(const Mapping& mapping, const HardwareModel& model) {
+  std::string text;
+  for (const auto& [dim, columns] : named_digits(mapping, model)) {
+    text += (text.empty() ? "" : ", ") + dim + " = ";
+    for (std::size_t c = 0; c < columns.size(); ++c) text += (c > 0 ? "." : "") + columns[c];
+    if (columns.empty()) text += "1";
+  }
+  return text;
+}
+
+std::string_view name(Proof proof) {
+  switch (proof) {
+    case Proof::unproved: return "unproved";
+    case Proof::proved: return "proved";
+    case Proof::unknown: return "unknown";
+  }
+  return "";
+}
+
+std::string_view name(Rule rule) {
+  switch (rule) {
+    case Rule::access: return "access";
+    case Rule::full: return "full";
+    case Rule::all: return "all";
+  }
+  return "";
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,86 @@
+// Start reading here: each line of `compile` is one folder of the compiler.
+
+#include "cli/pipeline.h"
+
+#include <algorithm>
+
+#include "scheduler/lower.h"
+#include "scheduler/schedule_file.h"
+
+namespace isamap::cli {
+namespace {
+
+Compilation stopped(Compilation reached, Exit code, const Diagnostics& problems) {
+  reached.code = code;
+  reached.problems = problems;
+  return reached;
+}
+
+/// A schedule that somebody wrote takes the place of the search; it is checked and priced in the same way.
+Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+  Diagnostics problems = verify(schedule, kernel, model);
+  if (has_errors(problems)) return problems;
+  auto cost = evaluate(schedule, kernel, model);
+  if (!cost) return cost.diagnostics();
+  Scheduled scheduled;
+  scheduled.schedule = schedule;
+  scheduled.cost = std::move(cost->total);
+  scheduled.statement_costs = std::move(cost->statements);
+  return scheduled;
+}
+
+void add(std::map<std::string, std::map<std::string, TensorTraffic>>& total, const Cost& cost) {
+  for (const auto& [memory, tensors] : cost.memories)
+    for (const auto& [tensor, traffic] : tensors) {
+      TensorTraffic& sum = total[memory][tensor];
+      sum.instances = std::max(sum.instances, traffic.instances);
+      sum.tile = std::max(sum.tile, traffic.tile);
+      sum.reads += traffic.reads;
+      sum.fills += traffic.fills;
+      sum.updates += traffic.updates;
+    }
+}
+
+}  // namespace
+
+Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
+  Compilation reached;
+  const bool by_hand = options.hand_written.has_value();
+
+  auto mapped = enumerate_mappings(kernel, model, options.map);
+  if (!mapped) return stopped(reached, Exit::wrong_input, mapped.diagnostics());
+  reached.mapped = std::move(*mapped);
+
+  auto scheduled = by_hand ? take(*options.hand_written, kernel, model)
+                           : schedule(kernel, reached.mapped, model, options.schedule);
+  if (!scheduled) {
+    const Exit code = by_hand ? Exit::wrong_input : reached.mapped.limit_reached ? Exit::limit : Exit::no_answer;
+    return stopped(reached, code, scheduled.diagnostics());
+  }
+  reached.scheduled = std::move(*scheduled);
+
+  auto program = lower(reached.scheduled->schedule, kernel, model);
+  if (!program) return stopped(reached, by_hand ? Exit::wrong_input : Exit::limit, program.diagnostics());
+  reached.program = std::move(*program);
+  return reached;
+}
+
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+  const auto closed_form = make_cost_model_closed_form();
+  Evaluation evaluation;
+  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
+    auto cost = closed_form->estimate({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
+    if (!cost) return cost.diagnostics();
+    Cost& total = evaluation.total;
+    total.cycles += cost->cycles;
+    total.energy_pJ += cost->energy_pJ;
+    total.bytes += cost->bytes;
+    if (s == 0) total.bound = cost->bound;
+    for (const auto& [link, bytes] : cost->link_bytes) total.link_bytes[link] += bytes;
+    add(total.memories, *cost);
+    evaluation.statements.push_back(std::move(*cost));
+  }
+  return evaluation;
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,37 @@
+#pragma once
+// The whole compiler: kernel and machine in, program out.
+
+#include <optional>
+
+#include "cli/options.h"
+#include "ir/program.h"
+#include "mapper/mapper.h"
+#include "scheduler/scheduler.h"
+
+namespace isamap::cli {
+
+/// How far compilation came. A stage that failed leaves `code` and `problems`; what earlier stages found stays.
+struct Compilation {
+  MapResult mapped;
+  std::optional<Scheduled> scheduled;
+  std::optional<Program> program;
+  Exit code = Exit::ok;
+  Diagnostics problems;
+};
+
+struct CompileOptions {
+  MapOptions map;
+  ScheduleOptions schedule;
+  std::optional<Schedule> hand_written;  ///< taken instead of searching
+};
+
+Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options);
+
+/// What a schedule costs: the sum over its nests, one for each statement.
+struct Evaluation {
+  Cost total;
+  std::vector<Cost> statements;
+};
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+
+}  // namespace isamap::cli

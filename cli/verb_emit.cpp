@@ -1,0 +1,48 @@
+// isamap emit: the kernel in the target's language.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/compile_verb.h"
+#include "cli/json.h"
+#include "cli/verbs.h"
+#include "hwdesc/program_check.h"
+
+namespace isamap::cli {
+namespace {
+
+/// Several files, or -o with a folder: each file under its own name.
+Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
+  std::error_code problem;
+  const bool folder = files.size() > 1 || options.output.back() == '/' || std::filesystem::is_directory(options.output, problem);
+  if (!folder) return deliver(options, files.front().text);
+  std::filesystem::create_directories(options.output, problem);
+  for (const EmittedFile& file : files) {
+    const auto path = std::filesystem::path(options.output) / std::filesystem::path(file.name).filename();
+    if (const auto written = write_file(path.string(), file.text); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+Exit verb_emit(const Options& options) {
+  Exit code = Exit::ok;
+  const auto compiled = compile_inputs(options, code);
+  if (!compiled) return code;
+  const HardwareModel& model = compiled->inputs.model;
+  const Program& program = *compiled->compiled.program;
+  if (options.program) return deliver(options, print(program, model));
+  const auto files = emit(program, model);
+  if (!files) return fail(Exit::no_answer, files.diagnostics());
+  if (options.json) return deliver(options, json_of_emit(program, model, *files));
+  if (!options.output.empty()) return deliver_files(options, *files);
+  std::string text;
+  for (const EmittedFile& file : *files)
+    text += (files->size() > 1 ? fmt::format("{} {}\n", model.program.comment, file.name) : "") + file.text;
+  return deliver(options, text);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,39 @@
+// isamap evaluate: what a schedule that somebody wrote costs, memory by memory.
+
+#include <fmt/format.h>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/pipeline.h"
+#include "cli/verbs.h"
+#include "scheduler/schedule_file.h"
+
+namespace isamap::cli {
+namespace {
+
+std::string text_of(const Evaluation& evaluation) {
+  std::vector<std::vector<std::string>> rows{{"memory", "tensor", "instances", "tile", "reads", "fills", "updates"}};
+  for (const auto& [memory, tensors] : evaluation.total.memories)
+    for (const auto& [tensor, t] : tensors)
+      rows.push_back({memory, tensor, std::to_string(t.instances), std::to_string(t.tile), std::to_string(t.reads),
+                      std::to_string(t.fills), std::to_string(t.updates)});
+  return table(rows) + fmt::format("{} cycles, {} pJ\n", evaluation.total.cycles, evaluation.total.energy_pJ);
+}
+
+}  // namespace
+
+Exit verb_evaluate(const Options& options) {
+  Exit code = Exit::ok;
+  const auto inputs = load_inputs(options, code);
+  if (!inputs) return code;
+  const auto& [kernel, model] = *inputs;
+  const auto schedule = load_schedule(options.schedule_file, kernel, model);
+  if (!schedule) return fail(Exit::wrong_input, schedule.diagnostics());
+  const Diagnostics problems = verify(*schedule, kernel, model);
+  if (has_errors(problems)) return fail(Exit::wrong_input, problems);
+  const auto evaluation = evaluate(*schedule, kernel, model);
+  if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
+  return deliver(options, options.json ? json_of_evaluate(*evaluation) : text_of(*evaluation));
+}
+
+}  // namespace isamap::cli

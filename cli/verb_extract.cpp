@@ -1,0 +1,156 @@
+// isamap extract: the matrix multiplications of a model (or kernel), which instruction does each, and at what cost.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/compile_verb.h"
+#include "cli/json.h"
+#include "cli/names.h"
+#include "cli/report.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+bool is_onnx(const std::string& path) {
+  return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0;
+}
+
+struct Source {
+  Model model;
+  std::optional<Kernel> kernel;  ///< when it was no model
+};
+
+std::optional<Source> load_source(const Options& options, Exit& code) {
+  if (options.compute.empty() && is_onnx(options.kernel_file)) {
+    auto model = load_onnx(options.kernel_file);
+    if (model) return Source{std::move(*model), std::nullopt};
+    code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());
+    return std::nullopt;
+  }
+  auto kernel = load_kernel_of(options, code);
+  if (!kernel) return std::nullopt;
+  Model model = as_model(*kernel);
+  return Source{std::move(model), std::move(kernel)};
+}
+
+std::string outer_text(const MatmulShape& shape) {
+  std::string text;
+  for (const auto& [dim, extent] : shape.outer) text += fmt::format("{}{}={}", text.empty() ? "" : " ", dim, extent);
+  return text;
+}
+
+std::string tiles_text(const LayerResult& layer) {
+  std::string text;
+  for (const auto& [dim, tiles] : layer.tiles) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", dim, fmt::join(tiles, "/"));
+  return text;
+}
+
+std::vector<std::string> row_of(const LayerResult& layer) {
+  const auto number = [&](std::int64_t MatmulShape::* field) {
+    return layer.matmul ? std::to_string((*layer.matmul).*field) : std::string("-");
+  };
+  std::vector<std::string> row{layer.name,
+                               layer.op,
+                               number(&MatmulShape::m),
+                               number(&MatmulShape::n),
+                               number(&MatmulShape::k),
+                               layer.matmul ? outer_text(*layer.matmul) : "",
+                               layer.instruction.empty() ? "scalar code" : layer.instruction,
+                               std::to_string(layer.mappings),
+                               tiles_text(layer),
+                               short_number(layer.cost.cycles),
+                               short_number(layer.cost.bytes)};
+  if (layer.checked && layer.checked->missing.empty()) {
+    row.push_back(layer.checked->executed);
+    row.push_back(layer.checked->correct ? "yes" : "NO");
+    row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->seconds) : "-");
+    row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->gflops) : "-");
+  }
+  return row;
+}
+
+std::string table_of(const std::vector<LayerResult>& layers) {
+  std::vector<std::vector<std::string>> rows{{"layer", "op", "m", "n", "k", "outer", "instruction", "maps", "tiles",
+                                              "cycles", "bytes", "executed", "correct", "seconds", "GFLOP/s"}};
+  std::string remarks, same;
+  for (const LayerResult& layer : layers) {
+    if (layer.mapped) rows.push_back(row_of(layer));
+    if (!layer.same_as.empty() && layer.mapped) same += fmt::format("{}{} = {}", same.empty() ? "" : ", ", layer.name, layer.same_as);
+    if (layer.reasons.empty() || !layer.same_as.empty()) continue;
+    remarks += fmt::format("  {} ({}): {}\n", layer.name, layer.op, layer.reasons.front());
+    if (layer.reasons.size() > 1) remarks += fmt::format("    and {} more reasons (--json, or isamap explain)\n", layer.reasons.size() - 1);
+  }
+  std::string text = rows.size() > 1 ? table(rows) : "";
+  if (!same.empty()) text += fmt::format("compiled and checked once, results reused: {}\n", same);
+  if (!remarks.empty()) text += "not mapped, or not run:\n" + remarks;
+  return text;
+}
+
+std::string factorings_of(const Extraction& extraction) {
+  if (extraction.factorings.empty()) return "";
+  std::string text = fmt::format("\n{} ways to split the product into two statements, cheapest first:\n", extraction.factorings.size());
+  for (const FactoringResult& factoring : extraction.factorings) {
+    text += fmt::format("\n{}: {} cycles, {} multiplications, {} bytes moved", factoring.description,
+                        short_number(factoring.cycles), short_number(factoring.multiplications), short_number(factoring.bytes));
+    if (factoring.checked && factoring.checked->missing.empty())
+      text += fmt::format("; executed {}, {}, {:.3g} s", factoring.checked->executed,
+                          factoring.checked->correct ? "correct" : "WRONG", factoring.checked->seconds);
+    if (factoring.equals_original)
+      text += *factoring.equals_original ? "; same result as the one statement" : "; NOT the result of the one statement";
+    text += "\n" + table_of(factoring.layers);
+  }
+  return text + "\n" + extraction.verdict + "\n";
+}
+
+std::string summary_of(const Extraction& extraction) {
+  std::size_t mapped = 0, multiplications = 0, correct = 0, run = 0;
+  double cycles = 0, seconds = 0;
+  for (const LayerResult& layer : extraction.layers) {
+    mapped += layer.mapped ? 1 : 0;
+    multiplications += layer.mapped && layer.matmul ? 1 : 0;
+    cycles += layer.cost.cycles;
+    if (!layer.checked || !layer.checked->missing.empty()) continue;
+    run += 1;
+    correct += layer.checked->correct ? 1 : 0;
+    seconds += layer.checked->seconds;
+  }
+  std::string text = fmt::format("{} layers, {} mapped, {} of them matrix multiplications; {} cycles predicted",
+                                 extraction.layers.size(), mapped, multiplications, short_number(cycles));
+  if (run > 0) text += fmt::format("; {} of {} executed layers correct", correct, run);
+  if (seconds > 0) text += fmt::format(", {:.4g} s in all", seconds);
+  return text + "\n";
+}
+
+std::string text_of(const Extraction& extraction) {
+  return fmt::format("{} on {}\n", extraction.model, extraction.target) + table_of(extraction.layers) +
+         factorings_of(extraction) + summary_of(extraction);
+}
+
+}  // namespace
+
+Exit verb_extract(const Options& options) {
+  Exit code = Exit::ok;
+  const auto source = load_source(options, code);
+  if (!source) return code;
+  const auto model = load_target(options);
+  if (!model) return Exit::wrong_input;
+  ExtractOptions with;
+  with.compile.map = options.map;
+  with.compile.schedule = schedule_options(options, *model);
+  if (!options.objective_given) with.compile.schedule.objective = Objective::cycles;
+  with.run = options.run;
+  with.seed = options.seed;
+  Progress progress;
+  with.progress = [&](const std::string& text) { progress(text); };
+  Extraction extraction = extract(source->model, *model, with);
+  if (source->kernel) compare_factorings(*source->kernel, *model, with, extraction);
+  if (extraction.code == Exit::missing) fail(Exit::missing, "not run: " + availability(*model).why);
+  if (!options.report.empty())
+    if (const auto written = write_file(options.report, html_report(extraction, *model)); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  return deliver(options, options.json ? json_of_extract(extraction, *model) : text_of(extraction), extraction.code);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,63 @@
+// isamap map: every way the instructions of a machine cover a kernel.
+
+#include <fmt/format.h>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/names.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+std::string kinds_text(const Mapping& mapping) {
+  std::string text;
+  for (const Kind kind : mapping.kinds) text += (text.empty() ? "" : " ") + std::string(isamap::name(kind));
+  return text;
+}
+
+std::string operands_text(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  std::string text;
+  for (const auto& [operand, tensor] : named_operands(mapping, kernel, model))
+    text += (text.empty() ? "" : " ") + operand + "=" + tensor;
+  return text;
+}
+
+std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+  std::string text = fmt::format("{} on {}: {} mappings{}\n", kernel.name, model.name, result.mappings.size(),
+                                 result.limit_reached ? " (a limit was reached: there may be more)" : "");
+  std::vector<std::vector<std::string>> rows{
+      {"id", "instruction", "statement", "mapping", "operands", "outer", "kinds", "used", "proof"}};
+  for (const Mapping& m : result.mappings)
+    rows.push_back({std::to_string(m.id), model.instruction(m.instruction).name,
+                    kernel.statements[m.statement.index()].name, digits_text(m, model),
+                    operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
+                    fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof))});
+  if (!result.mappings.empty()) text += table(rows);
+  for (const Rejection& rejection : result.rejected)
+    for (const std::string& reason : rejection.reasons)
+      text += fmt::format("{} does not map {}: {}\n", model.instruction(rejection.instruction).name,
+                          kernel.statements[rejection.statement.index()].name, reason);
+  return text;
+}
+
+}  // namespace
+
+Exit verb_map(const Options& options) {
+  Exit code = Exit::ok;
+  const auto inputs = load_inputs(options, code);
+  if (!inputs) return code;
+  const auto& [kernel, model] = *inputs;
+  const std::string& wanted = options.map.instruction;
+  if (!wanted.empty() && !model.find_instruction(wanted))
+    return fail(Exit::wrong_input, fmt::format("hardware '{}' has no instruction '{}'", model.name, wanted),
+                fmt::format("`isamap hw show {}` lists them", options.target));
+  const auto result = enumerate_mappings(kernel, model, options.map);
+  if (!result) return fail(Exit::wrong_input, result.diagnostics());
+  if (result->mappings.empty()) code = result->limit_reached ? Exit::limit : Exit::no_answer;
+  else code = Exit::ok;
+  return deliver(options, options.json ? json_of_map(kernel, model, options.map.rule, *result)
+                                       : text_of(kernel, model, *result), code);
+}
+
+}  // namespace isamap::cli

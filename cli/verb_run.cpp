@@ -1,0 +1,38 @@
+// isamap run: compile, execute in a child process, compare with the interpreter.
+
+#include <fmt/format.h>
+
+#include "cli/compile_verb.h"
+#include "cli/json.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+std::string text_of(const Checked& checked, const Scheduled& scheduled) {
+  if (!checked.missing.empty()) return fmt::format("not run: {}\n", checked.missing);
+  std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
+  if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
+  text += fmt::format("; largest error {:.3g}", checked.max_error);
+  if (checked.seconds > 0) text += fmt::format("; {:.6g} s, {:.4g} GFLOP/s", checked.seconds, checked.gflops);
+  if (checked.cycles > 0) text += fmt::format("; {} cycles", checked.cycles);
+  return text + fmt::format("; {} cycles predicted\n", short_number(scheduled.cost.cycles));
+}
+
+}  // namespace
+
+Exit verb_run(const Options& options) {
+  Exit code = Exit::ok;
+  const auto compiled = compile_inputs(options, code);
+  if (!compiled) return code;
+  const auto& [inputs, compilation] = *compiled;
+  if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
+    return fail(Exit::limit, too_large);
+  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, 0.1);
+  if (!checked) return fail(Exit::wrong_result, checked.diagnostics());
+  code = !checked->missing.empty() ? Exit::missing : checked->correct ? Exit::ok : Exit::wrong_result;
+  if (code == Exit::missing) fail(code, fmt::format("not run: {}", checked->missing));
+  return deliver(options, options.json ? json_of_run(*checked) : text_of(*checked, *compilation.scheduled), code);
+}
+
+}  // namespace isamap::cli

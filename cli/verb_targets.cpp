@@ -1,0 +1,68 @@
+// isamap targets: which models there are, and how programs for them run on this machine.
+
+#include <fmt/format.h>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+double points_per_cycle(const Instruction& instruction) {
+  double points = 1;
+  for (const Dim& dim : instruction.statement().domain.dims) points *= static_cast<double>(dim.extent);
+  const auto none = [](const Reference&) -> std::optional<std::int64_t> { return std::nullopt; };
+  const auto& interval = instruction.timing.interval;
+  const auto cycles = interval ? evaluate(*interval, none) : std::optional<std::int64_t>(1);
+  return cycles && *cycles > 0 ? points / static_cast<double>(*cycles) : points;
+}
+
+/// The most arithmetic a cycle that one instance does on operands of this type only.
+double peak(const HardwareModel& model, const std::string& dtype) {
+  double best = 0;
+  for (const Instruction& instruction : model.instructions()) {
+    if (!is_compute(instruction)) continue;
+    bool fits = true;
+    for (int a = 0; a < access_count(instruction.statement()); ++a)
+      fits = fits && name(instruction.tensors[access_of(instruction.statement(), a).tensor.index()].dtype) == dtype;
+    if (fits) best = std::max(best, points_per_cycle(instruction));
+  }
+  return best;
+}
+
+Exit print_best(const Options& options) {
+  std::string best;
+  double best_peak = 0;
+  for (const auto& [model_name, path] : known_models()) {
+    const auto loaded = load_hardware(path, model_folders(), {});
+    if (!loaded || availability(loaded->model).how != "native") continue;
+    const double found = peak(loaded->model, options.best_dtype);
+    if (found > best_peak) best = model_name, best_peak = found;
+  }
+  if (best.empty())
+    return fail(Exit::missing, fmt::format("no model with {} arithmetic runs natively here", options.best_dtype));
+  return deliver(options, best + "\n");
+}
+
+}  // namespace
+
+Exit verb_targets(const Options& options) {
+  if (!options.best_dtype.empty()) return print_best(options);
+  std::vector<TargetRow> rows;
+  Exit code = Exit::ok;
+  for (const auto& [model_name, path] : known_models()) {
+    const auto loaded = load_hardware(path, model_folders(), {});
+    if (!loaded) {
+      code = fail(Exit::wrong_input, loaded.diagnostics());
+      continue;
+    }
+    rows.push_back({model_name, path, loaded->model.program.language, availability(loaded->model)});
+  }
+  if (options.json) return deliver(options, json_of_targets(rows), code);
+  std::vector<std::vector<std::string>> cells{{"target", "language", "here", "why"}};
+  for (const TargetRow& row : rows) cells.push_back({row.name, row.language, row.availability.how, row.availability.why});
+  return deliver(options, table(cells), code);
+}
+
+}  // namespace isamap::cli
