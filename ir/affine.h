@@ -1,9 +1,12 @@
 #pragma once
 // Quasi-affine integer expressions: sums of integer multiples of names and of floor divisions by constants.
 //
-// Canonical on construction, so equal expressions are equal objects: terms are sorted, like terms are added,
-// e mod c is written e - c*(e/c), and (c*a + r)/c is a + r/c. A name is an iterator (`i`), a loop variable,
-// an instruction dim (`$j`) or a symbolic size (`N`): what it means is known by whoever holds the expression.
+// Canonical on construction: terms are sorted, like terms are added, e mod c is written e - c*(e/c), (c*a + r)/c is
+// a + r/c, (e/a)/b is e/(a*b). So linear expressions are equal iff they are equal objects, and a floor division is
+// kept in one form: inside it |coefficient| < divisor, 0 <= constant < divisor, and nothing divides them all.
+// (Signs are kept: (48*t + y)/56 stays, so that what is never negative does not become so.) A name is an iterator
+// (`i`), a loop variable, an instruction dim (`$j`) or a symbolic size (`N`): what it means is known by whoever holds
+// the expression. Arithmetic wraps at 64 bits; the verifier of kernels rejects sizes with which it could.
 
 #include <compare>
 #include <cstdint>
@@ -72,7 +75,6 @@ class AffineExpr {
  private:
   friend AffineExpr floordiv(const AffineExpr& a, std::int64_t divisor);
   AffineExpr scaled(std::int64_t factor) const;
-  void add_term(AffineTerm term);
   std::vector<AffineTerm> terms_;  ///< sorted by atom, each atom once
   std::int64_t constant_ = 0;
 };
@@ -97,8 +99,10 @@ AffineExpr simplify(const AffineExpr& e, const Ranges& ranges);
 /// `2*i + (j + 1)/4 - 3`; a canonical e%c prints as such where it is recognised. parse(print(e)) == e.
 std::string print(const AffineExpr& e);
 /// Reads `+ - * / %`, parentheses, names ([A-Za-z_$][A-Za-z0-9_.$]*) and numbers. `*`, `/` and `%` take constants only.
-/// Columns in diagnostics count from `where.column`.
-Result<AffineExpr> parse_affine(const std::string& text, const SourceLocation& where = {});
+/// Columns in diagnostics count from `where.column`. Names in `constants` stand for their number, so `N*i` reads.
+/// Limits, reported as errors: 64 KiB of text, nesting 64, 512 terms in all, numbers up to 2^40.
+Result<AffineExpr> parse_affine(const std::string& text, const SourceLocation& where = {},
+                                const Bindings& constants = {});
 
 /// A flat form for hot loops: names become positions, evaluation needs no allocation.
 class CompiledAffine {
@@ -109,10 +113,13 @@ class CompiledAffine {
   std::int64_t operator()(const std::int64_t* values) const;
   bool is_linear() const { return divisions_.empty(); }
   std::int64_t coefficient(std::size_t slot) const;  ///< only when is_linear()
+  std::int64_t constant() const { return total_.constant; }
 
  private:
   struct Linear { std::vector<std::pair<std::size_t, std::int64_t>> terms; std::int64_t constant = 0; };
   struct Division { Linear numerator; std::int64_t divisor = 1; };
+  Linear compile(const AffineExpr& e, const std::vector<std::string>& names);
+  std::int64_t sum(const Linear& linear, const std::int64_t* values, const std::int64_t* quotients) const;
   std::vector<Division> divisions_;  ///< inner ones first; result k is slot (number of names + k)
   std::size_t names_ = 0;
   Linear total_;

@@ -1,0 +1,204 @@
+// What ranges of names say about an expression: an interval of its values, and floor divisions that are not needed.
+//
+// Adding up the intervals of terms forgets that terms share names: i - 4*(i/4) with i in [0, 99] would be in [-96, 99].
+// So divisions that share names with the rest are also taken as rationals,
+//
+//   d*floor(n/d) = n - (n mod d)   with   n mod d in [0, d-1],
+//
+// which cancels i and gives [0, 3]; the two intervals are intersected.
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/affine.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+using Wide = __int128;
+
+constexpr std::int64_t largest = INT64_MAX / 4;   // intervals saturate here
+constexpr std::int64_t scale_limit = std::int64_t{1} << 50;
+constexpr int relaxed_depth = 3;  // below that many divisions, terms are only added up: keeps the work linear
+
+std::int64_t saturated(Wide value) {
+  return static_cast<std::int64_t>(std::clamp(value, static_cast<Wide>(-largest), static_cast<Wide>(largest)));
+}
+
+constexpr Interval nowhere{0, -1};
+bool is_empty(const Interval& interval) { return interval.low > interval.high; }
+
+Interval operator+(const Interval& a, const Interval& b) {
+  if (is_empty(a) || is_empty(b)) return nowhere;
+  return {saturated(Wide{a.low} + b.low), saturated(Wide{a.high} + b.high)};
+}
+
+Interval operator*(std::int64_t c, const Interval& a) {
+  if (is_empty(a)) return nowhere;
+  const Wide x = Wide{c} * a.low, y = Wide{c} * a.high;
+  return {saturated(std::min(x, y)), saturated(std::max(x, y))};
+}
+
+const FloorDiv* division(const AffineTerm& term) { return std::get_if<FloorDiv>(&term.atom); }
+
+AffineExpr as_expr(const AffineTerm& term) {
+  if (const FloorDiv* div = division(term)) return floordiv(*div->numerator, div->divisor) * term.coefficient;
+  return AffineExpr::dim(std::get<std::string>(term.atom)) * term.coefficient;
+}
+
+std::int64_t largest_coefficient(const AffineExpr& e) {
+  std::int64_t result = 1;
+  for (const AffineTerm& term : e.terms())
+    result = std::max(result, term.coefficient < 0 ? -(term.coefficient + 1) : term.coefficient);
+  return result;
+}
+
+std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& ranges);
+
+// The intervals of the terms, added up.
+std::optional<Interval> sum_of_terms(int depth, const AffineExpr& e, const Ranges& ranges) {
+  Interval sum{e.constant(), e.constant()};
+  for (const AffineTerm& term : e.terms()) {
+    Interval of_atom;
+    if (const FloorDiv* div = division(term)) {
+      const auto numerator = bounds_to(depth - 1, *div->numerator, ranges);
+      if (!numerator) return std::nullopt;
+      of_atom = is_empty(*numerator)
+                    ? nowhere
+                    : Interval{floor_div(numerator->low, div->divisor), floor_div(numerator->high, div->divisor)};
+    } else {
+      const auto range = ranges.find(std::get<std::string>(term.atom));
+      if (range == ranges.end()) return std::nullopt;
+      of_atom = range->second;
+    }
+    sum = sum + term.coefficient * of_atom;
+  }
+  return sum;
+}
+
+// scale * e is in `rest` + slack.
+struct Relaxed {
+  AffineExpr rest;
+  std::int64_t scale = 1;
+  Interval slack;
+};
+
+bool shares_names(const AffineExpr& e, const AffineTerm& term) {
+  const AffineExpr others = e - as_expr(term);
+  const std::set<std::string> names = others.names();
+  for (const std::string& name : division(term)->numerator->names())
+    if (names.count(name)) return true;
+  return false;
+}
+
+// Takes one division as a rational. False when none shares names with the rest, or numbers would grow too large.
+bool relax(Relaxed& relaxed) {
+  const AffineExpr e = relaxed.rest;
+  for (auto term = e.terms().rbegin(); term != e.terms().rend(); ++term) {
+    const FloorDiv* div = division(*term);
+    if (!div) break;
+    if (!shares_names(e, *term)) continue;
+    const Wide size = Wide{div->divisor} * std::max({relaxed.scale, largest_coefficient(e), std::abs(e.constant())});
+    const std::int64_t c = term->coefficient;
+    if (size > scale_limit || Wide{c} * div->divisor > scale_limit || Wide{c} * div->divisor < -scale_limit) return false;
+    relaxed.rest = (e - as_expr(*term)) * div->divisor + *div->numerator * c;
+    relaxed.slack = div->divisor * relaxed.slack + c * Interval{-(div->divisor - 1), 0};
+    relaxed.scale *= div->divisor;
+    return true;
+  }
+  return false;
+}
+
+std::optional<Interval> relaxed_bounds(int depth, const AffineExpr& e, const Ranges& ranges) {
+  Relaxed relaxed{e, 1, {0, 0}};
+  for (int steps = 0; steps < 16 && relax(relaxed);) ++steps;
+  if (relaxed.scale == 1) return std::nullopt;
+  const auto rest = sum_of_terms(depth, relaxed.rest, ranges);
+  if (!rest) return std::nullopt;
+  const Interval scaled = *rest + relaxed.slack;
+  if (is_empty(scaled)) return nowhere;
+  return Interval{ceil_div(scaled.low, relaxed.scale), floor_div(scaled.high, relaxed.scale)};
+}
+
+std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& ranges) {
+  const auto direct = sum_of_terms(depth, e, ranges);
+  if (!direct || depth <= 0 || e.terms().size() < 2 || e.is_linear()) return direct;
+  const auto relaxed = relaxed_bounds(depth, e, ranges);
+  if (!relaxed) return direct;
+  return Interval{std::max(direct->low, relaxed->low), std::min(direct->high, relaxed->high)};
+}
+
+// floor(e/d) when it is the same everywhere.
+std::optional<std::int64_t> constant_quotient(const AffineExpr& e, std::int64_t d, const Ranges& ranges) {
+  const auto range = bounds(e, ranges);
+  if (!range || is_empty(*range) || range->high >= largest || range->low <= -largest) return std::nullopt;
+  const std::int64_t low = floor_div(range->low, d);
+  return low == floor_div(range->high, d) ? std::optional(low) : std::nullopt;
+}
+
+// n = d*whole + rest with every coefficient of the rest of one sign: (3*i)/4 is also i + (-i)/4.
+std::optional<AffineExpr> constant_with_sign(const AffineExpr& n, std::int64_t d, int sign, const Ranges& ranges) {
+  AffineExpr whole;
+  for (const AffineTerm& term : n.terms())
+    if ((term.coefficient < 0) != (sign < 0)) whole += as_expr({-sign, term.atom});
+  if (whole.is_constant()) return std::nullopt;
+  if (const auto q = constant_quotient(n - whole * d, d, ranges)) return whole + *q;
+  return std::nullopt;
+}
+
+// floor((g*a + r)/d) = floor((a + q)/(d/g)) when g divides d and floor(r/g) = q everywhere.
+std::optional<AffineExpr> without_small_part(const AffineExpr& n, std::int64_t d, const Ranges& ranges) {
+  std::int64_t tried = 1;
+  for (const AffineTerm& candidate : n.terms()) {
+    const std::int64_t g = std::gcd(candidate.coefficient, d);
+    if (g == 1 || g == tried) continue;
+    tried = g;
+    AffineExpr whole, small(n.constant());
+    for (const AffineTerm& term : n.terms())
+      if (term.coefficient % g == 0)
+        whole += as_expr({term.coefficient / g, term.atom});
+      else
+        small += as_expr(term);
+    if (const auto q = constant_quotient(small, g, ranges)) return floordiv(whole + *q, d / g);
+  }
+  return std::nullopt;
+}
+
+std::optional<AffineExpr> simpler(const FloorDiv& div, const Ranges& ranges) {
+  const AffineExpr& n = *div.numerator;
+  if (const auto q = constant_quotient(n, div.divisor, ranges)) return AffineExpr(*q);
+  for (const int sign : {1, -1})
+    if (auto e = constant_with_sign(n, div.divisor, sign, ranges)) return e;
+  return without_small_part(n, div.divisor, ranges);
+}
+
+}  // namespace
+
+std::optional<Interval> bounds(const AffineExpr& e, const Ranges& ranges) {
+  return bounds_to(relaxed_depth, e, ranges);
+}
+
+AffineExpr simplify(const AffineExpr& e, const Ranges& ranges) {
+  if (e.is_linear()) return e;
+  AffineExpr result(e.constant());
+  for (const AffineTerm& term : e.terms()) {
+    const FloorDiv* div = division(term);
+    if (!div) {
+      result += as_expr(term);
+      continue;
+    }
+    const AffineExpr quotient = floordiv(simplify(*div->numerator, ranges), div->divisor);
+    for (const AffineTerm& part : quotient.terms()) {
+      const FloorDiv* left = division(part);
+      const auto found = left ? simpler(*left, ranges) : std::nullopt;
+      const AffineExpr value = found ? simplify(*found, ranges) : as_expr({1, part.atom});
+      result += value * part.coefficient * term.coefficient;
+    }
+    result += AffineExpr(quotient.constant()) * term.coefficient;
+  }
+  return result;
+}
+
+}  // namespace isamap
