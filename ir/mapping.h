@@ -49,18 +49,20 @@ struct Mapping {
   bool operator==(const Mapping&) const = default;
 };
 
-/// "mma(i = n.p, j = k, k = c.r) A=I B=F C=O".
+/// "mma(i = n.p, j = k, k = c.r) O <- I, F": the tensors in the order of the instruction's accesses, the output first;
+/// a virtual dim is "-".
 std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,
                   const std::string& instruction_name);
 
-/// Product of the digit extents of one instruction dim, and the fused name of its digits ("n.p").
+/// Product of the digit extents of one instruction dim (at most 2^63 - 1), and the fused name of its digits:
+/// "n.p", "c.(q - s)"; no digits: "".
 std::int64_t walked_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
 
-/// The statement over fused dims: each list of two or more unit digits becomes one dim `n.p` of extent N*P, with
-/// n = n.p / P and p = n.p % P in the accesses; a single digit and residual dims keep their names. Points outside
-/// none: the fused domain has exactly the points of the old one. Order: dims in the old order, a fused dim at the
-/// place of its first digit.
+/// The statement over fused dims: each list of two or more unit digits that walk their whole dims becomes one dim `n.p`
+/// of extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual
+/// dims keep their names. The fused domain has exactly the points of the old one. Order: dims in the old order, a fused
+/// dim at the place of its first digit.
 Computation fuse(const Computation& statement, const Mapping& mapping);
 
 }  // namespace isamap

@@ -1,0 +1,167 @@
+// What an instruction means, asked of its statement.
+
+#include "ir/instruction.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/verify_internal.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+bool is_plain_assignment(const Instruction& instruction) {
+  return instruction.semantics.size() == 1 && instruction.statement().reduction == Reduction::assign;
+}
+
+std::string show_index(const std::vector<AffineExpr>& index) {
+  std::string text;
+  for (const AffineExpr& e : index) text += (text.empty() ? "" : ", ") + print(e);
+  return "[" + text + "]";
+}
+
+std::string show_layout(const OperandLayout& layout) {
+  return std::visit(overloaded{[](const DenseLayout&) { return std::string(); },
+                               [](const StridedLayout& strided) {
+                                 std::string text;
+                                 for (const StrideTerm& t : strided.terms) {
+                                   const std::string each = t.each.empty() ? "any" : "each " + t.each;
+                                   text += (text.empty() ? "" : ", ") + print(t.term) + ": " +
+                                           (t.stride ? print(*t.stride) : each);
+                                 }
+                                 if (strided.swizzle) {
+                                   text += fmt::format(", xor {} bits {} to {}", strided.swizzle->bits,
+                                                       strided.swizzle->from, strided.swizzle->to);
+                                 }
+                                 return " {" + text + "}";
+                               },
+                               [](const FragmentLayout& fragment) {
+                                 std::string text;
+                                 for (const auto& [unit, count] : fragment.over) {
+                                   text += (text.empty() ? "" : ", ") + unit + ": " + std::to_string(count);
+                                 }
+                                 return " {over " + text + "} -> " + show_index(fragment.index);
+                               }},
+                    layout);
+}
+
+std::string show_range(const Dim& dim, const DimRange& range) {
+  if (range.fixed()) return fmt::format("{} {}", dim.name, dim.extent);
+  const std::string step = range.multiple_of > 1 ? fmt::format(" step {}", range.multiple_of) : "";
+  return fmt::format("{} {}..{}{}", dim.name, range.min, range.max, step);
+}
+
+std::string show_operand(const Operand& operand, const Tensor& tensor) {
+  std::string text = "  " + operand.name + ": " + (operand.dtype ? std::string(name(*operand.dtype)) : "any type");
+  if (operand.memory.valid()) text += fmt::format(" in memory {}", operand.memory.value);
+  if (!operand.state.empty()) text += " in state " + operand.state;
+  if (!operand.immediate.empty()) text += fmt::format(" immediate ({} values)", operand.immediate.size());
+  for (const std::int64_t extent : tensor.shape)
+    text += fmt::format(" {}{}", &extent == &tensor.shape[0] ? "shape " : "x ", extent);
+  return text + show_layout(operand.layout) + "\n";
+}
+
+void check_ranges(const Instruction& instruction, Diagnostics& problems) {
+  const std::vector<Dim>& dims = instruction.statement().domain.dims;
+  const std::string who = "instruction '" + instruction.name + "': ";
+  if (instruction.ranges.size() != dims.size()) {
+    problems.push_back(error_at(instruction.where,
+                                fmt::format("{}{} dims have {} ranges", who, dims.size(), instruction.ranges.size())));
+    return;
+  }
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const DimRange& range = instruction.ranges[d];
+    if (range.min < 0 || range.multiple_of < 1 || range.max < range.min) {
+      problems.push_back(
+          error_at(instruction.where, fmt::format("{}dim {} ranges from {} to {} in steps of {}", who, dims[d].name,
+                                                  range.min, range.max, range.multiple_of)));
+    } else if (range.max != dims[d].extent) {
+      problems.push_back(
+          error_at(instruction.where, fmt::format("{}dim {} has extent {}, but its largest allowed extent is {}", who,
+                                                  dims[d].name, dims[d].extent, range.max)));
+    }
+  }
+}
+
+}  // namespace
+
+bool is_setter(const Instruction& instruction) { return instruction.semantics.empty(); }
+
+bool is_move(const Instruction& instruction) {
+  return is_plain_assignment(instruction) && std::holds_alternative<Read>(instruction.statement().body.op);
+}
+
+std::optional<double> fill_value(const Instruction& instruction) {
+  if (!is_plain_assignment(instruction)) return std::nullopt;
+  const Constant* c = std::get_if<Constant>(&instruction.statement().body.op);
+  return c ? std::optional(c->value) : std::nullopt;
+}
+
+bool is_compute(const Instruction& instruction) {
+  return !is_setter(instruction) && !is_move(instruction) && !fill_value(instruction);
+}
+
+TensorId operand_of_access(const Instruction& instruction, int access) {
+  return access_of(instruction.statement(), access).tensor;
+}
+
+std::vector<std::int64_t> operand_box(const Instruction& instruction, int access) {
+  const Computation& statement = instruction.statement();
+  const Ranges ranges = ranges_of(statement.domain);
+  std::vector<std::int64_t> box;
+  for (const AffineExpr& index : access_of(statement, access).index) {
+    const auto values = bounds(index, ranges);
+    box.push_back(values ? std::max<std::int64_t>(values->high + 1, 0) : 0);
+  }
+  return box;
+}
+
+std::string print(const Instruction& instruction) {
+  std::string text = instruction.name + ":\n";
+  for (const Computation& statement : instruction.semantics)
+    text += "  " + print(statement, instruction.tensors) + "\n";
+  if (is_setter(instruction))
+    text += "  sets state only\n";
+  else if (instruction.ranges.size() == instruction.statement().domain.dims.size()) {
+    text += "  dims:";
+    for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
+      text += (d > 0 ? ", " : " ") + show_range(instruction.statement().domain.dims[d], instruction.ranges[d]);
+    }
+    text += "\n";
+  }
+  for (std::size_t o = 0; o < instruction.operands.size(); ++o) {
+    text += show_operand(instruction.operands[o], instruction.tensors[o]);
+  }
+  return text;
+}
+
+Diagnostics verify(const Instruction& instruction) {
+  Diagnostics problems;
+  const std::string who = "instruction '" + instruction.name + "': ";
+  if (instruction.operands.size() != instruction.tensors.size()) {
+    problems.push_back(error_at(
+        instruction.where,
+        fmt::format("{}{} tensors have {} operands", who, instruction.tensors.size(), instruction.operands.size())));
+    return problems;
+  }
+  if (is_setter(instruction)) return problems;
+  for (const Tensor& tensor : instruction.tensors) check_tensor(tensor, who, instruction.where, problems);
+  if (!problems.empty()) return problems;
+  for (const Computation& statement : instruction.semantics) {
+    check_statement(statement, instruction.tensors, who, instruction.where, problems);
+  }
+  check_ranges(instruction, problems);
+  for (std::size_t o = 0; o < instruction.operands.size(); ++o) {
+    const Operand& operand = instruction.operands[o];
+    if (operand.dtype && *operand.dtype != instruction.tensors[o].dtype) {
+      problems.push_back(error_at(
+          instruction.where, fmt::format("{}operand {} is {}, but the statement computes with {}", who, operand.name,
+                                         name(*operand.dtype), name(instruction.tensors[o].dtype))));
+    }
+  }
+  return problems;
+}
+
+}  // namespace isamap

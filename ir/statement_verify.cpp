@@ -1,0 +1,300 @@
+// What one tensor and one statement must satisfy.
+//
+// Bounds of indices are intervals over the box of the domain. They are exact for linear indices; where faces cut the
+// domain, e <= e + f for every face f >= 0 gives better ones; where that does not decide, small domains are enumerated.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "ir/verify_internal.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::size_t max_dims = 24;
+constexpr std::int64_t max_enumerated = 1 << 18;
+constexpr std::int64_t max_number = std::int64_t{1} << 50;  // of a coefficient; sums of products stay below 2^63
+
+std::string joined(const std::vector<std::int64_t>& numbers, const char* separator) {
+  std::string text;
+  for (const std::int64_t n : numbers) text += (text.empty() ? "" : separator) + std::to_string(n);
+  return text;
+}
+
+std::optional<std::int64_t> product(const std::vector<std::int64_t>& factors) {
+  if (std::count(factors.begin(), factors.end(), 0) > 0) return 0;
+  std::int64_t result = 1;
+  for (const std::int64_t factor : factors) {
+    const auto next = checked_mul(result, factor);
+    if (!next) return std::nullopt;
+    result = *next;
+  }
+  return result;
+}
+
+class StatementCheck {
+ public:
+  StatementCheck(const Computation& statement, const std::vector<Tensor>& tensors, std::string who,
+                 const SourceLocation& where, Diagnostics& problems)
+      : s_(statement), tensors_(tensors), who_(std::move(who)), where_(where), problems_(problems) {}
+
+  void run() {
+    const std::size_t before = problems_.size();
+    check_domain();
+    check_access(s_.write, "writes");
+    for (const Access& read : s_.reads) check_access(read, "reads");
+    for (const AffineExpr& face : s_.domain.faces) check_index(face, "the condition " + print(face) + " >= 0");
+    if (problems_.size() > before) return;
+    check_kinds();
+    check_body();
+    check_bounds(s_.write, "writes", false);
+    for (const Access& read : s_.reads) check_bounds(read, "reads", tensor_of(read).outside.has_value());
+  }
+
+ private:
+  void fail(std::string message, std::string hint = "") {
+    problems_.push_back(error_at(where_, who_ + "statement " + s_.name + ": " + std::move(message), std::move(hint)));
+  }
+
+  const Tensor& tensor_of(const Access& access) const { return tensors_[access.tensor.index()]; }
+
+  std::string shown(const Access& access) const {
+    std::string text;
+    for (const AffineExpr& e : access.index) text += (text.empty() ? "" : ", ") + print(e);
+    return tensor_of(access).name + "[" + text + "]";
+  }
+
+  void check_domain() {
+    const std::vector<Dim>& dims = s_.domain.dims;
+    if (dims.size() > max_dims) fail(fmt::format("{} dims; at most {} are supported", dims.size(), max_dims));
+    std::set<std::string> names;
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : dims) {
+      if (!names.insert(dim.name).second) fail(fmt::format("two dims are named {}", dim.name));
+      if (dim.extent < 0) fail(fmt::format("dim {} has extent {}", dim.name, dim.extent), "extents are 0 or more");
+      extents.push_back(std::max<std::int64_t>(dim.extent, 0));
+    }
+    if (!product(extents)) {
+      fail(fmt::format("the domain has {} points, which is more than 2^63 - 1", joined(extents, " * ")));
+    }
+  }
+
+  void check_access(const Access& access, const std::string& does) {
+    if (!access.tensor.valid() || access.tensor.index() >= tensors_.size()) {
+      fail(does + " a tensor that does not exist");
+      return;
+    }
+    const Tensor& tensor = tensor_of(access);
+    if (access.index.size() != tensor.shape.size()) {
+      fail(fmt::format("{} {}, which has {} subscripts, but '{}' has {} dimensions", does, shown(access),
+                       access.index.size(), tensor.name, tensor.shape.size()));
+    }
+    for (const AffineExpr& e : access.index) check_index(e, shown(access));
+  }
+
+  void check_index(const AffineExpr& e, const std::string& in) {
+    for (const std::string& name : e.names()) {
+      if (s_.domain.find(name) < 0) fail(fmt::format("{} uses {}, which is no dim of the statement", in, name));
+    }
+    check_numbers(e, in);
+  }
+
+  void check_numbers(const AffineExpr& e, const std::string& in) {
+    bool small = e.constant() <= max_number && e.constant() >= -max_number;
+    for (const AffineTerm& term : e.terms()) {
+      small = small && term.coefficient <= max_number && term.coefficient >= -max_number;
+      if (const FloorDiv* div = std::get_if<FloorDiv>(&term.atom)) {
+        check_numbers(*div->numerator, in);
+        continue;
+      }
+      const int dim = s_.domain.find(std::get<std::string>(term.atom));
+      const std::int64_t extent = dim < 0 ? 0 : s_.domain.dims[static_cast<std::size_t>(dim)].extent;
+      const auto reach = checked_mul(extent, term.coefficient);
+      small = small && reach && *reach <= (max_number << 8) && *reach >= -(max_number << 8);
+    }
+    if (!small) fail(fmt::format("{} holds numbers whose products do not fit 64 bits", in));
+  }
+
+  // A reduction dim is one that the write does not use; the kind says the same for everyone who does not look.
+  void check_kinds() {
+    std::set<std::string> written, used;
+    for (const AffineExpr& e : s_.write.index) written.merge(e.names());
+    used = written;
+    for (const Access& read : s_.reads) {
+      for (const AffineExpr& e : read.index) used.merge(e.names());
+    }
+    for (const Dim& dim : s_.domain.dims) {
+      const bool reduces = written.count(dim.name) == 0;
+      if (reduces != (dim.kind == DimKind::reduction)) {
+        fail(fmt::format("dim {} is marked {}, but the write {} it", dim.name, reduces ? "parallel" : "reduction",
+                         reduces ? "does not use" : "uses"));
+      }
+      if (used.count(dim.name) == 0) fail(fmt::format("dim {} is used by no access", dim.name), "remove it");
+      if (reduces && s_.reduction == Reduction::assign && dim.extent > 1) {
+        fail(fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
+             "use `+=`, `*=`, `max=` or `min=`");
+      }
+    }
+  }
+
+  void check_body() {
+    const std::vector<int> read = reads_of(s_.body);
+    bool in_order = read.size() == s_.reads.size();
+    for (std::size_t r = 0; in_order && r < read.size(); ++r) in_order = read[r] == static_cast<int>(r);
+    if (!in_order) {
+      fail("the reads are not those of the body in order of first occurrence");
+      return;
+    }
+    for (std::size_t r = 0; r < s_.reads.size(); ++r) {
+      if (std::count(s_.reads.begin(), s_.reads.end(), s_.reads[r]) > 1) fail("reads " + shown(s_.reads[r]) + " twice");
+    }
+    check_types(s_.body);
+    const DType output = tensor_of(s_.write).dtype;
+    if (s_.body.type != output) {
+      fail(fmt::format("the body is {}, but '{}' is {}", name(s_.body.type), tensor_of(s_.write).name, name(output)));
+    }
+    if (is_bits(output) && s_.reduction != Reduction::assign) {
+      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "bits can only be copied");
+    }
+  }
+
+  void check_types(const ScalarExpr& e) {
+    if (const Read* r = std::get_if<Read>(&e.op)) {
+      const Tensor& tensor = tensor_of(s_.reads[static_cast<std::size_t>(r->access)]);
+      if (e.type != tensor.dtype)
+        fail(fmt::format("'{}' is {}, but is read as {}", tensor.name, name(tensor.dtype), name(e.type)));
+    }
+    const bool converts = std::holds_alternative<Cast>(e.op);
+    for (std::size_t i = 0; i < e.args.size(); ++i) {
+      const bool is_condition = i == 0 && std::holds_alternative<Select>(e.op);
+      if (!converts && !is_condition && e.args[i].type != e.type) {
+        fail(fmt::format("the body mixes {} and {} without a cast", name(e.type), name(e.args[i].type)));
+      }
+      check_types(e.args[i]);
+    }
+  }
+
+  bool is_empty() const {
+    return std::any_of(s_.domain.dims.begin(), s_.domain.dims.end(), [](const Dim& dim) { return dim.extent == 0; });
+  }
+
+  void check_bounds(const Access& access, const char* does, bool may_leave) {
+    if (may_leave || is_empty()) return;
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      const std::int64_t size = tensor_of(access).shape[d];
+      const Interval found = index_bounds(access.index[d], size);
+      if (found.low > found.high || (found.low >= 0 && found.high < size)) continue;
+      const bool is_read = does[0] == 'r';
+      fail(fmt::format("{} {}, whose subscript {} runs from {} to {}, but dimension {} of '{}' has size {}", does,
+                       shown(access), print(access.index[d]), found.low, found.high, d, tensor_of(access).name, size),
+           is_read ? "change the shape, or say what reads beyond it yield with `outside: 0`" : "change the shape");
+    }
+  }
+
+  // The best interval that needs no enumeration; the exact one where that matters and can be had.
+  Interval index_bounds(const AffineExpr& e, std::int64_t size) const {
+    const Ranges ranges = ranges_of(s_.domain);
+    Interval found = bounds(e, ranges).value_or(Interval{});
+    const auto inside = [&] { return found.low >= 0 && found.high < size; };
+    AffineExpr raised = e, lowered = e;
+    for (const AffineExpr& face : s_.domain.faces) {
+      const auto above = bounds(raised + face, ranges);
+      const auto below = bounds(lowered - face, ranges);
+      if (above && above->high < found.high) {
+        found.high = above->high;
+        raised += face;
+      }
+      if (below && below->low > found.low) {
+        found.low = below->low;
+        lowered += -face;
+      }
+    }
+    if (inside() || (e.is_linear() && s_.domain.faces.empty())) return found;
+    return enumerated(e).value_or(found);
+  }
+
+  // Over all points of the domain's dims that matter here; nothing when there are too many.
+  std::optional<Interval> enumerated(const AffineExpr& e) const {
+    std::set<std::string> used = e.names();
+    for (const AffineExpr& face : s_.domain.faces) used.merge(face.names());
+    std::vector<std::string> names(used.begin(), used.end());
+    std::vector<std::int64_t> extents, point(names.size(), 0);
+    for (const std::string& name : names)
+      extents.push_back(s_.domain.dims[static_cast<std::size_t>(s_.domain.find(name))].extent);
+    const auto count = product(extents);
+    if (!count || *count > max_enumerated) return std::nullopt;
+    const CompiledAffine value(e, names);
+    std::vector<CompiledAffine> faces;
+    for (const AffineExpr& face : s_.domain.faces) faces.emplace_back(face, names);
+    Interval found{1, 0};
+    for (std::int64_t p = 0; p < *count; ++p) {
+      const bool inside =
+          std::all_of(faces.begin(), faces.end(), [&](const auto& face) { return face(point.data()) >= 0; });
+      if (inside) {
+        const std::int64_t v = value(point.data());
+        found = found.low > found.high ? Interval{v, v} : Interval{std::min(found.low, v), std::max(found.high, v)};
+      }
+      for (std::size_t d = point.size(); d-- > 0;) {
+        if (++point[d] < extents[d]) break;
+        point[d] = 0;
+      }
+    }
+    return found;
+  }
+
+  const Computation& s_;
+  const std::vector<Tensor>& tensors_;
+  std::string who_;
+  const SourceLocation& where_;
+  Diagnostics& problems_;
+};
+
+bool holds(DType type, double value) {
+  if (is_float(type)) return !std::isnan(value);
+  return value == std::trunc(value) && value >= static_cast<double>(integer_min(type)) &&
+         value <= static_cast<double>(integer_max(type));
+}
+
+}  // namespace
+
+bool is_name(const std::string& text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto part = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; };
+  return !text.empty() && letter(text.front()) && std::all_of(text.begin(), text.end(), part);
+}
+
+void check_tensor(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems) {
+  const auto fail = [&](std::string message, std::string hint = "") {
+    problems.push_back(error_at(where, who + "tensor '" + tensor.name + "': " + std::move(message), std::move(hint)));
+  };
+  if (!is_name(tensor.name)) fail("this is no name", "letters, digits and _, starting with a letter");
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    if (tensor.shape[d] < 0) fail(fmt::format("dimension {} has size {}", d, tensor.shape[d]), "sizes are 0 or more");
+  }
+  if (tensor.shape.size() > max_dims)
+    fail(fmt::format("{} dimensions; at most {} are supported", tensor.shape.size(), max_dims));
+  std::vector<std::int64_t> factors = tensor.shape;
+  for (std::int64_t& factor : factors) factor = std::max<std::int64_t>(factor, 0);
+  factors.push_back(8);  // bits of the widest element, in bytes
+  if (!product(factors)) {
+    fail(fmt::format("{} elements of {} take more than 2^63 - 1 bytes", joined(tensor.shape, " * "),
+                     name(tensor.dtype)));
+  }
+  if (tensor.outside && !holds(tensor.dtype, *tensor.outside)) {
+    fail(fmt::format("`outside` {} is not a value of {}", *tensor.outside, name(tensor.dtype)));
+  }
+  if (tensor.range && !(tensor.range->first <= tensor.range->second)) {
+    fail(fmt::format("`range` [{}, {}] is empty", tensor.range->first, tensor.range->second));
+  }
+}
+
+void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
+                     const SourceLocation& where, Diagnostics& problems) {
+  StatementCheck(statement, tensors, who, where, problems).run();
+}
+
+}  // namespace isamap

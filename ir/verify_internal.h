@@ -1,0 +1,20 @@
+#pragma once
+// Checks that kernels and instructions share. `who` begins each message: "kernel 'conv': ".
+
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+
+namespace isamap {
+
+void check_tensor(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems);
+
+/// Everything about one statement alone; the tensors have passed check_tensor.
+void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
+                     const SourceLocation& where, Diagnostics& problems);
+
+/// Letters, digits, `_` and `.`, not starting with a digit or a dot.
+bool is_name(const std::string& text);
+
+}  // namespace isamap
