@@ -1,0 +1,84 @@
+#include "ir/liveness.h"
+
+#include <algorithm>
+#include <map>
+
+namespace isamap {
+
+namespace {
+
+constexpr Interval nowhere{1, 0};
+
+Interval hull(const Interval& a, const Interval& b) {
+  if (a.low > a.high) return b;
+  if (b.low > b.high) return a;
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+struct Walk {
+  std::int64_t time = 0;
+
+  using Uses = std::map<std::int32_t, Interval>;
+
+  // Uses of each buffer inside a list, as hulls of the children that use it: once two children (or a loop as a whole)
+  // need the buffer, what lies between them does too.
+  Uses list(const std::vector<Node>& nodes) {
+    Uses uses;
+    std::map<std::int32_t, Interval> first_user;
+    for (const Node& node : nodes) {
+      const std::int64_t begin = time;
+      const Uses inside = visit(node);
+      const Interval whole{begin, std::max(begin, time - 1)};
+      for (const auto& [buffer, interval] : inside) {
+        const bool first = !uses.contains(buffer);
+        if (first) {
+          uses[buffer] = interval;
+          first_user[buffer] = whole;
+        } else {
+          uses[buffer] = hull(hull(uses[buffer], first_user[buffer]), whole);
+        }
+      }
+    }
+    return uses;
+  }
+
+  Uses visit(const Node& node) {
+    Uses uses;
+    const auto add = [&](const std::vector<Node>& nodes) {
+      for (const auto& [buffer, interval] : list(nodes)) {
+        Interval& to = uses.try_emplace(buffer, nowhere).first->second;
+        to = hull(to, interval);
+      }
+    };
+    if (const auto* loop = std::get_if<Loop>(&node.is)) {
+      add(loop->body);
+    } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+      add(guard->then);
+      add(guard->otherwise);
+    } else {
+      for_each_ref(node, [&](const Ref& ref) { uses[ref.buffer.value] = {time, time}; });
+      ++time;
+    }
+    return uses;
+  }
+};
+
+}  // namespace
+
+std::vector<Interval> live_ranges(const Program& program) {
+  std::vector<Interval> live(program.buffers.size(), nowhere);
+  Walk walk;
+  for (const auto& [buffer, interval] : walk.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (program.buffers[i].role == BufferRole::argument) live[i] = {0, std::max<std::int64_t>(walk.time, 1)};
+  return live;
+}
+
+std::int64_t footprint(const Buffer& buffer) {
+  if (buffer.slots < 0) return element_span(buffer) * bytes(buffer.dtype);
+  std::int64_t registers = buffer.registers_per_slot;
+  for (int i = 0; i < buffer.slots; ++i) registers *= buffer.extents[static_cast<std::size_t>(i)];
+  return registers;
+}
+
+}  // namespace isamap

@@ -1,0 +1,31 @@
+#pragma once
+// When buffers of a program hold something: for allocation and for counting what is alive together.
+
+#include <vector>
+
+#include "ir/program.h"
+
+namespace isamap {
+
+/// For each buffer the interval of leaf positions (numbered in program order) over which it must keep its place; low >
+/// high: never used in the body. A buffer used inside a loop and outside it lives throughout the loop; one used only
+/// inside a loop body lives inside one iteration. Arguments and ahead-of-time buffers live always.
+std::vector<Interval> live_ranges(const Program& program);
+
+/// Registers or bytes a buffer takes.
+std::int64_t footprint(const Buffer& buffer);
+
+/// Calls `visit` for every reference of a node itself (not of nodes inside it).
+template <class Visit>
+void for_each_ref(const Node& node, const Visit& visit) {
+  if (const auto* call = std::get_if<Call>(&node.is)) {
+    for (const Ref& ref : call->operands)
+      if (ref.buffer.valid()) visit(ref);
+    for (const Ref& ref : call->masks) visit(ref);
+  } else if (const auto* element = std::get_if<Element>(&node.is)) {
+    visit(element->write);
+    for (const Ref& ref : element->reads) visit(ref);
+  }
+}
+
+}  // namespace isamap

@@ -1,0 +1,167 @@
+// A route is tried by lowering a small nest with nothing but this operand in it: what lowering accepts is a route, and what
+// it says otherwise is the reason. So there is one definition of what can be addressed.
+
+#include "scheduler/addressing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/lower_nest.h"
+
+namespace isamap {
+
+namespace {
+
+struct Trial {
+  const Kernel& kernel;
+  const Computation& statement;
+  const Mapping& mapping;
+  int access;
+  const HardwareModel& model;
+  const Instruction& instruction;
+  Pairing pairing;
+};
+
+const Tensor& tensor_of(const Trial& trial) {
+  return trial.kernel.tensors[access_of(trial.statement, trial.access).tensor.index()];
+}
+
+Line walk_line(const Trial& trial, const Dim& dim) {
+  const auto digit = trial.pairing.digit_of.find(dim.name);
+  For line;
+  line.walks = {{dim.name, digit == trial.pairing.digit_of.end() ? 1 : full_extent(trial.instruction, digit->second)}};
+  return {line};
+}
+
+Line stage_line(const Trial& trial, const Hop& hop) {
+  Stage stage;
+  stage.tensor = tensor_of(trial).name;
+  stage.memory = trial.model.memory(hop.memory).name;
+  stage.layout = hop.layout;
+  return {stage};
+}
+
+// Packed copies stand above all loops; the others below the walks, for an output above those of its reduction.
+Nest trial_nest(const Trial& trial, const Route& route) {
+  Nest nest;
+  for (const Hop& hop : route.hops)
+    if (hop.packed) nest.lines.push_back(stage_line(trial, hop));
+  const auto walks = [&](DimKind kind) {
+    for (const Dim& dim : trial.statement.domain.dims)
+      if (dim.kind == kind) nest.lines.push_back(walk_line(trial, dim));
+  };
+  walks(DimKind::parallel);
+  if (trial.access != 0) walks(DimKind::reduction);
+  for (const Hop& hop : route.hops)
+    if (!hop.packed) nest.lines.push_back(stage_line(trial, hop));
+  if (trial.access == 0) walks(DimKind::reduction);
+  nest.lines.push_back({Do{}});
+  return nest;
+}
+
+// The tensors of the kernel as they lie at home.
+std::vector<TileBuffer> whole_tensors(const Trial& trial, Lowering& lowering) {
+  std::vector<TileBuffer> tensors;
+  for (std::size_t t = 0; t < trial.kernel.tensors.size(); ++t) {
+    Buffer buffer;
+    buffer.name = trial.kernel.tensors[t].name;
+    buffer.memory = trial.model.home();
+    buffer.dtype = trial.kernel.tensors[t].dtype;
+    buffer.extents = trial.kernel.tensors[t].shape;
+    buffer.strides = dense_strides(buffer.extents);
+    buffer.tensor = make_id<TensorId>(t);
+    TileBuffer tile;
+    tile.buffer = make_id<BufferId>(lowering.program.buffers.size());
+    tile.whole_tensor = true;
+    lowering.program.buffers.push_back(std::move(buffer));
+    tensors.push_back(std::move(tile));
+  }
+  return tensors;
+}
+
+// Empty when the route works; else why it does not.
+std::vector<std::string> attempt(const Trial& trial, const Route& route) {
+  Lowering lowering{trial.model, {}, {}, {}, 0};
+  lowering.program.kernel = trial.kernel;
+  const Nest nest = trial_nest(trial, route);
+  NestInput input;
+  input.kernel = &trial.kernel;
+  input.pairing = trial.pairing;
+  input.nest = &nest;
+  input.tensors = whole_tensors(trial, lowering);
+  input.only_access = trial.access;
+  const auto nodes = lower_nest(lowering, input);
+  std::vector<std::string> reasons;
+  for (const Diagnostic& d : nodes.diagnostics()) {
+    reasons.push_back(d.message);
+    reasons.insert(reasons.end(), d.notes.begin(), d.notes.end());
+  }
+  return reasons;
+}
+
+// The hops between home and the operand's memory, home itself left out.
+std::optional<std::vector<Hop>> hops_on_path(const Trial& trial, MemoryId operand_memory) {
+  const MemoryId home = trial.model.home();
+  auto path = trial.access == 0 ? trial.model.path(operand_memory, home) : trial.model.path(home, operand_memory);
+  if (trial.access == 0) std::reverse(path.begin(), path.end());
+  if (operand_memory == home) return std::vector<Hop>{};
+  if (path.empty()) return std::nullopt;
+  std::vector<Hop> hops;
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    Hop hop;
+    hop.memory = path[i];
+    if (!trial.model.memory(path[i]).is_register()) hop.layout = blocked_layout(trial.pairing, trial.access);
+    hops.push_back(hop);
+  }
+  return hops;
+}
+
+Hop packed_hop(const Trial& trial, bool blocked) {
+  Hop hop;
+  hop.memory = trial.model.home();
+  hop.packed = true;
+  if (blocked)
+    hop.layout = blocked_layout(trial.pairing, trial.access);
+  else
+    for (const AffineExpr& form : natural_forms(access_of(trial.statement, trial.access))) hop.layout.push_back({form, 0});
+  return hop;
+}
+
+}  // namespace
+
+Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
+              const HardwareModel& model) {
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  const int access = mapping.operands[static_cast<std::size_t>(instruction_access)];
+  const Trial trial{kernel, statement, mapping, access, model, instruction, pair(statement, &instruction, mapping)};
+  const MemoryId memory = instruction.operands[operand_of_access(instruction, instruction_access).index()].memory;
+  Routes result;
+  const auto hops = memory.valid() ? hops_on_path(trial, memory) : std::vector<Hop>{};
+  if (!hops) {
+    result.reasons.push_back(fmt::format("no links lead {} {} {}", access == 0 ? "out of" : "from the tensors to",
+                                         model.memory(memory).name, access == 0 ? "to the tensors" : ""));
+    return result;
+  }
+  const auto consider = [&](std::vector<Hop> all) {
+    Route route{access, std::move(all), false};
+    for (const Hop& hop : route.hops) route.packed |= hop.packed;
+    const auto reasons = attempt(trial, route);
+    if (reasons.empty()) result.routes.push_back(std::move(route));
+    for (const std::string& reason : reasons)
+      if (std::find(result.reasons.begin(), result.reasons.end(), reason) == result.reasons.end())
+        result.reasons.push_back(reason);
+  };
+  consider(*hops);
+  if (!model.scalar_unit_for(model.home())) return result;
+  const auto with = [&](const Hop& first) {
+    std::vector<Hop> all{first};
+    all.insert(all.end(), hops->begin(), hops->end());
+    return all;
+  };
+  if (access != 0 && tensor_of(trial).outside) consider(with(packed_hop(trial, false)));
+  consider(with(packed_hop(trial, true)));
+  return result;
+}
+
+}  // namespace isamap

@@ -1,0 +1,142 @@
+#include "scheduler/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/program_check.h"
+#include "scheduler/allocate.h"
+#include "scheduler/lower_nest.h"
+
+namespace isamap {
+
+namespace {
+
+const Do* do_line(const Nest& nest) {
+  return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
+}
+
+// The mapping that a `do` line says: digits by instruction dim, operands by name or in order.
+Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId id, const Instruction& instruction,
+                           InstructionId instruction_id) {
+  const Computation& statement = kernel.statements[id.index()];
+  Mapping mapping;
+  mapping.statement = id;
+  mapping.instruction = instruction_id;
+  const auto& dims = instruction.statement().domain.dims;
+  mapping.dims.resize(dims.size());
+  for (const auto& [dim, digits] : line.dims) {
+    const int at = instruction.statement().domain.find(dim);
+    if (at < 0) return error(fmt::format("{} has no dim '{}'", instruction.name, dim));
+    mapping.dims[static_cast<std::size_t>(at)] = digits;
+    for (Digit& digit : mapping.dims[static_cast<std::size_t>(at)]) {
+      const auto name = digit.column.as_dim();
+      const int found = name ? statement.domain.find(*name) : -1;
+      if (found < 0)
+        return error(fmt::format("digit {} of {}: lowering takes single dims of the statement", print(digit.column), dim));
+      digit.extent = statement.domain.dims[static_cast<std::size_t>(found)].extent;
+    }
+  }
+  if (access_count(instruction.statement()) != access_count(statement))
+    return error(fmt::format("{} has {} operands; statement {} has {}", instruction.name,
+                             access_count(instruction.statement()), statement.name, access_count(statement)));
+  std::vector<bool> taken(static_cast<std::size_t>(access_count(statement)), false);
+  for (int i = 0; i < access_count(statement); ++i) {
+    int access = i;
+    const std::string own = instruction.tensors[operand_of_access(instruction, i).index()].name;
+    for (const auto& [operand, tensor] : line.operands)
+      if (operand == own)
+        for (int a = 0; a < access_count(statement); ++a)
+          if (!taken[static_cast<std::size_t>(a)] && kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
+            access = a;
+    taken[static_cast<std::size_t>(access)] = true;
+    mapping.operands.push_back(access);
+  }
+  return mapping;
+}
+
+void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model) {
+  const Kernel& kernel = lowering.program.kernel;
+  std::vector<TensorId> order = arguments(kernel);
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
+    if (role_of(kernel, make_id<TensorId>(t)) == Role::intermediate) order.push_back(make_id<TensorId>(t));
+  tensors.resize(kernel.tensors.size());
+  for (TensorId id : order) {
+    const Tensor& tensor = kernel.tensors[id.index()];
+    Buffer buffer;
+    buffer.name = tensor.name;
+    buffer.memory = model.home();
+    buffer.dtype = tensor.dtype;
+    buffer.extents = tensor.shape;
+    buffer.strides = dense_strides(tensor.shape);
+    buffer.tensor = id;
+    buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
+    tensors[id.index()].buffer = make_id<BufferId>(lowering.program.buffers.size());
+    tensors[id.index()].whole_tensor = true;
+    lowering.program.buffers.push_back(std::move(buffer));
+  }
+}
+
+// Does an earlier statement write this tensor?
+bool written_before(const Kernel& kernel, std::size_t statement) {
+  for (std::size_t s = 0; s < statement; ++s)
+    if (kernel.statements[s].write.tensor == kernel.statements[statement].write.tensor) return true;
+  return false;
+}
+
+Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, std::size_t s,
+                                          const std::vector<TileBuffer>& tensors) {
+  const Kernel& kernel = lowering.program.kernel;
+  const Do* line = do_line(nest);
+  if (!line) return error(fmt::format("the nest of statement {} does not end with a `do` line", kernel.statements[s].name));
+  NestInput input;
+  input.kernel = &kernel;
+  input.nest = &nest;
+  input.tensors = tensors;
+  input.starts_from_memory =
+      kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
+  Computation statement = kernel.statements[s];
+  Mapping mapping;
+  const Instruction* instruction = nullptr;
+  if (!line->instruction.empty() && line->instruction != "scalar") {
+    const auto id = lowering.model.find_instruction(line->instruction);
+    if (!id) return error("the machine has no instruction '" + line->instruction + "'");
+    instruction = &lowering.model.instruction(*id);
+    auto found = mapping_of(*line, kernel, make_id<StatementId>(s), *instruction, *id);
+    if (!found) return found.diagnostics();
+    mapping = *found;
+    if (!statement.domain.faces.empty())
+      return error(fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", statement.name));
+    statement = fuse(statement, mapping);
+  }
+  input.pairing = pair(statement, instruction, mapping);
+  return lower_nest(lowering, input);
+}
+
+}  // namespace
+
+Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+  if (schedule.nests.size() != kernel.statements.size())
+    return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(), kernel.name,
+                             kernel.statements.size()));
+  Lowering lowering{model, {}, {}, {}, 0};
+  Program& program = lowering.program;
+  program.name = schedule.name.empty() ? kernel.name : schedule.name;
+  program.kernel = kernel;
+  program.schedule_text = print(schedule);
+  std::vector<TileBuffer> tensors;
+  add_tensors(lowering, tensors, model);
+  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
+    auto nodes = lower_statement(lowering, schedule.nests[s], s, tensors);
+    if (!nodes) return nodes.diagnostics();
+    program.body.push_back(Node{Comment{print(kernel.statements[s], kernel.tensors)}});
+    program.body.insert(program.body.end(), nodes->begin(), nodes->end());
+  }
+  program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
+  allocate(program, model);
+  Diagnostics problems = verify(program, model);
+  if (has_errors(problems)) return problems;
+  return std::move(program);
+}
+
+}  // namespace isamap

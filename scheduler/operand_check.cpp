@@ -1,0 +1,193 @@
+#include "scheduler/operand_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace isamap {
+
+namespace {
+
+std::map<std::string, AffineExpr> dollar_names(const Instruction& instruction) {
+  std::map<std::string, AffineExpr> by;
+  for (const Dim& dim : instruction.statement().domain.dims) by[dim.name] = AffineExpr::dim("$" + dim.name);
+  return by;
+}
+
+AffineExpr at_zero(const AffineExpr& e) {
+  std::map<std::string, AffineExpr> zero;
+  for (const std::string& name : e.names())
+    if (name.front() == '$') zero[name] = AffineExpr(0);
+  return substitute(e, zero);
+}
+
+bool only_dollars(const AffineExpr& e) {
+  const auto names = e.names();
+  return std::all_of(names.begin(), names.end(), [](const std::string& n) { return n.front() == '$'; });
+}
+
+// The layout's terms as expressions of `$dim`s. A term named by a number is that subscript of the operand.
+AffineExpr term_of(const StrideTerm& term, const Access& access, const std::map<std::string, AffineExpr>& dollars) {
+  const auto dim = term.term.as_dim();
+  if (term.term.is_constant()) return substitute(access.index.at(static_cast<std::size_t>(term.term.constant())), dollars);
+  if (dim && std::isdigit(static_cast<unsigned char>(dim->front())) && std::stoul(*dim) < access.index.size())
+    return substitute(access.index[std::stoul(*dim)], dollars);
+  return substitute(term.term, dollars);
+}
+
+// A point at which `term` is 1 and independent terms are 0: `j` at j = 1, `k/4` at k = 4.
+Bindings unit_point(const AffineExpr& term, const AffineExpr& e) {
+  Bindings point;
+  for (const std::string& name : e.names()) point[name] = 0;
+  for (const std::string& name : term.names()) point[name] = 0;
+  for (const std::string& name : term.names()) {
+    for (std::int64_t value = 1; value <= 4096; value *= 2) {
+      point[name] = value;
+      if (evaluate(term, point) == 1) return point;
+    }
+    point[name] = 0;
+  }
+  return point;
+}
+
+struct LayoutTerms {
+  AffineExpr fixed;               // what the layout demands, in elements
+  std::vector<AffineExpr> free;   // `any`: one unknown stride each
+  std::vector<AffineExpr> apart;  // `each`: an address of its own for every value
+};
+
+LayoutTerms demanded(const Instruction& instruction, int access, const Operand& operand,
+                     const std::map<std::string, AffineExpr>& dollars) {
+  const Access& a = access_of(instruction.statement(), access);
+  LayoutTerms terms;
+  if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) {
+    for (const StrideTerm& term : strided->terms) {
+      const AffineExpr e = term_of(term, a, dollars);
+      const auto stride = term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; })
+                                      : std::nullopt;
+      if (!term.each.empty())
+        terms.apart.push_back(e);
+      else if (stride)
+        terms.fixed += e * *stride;
+      else
+        terms.free.push_back(e);
+    }
+    return terms;
+  }
+  const auto box = operand_box(instruction, access);
+  const auto strides = dense_strides(box);
+  for (std::size_t i = 0; i < box.size(); ++i) terms.fixed += substitute(a.index[i], dollars) * strides[i];
+  return terms;
+}
+
+std::string strides_refusal(const Instruction& instruction, int access, const Buffer& buffer,
+                            const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel&) {
+  const auto dollars = dollar_names(instruction);
+  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
+  const AffineExpr walk = simplify(offset - at_zero(offset), ranges);
+  const LayoutTerms layout = demanded(instruction, access, operand, dollars);
+  AffineExpr rest = simplify(walk - layout.fixed, ranges);
+  for (const AffineExpr& apart : layout.apart)   // every value has its own address: leave those dims out
+    for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
+  for (const AffineExpr& free : layout.free) {
+    const AffineExpr term = simplify(free, ranges);
+    if (term.is_constant()) continue;
+    if (!only_dollars(rest)) break;
+    rest = simplify(rest - term * evaluate(rest, unit_point(term, rest)), ranges);
+  }
+  if (rest == AffineExpr(0)) return "";
+  for (const std::string& name : rest.names())
+    if (name.front() == '$')
+      return fmt::format("neighbours along {} of {} are {} elements apart in {}; {} needs {}", name.substr(1),
+                         operand.name, walk.coefficient(name), buffer.name, instruction.name,
+                         layout.fixed.coefficient(name));
+  return fmt::format("{} lies in {} as {}, which {} cannot address", operand.name, buffer.name, print(walk),
+                     instruction.name);
+}
+
+// Registers: every point's place as the instruction sees it must be its place as the tile has it.
+std::string register_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
+                             const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index) {
+  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const auto box = operand_box(instruction, access);
+  const auto own = positions(operand, box);
+  const std::size_t slots = static_cast<std::size_t>(tile.slots);
+  const std::vector<std::int64_t> inner_box(buffer.extents.begin() + tile.slots, buffer.extents.end());
+  if (!own) return operand.name + " of " + instruction.name + " has no fixed place in a register";
+  std::vector<std::string> names;
+  for (const Dim& dim : instruction.statement().domain.dims) names.push_back("$" + dim.name);
+  std::vector<CompiledAffine> theirs, ours;
+  for (std::size_t i = slots; i < index.size(); ++i) {
+    if (!only_dollars(index[i])) return operand.name + " does not begin at a register of " + buffer.name;
+    theirs.emplace_back(index[i], names);
+  }
+  for (const AffineExpr& e : access_of(instruction.statement(), access).index)
+    ours.emplace_back(substitute(e, dollar_names(instruction)), names);
+
+  std::vector<std::int64_t> point(names.size(), 0);
+  const auto place = [&](const std::vector<CompiledAffine>& map, const std::vector<std::int64_t>& within,
+                         const std::vector<std::int64_t>& table) -> std::int64_t {
+    std::int64_t flat = 0;
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      const std::int64_t value = map[i](point.data());
+      if (value < 0 || value >= within[i]) return -1;
+      flat = flat * within[i] + value;
+    }
+    return flat < static_cast<std::int64_t>(table.size()) ? table[static_cast<std::size_t>(flat)] : -1;
+  };
+  while (true) {
+    const std::int64_t a = place(ours, box, *own), b = place(theirs, inner_box, tile.positions);
+    if (a < 0 || a != b)
+      return fmt::format("{} of {} has its elements elsewhere in the register than {}", operand.name,
+                         instruction.name, buffer.name);
+    std::size_t d = point.size();
+    while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
+    if (d == 0) return "";
+  }
+}
+
+std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges) {
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const auto range = bounds(index[i], ranges);
+    if (!range || range->low < 0 || range->high >= buffer.extents[i])
+      return fmt::format("axis {} of {} has {} elements; {} reaches {}..{}", i, buffer.name, buffer.extents[i],
+                         print(index[i]), range ? range->low : 0, range ? range->high : 0);
+  }
+  return "";
+}
+
+}  // namespace
+
+bool allows(const DimRange& range, std::int64_t extent) {
+  return extent >= range.min && extent <= range.max && extent % std::max<std::int64_t>(range.multiple_of, 1) == 0;
+}
+
+Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents) {
+  Ranges ranges;
+  const auto& dims = instruction.statement().domain.dims;
+  for (std::size_t d = 0; d < dims.size(); ++d) ranges["$" + dims[d].name] = {0, extents[d] - 1};
+  return ranges;
+}
+
+std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
+                    const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
+                    const Ranges& loop_ranges, const HardwareModel& model) {
+  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  if (buffer.memory != operand.memory)
+    return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
+                       operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
+                       model.memory(buffer.memory).name);
+  if (operand.dtype && *operand.dtype != buffer.dtype && !(is_bits(*operand.dtype) && bits(*operand.dtype) == bits(buffer.dtype)))
+    return fmt::format("{} of {} is {}; the tile holds {}", operand.name, instruction.name, name(*operand.dtype),
+                       name(buffer.dtype));
+  Ranges ranges = loop_ranges;
+  for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
+  std::vector<AffineExpr> simple;
+  for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
+  if (std::string reason = bounds_refusal(buffer, simple, ranges); !reason.empty()) return reason;
+  if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
+  return strides_refusal(instruction, access, buffer, simple, ranges, model);
+}
+
+}  // namespace isamap

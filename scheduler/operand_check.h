@@ -1,0 +1,24 @@
+#pragma once
+// Does an instruction's operand accept a tile as it lies? Compares three maps: instruction point to operand index (the
+// statement), operand index to place (the operand's layout), instruction point to place in the buffer.
+
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+#include "scheduler/tile_buffer.h"
+
+namespace isamap {
+
+/// The ranges of an instruction's dims `$d` for these extents.
+Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents);
+
+/// Empty: accepted. Otherwise why not, with the numbers: "neighbours along j are 29 elements apart in B; load_f32 needs 1".
+/// `index` has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
+std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
+                    const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
+                    const Ranges& ranges, const HardwareModel& model);
+
+/// May the instruction's dim take this extent?
+bool allows(const DimRange& range, std::int64_t extent);
+
+}  // namespace isamap

@@ -1,0 +1,263 @@
+#include "scheduler/stage_tile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+AffineExpr coordinate_symbol(std::size_t i) { return AffineExpr::dim("#" + std::to_string(i)); }
+
+bool uses(const Access& access, const std::string& dim) {
+  return std::any_of(access.index.begin(), access.index.end(),
+                     [&](const AffineExpr& e) { return e.names().contains(dim); });
+}
+
+// The instruction dims that an operand's subscripts are, in order; nothing when a subscript is no plain dim.
+std::optional<std::vector<std::size_t>> operand_dims(const Instruction& instruction, int access) {
+  std::vector<std::size_t> dims;
+  for (const AffineExpr& e : access_of(instruction.statement(), access).index) {
+    const auto dim = e.as_dim();
+    if (!dim) return std::nullopt;
+    dims.push_back(static_cast<std::size_t>(instruction.statement().domain.find(*dim)));
+  }
+  return dims;
+}
+
+bool is_pseudo(const Pairing& p, int access, std::size_t dim) {
+  return p.walked_by[dim].empty() || !uses(access_of(*p.statement, access), p.walked_by[dim]);
+}
+
+// Coordinate of an instruction dim that the tensor does not have: all copies (replicated) or one element (virtual).
+Coordinate pseudo_coordinate(const Pairing& p, std::size_t dim) {
+  Coordinate c;
+  c.form = AffineExpr::dim("$" + p.instruction->statement().domain.dims[dim].name);
+  c.padded = c.block = full_extent(*p.instruction, dim);
+  c.extent = p.walked_by[dim].empty() ? 1 : c.padded;
+  return c;
+}
+
+Coordinate coordinate(const AffineExpr& form, std::int64_t block, const Tiles& tiles) {
+  const FormRange range = range_over(form, tiles);
+  return {form, range.start, range.extent, round_up(range.extent, block), block};
+}
+
+std::size_t add(std::vector<Coordinate>& coordinates, const Coordinate& c) {
+  for (std::size_t i = 0; i < coordinates.size(); ++i)
+    if (coordinates[i].form == c.form) return i;
+  coordinates.push_back(c);
+  return coordinates.size() - 1;
+}
+
+Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) {
+  const int operand = p.operand_access[static_cast<std::size_t>(access)];
+  const auto dims = operand_dims(*p.instruction, operand);
+  if (!dims) return error(fmt::format("operand {} of {} has subscripts that are no plain dims; staging it in registers "
+                                      "is not supported", operand, p.instruction->name));
+  NewTile result;
+  TileBuffer& tile = result.tile;
+  std::vector<AffineExpr> interior;
+  const Access& a = access_of(*p.statement, access);
+  for (const Dim& dim : p.statement->domain.dims) {   // slots: one register for each step of each dim that is used
+    if (!uses(a, dim.name)) continue;
+    const auto digit = p.digit_of.find(dim.name);
+    const std::int64_t block = digit == p.digit_of.end() ? 1 : full_extent(*p.instruction, digit->second);
+    const std::size_t i = add(tile.coordinates, coordinate(AffineExpr::dim(dim.name), block, tiles));
+    const std::int64_t slots = tile.coordinates[i].padded / block;
+    if (slots > 1) {
+      tile.axes.push_back(floordiv(coordinate_symbol(i), block));
+      result.buffer.extents.push_back(slots);
+    }
+  }
+  tile.slots = static_cast<int>(tile.axes.size());
+  for (std::size_t dim : *dims) {
+    const std::size_t i = is_pseudo(p, access, dim)
+                              ? add(tile.coordinates, pseudo_coordinate(p, dim))
+                              : add(tile.coordinates, coordinate(AffineExpr::dim(p.walked_by[dim]), 1, tiles));
+    const std::int64_t block = full_extent(*p.instruction, dim);
+    interior.push_back(block == 1 ? AffineExpr(0) : mod(coordinate_symbol(i), block));
+    result.buffer.extents.push_back(block);
+  }
+  tile.axes.insert(tile.axes.end(), interior.begin(), interior.end());
+  const TensorId t = operand_of_access(*p.instruction, operand);
+  const auto places = positions(p.instruction->operands[t.index()], operand_box(*p.instruction, operand));
+  if (!places) return error("operand " + p.instruction->tensors[t.index()].name + " has no fixed place in a register");
+  tile.positions = *places;
+  result.buffer.slots = tile.slots;
+  return result;
+}
+
+Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<LayoutDigit>& layout, const Tiles& tiles) {
+  NewTile result;
+  TileBuffer& tile = result.tile;
+  struct Digit { std::size_t coordinate; SplitDigit split; std::int64_t pad; };
+  std::vector<Digit> digits;
+  for (const LayoutDigit& digit : layout) {
+    const auto split = split_digit(digit.index);
+    if (!split) return error(fmt::format("layout digit {} is not of the form f, f/c, f%c or f/c%m", print(digit.index)));
+    const auto name = split->form.as_dim();
+    Coordinate c;
+    if (name && name->front() == '$') {
+      const int d = p.instruction ? p.instruction->statement().domain.find(name->substr(1)) : -1;
+      if (d < 0) return error("layout digit " + *name + " is no dim of the instruction");
+      c = pseudo_coordinate(p, static_cast<std::size_t>(d));
+    } else {
+      for (const std::string& n : split->form.names())
+        if (!tiles.contains(n)) return error("layout digit " + print(digit.index) + ": " + n + " is no dim of the statement");
+      c = coordinate(split->form, 1, tiles);
+    }
+    digits.push_back({add(tile.coordinates, c), *split, digit.pad});
+    if (split->modulo && split->divide == 1) tile.coordinates[digits.back().coordinate].block = split->modulo;
+  }
+  for (Coordinate& c : tile.coordinates) c.padded = round_up(std::max(c.extent, c.padded), c.block);
+  std::vector<std::int64_t> room;
+  for (const Digit& digit : digits) {
+    tile.axes.push_back(substitute(digit.split.digit, {{"#", coordinate_symbol(digit.coordinate)}}));
+    result.buffer.extents.push_back(digit_extent(digit.split, tile.coordinates[digit.coordinate].padded));
+    room.push_back(result.buffer.extents.back() + digit.pad);
+    result.buffer.layout_text += (result.buffer.layout_text.empty() ? "[" : ", ") + print(layout[room.size() - 1].index);
+  }
+  result.buffer.layout_text += "]";
+  result.buffer.strides = dense_strides(room);
+  tile.zero_padded = access != 0;
+  return result;
+}
+
+// Registers that one operand takes: of each instance for a fragment, of the unit otherwise.
+int registers_of(const Instruction& instruction, int operand, DType dtype, const Memory& memory) {
+  const Operand& o = instruction.operands[operand_of_access(instruction, operand).index()];
+  std::int64_t elements = 1;
+  for (std::int64_t extent : operand_box(instruction, operand)) elements *= extent;
+  if (const auto* fragment = std::get_if<FragmentLayout>(&o.layout)) elements = fragment->over.back().second;
+  const std::int64_t size = std::max<std::int64_t>(memory.size, 1);
+  return std::max(o.group, static_cast<int>(ceil_div(elements * bits(dtype), 8 * size)));
+}
+
+std::vector<LayoutDigit> natural_layout(const Access& access) {
+  std::vector<LayoutDigit> layout;
+  for (const AffineExpr& form : natural_forms(access)) layout.push_back({form, 0});
+  return layout;
+}
+
+}  // namespace
+
+std::int64_t full_extent(const Instruction& instruction, std::size_t dim) { return instruction.ranges[dim].max; }
+
+Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping) {
+  Pairing p;
+  p.statement = &statement;
+  p.instruction = instruction;
+  p.operand_access.assign(static_cast<std::size_t>(access_count(statement)), -1);
+  if (!instruction) return p;
+  for (std::size_t i = 0; i < mapping.operands.size(); ++i)
+    p.operand_access[static_cast<std::size_t>(mapping.operands[i])] = static_cast<int>(i);
+  for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
+    p.walked_by.push_back(mapping.dims[m].empty() ? "" : fused_name(mapping.dims[m]));
+    if (!mapping.dims[m].empty()) p.digit_of[p.walked_by.back()] = m;
+  }
+  return p;
+}
+
+std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
+  const Access& a = access_of(*p.statement, access);
+  const int operand = p.operand_access[static_cast<std::size_t>(access)];
+  std::vector<LayoutDigit> outer, reduced, inner;
+  std::vector<std::size_t> dims;
+  if (p.instruction && operand >= 0)
+    if (const auto d = operand_dims(*p.instruction, operand)) dims = *d;
+  // The instruction's own digits, largest stride first: by the place of their second element.
+  const auto stride_of = [&](std::size_t at) -> std::int64_t {
+    const auto box = operand_box(*p.instruction, operand);
+    const TensorId t = operand_of_access(*p.instruction, operand);
+    const auto places = positions(p.instruction->operands[t.index()], box);
+    const auto row = dense_strides(box);
+    return places && box[at] > 1 ? (*places)[static_cast<std::size_t>(row[at])] : row[at];
+  };
+  std::vector<std::size_t> order(dims.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return stride_of(x) > stride_of(y); });
+  std::vector<std::string> walked;
+  for (std::size_t i : order) {
+    const std::int64_t block = full_extent(*p.instruction, dims[i]);
+    if (is_pseudo(p, access, dims[i])) {
+      inner.push_back({AffineExpr::dim("$" + p.instruction->statement().domain.dims[dims[i]].name), 0});
+      continue;
+    }
+    walked.push_back(p.walked_by[dims[i]]);
+    if (block > 1) inner.push_back({mod(AffineExpr::dim(walked.back()), block), 0});
+  }
+  const auto place = [&](const AffineExpr& digit) {
+    const bool all_reduced = std::all_of(digit.names().begin(), digit.names().end(), [&](const std::string& n) {
+      return p.statement->domain.dims[static_cast<std::size_t>(p.statement->domain.find(n))].kind == DimKind::reduction;
+    });
+    auto& list = all_reduced ? reduced : outer;
+    if (std::find(list.begin(), list.end(), LayoutDigit{digit, 0}) == list.end()) list.push_back({digit, 0});
+  };
+  const auto is_walked = [&](const std::string& n) { return std::find(walked.begin(), walked.end(), n) != walked.end(); };
+  for (const AffineExpr& form : natural_forms(a)) {
+    const auto names = form.names();
+    if (std::none_of(names.begin(), names.end(), is_walked)) {
+      place(form);
+      continue;
+    }
+    for (const std::string& n : names) {
+      const std::int64_t block = is_walked(n) ? full_extent(*p.instruction, p.digit_of.at(n)) : 1;
+      place(floordiv(AffineExpr::dim(n), block));
+    }
+  }
+  outer.insert(outer.end(), reduced.begin(), reduced.end());
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  return outer;
+}
+
+bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {
+  if (!p.instruction) return false;
+  const auto name = c.form.as_dim();
+  if (!name) return false;
+  std::size_t dim = 0;
+  if (c.pseudo()) {
+    dim = static_cast<std::size_t>(p.instruction->statement().domain.find(name->substr(1)));
+    if (!p.walked_by[dim].empty()) return false;
+  } else {
+    const auto it = p.digit_of.find(*name);
+    if (it == p.digit_of.end()) return false;
+    dim = it->second;
+  }
+  return p.instruction->ranges[dim].fixed() &&
+         p.instruction->statement().domain.dims[dim].kind == DimKind::reduction;
+}
+
+Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, MemoryId memory,
+                          const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model) {
+  const Access& a = access_of(*p.statement, access);
+  const Tensor& tensor = kernel.tensors[a.tensor.index()];
+  const int operand = p.operand_access[static_cast<std::size_t>(access)];
+  const bool is_operand_memory =
+      operand >= 0 &&
+      p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory == memory;
+  Result<NewTile> made = error("");
+  if (model.memory(memory).is_register()) {
+    if (!is_operand_memory)
+      return error(fmt::format("{} is staged in {}, but the instruction does not take it from there", tensor.name,
+                               model.memory(memory).name));
+    made = register_tile(p, access, tiles);
+  } else if (!layout.empty()) {
+    made = memory_tile(p, access, layout, tiles);
+  } else {
+    made = memory_tile(p, access, is_operand_memory ? blocked_layout(p, access) : natural_layout(a), tiles);
+  }
+  if (!made) return made;
+  if (made->tile.slots >= 0)
+    made->buffer.registers_per_slot = registers_of(*p.instruction, operand, tensor.dtype, model.memory(memory));
+  made->buffer.name = tensor.name + "_" + model.memory(memory).name;
+  made->buffer.memory = memory;
+  made->buffer.dtype = tensor.dtype;
+  made->buffer.tensor = a.tensor;
+  return made;
+}
+
+}  // namespace isamap

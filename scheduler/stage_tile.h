@@ -1,0 +1,42 @@
+#pragma once
+// From a `stage` line to the tile it holds: base coordinates, layout, buffer.
+
+#include "hwdesc/hardware_model.h"
+#include "ir/mapping.h"
+#include "scheduler/tile_buffer.h"
+
+namespace isamap {
+
+/// A statement and the instruction that computes it, as a `do` line pairs them.
+struct Pairing {
+  const Computation* statement = nullptr;            ///< fused
+  const Instruction* instruction = nullptr;          ///< nullptr: element by element
+  std::vector<int> operand_access;                   ///< kernel access number -> instruction access number; -1: none
+  std::map<std::string, std::size_t> digit_of;       ///< fused dim -> instruction dim
+  std::vector<std::string> walked_by;                ///< instruction dim -> fused dim; "": virtual
+};
+
+/// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.
+Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping);
+
+/// Largest extent of an instruction dim.
+std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
+
+/// The tile of access number `access` below a place where `tiles` are in work, in a buffer of `memory` that is not yet
+/// in the program: its description and the Buffer. An empty `layout` means what the instruction takes when `memory` is
+/// the operand's, and else the tensor's own.
+struct NewTile {
+  TileBuffer tile;
+  Buffer buffer;
+};
+Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int access, MemoryId memory,
+                          const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model);
+
+/// Tile-blocked digits for an operand of an addressed memory: outer digits of each dim, then the instruction's own, in
+/// the order of their strides: [k/32, c, k%32]. Coordinates that no instruction dim walks stay whole (p + r).
+std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access);
+
+/// Must padding of this coordinate hold zeros? Yes where a reduction dim of a fixed extent runs over it.
+bool padding_must_be_zero(const Pairing& pairing, const Coordinate& coordinate);
+
+}  // namespace isamap

@@ -1,0 +1,60 @@
+#pragma once
+// Filling and draining tiles: by moves, which are instructions found by meaning, or element by element.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "scheduler/tile_buffer.h"
+
+namespace isamap {
+
+/// What the functions below share while one program is made.
+struct Lowering {
+  const HardwareModel& model;
+  Program program;
+  Ranges ranges;                       ///< of every loop variable made so far
+  std::vector<Node> mask_fills;        ///< run before everything else
+  int variables = 0;
+
+  std::string variable(const std::string& hint, std::int64_t trip);  ///< a fresh loop variable
+  const Buffer& buffer(BufferId id) const { return program.buffers[id.index()]; }
+  /// A mask register of `memory` with the first `extent` of `full` positions set, or why there is none.
+  Result<Ref> mask(MemoryId memory, std::int64_t full, std::int64_t extent);
+};
+
+/// A copy between a tile and what it is a tile of.
+struct Copy {
+  const TileBuffer* inner = nullptr;
+  const TileBuffer* outer = nullptr;
+  bool into_inner = true;
+  std::vector<bool> zero;              ///< per coordinate of inner: padding must hold 0
+  std::vector<std::string> via;        ///< only these moves; empty: any
+  std::optional<double> outside;       ///< what reads beyond the outer tensor yield
+  bool unroll = false;
+};
+
+/// By moves where some move can, else element by element where a scalar unit reaches both memories.
+Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy);
+
+/// Sets all of a tile, padding included, to a value.
+Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll);
+
+/// A call with masks made for its extents.
+Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> operands, std::vector<std::int64_t> extents);
+
+/// A loop around `body`; trip 1 gives the body alone (its variable must then not occur).
+std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bool unroll, std::vector<Node> body);
+
+/// Visits a tile block by block. `blocks[i]`: elements of coordinate i in one block; `covered[i]`: the block is one
+/// instruction's doing (the body adds `$dim`s), else its elements are looped over. The body gets each coordinate's value
+/// at the block's (or element's) begin and the number of valid elements of each block; a coordinate that its block does
+/// not divide has its last, shorter block visited by a body of its own.
+using BlockBody = std::function<Result<std::vector<Node>>(const std::vector<AffineExpr>& begin,
+                                                          const std::vector<std::int64_t>& valid)>;
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
+                                         const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
+                                         bool unroll, const BlockBody& body);
+
+}  // namespace isamap
