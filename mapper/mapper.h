@@ -2,7 +2,9 @@
 // Every way an instruction of a machine covers a statement of a kernel, each proved, or the reasons why none does.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hwdesc/hardware_model.h"
@@ -42,6 +44,16 @@ struct MapResult {
   SolverStatistics solver;
   bool limit_reached = false;         ///< max_mappings or rlimit: the list may be incomplete
 };
+
+/// All mappings of one instruction on one statement (ids not set), or why there are none.
+struct PairMappings {
+  std::vector<Mapping> mappings;
+  std::vector<std::string> reasons;
+  SolverStatistics solver;
+  bool limit_reached = false;
+};
+PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& instruction, InstructionId id,
+                           const MapOptions& options);
 
 Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options);
 

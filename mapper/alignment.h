@@ -1,0 +1,61 @@
+#pragma once
+// A statement and an instruction with their operands laid side by side: which operands use which dims.
+//
+// Operand t is access t of the instruction (0 is the write); the statement's access on it is operands[t]. "Operand t
+// uses dim d": d occurs in the index of t. The rules of mapping are rules about these sets.
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/instruction.h"
+#include "ir/mapping.h"
+
+namespace isamap {
+
+using OperandSet = std::uint32_t;  ///< bit t: operand t
+constexpr int kMaxOperands = 30;
+constexpr int kMaxDims = 24;
+
+struct Alignment {
+  StatementId statement;
+  InstructionId instruction;
+  const Kernel* kernel = nullptr;
+  const Instruction* hardware = nullptr;
+  std::vector<int> operands;                ///< instruction access -> statement access
+  std::vector<OperandSet> statement_uses;   ///< for each dim of the statement
+  std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
+  std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
+  bool projection = true;                   ///< every index of the instruction is one dim or a constant
+
+  const Computation& computation() const { return kernel->statements[statement.index()]; }
+  const Computation& unit() const { return hardware->statement(); }
+  const Access& access(int t) const { return access_of(computation(), operands[static_cast<std::size_t>(t)]); }
+  const Access& unit_access(int t) const { return access_of(unit(), t); }
+  int operand_count() const { return static_cast<int>(operands.size()); }
+  /// The statement's tensor on operand t: "I".
+  const std::string& tensor_name(int t) const { return kernel->tensors[access(t).tensor.index()].name; }
+  const std::string& unit_tensor_name(int t) const { return hardware->tensors[unit_access(t).tensor.index()].name; }
+};
+
+Alignment align(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId instruction,
+                std::vector<int> operands);
+
+/// Operands in the order in which both bodies are written.
+bool in_written_order(const std::vector<int>& operands);
+
+/// Extent of instruction dim m at its largest.
+std::int64_t unit_extent(const Alignment& alignment, int m);
+/// May dim m run with this extent, so that a last, shorter call needs no padding?
+bool allows_extent(const Instruction& hardware, int m, std::int64_t extent);
+
+/// "O and F", "I, F and O": the statement's tensors of a set.
+std::string in_words(const Alignment& alignment, OperandSet set);
+
+/// A relabeling of the instruction that leaves it the same machine: operand t becomes operands[t], dim m dims[m].
+/// Extents, ranges, uses, types, memories, layouts and the body agree. The identity is not listed.
+struct Automorphism {
+  std::vector<int> operands, dims;
+};
+std::vector<Automorphism> automorphisms(const Instruction& instruction);
+
+}  // namespace isamap

@@ -1,0 +1,244 @@
+#include "mapper/body_match.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+constexpr int kMaxSteps = 20'000;   // trees of nested sums have exponentially many alignments
+constexpr std::size_t kMaxMatches = 64;
+
+enum class Types { exact, ignored };
+
+using Binding = std::vector<int>;  // instruction read -> statement read, -1: open
+
+bool commutes(BinaryOp op) {
+  return op == BinaryOp::add || op == BinaryOp::mul || op == BinaryOp::min || op == BinaryOp::max;
+}
+
+const ScalarExpr& without_casts(const ScalarExpr& e) {
+  return std::holds_alternative<Cast>(e.op) && e.args.size() == 1 ? without_casts(e.args[0]) : e;
+}
+
+/// Backtracking over the orders of commutative arguments; `found` sees each consistent binding.
+class Aligner {
+ public:
+  using Next = std::function<void(Binding&)>;
+  explicit Aligner(Types types) : types_(types) {}
+
+  void align(const ScalarExpr& statement, const ScalarExpr& unit, Binding& binding, const Next& next) {
+    if (++steps_ > kMaxSteps) return;
+    const ScalarExpr& a = types_ == Types::exact ? statement : without_casts(statement);
+    const ScalarExpr& b = types_ == Types::exact ? unit : without_casts(unit);
+    if (types_ == Types::exact && a.type != b.type) return;
+    if (const auto* u = std::get_if<Read>(&b.op)) return align_reads(a, u->access, binding, next);
+    if (a.op != b.op || a.args.size() != b.args.size()) return;
+    align_arguments(a, b, 0, binding, next);
+    const auto* op = std::get_if<Binary>(&b.op);
+    if (op == nullptr || !commutes(op->op)) return;
+    align(a.args[1], b.args[0], binding,
+          [&](Binding& bound) { align(a.args[0], b.args[1], bound, next); });
+  }
+
+ private:
+  void align_reads(const ScalarExpr& a, int unit_read, Binding& binding, const Next& next) {
+    const auto* k = std::get_if<Read>(&a.op);
+    if (k == nullptr) return;
+    int& slot = binding[static_cast<std::size_t>(unit_read)];
+    if (slot >= 0 && slot != k->access) return;
+    const int before = slot;
+    slot = k->access;
+    next(binding);
+    binding[static_cast<std::size_t>(unit_read)] = before;
+  }
+
+  void align_arguments(const ScalarExpr& a, const ScalarExpr& b, std::size_t i, Binding& binding, const Next& next) {
+    if (i == a.args.size()) return next(binding);
+    align(a.args[i], b.args[i], binding, [&, i](Binding& bound) { align_arguments(a, b, i + 1, bound, next); });
+  }
+
+  Types types_;
+  int steps_ = 0;
+};
+
+std::vector<Binding> alignments(const Computation& statement, const Computation& unit, Types types) {
+  std::vector<Binding> found;
+  Binding open(unit.reads.size(), -1);
+  Aligner(types).align(statement.body, unit.body, open, [&](Binding& binding) {
+    if (found.size() < kMaxMatches && std::find(found.begin(), found.end(), binding) == found.end()) {
+      found.push_back(binding);
+    }
+  });
+  return found;
+}
+
+std::vector<std::string> tensor_like_names(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back(i < 26 ? std::string(1, static_cast<char>('A' + i)) : "A" + std::to_string(i));
+  return names;
+}
+
+void collect_read_types(const ScalarExpr& e, std::vector<std::string>& types) {
+  if (const auto* r = std::get_if<Read>(&e.op)) types[static_cast<std::size_t>(r->access)] = std::string(name(e.type));
+  for (const ScalarExpr& arg : e.args) collect_read_types(arg, types);
+}
+
+std::string types_in_words(const Computation& c) {
+  std::vector<std::string> types(c.reads.size(), "?");
+  collect_read_types(c.body, types);
+  std::string text;
+  for (std::size_t i = 0; i < types.size(); ++i) text += (i == 0 ? "" : " by ") + types[i];
+  return text + " into " + std::string(name(c.body.type));
+}
+
+// -- kills ------------------------------------------------------------------------------------------------------
+
+constexpr std::size_t kMaxKills = 16;
+constexpr double kInfinity = __builtin_inf();
+
+void add_kill(std::vector<Kill>& to, Kill kill) {
+  std::sort(kill.begin(), kill.end());
+  if (to.size() < kMaxKills && std::find(to.begin(), to.end(), kill) == to.end()) to.push_back(std::move(kill));
+}
+
+std::vector<Kill> either(std::vector<Kill> a, const std::vector<Kill>& b) {
+  for (const Kill& kill : b) add_kill(a, kill);
+  return a;
+}
+
+/// Both at once; a read that would need two constants cannot have both.
+std::vector<Kill> both(const std::vector<Kill>& a, const std::vector<Kill>& b) {
+  std::vector<Kill> result;
+  for (const Kill& x : a) {
+    for (const Kill& y : b) {
+      Kill sum = x;
+      bool conflict = false;
+      for (const auto& [read, value] : y) {
+        const auto same = std::find_if(sum.begin(), sum.end(), [&, r = read](const auto& p) { return p.first == r; });
+        if (same == sum.end()) sum.emplace_back(read, value);
+        else conflict = conflict || same->second != value;
+      }
+      if (!conflict) add_kill(result, std::move(sum));
+    }
+  }
+  return result;
+}
+
+bool representable(double value, DType type) {
+  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : type != DType::e4m3;
+  if (!is_integer(type) || !__builtin_isfinite(value) || bits(type) > 32) return value == 0;
+  return value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type));
+}
+
+std::vector<Kill> reaching(const ScalarExpr& e, double target);
+
+std::vector<Kill> reaching_unary(UnaryOp op, const ScalarExpr& a, double target) {
+  switch (op) {
+    case UnaryOp::negate:
+      return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Kill>{};
+    case UnaryOp::abs: case UnaryOp::sqrt: case UnaryOp::tanh: case UnaryOp::erf: case UnaryOp::round:
+      return target == 0 ? reaching(a, 0) : std::vector<Kill>{};
+    case UnaryOp::exp:
+      if (target == 1) return reaching(a, 0);
+      return target == 0 ? reaching(a, -kInfinity) : std::vector<Kill>{};
+    case UnaryOp::log: case UnaryOp::rsqrt: case UnaryOp::sigmoid: return {};
+  }
+  return {};
+}
+
+std::vector<Kill> reaching_binary(BinaryOp op, const ScalarExpr& a, const ScalarExpr& b, double target) {
+  const bool infinite = !__builtin_isfinite(target);
+  switch (op) {
+    case BinaryOp::mul:
+      if (target == 0) return either(reaching(a, 0), reaching(b, 0));
+      return target == 1 ? both(reaching(a, 1), reaching(b, 1)) : std::vector<Kill>{};
+    case BinaryOp::add:
+      if (target == 0) return both(reaching(a, 0), reaching(b, 0));
+      return infinite ? either(reaching(a, target), reaching(b, target)) : std::vector<Kill>{};
+    case BinaryOp::sub:
+      if (target == 0) return both(reaching(a, 0), reaching(b, 0));
+      return infinite ? either(reaching(a, target), reaching(b, -target)) : std::vector<Kill>{};
+    case BinaryOp::max:
+      return target == kInfinity ? either(reaching(a, target), reaching(b, target))
+                                 : both(reaching(a, target), reaching(b, target));
+    case BinaryOp::min:
+      return target == -kInfinity ? either(reaching(a, target), reaching(b, target))
+                                  : both(reaching(a, target), reaching(b, target));
+    case BinaryOp::div: return {};
+  }
+  return {};
+}
+
+/// Constants for reads that make e equal `target` for all finite values of the other reads.
+std::vector<Kill> reaching(const ScalarExpr& e, double target) {
+  return std::visit(
+      overloaded{
+          [&](const Constant& c) { return c.value == target ? std::vector<Kill>{{}} : std::vector<Kill>{}; },
+          [&](const Read& r) {
+            return representable(target, e.type) ? std::vector<Kill>{{{r.access, target}}} : std::vector<Kill>{};
+          },
+          [&](const Unary& u) { return reaching_unary(u.op, e.args[0], target); },
+          [&](const Binary& b) { return reaching_binary(b.op, e.args[0], e.args[1], target); },
+          [&](const Select&) { return both(reaching(e.args[1], target), reaching(e.args[2], target)); },
+          // A target at the end of an integer's range is out of reach of a narrower type, and a float has no such end.
+          [&](const Cast&) { return reaching(e.args[0], target); }},
+      e.op);
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> match_bodies(const Computation& statement, const Computation& instruction) {
+  if (statement.reduction != instruction.reduction) return {};
+  std::vector<std::vector<int>> result;
+  for (const Binding& binding : alignments(statement, instruction, Types::exact)) {
+    std::vector<int> operands{0};
+    for (const int r : binding) operands.push_back(r + 1);
+    result.push_back(std::move(operands));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::string body_mismatch(const Computation& statement, const Computation& instruction) {
+  if (statement.reduction != instruction.reduction) {
+    return "reduction: the instruction combines with " + std::string(symbol(instruction.reduction)) +
+           ", the statement with " + std::string(symbol(statement.reduction));
+  }
+  if (!alignments(statement, instruction, Types::ignored).empty()) {
+    return "dtype: the instruction computes " + print(instruction.body, tensor_like_names(instruction.reads.size())) +
+           " (" + types_in_words(instruction) + ") exactly; the statement has " +
+           print(statement.body, tensor_like_names(statement.reads.size())) + " (" + types_in_words(statement) + ")";
+  }
+  return "body: the instruction computes " + print(instruction.body, tensor_like_names(instruction.reads.size())) +
+         "; the statement computes " + print(statement.body, tensor_like_names(statement.reads.size()));
+}
+
+std::vector<Kill> kills(const Computation& instruction) {
+  const DType type = instruction.body.type;
+  std::vector<Kill> all;
+  switch (instruction.reduction) {
+    case Reduction::add: all = reaching(instruction.body, 0); break;
+    case Reduction::mul: all = reaching(instruction.body, 1); break;
+    case Reduction::max:
+      all = reaching(instruction.body, is_float(type) ? -kInfinity : static_cast<double>(integer_min(type)));
+      break;
+    case Reduction::min:
+      all = reaching(instruction.body, is_float(type) ? kInfinity : static_cast<double>(integer_max(type)));
+      break;
+    case Reduction::assign: break;
+  }
+  std::vector<Kill> minimal;
+  std::stable_sort(all.begin(), all.end(), [](const Kill& a, const Kill& b) { return a.size() < b.size(); });
+  for (const Kill& kill : all) {
+    const bool covered = std::any_of(minimal.begin(), minimal.end(), [&](const Kill& smaller) {
+      return std::includes(kill.begin(), kill.end(), smaller.begin(), smaller.end());
+    });
+    if (!covered && !kill.empty()) minimal.push_back(kill);
+  }
+  return minimal;
+}
+
+}  // namespace isamap

@@ -1,0 +1,30 @@
+#pragma once
+// Does an instruction compute what a statement computes at one point? Asked before anything about dims.
+//
+// Bodies are elaborated trees: every widening is a cast with its type, saturation is a flag of the cast. So equal trees,
+// up to the names of the reads and the order of the arguments of + * min max, mean equal values bit for bit.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/instruction.h"
+
+namespace isamap {
+
+/// Every way to put reads of the statement on reads of the instruction so that the bodies are equal. Each is a list
+/// from instruction access to statement access ([0] = 0, the write); the written order comes first, then by number.
+/// Empty when the reductions differ or no way exists.
+std::vector<std::vector<int>> match_bodies(const Computation& statement, const Computation& instruction);
+
+/// Why match_bodies is empty, in words: the reduction, a type, or the body.
+std::string body_mismatch(const Computation& statement, const Computation& instruction);
+
+/// Constants for some reads that make the body the identity of the reduction whatever the other (finite) reads are:
+/// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}.
+/// Minimal sets only, smallest first.
+using Kill = std::vector<std::pair<int, double>>;  // read, value; sorted by read
+std::vector<Kill> kills(const Computation& instruction);
+
+}  // namespace isamap

@@ -1,0 +1,292 @@
+#include "mapper/conditions.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+std::optional<std::vector<std::int64_t>> as_column(const AffineExpr& e, const IterationDomain& domain) {
+  if (!e.is_linear() || e.constant() != 0) return std::nullopt;
+  std::vector<std::int64_t> column(domain.dims.size(), 0);
+  for (const std::string& name : e.names()) {
+    const int d = domain.find(name);
+    if (d < 0) return std::nullopt;
+    column[static_cast<std::size_t>(d)] = e.coefficient(name);
+  }
+  return column;
+}
+
+/// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves.
+std::optional<std::int64_t> step_of(const AffineExpr& index, const std::vector<std::int64_t>& column, const IterationDomain& domain) {
+  std::int64_t sum = 0;
+  for (const std::string& name : index.names()) {
+    const int d = domain.find(name);
+    if (d < 0 || column[static_cast<std::size_t>(d)] == 0) continue;
+    if (!index.is_linear()) return std::nullopt;
+    const auto term = checked_mul(index.coefficient(name), column[static_cast<std::size_t>(d)]);
+    const auto total = term ? checked_add(sum, *term) : std::nullopt;
+    if (!total) return std::nullopt;
+    sum = *total;
+  }
+  return sum;
+}
+
+bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
+
+// Rank modulo the prime 2^61 - 1. Independent modulo a prime means independent over the rationals; the converse can
+// only fail by refusing.
+constexpr std::int64_t kMaxCounted = 1'000'000;
+constexpr std::int64_t kPrime = (std::int64_t{1} << 61) - 1;
+std::int64_t mul_mod(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<__int128>(a) * b % kPrime);
+}
+std::int64_t inverse_mod(std::int64_t a) {
+  std::int64_t result = 1;
+  for (std::int64_t e = kPrime - 2; e > 0; e >>= 1, a = mul_mod(a, a)) {
+    if ((e & 1) != 0) result = mul_mod(result, a);
+  }
+  return result;
+}
+
+bool independent(std::vector<std::vector<std::int64_t>> vectors) {
+  for (auto& v : vectors) for (auto& x : v) x = floor_mod(x, kPrime);
+  for (std::size_t row = 0; row < vectors.size(); ++row) {
+    const auto& v = vectors[row];
+    const auto lead = std::find_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) - v.begin();
+    const auto c = static_cast<std::size_t>(lead);
+    if (c == v.size()) return false;
+    const std::int64_t inverse = inverse_mod(v[c]);
+    for (std::size_t other = row + 1; other < vectors.size(); ++other) {
+      const std::int64_t factor = mul_mod(vectors[other][c], inverse);
+      if (factor == 0) continue;
+      for (std::size_t i = 0; i < v.size(); ++i) {
+        vectors[other][i] = floor_mod(vectors[other][i] - mul_mod(factor, vectors[row][i]), kPrime);
+      }
+    }
+  }
+  return true;
+}
+
+struct Image {
+  std::vector<std::int64_t> direction;  ///< primitive, first entry positive
+  std::int64_t size = 0;                ///< image = size * direction, up to sign
+  std::int64_t extent = 1;
+};
+
+Image image_of(std::vector<std::int64_t> v, std::int64_t extent) {
+  std::int64_t g = 0;
+  for (const std::int64_t x : v) g = std::gcd(g, x);
+  if (g == 0) return {std::move(v), 0, extent};
+  const auto lead = std::find_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; });
+  const std::int64_t sign = *lead < 0 ? -1 : 1;
+  for (auto& x : v) x = x / g * sign;
+  return {std::move(v), g, extent};
+}
+
+/// Images along independent directions; on each, sizes that outgrow all the smaller ones together: sum of size*(e-1)
+/// of the smaller < size. Then a sum of digit differences is 0 only when each is.
+bool radix(std::vector<Image> images) {
+  std::vector<std::vector<std::int64_t>> directions;
+  for (const Image& image : images) {
+    if (image.size == 0) return false;
+    if (std::find(directions.begin(), directions.end(), image.direction) == directions.end()) directions.push_back(image.direction);
+  }
+  std::stable_sort(images.begin(), images.end(), [](const Image& a, const Image& b) { return a.size < b.size; });
+  for (const auto& direction : directions) {
+    std::int64_t below = 0;
+    for (const Image& image : images) {
+      if (image.direction != direction) continue;
+      if (below >= image.size) return false;
+      const auto span = checked_mul(image.size, image.extent - 1);
+      const auto sum = span ? checked_add(below, *span) : std::nullopt;
+      if (!sum) return false;
+      below = *sum;
+    }
+  }
+  return independent(directions);
+}
+
+/// The part of the box, over the dims that faces speak of, that lies inside all faces.
+double share_inside(const IterationDomain& domain) {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> extents;
+  std::int64_t box = 1;
+  for (const Dim& dim : domain.dims) {
+    const bool spoken_of = std::any_of(domain.faces.begin(), domain.faces.end(), [&](const AffineExpr& face) { return face.names().count(dim.name) > 0; });
+    if (!spoken_of) continue;
+    names.push_back(dim.name);
+    extents.push_back(dim.extent);
+    box = checked_mul(box, dim.extent).value_or(kMaxCounted + 1);
+    if (box > kMaxCounted) return 1;
+  }
+  std::vector<CompiledAffine> faces;
+  for (const AffineExpr& face : domain.faces) faces.emplace_back(face, names);
+  std::vector<std::int64_t> x(names.size(), 0);
+  std::int64_t inside = 0;
+  for (std::int64_t n = 0; n < box; ++n) {
+    inside += std::all_of(faces.begin(), faces.end(), [&](const CompiledAffine& face) { return face(x.data()) >= 0; }) ? 1 : 0;
+    for (std::size_t d = x.size(); d-- > 0;) {
+      if (++x[d] < extents[d]) break;
+      x[d] = 0;
+    }
+  }
+  return static_cast<double>(inside) / static_cast<double>(box);
+}
+
+}  // namespace
+
+std::int64_t walked_extent(const std::vector<Walker>& walkers, int m) {
+  std::int64_t walked = 1;
+  for (const Walker& walker : walkers) if (walker.dim == m) walked *= walker.extent;
+  return walked;
+}
+
+std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const std::vector<std::vector<Digit>>& dims) {
+  std::vector<Walker> walkers;
+  for (std::size_t m = 0; m < dims.size(); ++m) {
+    std::int64_t weight = 1;
+    const std::size_t first = walkers.size();
+    for (auto digit = dims[m].rbegin(); digit != dims[m].rend(); ++digit) {
+      auto column = as_column(digit->column, alignment.computation().domain);
+      const auto next = checked_mul(weight, std::max<std::int64_t>(digit->extent, 1));
+      if (!column || !next || digit->extent < 0) return std::nullopt;
+      walkers.push_back({static_cast<int>(m), std::move(*column), digit->extent, weight});
+      weight = *next;
+    }
+    std::reverse(walkers.begin() + static_cast<std::ptrdiff_t>(first), walkers.end());
+  }
+  return walkers;
+}
+
+Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
+  if (!alignment.projection) return Truth::unknown;
+  Truth truth = Truth::yes;
+  for (const Walker& walker : walkers) {
+    if (walker.extent <= 1) continue;
+    for (int t = 0; t < alignment.operand_count(); ++t) {
+      if (uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], t)) continue;
+      for (const AffineExpr& index : alignment.access(t).index) {
+        const auto step = step_of(index, walker.column, alignment.computation().domain);
+        if (!step) truth = Truth::unknown;
+        else if (*step != 0) return Truth::no;
+      }
+    }
+  }
+  return truth;
+}
+
+Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers) {
+  if (!alignment.projection) return Truth::unknown;
+  std::vector<std::vector<std::int64_t>> vectors;
+  std::vector<Image> images;
+  bool linear = true;
+  for (const Walker& walker : walkers) {
+    if (walker.extent <= 1 || !uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], 0)) continue;
+    std::vector<std::int64_t> image;
+    for (const AffineExpr& index : alignment.access(0).index) {
+      const auto step = step_of(index, walker.column, alignment.computation().domain);
+      linear = linear && step.has_value();
+      image.push_back(step.value_or(0));
+    }
+    vectors.push_back(image);
+    images.push_back(image_of(std::move(image), walker.extent));
+  }
+  // Rows that are not linear only tell elements further apart: what the linear rows separate is separate.
+  if (independent(vectors) || radix(std::move(images))) return Truth::yes;
+  return linear ? Truth::no : Truth::unknown;
+}
+
+std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+  const IterationDomain& domain = alignment.computation().domain;
+  std::vector<Padding> reasons;
+  const auto deciding = [&](const std::set<std::string>& names) {
+    std::uint32_t dims = 0;
+    for (const Walker& w : walkers) {
+      for (const std::string& name : names) {
+        const int d = domain.find(name);
+        if (d >= 0 && w.extent > 1 && w.column[static_cast<std::size_t>(d)] != 0) dims |= std::uint32_t{1} << w.dim;
+      }
+    }
+    return dims;
+  };
+  for (const AffineExpr& face : domain.faces) {
+    const std::uint32_t dims = deciding(face.names());
+    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, face});
+  }
+  for (const Chain& chain : cover) {
+    const Dim& dim = domain.dims[static_cast<std::size_t>(chain.pivot)];
+    const AffineExpr x = AffineExpr::dim(dim.name);
+    const std::uint32_t dims = deciding({dim.name});
+    if (dims == 0 || dim.extent == 0) continue;
+    if (chain.shifted) reasons.push_back({dim.name + ">=0", dims, -1, x});
+    // Without a shift the top loop ends at the extent: only a last tile that is cut short crosses the face.
+    const ChainLink& top = chain.links.back();
+    const bool ragged = top.walker >= 0 ? chain.reach() != dim.extent : dim.extent % top.stride != 0;
+    if (chain.shifted || ragged) reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, AffineExpr(dim.extent - 1) - x});
+  }
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
+    const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
+    const std::int64_t last = walked_extent(walkers, static_cast<int>(m)) % extent;
+    if (last != 0) {
+      reasons.push_back({"fill " + alignment.unit().domain.dims[m].name, std::uint32_t{1} << m, static_cast<int>(m), {},
+                         allows_extent(*alignment.hardware, static_cast<int>(m), last)});
+    }
+  }
+  return reasons;
+}
+
+Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons, const std::vector<Kill>& kills) {
+  const auto tells = [&](int t, std::uint32_t dims) {
+    for (std::size_t m = 0; m < alignment.unit_tells.size(); ++m) {
+      if ((dims >> m & 1U) != 0 && !uses(alignment.unit_tells[m], t)) return false;
+    }
+    return true;
+  };
+  Neutral result;
+  for (const Padding& padding : reasons) {
+    if (tells(0, padding.dims)) {
+      result.carriers.push_back({padding.reason, 0});
+      continue;
+    }
+    const auto kill = std::find_if(kills.begin(), kills.end(), [&](const Kill& k) {
+      return std::all_of(k.begin(), k.end(), [&](const auto& entry) { return tells(entry.first + 1, padding.dims); });
+    });
+    if (kill == kills.end()) {
+      if (padding.avoidable) continue;
+      result.uncarried = padding;
+      return result;
+    }
+    for (const auto& [read, value] : *kill) {
+      result.carriers.push_back({padding.reason, alignment.operands[static_cast<std::size_t>(read) + 1]});
+    }
+    // An input that does not tell meets the kill with live values in it: 0 times infinity is not 0.
+    for (int t = 1; t < alignment.operand_count(); ++t) {
+      if (!tells(t, padding.dims) && is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) && result.needs.empty()) {
+        result.needs.push_back("finite");
+      }
+    }
+  }
+  return result;
+}
+
+double utilisation(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+  const IterationDomain& domain = alignment.computation().domain;
+  double points = 1, calls = 1, unit_points = 1;
+  for (const Dim& dim : domain.dims) points *= static_cast<double>(dim.extent);
+  if (!domain.faces.empty() && points > 0) points *= share_inside(domain);
+  for (const Chain& chain : cover) {
+    for (const ChainLink& link : chain.links) if (link.walker < 0) calls *= static_cast<double>(link.extent);
+  }
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
+    const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
+    calls *= static_cast<double>(ceil_div(walked_extent(walkers, static_cast<int>(m)), extent));
+    unit_points *= static_cast<double>(extent);
+  }
+  return points == 0 ? 0 : points / (calls * unit_points);
+}
+
+}  // namespace isamap

@@ -1,0 +1,87 @@
+#include "mapper/reasons.h"
+
+#include <bit>
+
+namespace isamap {
+namespace {
+
+std::string unit_dim_names(const Alignment& alignment, const Slot& slot) {
+  std::string text;
+  for (const int m : slot.dims) {
+    text += (text.empty() ? "" : " and ") + alignment.unit().domain.dims[static_cast<std::size_t>(m)].name;
+  }
+  return text;
+}
+
+/// The statement's dim whose use set differs in the fewest operands.
+int nearest_dim(const Alignment& alignment, const Slot& slot) {
+  int best = -1, distance = kMaxOperands + 1;
+  for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
+    const int here = std::popcount(alignment.statement_uses[d] ^ slot.uses);
+    if (here < distance) { distance = here; best = static_cast<int>(d); }
+  }
+  return best;
+}
+
+std::string dim_names(const Alignment& alignment, std::uint32_t set) {
+  std::string text;
+  for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
+    if ((set >> d & 1U) != 0) text += (text.empty() ? "" : ", ") + alignment.computation().domain.dims[d].name;
+  }
+  return text;
+}
+
+std::string access_reason(const Alignment& alignment, const Slot& slot) {
+  std::string text = "no dim is used by " + in_words(alignment, slot.uses) + " only, so instruction dim " +
+                     unit_dim_names(alignment, slot) + " has nothing to walk";
+  const int near = nearest_dim(alignment, slot);
+  if (near >= 0) {
+    text += "; nearest is " + alignment.computation().domain.dims[static_cast<std::size_t>(near)].name + ", used by " +
+            in_words(alignment, alignment.statement_uses[static_cast<std::size_t>(near)]);
+  }
+  if (slot.reachable == 0) return text + "; rule full leaves " + unit_dim_names(alignment, slot) + " virtual (filled up)";
+  if (near >= 0) text += "; rule full also repeats inputs along a dim";
+  return text;
+}
+
+std::string full_reason(const Alignment& alignment, const Slot& slot) {
+  const std::string name = unit_dim_names(alignment, slot);
+  std::string text = "instruction dim " + name + " has nothing to walk";
+  const std::uint32_t sums = slot.reachable & ~slot.walkable;
+  if (sums != 0) {
+    text += ": " + dim_names(alignment, sums) + " would keep the operands without " + name + " in place, but " +
+            alignment.tensor_name(0) + " does not have " + dim_names(alignment, sums) + " as " +
+            alignment.unit_tensor_name(0) + " has " + name + ", so each of its elements would be a partial sum";
+  } else if (slot.reachable != 0) {
+    text += " unless " + dim_names(alignment, slot.reachable) + " does, which another dim needs";
+  }
+  return text + "; rule all leaves " + name + " virtual (filled up)";
+}
+
+}  // namespace
+
+std::string operand_prefix(const Alignment& alignment) {
+  if (in_written_order(alignment.operands)) return "";
+  std::string text = "operands";
+  for (int t = 1; t < alignment.operand_count(); ++t) {
+    text += " " + alignment.unit_tensor_name(t) + "=" + alignment.tensor_name(t);
+  }
+  return text + ": ";
+}
+
+std::string slot_reason(const Alignment& alignment, const Slot& slot, Rule rule) {
+  return operand_prefix(alignment) + (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, slot));
+}
+
+std::vector<std::string> slot_reasons(const Alignment& alignment, const std::vector<Slot>& slots, Rule rule) {
+  std::vector<std::string> reasons;
+  for (const Slot& slot : slots) {
+    if (slot.empty == Slot::Empty::always || slot.stand_in >= 0) continue;
+    const bool walkable = slot.empty == Slot::Empty::never ? slot.walkable != 0
+                                                           : slot.walkable != 0 || slot.reachable == 0;
+    if (!walkable) reasons.push_back(slot_reason(alignment, slot, rule));
+  }
+  return reasons;
+}
+
+}  // namespace isamap
