@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace isamap {
 
@@ -136,6 +137,22 @@ std::int64_t Cursor::expect_integer(std::string_view what, std::int64_t limit) {
   }
   if (position_ == first_digit || (position_ < text_.size() && continues_name(text_[position_], false)))
     fail(begin, "'" + text_.substr(begin, 20) + "' is not a number");
+  return value;
+}
+
+double Cursor::expect_real(std::string_view what) {
+  if (!at_number()) {
+    fail(offset(), "expected " + std::string(what) + ", found " + found());
+    return 0;
+  }
+  double value = 0;
+  const char* begin = text_.data() + position_;
+  const auto [end, code] = std::from_chars(begin, text_.data() + text_.size(), value);
+  const std::size_t length = static_cast<std::size_t>(end - begin);
+  const bool goes_on = position_ + length < text_.size() && continues_name(text_[position_ + length], true);
+  if (code != std::errc() || goes_on)
+    fail(position_, "'" + text_.substr(position_, std::min<std::size_t>(length + 1, 40)) + "' is not a number");
+  position_ += length;
   return value;
 }
 

@@ -43,6 +43,8 @@ class Cursor {
   std::string expect_name(std::string_view what, bool dots);
   /// Decimal digits (0x and 0b too) up to `limit`.
   std::int64_t expect_integer(std::string_view what, std::int64_t limit = max_number);
+  /// `2`, `0.5`, `1e-3`.
+  double expect_real(std::string_view what);
   /// What is left, as it stands.
   std::string_view rest() const { return std::string_view(text_).substr(position_); }
   void advance(std::size_t count) { position_ += count; }

@@ -25,8 +25,11 @@ struct ParsedStatement {
   ScalarExpr body;
 };
 
-/// `where` is the place of the text; diagnostics add the offset to its column.
-Result<ParsedStatement> parse_statement(const std::string& text, const SourceLocation& where = {});
+/// `where` is the place of the text; diagnostics add the offset to its column. Names in `sizes` stand for their number
+/// already here, so that `A[N*i + j]` and `A[i] / N` can be read.
+/// Limits, reported as errors: those of ir/affine.h, 512 operations, 64 distinct reads.
+Result<ParsedStatement> parse_statement(const std::string& text, const SourceLocation& where = {},
+                                        const Bindings& sizes = {});
 
 /// Binds a parsed statement to tensors (found by name in `tensors`) and gives every iterator its extent: from
 /// `extents`, else from the tensor dimension that it indexes alone; none or two different ones are errors.

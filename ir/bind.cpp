@@ -1,0 +1,149 @@
+// From a parsed statement to a computation: names become tensors, numbers and iterators with extents.
+
+#include <algorithm>
+#include <set>
+
+#include "ir/cursor.h"
+#include "ir/parse.h"
+
+namespace isamap {
+
+namespace {
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+bool is_lower_case(const std::string& name) {
+  return std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+class Binder {
+ public:
+  Binder(const std::vector<Tensor>& tensors, const std::map<std::string, std::int64_t>& extents,
+         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where)
+      : tensors_(tensors), extents_(extents), where_(where) {
+    for (const auto& [name, size] : sizes) sizes_.emplace(name, AffineExpr(size));
+  }
+
+  Result<Computation> bind(const ParsedStatement& parsed) {
+    Computation result;
+    result.name = "s0";
+    result.reduction = parsed.reduction;
+    result.write = access(parsed.write);
+    std::vector<int> renumbered;
+    for (const ParsedAccess& read : parsed.reads) {
+      const Access bound = access(read);
+      const auto same = std::find(result.reads.begin(), result.reads.end(), bound);
+      renumbered.push_back(static_cast<int>(same - result.reads.begin()));
+      if (same == result.reads.end()) result.reads.push_back(bound);
+    }
+    if (!problems_.empty()) return problems_;
+    result.domain = domain(result);
+    if (!problems_.empty()) return problems_;
+    ScalarExpr body = parsed.body;
+    set_types(body, result.reads, renumbered);
+    auto typed = elaborate(body, tensors_[result.write.tensor.index()].dtype, where_);
+    if (!typed) return typed.diagnostics();
+    result.body = std::move(*typed);
+    return result;
+  }
+
+ private:
+  void report(int offset, std::string message, std::string hint = "") {
+    problems_.push_back(error_at(place_in(where_, static_cast<std::size_t>(offset)), std::move(message), std::move(hint)));
+  }
+
+  Access access(const ParsedAccess& parsed) {
+    Access result;
+    const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
+                                     [&](const Tensor& t) { return t.name == parsed.tensor; });
+    if (tensor == tensors_.end()) {
+      report(parsed.offset, "no tensor is named " + quoted(parsed.tensor));
+      std::string declared;
+      for (const Tensor& t : tensors_) declared += (declared.empty() ? "" : ", ") + t.name;
+      problems_.back().notes.push_back("declared tensors: " + (declared.empty() ? "none" : declared));
+      return result;
+    }
+    result.tensor = make_id<TensorId>(static_cast<std::size_t>(tensor - tensors_.begin()));
+    if (tensor->shape.size() != parsed.index.size())
+      report(parsed.offset, quoted(parsed.tensor) + " has " + std::to_string(tensor->shape.size()) +
+                                (tensor->shape.size() == 1 ? " dim" : " dims") + " and is indexed by " +
+                                std::to_string(parsed.index.size()) +
+                                (parsed.index.size() == 1 ? " expression" : " expressions"));
+    for (const AffineExpr& index : parsed.index) {
+      result.index.push_back(substitute(index, sizes_));
+      check_names(parsed, result.index.back());
+    }
+    return result;
+  }
+
+  void check_names(const ParsedAccess& parsed, const AffineExpr& index) {
+    for (const std::string& name : index.names())
+      if (!is_lower_case(name) && unknown_sizes_.insert(name).second)
+        report(parsed.offset, "size " + quoted(name) + " in an index of " + quoted(parsed.tensor) + " has no number",
+               "iterators are lower case; sizes are declared in 'dims'");
+  }
+
+  IterationDomain domain(const Computation& statement) {
+    IterationDomain result;
+    for (int number = 0; number < access_count(statement); ++number)
+      for (const AffineExpr& index : access_of(statement, number).index)
+        for (const std::string& name : index.names())
+          if (result.find(name) < 0)
+            result.dims.push_back({name, extent(statement, name), number == 0 ? DimKind::parallel : DimKind::reduction});
+    return result;
+  }
+
+  struct Found {
+    std::int64_t extent;
+    std::string at;  ///< "dim 0 of 'A'"
+  };
+
+  std::int64_t extent(const Computation& statement, const std::string& name) {
+    if (const auto stated = extents_.find(name); stated != extents_.end()) return stated->second;
+    std::optional<Found> found;
+    for (int number = 0; number < access_count(statement); ++number) {
+      const Access& access = access_of(statement, number);
+      const Tensor& tensor = tensors_[access.tensor.index()];
+      for (std::size_t d = 0; d < access.index.size(); ++d) {
+        if (access.index[d].as_dim() != name) continue;
+        const Found here{tensor.shape[d], "dim " + std::to_string(d) + " of " + quoted(tensor.name)};
+        if (found && found->extent != here.extent) {
+          report(0, "iterator " + quoted(name) + " indexes " + found->at + " of extent " +
+                        std::to_string(found->extent) + " and " + here.at + " of extent " + std::to_string(here.extent),
+                 "make the extents equal, or state the iterator's under 'where'");
+          return 0;
+        }
+        if (!found) found = here;
+      }
+    }
+    if (!found)
+      report(0, "no tensor dimension is indexed by iterator " + quoted(name) + " alone, so it has no extent",
+             "state it: where: {" + name + ": 3}");
+    return found ? found->extent : 0;
+  }
+
+  void set_types(ScalarExpr& e, const std::vector<Access>& reads, const std::vector<int>& renumbered) {
+    if (auto* leaf = std::get_if<Read>(&e.op)) {
+      leaf->access = renumbered[static_cast<std::size_t>(leaf->access)];
+      e.type = tensors_[reads[static_cast<std::size_t>(leaf->access)].tensor.index()].dtype;
+    }
+    for (ScalarExpr& arg : e.args) set_types(arg, reads, renumbered);
+  }
+
+  const std::vector<Tensor>& tensors_;
+  const std::map<std::string, std::int64_t>& extents_;
+  std::map<std::string, AffineExpr> sizes_;
+  const SourceLocation& where_;
+  std::set<std::string> unknown_sizes_;
+  Diagnostics problems_;
+};
+
+}  // namespace
+
+Result<Computation> bind(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
+                         const std::map<std::string, std::int64_t>& extents,
+                         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where) {
+  return Binder(tensors, extents, sizes, where).bind(parsed);
+}
+
+}  // namespace isamap

@@ -1,0 +1,199 @@
+// Statements: `C[i,j] += A[i,k] * B[k,j]`, by recursive descent.
+//
+//   statement := access ("=" | "+=" | "*=" | "max=" | "min=") sum
+//   sum       := product {("+" | "-") product}
+//   product   := factor {("*" | "/") factor}
+//   factor    := "-" factor | number | "(" sum ")" | access | function "(" sum {"," sum} ")"
+//   access    := NAME "[" [index {"," index}] "]"
+
+#include "ir/parse.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "ir/affine_parser.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr int max_operations = 512;
+constexpr std::size_t max_reads = 64;
+
+struct Function {
+  std::string_view name;
+  std::size_t arguments;
+  std::variant<UnaryOp, BinaryOp, Select> op;
+};
+
+constexpr std::array<Function, 12> functions{{{"exp", 1, UnaryOp::exp},
+                                              {"log", 1, UnaryOp::log},
+                                              {"sqrt", 1, UnaryOp::sqrt},
+                                              {"rsqrt", 1, UnaryOp::rsqrt},
+                                              {"tanh", 1, UnaryOp::tanh},
+                                              {"erf", 1, UnaryOp::erf},
+                                              {"sigmoid", 1, UnaryOp::sigmoid},
+                                              {"abs", 1, UnaryOp::abs},
+                                              {"round", 1, UnaryOp::round},
+                                              {"min", 2, BinaryOp::min},
+                                              {"max", 2, BinaryOp::max},
+                                              {"select", 3, Select{}}}};
+
+class StatementReader {
+ public:
+  StatementReader(Cursor& cursor, const Bindings& sizes) : cursor_(cursor), sizes_(sizes) {}
+
+  ParsedStatement statement() {
+    ParsedStatement result;
+    result.write = access(cursor_.offset(), cursor_.expect_name("the written tensor", false));
+    result.reduction = reduction();
+    result.body = sum();
+    cursor_.expect_end();
+    result.reads = std::move(reads_);
+    return result;
+  }
+
+ private:
+  Reduction reduction() {
+    const std::size_t at = cursor_.offset();
+    for (const auto& [text, value] : {std::pair{"+=", Reduction::add}, {"*=", Reduction::mul}, {"max=", Reduction::max},
+                                      {"min=", Reduction::min}, {"=", Reduction::assign}})
+      if (cursor_.accept(text)) return value;
+    const bool subtracts = cursor_.peek("-=");
+    cursor_.fail(at, "expected '=', '+=', '*=', 'max=' or 'min=', found " + cursor_.found(),
+                 subtracts ? "write '+= -(...)'" : "");
+    return Reduction::assign;
+  }
+
+  ParsedAccess access(std::size_t at, std::string tensor) {
+    ParsedAccess result{std::move(tensor), {}, static_cast<int>(at)};
+    cursor_.expect("[");
+    if (cursor_.accept("]")) return result;
+    do result.index.push_back(read_affine(cursor_, sizes_, true));
+    while (cursor_.accept(","));
+    cursor_.expect("]");
+    return result;
+  }
+
+  // Equal accesses are one read.
+  ScalarExpr numbered(const ParsedAccess& found) {
+    const auto same = std::find_if(reads_.begin(), reads_.end(), [&](const ParsedAccess& other) {
+      return other.tensor == found.tensor && other.index == found.index;
+    });
+    const int number = static_cast<int>(same - reads_.begin());
+    if (same == reads_.end()) reads_.push_back(found);
+    if (reads_.size() > max_reads)
+      cursor_.fail(static_cast<std::size_t>(found.offset),
+                   "the statement has more than " + std::to_string(max_reads) + " distinct reads");
+    return read(number, DType::f32);
+  }
+
+  bool count_operation() {
+    if (++operations_ > max_operations)
+      cursor_.fail(cursor_.offset(), "the statement has more than " + std::to_string(max_operations) + " operations");
+    return !cursor_.failed();
+  }
+
+  ScalarExpr sum() {
+    ScalarExpr result;
+    if (!cursor_.enter()) return result;
+    result = product();
+    while (!cursor_.failed() && (cursor_.peek("+") || cursor_.peek("-")) && count_operation()) {
+      const BinaryOp op = cursor_.accept("+") ? BinaryOp::add : BinaryOp::sub;
+      if (op == BinaryOp::sub) cursor_.expect("-");
+      result = binary(op, std::move(result), product());
+    }
+    cursor_.leave();
+    return result;
+  }
+
+  ScalarExpr product() {
+    ScalarExpr result = factor();
+    while (!cursor_.failed() && (cursor_.peek("*") || cursor_.peek("/")) && count_operation()) {
+      const BinaryOp op = cursor_.accept("*") ? BinaryOp::mul : BinaryOp::div;
+      if (op == BinaryOp::div) cursor_.expect("/");
+      result = binary(op, std::move(result), factor());
+    }
+    return result;
+  }
+
+  ScalarExpr factor() {
+    if (cursor_.failed() || !count_operation()) return {};
+    if (cursor_.accept("-")) {  // directly before a number it is the number's sign
+      if (cursor_.at_number()) return constant(-cursor_.expect_real("a number"), DType::f32);
+      if (cursor_.accept_word("inf")) return constant(-std::numeric_limits<double>::infinity(), DType::f32);
+      return unary(UnaryOp::negate, factor());
+    }
+    if (cursor_.at_number()) return constant(cursor_.expect_real("a number"), DType::f32);
+    if (cursor_.accept("(")) {
+      ScalarExpr inner = sum();
+      cursor_.expect(")");
+      return inner;
+    }
+    return named();
+  }
+
+  ScalarExpr named() {
+    const std::size_t at = cursor_.offset();
+    const std::string name = cursor_.expect_name("a tensor, a function, a number or '('", false);
+    if (cursor_.failed()) return {};
+    if (cursor_.peek("[")) return numbered(access(at, name));
+    if (cursor_.peek("(")) return call(at, name);
+    if (const auto size = sizes_.find(name); size != sizes_.end())
+      return constant(static_cast<double>(size->second), DType::f32);
+    if (name == "inf") return constant(std::numeric_limits<double>::infinity(), DType::f32);
+    cursor_.fail(at, "'" + name + "' stands alone: neither a tensor access, a function call nor a known size",
+                 "a tensor without dims is read as '" + name + "[]'");
+    return {};
+  }
+
+  std::vector<ScalarExpr> arguments(std::size_t at, const std::string& name, std::size_t count) {
+    std::vector<ScalarExpr> args;
+    cursor_.expect("(");
+    do args.push_back(sum());
+    while (cursor_.accept(","));
+    cursor_.expect(")");
+    if (args.size() != count)
+      cursor_.fail(at, "'" + name + "' takes " + std::to_string(count) + (count == 1 ? " argument" : " arguments") +
+                           ", found " + std::to_string(args.size()));
+    return args;
+  }
+
+  ScalarExpr call(std::size_t at, const std::string& name) {
+    for (const Function& function : functions) {
+      if (function.name != name) continue;
+      ScalarExpr result;
+      result.args = arguments(at, name, function.arguments);
+      if (const auto* one = std::get_if<UnaryOp>(&function.op)) result.op = Unary{*one};
+      else if (const auto* two = std::get_if<BinaryOp>(&function.op)) result.op = Binary{*two};
+      else result.op = Select{};
+      return result;
+    }
+    const bool saturate = name.rfind("sat_", 0) == 0;
+    const auto type = parse_dtype(saturate ? name.substr(4) : name);
+    if (type) {
+      std::vector<ScalarExpr> args = arguments(at, name, 1);
+      return cursor_.failed() ? ScalarExpr() : cast(*type, std::move(args[0]), saturate);
+    }
+    cursor_.fail(at, "there is no function or type '" + name + "'",
+                 "functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...");
+    return {};
+  }
+
+  Cursor& cursor_;
+  const Bindings& sizes_;
+  std::vector<ParsedAccess> reads_;
+  int operations_ = 0;
+};
+
+}  // namespace
+
+Result<ParsedStatement> parse_statement(const std::string& text, const SourceLocation& where, const Bindings& sizes) {
+  Cursor cursor(text, where);
+  ParsedStatement statement = StatementReader(cursor, sizes).statement();
+  if (cursor.failed()) return cursor.problem();
+  return statement;
+}
+
+}  // namespace isamap
