@@ -247,8 +247,8 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
     made = register_tile(p, access, tiles);
   } else if (!layout.empty()) {
     made = memory_tile(p, access, layout, tiles);
-  } else {
-    made = memory_tile(p, access, is_operand_memory ? blocked_layout(p, access) : natural_layout(a), tiles);
+  } else {   // home keeps the tensor's own order; elsewhere the tile stands as the instruction takes it
+    made = memory_tile(p, access, is_operand_memory && memory != model.home() ? blocked_layout(p, access) : natural_layout(a), tiles);
   }
   if (!made) return made;
   if (made->tile.slots >= 0)

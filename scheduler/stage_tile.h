@@ -24,7 +24,7 @@ std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
 
 /// The tile of access number `access` below a place where `tiles` are in work, in a buffer of `memory` that is not yet
 /// in the program: its description and the Buffer. An empty `layout` means what the instruction takes when `memory` is
-/// the operand's, and else the tensor's own.
+/// the operand's and not home, and else the tensor's own.
 struct NewTile {
   TileBuffer tile;
   Buffer buffer;
