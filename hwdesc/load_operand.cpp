@@ -1,0 +1,216 @@
+// What one tensor of an instruction's statement is on the machine.
+
+#include <algorithm>
+
+#include "hwdesc/loader_internal.h"
+
+namespace isamap::loader {
+
+namespace {
+
+std::string without_spaces(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (c != ' ') out += c;
+  return out;
+}
+
+/// Iterator names that an `of` layout renames, or nothing to rename.
+using Renames = std::map<std::string, AffineExpr>;
+
+/// `k/4` over the operand's index names; a bare number is the subscript at that position.
+std::optional<AffineExpr> layout_term(const std::string& key, const SourceLocation& where, const Operand& operand, const Renames& renames,
+                                      const std::string& what, Context& context) {
+  const bool position = !key.empty() && key.size() <= 2 && std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isdigit(c); });
+  AffineExpr term = AffineExpr::dim(key);
+  if (!position) {
+    const Result<AffineExpr> parsed = parse_affine(key, where);
+    if (!parsed) {
+      context.problems.add(parsed.diagnostics());
+      return std::nullopt;
+    }
+    term = isamap::substitute(*parsed, renames);
+  }
+  if (position && std::stoul(key) < operand.index_names.size()) return AffineExpr::dim(operand.index_names[std::stoul(key)]);
+  for (const std::string& name : term.names()) {
+    if (std::find(operand.index_names.begin(), operand.index_names.end(), name) != operand.index_names.end()) continue;
+    context.problems.error(where, "layout of " + what + " names '" + name + "', which is no index of it", "a subscript that is no plain iterator is named by its position",
+                           {"indices: " + (operand.index_names.empty() ? "none" : join(operand.index_names))});
+    return std::nullopt;
+  }
+  return term;
+}
+
+std::optional<XorSwizzle> load_xor(const Node& node, const std::string& what, Context& context) {
+  Fields map(node, "'xor' of the layout of " + what, context.problems);
+  const auto bits = map.integer("bits", true), from = map.integer("from", true), to = map.integer("to", true);
+  if (!bits || !from || !to) return std::nullopt;
+  const bool apart = *bits >= 1 && *bits <= 16 && *from >= 0 && *to >= 0 && *from <= 32 && *to <= 32 && (*from >= *to + *bits || *to >= *from + *bits);
+  if (!apart) context.problems.error(node.where, "'xor' of the layout of " + what + " must move 1 to 16 bits between ranges that do not overlap");
+  return XorSwizzle{static_cast<int>(*bits), static_cast<int>(*from), static_cast<int>(*to)};
+}
+
+void load_stride(const Node& value, StrideTerm& term, const std::string& what, Context& context) {
+  if (value.kind == Kind::map) {
+    Fields map(value, "stride '" + term.text + "' of " + what, context.problems);
+    if (const Node* unit = map.required("each"); unit && unit_named(*unit, "'each' of " + what, context)) term.each = unit->scalar;
+    return;
+  }
+  if (value.scalar == "any" && value.kind == Kind::scalar) return;
+  term.stride = int_expr(value, context.problems);
+}
+
+OperandLayout load_strides(const Node& node, const Operand& operand, const Renames& renames, const std::string& what, Context& context) {
+  StridedLayout layout;
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const auto& [key, value] = node.entries[i];
+    if (key == "of" || renames.count(key)) continue;
+    if (key == "xor") {
+      layout.swizzle = load_xor(value, what, context);
+      continue;
+    }
+    const auto term = layout_term(key, node.key_where[i], operand, renames, what, context);
+    if (!term) continue;
+    StrideTerm stride;
+    stride.term = *term;
+    stride.text = without_spaces(key);
+    for (const auto& [formal, actual] : renames)  // {X.stride[i/8]} is written with the operand's own names
+      if (stride.text.starts_with(formal)) stride.text = *actual.as_dim() + stride.text.substr(formal.size());
+    load_stride(value, stride, what, context);
+    layout.terms.push_back(std::move(stride));
+  }
+  return layout;
+}
+
+bool load_over(const Node& over, FragmentLayout& layout, const std::string& what, Context& context) {
+  if (over.kind != Kind::map || over.entries.size() < 2) {
+    context.problems.error(over.where, "'over' of the layout of " + what + " must name units and, last, the elements", "write {lane: 32, elem: 4}");
+    return false;
+  }
+  for (std::size_t i = 0; i < over.entries.size(); ++i) {
+    const auto& [name, value] = over.entries[i];
+    const auto extent = yaml::to_integer(value);
+    if (!extent || *extent < 1 || *extent > 65536) {
+      context.problems.error(value.where, "'" + name + "' of the layout of " + what + " must be a number from 1 to 65536");
+      return false;
+    }
+    layout.over.emplace_back(name, *extent);
+    if (i + 1 == over.entries.size()) continue;
+    Node unit = value;
+    unit.kind = Kind::scalar;
+    unit.scalar = name;
+    unit.where = over.key_where[i];
+    const auto id = unit_named(unit, "layout of " + what, context);
+    if (id && context.parts.units[id->index()].count != *extent && !context.parts.units[id->index()].at_most)
+      context.problems.error(value.where, "the layout of " + what + " spreads over " + std::to_string(*extent) + " " + name + "s; unit '" + name + "' has " +
+                                              std::to_string(context.parts.units[id->index()].count));
+  }
+  return true;
+}
+
+std::optional<OperandLayout> load_fragment(const Node& node, const Operand& operand, const Renames& renames, const std::string& what, Context& context) {
+  FragmentLayout layout;
+  if (!load_over(*node.find("over"), layout, what, context)) return std::nullopt;
+  std::map<std::string, AffineExpr> formulas;
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const auto& [key, value] = node.entries[i];
+    if (key == "of" || key == "over" || (renames.count(key) && value.kind == Kind::scalar && node.find("of"))) continue;
+    if (key == "replicated") {
+      context.problems.error(node.key_where[i], "key 'replicated' of a layout is not supported yet");
+      continue;
+    }
+    const Result<AffineExpr> formula = parse_affine(value.scalar, text_where(value));
+    if (!formula) {
+      context.problems.add(formula.diagnostics());
+      return std::nullopt;
+    }
+    const auto index = layout_term(key, node.key_where[i], operand, renames, what, context);
+    if (!index || !index->as_dim()) return std::nullopt;
+    formulas[*index->as_dim()] = *formula;
+  }
+  for (const std::string& name : operand.index_names) {
+    const auto found = formulas.find(name);
+    if (found == formulas.end()) {
+      context.problems.error(node.where, "the layout of " + what + " says nothing about index '" + name + "'");
+      return std::nullopt;
+    }
+    layout.index.push_back(found->second);
+  }
+  return layout;
+}
+
+const Node* named_layout(const Node& name, const std::string& what, Context& context) {
+  const Node* found = context.layouts && context.layouts->kind == Kind::map ? context.layouts->find(name.scalar) : nullptr;
+  if (found && found->kind == Kind::map) return found;
+  std::vector<std::string> known;
+  if (context.layouts)
+    for (const auto& [key, value] : context.layouts->entries) known.push_back(key);
+  context.problems.error(name.where, what + " names layout '" + name.scalar + "', which is not declared", "", {"declared layouts: " + (known.empty() ? "none" : join(known))});
+  return nullptr;
+}
+
+void load_align(const Node& node, Operand& operand, const std::string& what, Context& context) {
+  const auto power = [&](const Node& value, const std::string& name) {
+    const std::int64_t bytes = read_size(value, name + " of " + what, context).value_or(1);
+    if (bytes >= 1 && (bytes & (bytes - 1)) == 0 && bytes <= (1 << 20)) return bytes;
+    context.problems.error(value.where, name + " of " + what + " must be a power of two of at most 1MiB");
+    return std::int64_t{1};
+  };
+  if (node.kind != Kind::map) {
+    operand.align = power(node, "'align'");
+    operand.align_buffer = operand.align;
+    return;
+  }
+  Fields map(node, "'align' of " + what, context.problems);
+  if (const Node* start = map.required("start")) operand.align = power(*start, "'start' of 'align'");
+  if (const Node* buffer = map.required("buffer")) operand.align_buffer = power(*buffer, "'buffer' of 'align'");
+}
+
+void load_immediate(const Node& node, Operand& operand, const std::string& what, Context& context) {
+  if (node.kind != Kind::list || node.items.empty()) context.problems.error(node.where, "'immediate' of " + what + " must list the allowed values", "write [0, 1]");
+  for (const Node& item : node.items) {
+    if (const auto value = yaml::to_integer(item)) operand.immediate.push_back(*value);
+    else context.problems.error(item.where, "'immediate' of " + what + " must list integers");
+  }
+}
+
+}  // namespace
+
+std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context) {
+  const Node* body = &node;
+  Renames renames;
+  if (node.kind == Kind::scalar) body = named_layout(node, what, context);
+  if (node.kind == Kind::map && node.find("of")) {
+    body = named_layout(*node.find("of"), what, context);
+    for (const auto& [formal, actual] : node.entries)
+      if (formal != "of") renames[formal] = AffineExpr::dim(actual.scalar);
+  }
+  if (!body) return std::nullopt;
+  if (body->kind != Kind::map) {
+    context.problems.error(node.where, "layout of " + what + " must be a name or a map of strides", "write {i: 16, j: 1}");
+    return std::nullopt;
+  }
+  if (body->find("over")) return load_fragment(*body, operand, renames, what, context);
+  return load_strides(*body, operand, renames, what, context);
+}
+
+void load_operand(const Node& node, Operand& operand, const std::string& what, Context& context) {
+  Fields map(node, what, context.problems);
+  if (const Node* memory = map.child("memory")) operand.memory = memory_named(*memory, what, context).value_or(MemoryId{});
+  if (const Node* type = map.child("dtype")) operand.dtype = dtype_named(*type, what, context);
+  if (const Node* layout = map.child("layout"))
+    if (auto loaded = load_layout(*layout, operand, what, context)) operand.layout = std::move(*loaded);
+  if (const Node* align = map.child("align")) load_align(*align, operand, what, context);
+  if (const Node* multiples = map.child("multiple_of"))
+    for (const auto& [term, size] : multiples->entries) operand.multiple_of[without_spaces(term)] = read_size(size, "'multiple_of' of " + what, context).value_or(1);
+  const auto group = map.integer("group");
+  if (group && (*group < 1 || *group > 64)) context.problems.error(map.node().find("group")->where, "'group' of " + what + " must be 1 to 64, found " + std::to_string(*group));
+  else operand.group = static_cast<int>(group.value_or(1));
+  operand.state = map.text("state").value_or("");
+  if (const Node* immediate = map.child("immediate")) load_immediate(*immediate, operand, what, context);
+  operand.outside = map.real("outside");
+  if (const Node* pack = map.child("pack")) operand.pack = load_format_use(*pack, "'pack' of " + what, context);
+  for (const char* key : {"index", "tied", "view", "object"}) map.known_later(key);
+}
+
+}  // namespace isamap::loader

@@ -1,0 +1,154 @@
+#pragma once
+// Private to the loader: the steps from files to a model, in the order in which they run.
+//
+//   files -> one tree (extends, without)      source_files.cpp, merge.cpp
+//   tree -> tree without ${...} and variants  substitute.cpp, variants.cpp
+//   tree -> parts of the model                load_*.cpp, quantity.cpp
+//   parts -> proofs                           check_*.cpp
+//
+// Every step records what is wrong and goes on, so that one run reports everything.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "support/yaml.h"
+
+namespace isamap::loader {
+
+using yaml::Kind;
+using yaml::MapReader;
+using yaml::Node;
+
+/// Problems found so far; equal ones (the same place of one entry, met in many variants) are kept once.
+class Problems {
+ public:
+  void error(const SourceLocation& where, std::string message, std::string hint = "", std::vector<std::string> notes = {});
+  void warning(const SourceLocation& where, std::string message, std::string hint = "");
+  void add(Diagnostic diagnostic);
+  void add(const Diagnostics& diagnostics);
+  bool any_errors() const { return has_errors(list_); }
+  Diagnostics take() { return std::move(list_); }
+
+ private:
+  Diagnostics list_;
+  std::set<std::string> seen_;
+};
+
+struct OwnDiagnostics { Diagnostics own; };  // a base, so that it lives before and after MapReader
+
+/// Reads one map through MapReader; what it finds, unknown keys included, reaches `problems` when it goes out of scope.
+class Fields : private OwnDiagnostics, public MapReader {
+ public:
+  Fields(const Node& node, std::string what, Problems& problems) : MapReader(node, std::move(what), own), problems_(problems) {}
+  ~Fields() {
+    finish();
+    problems_.add(own);
+  }
+  Fields(const Fields&) = delete;
+  Fields& operator=(const Fields&) = delete;
+
+ private:
+  Problems& problems_;
+};
+
+/// Where the text of a scalar begins: behind its quote.
+SourceLocation text_where(const Node& node);
+std::string join(const std::vector<std::string>& words);
+
+// --- source_files.cpp, merge.cpp -------------------------------------------------------------------------------------
+
+struct Tree {
+  std::string file;                             ///< the one that was asked for
+  Node root;
+  std::map<std::string, yaml::Source> sources;  ///< by file, for source lines in messages
+};
+/// The file with everything it extends merged below it. False: a file cannot be read, `problems` says which.
+bool read_tree(const std::string& path, const std::vector<std::string>& folders, Problems& problems, Tree& tree);
+
+/// Maps merge; lists of named entries merge by name; other lists unite; the rest is replaced.
+Node merge(const Node& base, const Node& over);
+/// Removes the named entries; names that no list has are reported.
+void drop(Node& root, const Node& names, Problems& problems);
+bool same(const Node& a, const Node& b);
+
+// --- substitute.cpp, variants.cpp ------------------------------------------------------------------------------------
+
+/// What `${name}` stands for. Values may contain `${...}` themselves.
+struct Parameters {
+  std::map<std::string, std::string> values;
+  std::set<std::string> used;
+};
+Parameters read_parameters(const Node& root, const std::map<std::string, std::string>& overrides, Problems& problems);
+void substitute(Node& node, Parameters& parameters, Problems& problems);
+
+/// One instruction entry with a row chosen on every axis and `${...}` replaced.
+struct Entry {
+  Node node;
+  std::string written_name;  ///< "fma_${t}": what messages call it, once for all rows
+};
+std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems);
+const std::vector<std::string>& instruction_keys();
+
+// --- load_*.cpp ------------------------------------------------------------------------------------------------------
+
+struct Context {
+  HardwareModel& model;
+  HardwareModel::Parts parts;
+  Problems& problems;
+  const Node* layouts = nullptr;
+};
+
+void load_units(const Node& root, Context& context);
+void load_memories(const Node& root, Context& context);
+void load_links(const Node& root, Context& context);
+void load_symbols(const Node& root, Context& context);
+void load_program(const Node& root, Context& context);
+void load_requires(const Node& requirements, const std::string& what, std::vector<std::string>& cpu,
+                   std::vector<std::string>& arch, Context& context);
+void load_states(const Node& root, Context& context);
+std::vector<StateField> load_state_fields(const Node& fields, const std::string& what, Context& context);
+void load_formats(const Node& root, Context& context);
+void load_barriers(const Node& root, Context& context);
+void load_async(const Node& root, Context& context);
+void load_instruction(const Entry& entry, Context& context);
+/// Fills memory, layout and all else of `operand` from its map; name, index names and dtype context are set before.
+void load_operand(const Node& node, Operand& operand, const std::string& what, Context& context);
+std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context);
+std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context);
+
+/// Items of a top-level list; a list that is no list is reported.
+std::vector<const Node*> items(const Node& root, const std::string& key, Problems& problems);
+std::optional<UnitId> unit_named(const Node& node, const std::string& what, Context& context);
+std::optional<MemoryId> memory_named(const Node& node, const std::string& what, Context& context);
+std::optional<LinkId> link_named(const Node& node, const std::string& what, Context& context);
+std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context);
+std::optional<IntExpr> int_expr(const Node& node, Problems& problems);
+std::optional<Template> template_of(const Node& node, Problems& problems);
+/// The largest value: every symbol at its maximum.
+std::optional<std::int64_t> at_maximum(const IntExpr& e, const Context& context);
+const Symbol* find_symbol(const Context& context, const std::string& name);
+
+// --- quantity.cpp ----------------------------------------------------------------------------------------------------
+
+std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context);      ///< bytes
+/// Bytes per cycle; `word` > 0 allows `words/cycle`.
+std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context, std::int64_t word = 0);
+std::optional<double> read_time(const Node& node, const std::string& what, const Context& context);            ///< cycles
+std::optional<double> read_energy(const Node& node, const std::string& what, const Context& context);          ///< pJ
+std::optional<double> read_energy_per_byte(const Node& node, const std::string& what, const Context& context); ///< pJ/B
+std::optional<double> read_frequency(const Node& node, const std::string& what, const Context& context);       ///< Hz
+/// `extent[j]*4/32 cycles`, `4cycles`.
+std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, const Context& context);
+
+// --- check_*.cpp -----------------------------------------------------------------------------------------------------
+
+void check_operands(const Instruction& instruction, Context& context);    ///< layouts, fragments, register sizes
+void check_references(const Instruction& instruction, const Node& node, Context& context);  ///< templates and expressions
+void check_formats(const Instruction& instruction, Context& context);     ///< doubly set bits, values that do not fit
+void check_machine(Context& context);                                     ///< setters, masks, fills, reachability
+
+}  // namespace isamap::loader
