@@ -4,6 +4,7 @@
 
 #include "hwdesc/loader_internal.h"
 #include "ir/parse.h"
+#include "support/arithmetic.h"
 
 namespace isamap::loader {
 

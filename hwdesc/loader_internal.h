@@ -100,6 +100,7 @@ struct Context {
   HardwareModel::Parts parts;
   Problems& problems;
   const Node* layouts = nullptr;
+  std::int64_t points_left = 4'000'000;  ///< index points that proofs may still visit: bounds the work on hostile files
 };
 
 void load_units(const Node& root, Context& context);

@@ -1,0 +1,181 @@
+// Layouts are maps from an operand's indices to places: each place is taken once and lies inside its register.
+
+#include <algorithm>
+
+#include "hwdesc/loader_internal.h"
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+
+namespace isamap::loader {
+
+namespace {
+
+constexpr std::int64_t max_side = 64;        // larger boxes are checked in the corner where indices are small
+constexpr std::int64_t max_points = 1 << 16;
+
+using Box = std::vector<std::int64_t>;
+
+std::string shown(const Box& point) {
+  std::string text;
+  for (const std::int64_t value : point) text += (text.empty() ? "" : ",") + std::to_string(value);
+  return "[" + text + "]";
+}
+
+Box corner(Box box) {
+  std::int64_t points = 1;
+  for (const std::int64_t extent : box) points = std::min(points * std::min(extent, max_points), max_points + 1);
+  if (points > max_points)
+    for (std::int64_t& extent : box) extent = std::min(extent, max_side);
+  return box;
+}
+
+bool advance(Box& point, const Box& box) {
+  for (std::size_t d = box.size(); d-- > 0;) {
+    if (++point[d] < box[d]) return true;
+    point[d] = 0;
+  }
+  return false;
+}
+
+/// Takes the points of the box from what proofs may cost.
+bool afford(const Box& box, Context& context) {
+  if (context.points_left <= 0) return false;
+  std::int64_t points = 1;
+  for (const std::int64_t extent : box) points *= extent;
+  context.points_left -= points;
+  return true;
+}
+
+struct Place {
+  const Instruction& instruction;
+  const Operand& operand;
+  Box box;
+  std::string what;
+  Context& context;
+};
+
+/// Two index points at one place, for any value of the free strides: each free or separately addressed term is a
+/// coordinate of its own, the terms with a fixed stride add up.
+void check_strides(const StridedLayout& layout, const Place& place) {
+  std::vector<std::pair<CompiledAffine, std::int64_t>> fixed;
+  std::vector<CompiledAffine> free;
+  for (const StrideTerm& term : layout.terms) {
+    const CompiledAffine compiled(term.term, place.operand.index_names);
+    const auto stride = term.stride ? at_maximum(*term.stride, place.context) : std::nullopt;
+    if (term.stride && !stride) {
+      place.context.problems.error(place.instruction.where, "stride '" + term.text + "' of " + place.what + " is not a number", "write a number, an expression of symbols, any, or {each: UNIT}");
+      return;
+    }
+    if (stride) fixed.emplace_back(compiled, *stride);
+    else free.push_back(compiled);
+  }
+  const Box box = corner(place.box);
+  if (!afford(box, place.context)) return;
+  std::map<std::vector<std::int64_t>, Box> taken;
+  Box point(box.size(), 0);
+  do {
+    std::vector<std::int64_t> at{0};
+    for (const auto& [term, stride] : fixed) at[0] += term(point.data()) * stride;
+    for (const CompiledAffine& term : free) at.push_back(term(point.data()));
+    const auto [found, fresh] = taken.emplace(at, point);
+    if (fresh) continue;
+    place.context.problems.error(place.instruction.where, "layout of " + place.what + " puts " + shown(found->second) + " and " + shown(point) + " at one place", "do its terms rebuild every index?");
+    return;
+  } while (advance(point, box));
+}
+
+void check_fragment(const FragmentLayout& layout, const Place& place) {
+  std::vector<std::string> names;
+  Box extents;
+  std::int64_t places = 1, points = 1;
+  for (const auto& [name, extent] : layout.over) {
+    names.push_back(name);
+    extents.push_back(extent);
+    places = std::min<std::int64_t>(places * extent, 1 << 24);
+  }
+  for (const std::int64_t extent : place.box) points = std::min<std::int64_t>(points * extent, 1 << 24);
+  const auto fail = [&](const std::string& message) { place.context.problems.error(place.instruction.where, "layout of " + place.what + " " + message); };
+  if (places != points) return fail("has " + std::to_string(places) + " places for " + std::to_string(points) + " elements");
+  if (places > (1 << 20)) return fail("has more than 2^20 places");
+  if (!afford(extents, place.context)) return;
+  for (const AffineExpr& formula : layout.index)
+    for (const std::string& name : formula.names())
+      if (std::find(names.begin(), names.end(), name) == names.end()) return fail("names '" + name + "', which 'over' does not give");
+  std::vector<CompiledAffine> formulas;
+  for (const AffineExpr& formula : layout.index) formulas.emplace_back(formula, names);
+  std::map<Box, Box> taken;
+  Box at(extents.size(), 0);
+  do {
+    Box index;
+    for (std::size_t d = 0; d < formulas.size(); ++d) {
+      index.push_back(formulas[d](at.data()));
+      if (index[d] < 0 || index[d] >= place.box[d])
+        return fail("gives " + place.operand.index_names[d] + " = " + std::to_string(index[d]) + " at " + shown(at) + "; the extent is " + std::to_string(place.box[d]));
+    }
+    const auto [found, fresh] = taken.emplace(index, at);
+    if (!fresh) return fail("has element " + shown(index) + " at " + shown(found->second) + " and at " + shown(at));
+  } while (advance(at, extents));
+}
+
+/// Largest element offset that the layout reaches, plus one; nothing when a stride is free.
+std::optional<std::int64_t> span(const Place& place) {
+  if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) return fragment->over.back().second;
+  std::int64_t last = 0, dense = 1;
+  const auto* strided = std::get_if<StridedLayout>(&place.operand.layout);
+  for (const std::int64_t extent : place.box) dense = checked_mul(dense, extent).value_or(INT64_MAX);
+  if (!strided) return dense;
+  Ranges ranges;
+  for (std::size_t d = 0; d < place.box.size(); ++d) ranges[place.operand.index_names[d]] = {0, place.box[d] - 1};
+  for (const StrideTerm& term : strided->terms) {
+    const auto stride = term.stride ? at_maximum(*term.stride, place.context) : std::nullopt;
+    const auto values = bounds(term.term, ranges);
+    if (!stride || !values) return std::nullopt;
+    const auto reach = checked_mul(*stride, values->high);
+    last = reach ? checked_add(last, *reach).value_or(INT64_MAX - 1) : INT64_MAX - 1;
+  }
+  return last + 1;
+}
+
+void check_room(const Place& place) {
+  const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  const auto elements = span(place);
+  if (!place.operand.dtype || !elements) return;
+  const auto bits_needed = checked_mul(*elements, bits(*place.operand.dtype));
+  std::int64_t room = memory.is_register() ? memory.size * place.operand.group : memory.capacity;
+  const bool fragment = std::holds_alternative<FragmentLayout>(place.operand.layout);
+  if (fragment) room = memory.capacity;  // elements fill as many registers as they need
+  if (bits_needed && ceil_div(*bits_needed, 8) <= room) return;
+  const std::string need = bits_needed ? std::to_string(ceil_div(*bits_needed, 8)) + " bytes" : "more than 2^63 bits";
+  const std::string have = !memory.is_register() || fragment ? "memory '" + memory.name + "' has " : place.operand.group > 1 ? std::to_string(place.operand.group) + " registers of '" + memory.name + "' have "
+                                                                                                                            : "a register of '" + memory.name + "' has ";
+  place.context.problems.error(place.instruction.where, place.what + " needs " + need + "; " + have + std::to_string(room));
+}
+
+void check_place(const Place& place) {
+  const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  if (memory.kind == MemoryKind::cache && !(is_move(place.instruction) && place.operand.name == place.instruction.operands.front().name))
+    place.context.problems.error(place.instruction.where, place.what + " is in cache '" + memory.name + "'", "a cache is never addressed: name the memory behind it");
+  const ProgramText& program = place.context.model.program;
+  if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) && !program.types.count(std::string(name(*place.operand.dtype))))
+    place.context.problems.error(place.instruction.where, place.what + " is " + std::string(name(*place.operand.dtype)) + "; 'types' of program has no type for it");
+  if (memory.is_register() && memory.named_by_compiler() && place.operand.dtype) {
+    const std::string type(name(*place.operand.dtype));
+    const bool known = std::any_of(memory.value.begin(), memory.value.end(), [&](const auto& entry) { return entry.first == type || entry.first == "any"; });
+    if (!known) place.context.problems.error(place.instruction.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
+  }
+  if (const auto* strided = std::get_if<StridedLayout>(&place.operand.layout)) check_strides(*strided, place);
+  if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) check_fragment(*fragment, place);
+  check_room(place);
+}
+
+}  // namespace
+
+void check_operands(const Instruction& instruction, Context& context) {
+  for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+    const Operand& operand = instruction.operands[i];
+    if (!operand.memory.valid()) continue;
+    check_place({instruction, operand, instruction.tensors[i].shape, "operand '" + operand.name + "' of instruction '" + instruction.name + "'", context});
+  }
+}
+
+}  // namespace isamap::loader

@@ -1,0 +1,206 @@
+// Every name in a template or an expression means something, and what an instruction writes is printed.
+
+#include <algorithm>
+
+#include "hwdesc/loader_internal.h"
+
+namespace isamap::loader {
+
+namespace {
+
+const Operand* find_operand(const Instruction& instruction, const std::string& name) {
+  for (const Operand& operand : instruction.operands)
+    if (operand.name == name) return &operand;
+  return nullptr;
+}
+
+bool has_field(const std::vector<StateField>& fields, const std::string& name) {
+  return std::any_of(fields.begin(), fields.end(), [&](const StateField& f) { return f.name == name; });
+}
+
+/// `ld0` is instance 0 of a state `ld` with count 3; `ld` one with count 1.
+const State* find_state(const Context& context, const std::string& instance) {
+  for (const State& state : context.parts.states) {
+    if (state.count == 1 && state.name == instance) return &state;
+    if (state.count == 1 || !instance.starts_with(state.name)) continue;
+    const std::string number = instance.substr(state.name.size());
+    for (std::int64_t i = 0; i < state.count; ++i)
+      if (number == std::to_string(i)) return &state;
+  }
+  return nullptr;
+}
+
+const Memory* find_memory(const Context& context, const std::string& name) {
+  for (const Memory& memory : context.parts.memories)
+    if (memory.name == name) return &memory;
+  return nullptr;
+}
+
+bool has_dim(const Instruction& instruction, const std::string& name) {
+  if (instruction.semantics.empty()) return false;
+  return std::any_of(instruction.semantics.begin(), instruction.semantics.end(), [&](const Computation& c) { return c.domain.find(name) >= 0; });
+}
+
+struct Scope {
+  const Instruction& instruction;
+  Context& context;
+  bool in_template;
+
+  std::string operand_problem(const Operand& operand, const Reference& r) const {
+    if (r.property.empty() || r.property == "index" || r.property == "group") return "";
+    if (r.property == "type") return in_template ? "" : "'" + r.object + ".type' is no number";
+    if (r.property == "stride" || r.property == "pitch") return stride_problem(operand, r);
+    if (r.property == "coord") {
+      const bool known = std::find(operand.index_names.begin(), operand.index_names.end(), r.argument) != operand.index_names.end();
+      return known ? "" : "'" + operand.name + "' has no index '" + r.argument + "'";
+    }
+    if (operand.memory.valid() && has_field(context.parts.memories[operand.memory.index()].fields, r.property)) return "";
+    return "'" + r.object + "." + r.property + "' means nothing: an operand has .type, .index, .group, .stride[..], .pitch[..], .coord[..] and the fields of its memory";
+  }
+
+  std::string stride_problem(const Operand& operand, const Reference& r) const {
+    const auto* layout = std::get_if<StridedLayout>(&operand.layout);
+    std::vector<std::string> free;
+    if (layout)
+      for (const StrideTerm& term : layout->terms)
+        if (!term.stride && term.each.empty()) free.push_back(term.text);
+    if (std::find(free.begin(), free.end(), r.argument) != free.end()) return "";
+    return "'" + r.object + "." + r.property + "[" + r.argument + "]' is no free stride of the layout (free: " + (free.empty() ? "none" : join(free)) + ")";
+  }
+
+  /// What is wrong with the reference, or nothing.
+  std::string problem(const Reference& r) const {
+    if (r.object == "extent") return has_dim(instruction, r.argument) ? "" : "there is no dim '" + r.argument + "'";
+    if (r.object == "mask") {
+      for (const auto& [dim, memory] : instruction.masks)
+        if (dim == r.argument) return "";
+      return "dim '" + r.argument + "' has no mask";
+    }
+    if (r.object == "start") {
+      for (const auto& [name, choices] : instruction.start)
+        if (name == r.argument) return "";
+      return "'start' says nothing of '" + r.argument + "'";
+    }
+    if (const Operand* operand = find_operand(instruction, r.object)) return operand_problem(*operand, r);
+    if (r.object == "pack" && r.property.empty()) return instruction.pack ? "" : "the instruction has no 'pack'";
+    if (!r.property.empty()) return field_problem(r.object, r.property);
+    if (find_symbol(context, r.object)) return "";
+    return "'" + r.object + "' is no operand, dim, state or symbol";
+  }
+
+  std::string field_problem(const std::string& object, const std::string& field) const {
+    if (const State* state = find_state(context, object)) return has_field(state->fields, field) ? "" : "state '" + object + "' has no field '" + field + "'";
+    if (const Memory* memory = find_memory(context, object)) return has_field(memory->fields, field) ? "" : "memory '" + object + "' has no field '" + field + "'";
+    for (const AsyncObject& async : context.parts.async)
+      if (async.name == object && field == "at") return "";
+    return "'" + object + "." + field + "': there is no operand, state or memory '" + object + "'";
+  }
+};
+
+std::vector<std::string> operand_names(const Instruction& instruction) {
+  std::vector<std::string> names;
+  for (const Operand& operand : instruction.operands) names.push_back(operand.name);
+  return names;
+}
+
+void check_expression(const IntExpr& e, const SourceLocation& where, const std::string& what, const Scope& scope) {
+  for (const Reference& r : references(e)) {
+    const std::string problem = scope.problem(r);
+    if (!problem.empty()) scope.context.problems.error(where, what + ": " + problem);
+  }
+}
+
+void check_template(const Template& text, const Node& node, const std::string& what, Context& context, const Instruction& instruction) {
+  const Scope scope{instruction, context, true};
+  for (const auto& part : text.parts) {
+    const auto* placeholder = std::get_if<Placeholder>(&part);
+    if (!placeholder) continue;
+    SourceLocation where = text_where(node);
+    where.column += placeholder->offset;
+    for (const Reference& r : references(placeholder->expr)) {
+      const std::string problem = scope.problem(r);
+      if (problem.empty()) continue;
+      const auto names = operand_names(instruction);
+      const std::string guess = yaml::nearest(r.object, names);
+      context.problems.error(where, "placeholder {" + placeholder->text + "} in " + what + ": " + problem, guess.empty() || guess == r.object ? "" : "did you mean {" + guess + "}?",
+                             {"operands: " + (names.empty() ? "none" : join(names))});
+    }
+  }
+}
+
+bool mentions(const IntExpr& e, const std::string& operand) {
+  const auto all = references(e);
+  return std::any_of(all.begin(), all.end(), [&](const Reference& r) { return r.object == operand; });
+}
+
+bool mentions(const Template& text, const std::string& operand) {
+  return std::any_of(text.parts.begin(), text.parts.end(), [&](const auto& part) {
+    const auto* placeholder = std::get_if<Placeholder>(&part);
+    return placeholder && mentions(placeholder->expr, operand);
+  });
+}
+
+/// An operand may be printed, told by state, or be the only register of its file.
+bool is_told(const Instruction& instruction, const Operand& operand, const Template& text, const Context& context) {
+  if (mentions(text, operand.name) || !operand.memory.valid()) return true;
+  const Memory& memory = context.parts.memories[operand.memory.index()];
+  if (memory.is_register() && memory.count == 1) return true;
+  return std::any_of(instruction.needs.begin(), instruction.needs.end(), [&](const StateValue& need) { return mentions(need.value, operand.name); });
+}
+
+void check_told(const Instruction& instruction, const Template& text, const Node& node, const std::string& key, Context& context) {
+  for (const Operand& operand : instruction.operands) {
+    if (is_told(instruction, operand, text, context)) continue;
+    const bool written = &operand == &instruction.operands.front();
+    const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" + operand.name + "}, which the statement " + (written ? "writes" : "reads");
+    if (written) context.problems.error(node.where, message);
+    else context.problems.warning(node.where, message);
+  }
+}
+
+}  // namespace
+
+void check_references(const Instruction& instruction, const Node& node, Context& context) {
+  const Scope scope{instruction, context, false};
+  const std::string what = "instruction '" + instruction.name + "'";
+  for (const char* key : {"emit", "asm"}) {
+    const Node* text = node.find(key);
+    if (!text) continue;
+    const Template& parsed = std::string(key) == "emit" ? instruction.emit : instruction.assembly;
+    check_template(parsed, *text, "'" + std::string(key) + "' of " + what, context, instruction);
+    check_told(instruction, parsed, *text, key, context);
+  }
+  const auto at = [&](const char* key) { return node.find(key) ? node.find(key)->where : instruction.where; };
+  const auto field = [&](const StateValue& value, const char* key) {
+    const std::size_t dot = value.field.find('.');
+    const std::string object = value.field.substr(0, dot), name = dot == std::string::npos ? "" : value.field.substr(dot + 1);
+    std::string problem = name.empty() ? "'" + value.field + "' is no state field" : "";
+    if (const Operand* operand = find_operand(instruction, object); operand && !name.empty())
+      problem = operand->memory.valid() && has_field(context.parts.memories[operand->memory.index()].fields, name) ? "" : "memory of '" + object + "' has no field '" + name + "'";
+    else if (problem.empty()) problem = scope.field_problem(object, name);
+    if (!problem.empty()) context.problems.error(at(key), "'" + std::string(key) + "' of " + what + ": " + problem, "write state.field");
+    if (!value.any) check_expression(value.value, at(key), "'" + std::string(key) + "' of " + what, scope);
+  };
+  for (const StateValue& need : instruction.needs) field(need, "needs");
+  for (const StateValue& set : instruction.sets) field(set, "sets");
+  for (const auto* cycles : {&instruction.timing.latency, &instruction.timing.interval})
+    if (*cycles) check_expression(**cycles, at("timing"), "'timing' of " + what, scope);
+  if (instruction.async_bytes) check_expression(*instruction.async_bytes, at("async"), "'async' of " + what, scope);
+  const auto use = [&](const std::optional<FormatUse>& format, const char* key) {
+    if (!format) return;
+    for (const auto& [name, value] : format->fields) check_expression(value, at(key), "'" + std::string(key) + "' of " + what, scope);
+  };
+  use(instruction.encoding, "encoding");
+  use(instruction.pack, "pack");
+  for (const Operand& operand : instruction.operands) use(operand.pack, "operands");
+  for (const std::string& pending : instruction.async_pending)
+    if (!find_operand(instruction, pending)) context.problems.error(at("async"), "'pending' of " + what + " names '" + pending + "', which is no operand");
+  for (const Operand& operand : instruction.operands)
+    if (!operand.state.empty()) {
+      const std::size_t dot = operand.state.find('.');
+      const std::string problem = dot == std::string::npos ? "'" + operand.state + "' is no state field" : scope.field_problem(operand.state.substr(0, dot), operand.state.substr(dot + 1));
+      if (!problem.empty()) context.problems.error(at("operands"), "operand '" + operand.name + "' of " + what + ": " + problem);
+    }
+}
+
+}  // namespace isamap::loader

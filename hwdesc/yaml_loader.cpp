@@ -1,0 +1,170 @@
+// YAML to HardwareModel: the steps of loader_internal.h, one after the other.
+
+#include "hwdesc/yaml_loader.h"
+
+#include <algorithm>
+
+#include "hwdesc/loader_internal.h"
+
+namespace isamap {
+
+namespace loader {
+
+namespace {
+
+constexpr std::size_t max_problems = 200;
+
+const std::vector<std::string>& top_level_keys() {
+  static const std::vector<std::string> keys{"hardware", "extends", "without", "params", "tables", "symbols", "clock", "requires", "program", "units", "memories",
+                                             "links", "instructions", "states", "formats", "layouts", "barriers", "async"};
+  return keys;
+}
+
+void check_top_level(const Node& root, Context& context) {
+  Fields map(root, "the hardware file", context.problems);
+  for (const std::string& key : top_level_keys()) map.child(key);
+  map.known_later("objects");
+  context.model.name = map.text("hardware", true).value_or("?");
+}
+
+/// Everything but tables, parameters and instructions, which are replaced row by row.
+void substitute_machine(Node& root, Parameters& parameters, Problems& problems) {
+  for (auto& [key, value] : root.entries)
+    if (key != "tables" && key != "params" && key != "instructions" && key != "layouts") substitute(value, parameters, problems);
+  for (auto& [key, value] : root.entries)
+    if (key == "layouts") substitute(value, parameters, problems);
+}
+
+void load(Tree& tree, const LoadOptions& options, HardwareModel& model, Problems& problems) {
+  Node& root = tree.root;
+  Parameters parameters = read_parameters(root, options.params, problems);
+  substitute_machine(root, parameters, problems);
+  Context context{model, {}, problems, root.find("layouts")};
+  check_top_level(root, context);
+  model.file = tree.file;
+  model.params = parameters.values;
+  if (const Node* clock = root.find("clock")) model.clock_hz = read_frequency(*clock, "'clock'", context).value_or(1e9);
+  if (const Node* requirements = root.find("requires")) load_requires(*requirements, "the hardware file", model.requires_cpu, model.requires_arch, context);
+  load_symbols(root, context);
+  load_program(root, context);
+  load_units(root, context);
+  load_memories(root, context);
+  load_links(root, context);
+  load_states(root, context);
+  load_formats(root, context);
+  load_barriers(root, context);
+  load_async(root, context);
+  const std::vector<Entry> entries = expand_instructions(root, parameters, problems);
+  if (context.parts.units.empty() || context.parts.memories.empty()) return;
+  for (const Entry& entry : entries) load_instruction(entry, context);
+  if (!problems.any_errors()) check_machine(context);
+  if (!problems.any_errors()) model.finish(std::move(context.parts));
+}
+
+void attach_sources(Diagnostics& diagnostics, const Tree& tree) {
+  for (Diagnostic& diagnostic : diagnostics) {
+    const auto source = tree.sources.find(diagnostic.where.file);
+    if (source != tree.sources.end() && diagnostic.source_line.empty()) source->second.attach(diagnostic);
+  }
+}
+
+}  // namespace
+
+void Problems::error(const SourceLocation& where, std::string message, std::string hint, std::vector<std::string> notes) {
+  Diagnostic diagnostic = error_at(where, std::move(message), std::move(hint));
+  diagnostic.notes = std::move(notes);
+  add(std::move(diagnostic));
+}
+
+void Problems::warning(const SourceLocation& where, std::string message, std::string hint) {
+  Diagnostic diagnostic = error_at(where, std::move(message), std::move(hint));
+  diagnostic.severity = Severity::warning;
+  add(std::move(diagnostic));
+}
+
+void Problems::add(Diagnostic diagnostic) {
+  if (list_.size() > max_problems && has_errors(list_)) return;
+  const std::string key = diagnostic.where.file + ":" + std::to_string(diagnostic.where.line) + ":" + std::to_string(diagnostic.where.column) + ":" + diagnostic.message;
+  if (!seen_.insert(key).second) return;
+  if (list_.size() == max_problems) diagnostic = isamap::error_at({diagnostic.where.file, 0, 0}, "more than " + std::to_string(max_problems) + " problems: the rest is not shown");
+  list_.push_back(std::move(diagnostic));
+}
+
+void Problems::add(const Diagnostics& diagnostics) {
+  for (const Diagnostic& diagnostic : diagnostics) add(diagnostic);
+}
+
+SourceLocation text_where(const Node& node) {
+  SourceLocation where = node.where;
+  if (node.quoted) ++where.column;
+  return where;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::vector<const Node*> items(const Node& root, const std::string& key, Problems& problems) {
+  const Node* list = root.find(key);
+  std::vector<const Node*> result;
+  if (!list || list->kind == Kind::null) return result;
+  if (list->kind != Kind::list) problems.error(list->where, "'" + key + "' must be a list", "write - {name: .., ...}");
+  for (const Node& item : list->items) result.push_back(&item);
+  return result;
+}
+
+std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context) {
+  if (const auto type = parse_dtype(node.scalar)) return type;
+  static const std::vector<std::string> known{"f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2", "s64", "s32", "s16", "s8", "u32", "u16", "u8", "b1", "b8", "b16", "b32", "b64"};
+  const std::string guess = yaml::nearest(node.scalar, known);
+  context.problems.error(node.where, "dtype of " + what + " is '" + node.scalar + "', which does not exist", guess.empty() ? "" : "did you mean '" + guess + "'?", {"dtypes: " + join(known)});
+  return std::nullopt;
+}
+
+std::optional<IntExpr> int_expr(const Node& node, Problems& problems) {
+  if (node.kind != Kind::scalar) {
+    problems.error(node.where, "an integer expression must be a number or text");
+    return std::nullopt;
+  }
+  Result<IntExpr> parsed = parse_int_expr(node.scalar, text_where(node));
+  if (parsed) return std::move(*parsed);
+  problems.add(parsed.diagnostics());
+  return std::nullopt;
+}
+
+std::optional<Template> template_of(const Node& node, Problems& problems) {
+  Result<Template> parsed = parse_template(node.scalar, text_where(node));
+  if (parsed) return std::move(*parsed);
+  problems.add(parsed.diagnostics());
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> at_maximum(const IntExpr& e, const Context& context) {
+  return evaluate(e, [&](const Reference& r) -> std::optional<std::int64_t> {
+    const Symbol* symbol = r.property.empty() && r.argument.empty() ? find_symbol(context, r.object) : nullptr;
+    return symbol ? std::optional(symbol->max) : std::nullopt;
+  });
+}
+
+}  // namespace loader
+
+Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders, const LoadOptions& options) {
+  loader::Problems problems;
+  loader::Tree tree;
+  LoadedHardware loaded;
+  if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, options, loaded.model, problems);
+  const bool failed = problems.any_errors();
+  Diagnostics diagnostics = problems.take();
+  loader::attach_sources(diagnostics, tree);
+  std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    if (a.severity != b.severity) return a.severity == Severity::error;
+    return std::tie(a.where.file, a.where.line, a.where.column) < std::tie(b.where.file, b.where.line, b.where.column);
+  });
+  if (failed) return diagnostics;
+  loaded.warnings = std::move(diagnostics);
+  return loaded;
+}
+
+}  // namespace isamap
