@@ -13,6 +13,7 @@ namespace isamap {
 
 struct HardwareModel::Graph {
   using Edges = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, LinkId>;
+  explicit Graph(std::size_t vertices) : edges(vertices) {}
   Edges edges;
 };
 
@@ -61,8 +62,7 @@ void HardwareModel::finish(Parts parts) {
   barriers_ = std::move(parts.barriers);
   async_ = std::move(parts.async);
   symbols_ = std::move(parts.symbols);
-  auto graph = std::make_shared<Graph>();
-  graph->edges = Graph::Edges(memories_.size());
+  auto graph = std::make_shared<Graph>(memories_.size());
   for (std::size_t i = 0; i < links_.size(); ++i)
     boost::add_edge(links_[i].from.index(), links_[i].to.index(), make_id<LinkId>(i), graph->edges);
   graph_ = std::move(graph);
