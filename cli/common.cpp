@@ -94,8 +94,8 @@ std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
                                        : "no kernel: give a kernel file or --compute with --dims");
     return std::nullopt;
   }
-  auto kernel = from_file ? load_kernel(options.kernel_file)
-                          : kernel_from_formula(options.compute, options.dims, options.dtypes);
+  auto kernel =
+      from_file ? load_kernel(options.kernel_file) : kernel_from_formula(options.compute, options.dims, options.dtypes);
   if (kernel) return std::move(*kernel);
   code = fail(Exit::wrong_input, kernel.diagnostics());
   return std::nullopt;
@@ -112,7 +112,8 @@ std::optional<Inputs> load_inputs(const Options& options, Exit& code) {
 
 Result<bool> write_file(const std::string& path, const std::string& text) {
   std::error_code ignored;
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {  // a device or a pipe has no half-written state
+  if (fs::exists(path, ignored) &&
+      !fs::is_regular_file(path, ignored)) {  // a device or a pipe has no half-written state
     const int problem = write_bytes(path, "wb", text);
     return problem == 0 ? Result<bool>(true) : cannot_write(path, problem);
   }
@@ -181,9 +182,12 @@ ScheduleOptions schedule_options(const Options& options, const HardwareModel& mo
 
 std::string_view name(Objective objective) {
   switch (objective) {
-    case Objective::cycles: return "cycles";
-    case Objective::energy: return "energy";
-    case Objective::edp: return "edp";
+    case Objective::cycles:
+      return "cycles";
+    case Objective::energy:
+      return "energy";
+    case Objective::edp:
+      return "edp";
   }
   return "";
 }

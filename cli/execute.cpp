@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
-
 namespace isamap::cli {
 namespace {
 
-constexpr double max_points = 2e11;                    // minutes of interpretation
-constexpr double max_bytes = 3.0 * (1 << 30);         // held twice: expected and found
+constexpr double max_points = 2e11;            // minutes of interpretation
+constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
 
 double points(const Computation& statement) {
   double product = 1;
@@ -73,11 +72,13 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
     space += count;
   }
   if (sum > max_points)
-    return {error(fmt::format("kernel '{}' has {:.3g} points; at most {:.3g} are run and compared", kernel.name, sum,
-                              max_points), "choose smaller sizes, or use `schedule` and `emit`, which have no such limit")};
+    return {error(
+        fmt::format("kernel '{}' has {:.3g} points; at most {:.3g} are run and compared", kernel.name, sum, max_points),
+        "choose smaller sizes, or use `schedule` and `emit`, which have no such limit")};
   if (space > max_bytes)
     return {error(fmt::format("the tensors of kernel '{}' take {:.3g} bytes; at most {:.3g} are run and compared",
-                              kernel.name, space, max_bytes), "choose smaller sizes, or use `schedule` and `emit`")};
+                              kernel.name, space, max_bytes),
+                  "choose smaller sizes, or use `schedule` and `emit`")};
   return {};
 }
 

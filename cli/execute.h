@@ -10,11 +10,11 @@
 namespace isamap::cli {
 
 struct Checked {
-  std::string executed;          ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
+  std::string executed;  ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
   std::string missing;
   bool correct = false;
   double max_error = 0;
-  double seconds = 0;            ///< 0: not a clock
+  double seconds = 0;  ///< 0: not a clock
   double gflops = 0;
   std::int64_t cycles = 0;       ///< simulators
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"

@@ -98,9 +98,8 @@ void compare_factorings(const Kernel& kernel, const HardwareModel& model, const 
                         Extraction& into) {
   for (const Factoring& factoring : factorings(kernel))
     into.factorings.push_back(price(factoring, kernel, model, options));
-  std::stable_sort(into.factorings.begin(), into.factorings.end(), [](const auto& a, const auto& b) {
-    return a.mapped != b.mapped ? a.mapped : a.cycles < b.cycles;
-  });
+  std::stable_sort(into.factorings.begin(), into.factorings.end(),
+                   [](const auto& a, const auto& b) { return a.mapped != b.mapped ? a.mapped : a.cycles < b.cycles; });
   into.verdict = verdict_of(into.factorings);
   for (const FactoringResult& factoring : into.factorings) {
     if (factoring.mapped && into.code == Exit::no_answer) into.code = Exit::ok;

@@ -1,5 +1,6 @@
 #include "cli/json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/common.h"
@@ -14,6 +15,12 @@ Json document() { return {{"schema_version", 1}}; }
 
 /// Text from files may hold any bytes: what is no UTF-8 prints as the replacement character.
 std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+/// Counts are doubles inside, since tails make averages; a whole number prints as one.
+Json number(double value) {
+  const bool whole = value == std::floor(value) && std::abs(value) < 9e15;
+  return whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
+}
 
 template <class Pairs>
 Json object_of(const Pairs& pairs) {
@@ -107,8 +114,8 @@ Json json_of(const LayerResult& layer, const HardwareModel& model) {
   json["mappings"] = layer.mappings;
   if (layer.mapped) {
     json["tiles"] = object_of(layer.tiles);
-    json["cycles"] = layer.cost.cycles;
-    json["bytes"] = layer.cost.bytes;
+    json["cycles"] = number(layer.cost.cycles);
+    json["bytes"] = number(layer.cost.bytes);
   }
   if (layer.checked) add_run(json, *layer.checked);
   if (!layer.same_as.empty()) json["same_as"] = layer.same_as;
@@ -125,9 +132,9 @@ Json layers_of(const std::vector<LayerResult>& layers, const HardwareModel& mode
 Json json_of(const FactoringResult& factoring, const HardwareModel& model) {
   Json json{{"description", factoring.description},
             {"mapped", factoring.mapped},
-            {"cycles", factoring.cycles},
-            {"bytes", factoring.bytes},
-            {"multiplications", factoring.multiplications},
+            {"cycles", number(factoring.cycles)},
+            {"bytes", number(factoring.bytes)},
+            {"multiplications", number(factoring.multiplications)},
             {"layers", layers_of(factoring.layers, model)}};
   if (factoring.checked) add_run(json, *factoring.checked);
   if (factoring.equals_original) json["equals_original"] = *factoring.equals_original;
@@ -179,7 +186,8 @@ std::string json_of_extract(const Extraction& extraction, const HardwareModel& m
   json["layers"] = layers_of(extraction.layers, model);
   if (!extraction.factorings.empty()) {
     json["factorings"] = Json::array();
-    for (const FactoringResult& factoring : extraction.factorings) json["factorings"].push_back(json_of(factoring, model));
+    for (const FactoringResult& factoring : extraction.factorings)
+      json["factorings"].push_back(json_of(factoring, model));
     json["verdict"] = extraction.verdict;
   }
   return text_of(json);
@@ -190,7 +198,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   const Scheduled& found = answer.scheduled;
   json["objective"] = std::string(name(answer.objective));
   json["best"] = {{"schedule", print(found.schedule)}};
-  json["cycles"] = found.cost.cycles;
+  json["cycles"] = number(found.cost.cycles);
   json["energy_pJ"] = found.cost.energy_pJ;
   json["lower_bound"] = answer.lower_bound ? Json(*answer.lower_bound) : Json(nullptr);
   json["gap"] = answer.gap ? Json(*answer.gap) : Json(nullptr);
@@ -214,9 +222,9 @@ std::string json_of_evaluate(const Evaluation& evaluation) {
                                           {"reads", traffic.reads},
                                           {"fills", traffic.fills},
                                           {"updates", traffic.updates}};
-  json["cycles"] = cost.cycles;
+  json["cycles"] = number(cost.cycles);
   json["energy_pJ"] = cost.energy_pJ;
-  json["bytes"] = cost.bytes;
+  json["bytes"] = number(cost.bytes);
   json["bound"] = cost.bound;
   return text_of(json);
 }

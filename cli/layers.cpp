@@ -60,10 +60,14 @@ void run_layer(LayerResult& layer, const Program& program, const HardwareModel& 
 Exit worse(Exit a, Exit b) {
   const auto weight = [](Exit code) {
     switch (code) {
-      case Exit::ok: return 0;
-      case Exit::missing: return 1;
-      case Exit::limit: return 2;
-      default: return 3;
+      case Exit::ok:
+        return 0;
+      case Exit::missing:
+        return 1;
+      case Exit::limit:
+        return 2;
+      default:
+        return 3;
     }
   };
   return weight(b) > weight(a) ? b : a;
@@ -148,7 +152,8 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
     }
     extraction.code = worse(extraction.code, extraction.layers.back().code);
   }
-  const bool any = std::any_of(extraction.layers.begin(), extraction.layers.end(), [](const auto& l) { return l.mapped; });
+  const bool any =
+      std::any_of(extraction.layers.begin(), extraction.layers.end(), [](const auto& l) { return l.mapped; });
   if (!any) extraction.code = Exit::no_answer;
   return extraction;
 }

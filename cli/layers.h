@@ -16,29 +16,29 @@ namespace isamap::cli {
 /// One statement that was compiled.
 struct LayerResult {
   std::string name, op;
-  Kernel kernel;                          ///< one statement
+  Kernel kernel;  ///< one statement
   std::optional<MatmulShape> matmul;
-  std::string instruction;                ///< empty: scalar code
+  std::string instruction;  ///< empty: scalar code
   std::optional<Mapping> mapping;
-  std::size_t mappings = 0;               ///< all, of all instructions
+  std::size_t mappings = 0;                                ///< all, of all instructions
   std::map<std::string, std::vector<std::int64_t>> tiles;  ///< dim -> tile sizes, outermost first
   Cost cost;
   Schedule schedule;
   std::optional<Checked> checked;
-  std::vector<std::string> reasons;       ///< why it is not mapped, or why it was not run
+  std::vector<std::string> reasons;  ///< why it is not mapped, or why it was not run
   bool mapped = false;
-  std::string same_as;                    ///< an earlier layer with the same kernel, whose results these are
+  std::string same_as;  ///< an earlier layer with the same kernel, whose results these are
   Exit code = Exit::ok;
 };
 
 /// One way to split a product of three or more factors into two statements.
 struct FactoringResult {
   std::string description;
-  std::vector<LayerResult> layers;        ///< one for each statement
+  std::vector<LayerResult> layers;  ///< one for each statement
   double cycles = 0, bytes = 0, multiplications = 0;
-  bool mapped = false;                    ///< every statement
-  std::optional<Checked> checked;         ///< the whole factoring, run as one kernel
-  std::optional<bool> equals_original;    ///< on integers, the interpreter gives what the one statement gives
+  bool mapped = false;                  ///< every statement
+  std::optional<Checked> checked;       ///< the whole factoring, run as one kernel
+  std::optional<bool> equals_original;  ///< on integers, the interpreter gives what the one statement gives
 };
 
 struct Extraction {

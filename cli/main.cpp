@@ -1,7 +1,6 @@
 // Flags to Options, and the verb to call. The only file that includes CLI11.
 
 #include <CLI/CLI.hpp>
-
 #include <csignal>
 #include <iostream>
 
@@ -47,7 +46,8 @@ void read_strategy(const std::string& text, ScheduleOptions& options) {
     found = found || name == options.strategy;
   }
   if (!found) throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: " + known);
-  if (colon != std::string::npos) options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
+  if (colon != std::string::npos)
+    options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
 }
 
 void read_budget(const std::string& text, ScheduleOptions& options) {
@@ -59,7 +59,8 @@ void read_budget(const std::string& text, ScheduleOptions& options) {
     } catch (const std::exception&) {
       used = 0;
     }
-    if (key != "evals" && key != "seconds") throw CLI::ValidationError("--budget", "'" + key + "' is neither evals nor seconds");
+    if (key != "evals" && key != "seconds")
+      throw CLI::ValidationError("--budget", "'" + key + "' is neither evals nor seconds");
     if (used == 0 || used != value.size() || options.max_evaluations < 1 || !(options.max_seconds >= 0))
       throw CLI::ValidationError("--budget", "'" + value + "' is no positive number for " + key);
   }
@@ -67,17 +68,23 @@ void read_budget(const std::string& text, ScheduleOptions& options) {
 
 void read_space(const std::string& text, SpaceOptions& options) {
   for (const std::string& word : split(text, ',')) {
-    if (word == "dividing") options.dividing = true;
-    else if (word == "keep-all") options.keep_all = true;
-    else if (word == "single-buffered") options.single_buffered = true;
-    else throw CLI::ValidationError("--space", "'" + word + "' is none of: dividing, keep-all, single-buffered");
+    if (word == "dividing")
+      options.dividing = true;
+    else if (word == "keep-all")
+      options.keep_all = true;
+    else if (word == "single-buffered")
+      options.single_buffered = true;
+    else
+      throw CLI::ValidationError("--space", "'" + word + "' is none of: dividing, keep-all, single-buffered");
   }
 }
 
 void finish(const Raw& raw, Options& options) {
   options.params = key_values("--set", raw.params);
-  if (!raw.strategy.empty()) read_strategy(raw.strategy, options.schedule);
-  else if (options.certify) options.schedule.strategy = "exhaustive";
+  if (!raw.strategy.empty())
+    read_strategy(raw.strategy, options.schedule);
+  else if (options.certify)
+    options.schedule.strategy = "exhaustive";
   if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
 }
@@ -102,7 +109,8 @@ void add_kernel(CLI::App* verb, Options& options, const std::string& what = "ker
 
 void add_mapping(CLI::App* verb, Options& options) {
   static const std::map<std::string, Rule> rules{{"access", Rule::access}, {"full", Rule::full}, {"all", Rule::all}};
-  verb->add_option("--instruction", options.map.instruction, "only this one; otherwise all compute instructions compete");
+  verb->add_option("--instruction", options.map.instruction,
+                   "only this one; otherwise all compute instructions compete");
   verb->add_option("--rule", options.map.rule, "access, full (default) or all")->transform(CLI::Transformer(rules));
 }
 
@@ -123,7 +131,8 @@ struct Program {
   Options options;
   Raw raw;
   Verb chosen = nullptr;
-  CLI::App app{"isamap maps tensor computations onto the instructions of a machine that a YAML file describes", "isamap"};
+  CLI::App app{"isamap maps tensor computations onto the instructions of a machine that a YAML file describes",
+               "isamap"};
 
   CLI::App* verb(CLI::App& parent, const std::string& name, const std::string& help, Verb run) {
     CLI::App* added = parent.add_subcommand(name, help);
@@ -145,7 +154,8 @@ struct Program {
     }
     graph->add_option("--format", options.graph_format, "dot or svg")->check(CLI::IsMember({"dot", "svg"}));
     verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new)
-        ->add_option("NAME", options.new_name, "of the machine")->required();
+        ->add_option("NAME", options.new_name, "of the machine")
+        ->required();
   }
 
   void add_verbs() {
@@ -169,7 +179,8 @@ struct Program {
     map->add_option("--certificates", options.map.certificates, "folder for proofs that z3 replays");
     schedule->add_flag("--certify", options.certify, "fail unless no schedule of the space is better");
     evaluate->add_option("--schedule", options.schedule_file, "schedule file")->required();
-    for (CLI::App* one : {schedule, emit, run}) one->add_option("--schedule", options.schedule_file, "schedule file; no search");
+    for (CLI::App* one : {schedule, emit, run})
+      one->add_option("--schedule", options.schedule_file, "schedule file; no search");
     emit->add_flag("--program", options.program, "print the lowered program instead of target text");
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");

@@ -5,7 +5,7 @@
 namespace isamap::cli {
 
 std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const Mapping& mapping,
-                                                                         const HardwareModel& model) {
+                                                                           const HardwareModel& model) {
   std::vector<std::pair<std::string, std::vector<std::string>>> named;
   const auto& dims = model.instruction(mapping.instruction).statement().domain.dims;
   for (std::size_t d = 0; d < mapping.dims.size(); ++d) {
@@ -16,7 +16,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const
 }
 
 std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& mapping, const Kernel& kernel,
-                                                               const HardwareModel& model) {
+                                                                const HardwareModel& model) {
   std::vector<std::pair<std::string, std::string>> named;
   const Instruction& instruction = model.instruction(mapping.instruction);
   const Computation& statement = kernel.statements[mapping.statement.index()];
@@ -66,18 +66,24 @@ std::string digits_text(const Mapping& mapping, const HardwareModel& model) {
 
 std::string_view name(Proof proof) {
   switch (proof) {
-    case Proof::unproved: return "unproved";
-    case Proof::proved: return "proved";
-    case Proof::unknown: return "unknown";
+    case Proof::unproved:
+      return "unproved";
+    case Proof::proved:
+      return "proved";
+    case Proof::unknown:
+      return "unknown";
   }
   return "";
 }
 
 std::string_view name(Rule rule) {
   switch (rule) {
-    case Rule::access: return "access";
-    case Rule::full: return "full";
-    case Rule::all: return "all";
+    case Rule::access:
+      return "access";
+    case Rule::full:
+      return "full";
+    case Rule::all:
+      return "all";
   }
   return "";
 }

@@ -13,10 +13,10 @@ namespace isamap::cli {
 
 /// (instruction dim, columns of its digits), outermost first.
 std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const Mapping& mapping,
-                                                                         const HardwareModel& model);
+                                                                           const HardwareModel& model);
 /// (instruction operand, kernel tensor).
 std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& mapping, const Kernel& kernel,
-                                                               const HardwareModel& model);
+                                                                const HardwareModel& model);
 /// (what causes padding, the instruction operand that neutralises it).
 std::vector<std::pair<std::string, std::string>> named_carriers(const Mapping& mapping, const HardwareModel& model);
 /// Do the digits say more than their columns: is one walked only in part?

@@ -14,7 +14,7 @@ namespace isamap::cli {
 /// Exit codes of the contract.
 enum class Exit {
   ok = 0,
-  wrong_input = 1,   ///< a file or number the user gave
+  wrong_input = 1,  ///< a file or number the user gave
   usage = 2,
   no_answer = 3,     ///< proved: nothing maps, or no legal schedule exists
   limit = 4,         ///< a solver or search limit was reached before an answer
@@ -24,27 +24,27 @@ enum class Exit {
 
 struct Options {
   bool json = false;
-  std::string output;                          ///< -o; empty: stdout
+  std::string output;  ///< -o; empty: stdout
   std::uint64_t seed = 0;
-  std::map<std::string, std::string> params;   ///< --set name=value
+  std::map<std::string, std::string> params;  ///< --set name=value
 
-  std::string target;                          ///< path, or name of a model
-  std::string kernel_file;                     ///< or model.onnx for `extract`
-  std::string compute, dims, dtypes;           ///< the one-line form
+  std::string target;                 ///< path, or name of a model
+  std::string kernel_file;            ///< or model.onnx for `extract`
+  std::string compute, dims, dtypes;  ///< the one-line form
 
   MapOptions map;
   ScheduleOptions schedule;
-  bool objective_given = false;                ///< otherwise energy-delay where the model states energies, else cycles
+  bool objective_given = false;  ///< otherwise energy-delay where the model states energies, else cycles
   std::string schedule_file;
   bool certify = false;
 
-  bool run = false;                            ///< extract
-  std::string report;                          ///< extract: HTML file
-  bool program = false;                        ///< emit: the program instead of target text
-  std::string graph_format = "dot";            ///< hw graph
-  std::vector<std::string> files;              ///< hw check
-  std::string new_name;                        ///< hw new
-  std::string best_dtype;                      ///< targets --best
+  bool run = false;                  ///< extract
+  std::string report;                ///< extract: HTML file
+  bool program = false;              ///< emit: the program instead of target text
+  std::string graph_format = "dot";  ///< hw graph
+  std::vector<std::string> files;    ///< hw check
+  std::string new_name;              ///< hw new
+  std::string best_dtype;            ///< targets --best
 };
 
 }  // namespace isamap::cli

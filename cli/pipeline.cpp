@@ -51,8 +51,8 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (!mapped) return stopped(reached, Exit::wrong_input, mapped.diagnostics());
   reached.mapped = std::move(*mapped);
 
-  auto scheduled = by_hand ? take(*options.hand_written, kernel, model)
-                           : schedule(kernel, reached.mapped, model, options.schedule);
+  auto scheduled =
+      by_hand ? take(*options.hand_written, kernel, model) : schedule(kernel, reached.mapped, model, options.schedule);
   if (!scheduled) {
     const Exit code = by_hand ? Exit::wrong_input : reached.mapped.limit_reached ? Exit::limit : Exit::no_answer;
     return stopped(reached, code, scheduled.diagnostics());

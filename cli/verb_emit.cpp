@@ -15,7 +15,8 @@ namespace {
 /// Several files, or -o with a folder: each file under its own name.
 Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
   std::error_code problem;
-  const bool folder = files.size() > 1 || options.output.back() == '/' || std::filesystem::is_directory(options.output, problem);
+  const bool folder =
+      files.size() > 1 || options.output.back() == '/' || std::filesystem::is_directory(options.output, problem);
   if (!folder) return deliver(options, files.front().text);
   std::filesystem::create_directories(options.output, problem);
   for (const EmittedFile& file : files) {

@@ -48,13 +48,15 @@ std::string explain_instruction(InstructionId id, StatementId statement, const M
   return text;
 }
 
-std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result, const MapOptions& options) {
+std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
+                    const MapOptions& options) {
   std::string text;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     text += fmt::format("{}: {}\n", kernel.statements[s].name, print(kernel.statements[s], kernel.tensors));
     for (std::size_t i = 0; i < model.instructions().size(); ++i) {
       const Instruction& instruction = model.instructions()[i];
-      if (!is_compute(instruction) || (!options.instruction.empty() && options.instruction != instruction.name)) continue;
+      if (!is_compute(instruction) || (!options.instruction.empty() && options.instruction != instruction.name))
+        continue;
       text += explain_instruction(make_id<InstructionId>(i), make_id<StatementId>(s), result, model);
     }
   }
@@ -71,8 +73,9 @@ Exit verb_explain(const Options& options) {
   const auto result = enumerate_mappings(kernel, model, options.map);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
   code = !result->mappings.empty() ? Exit::ok : result->limit_reached ? Exit::limit : Exit::no_answer;
-  return deliver(options, options.json ? json_of_explain(kernel, model, *result)
-                                       : text_of(kernel, model, *result, options.map), code);
+  return deliver(options,
+                 options.json ? json_of_explain(kernel, model, *result) : text_of(kernel, model, *result, options.map),
+                 code);
 }
 
 }  // namespace isamap::cli

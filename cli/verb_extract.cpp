@@ -13,9 +13,7 @@
 namespace isamap::cli {
 namespace {
 
-bool is_onnx(const std::string& path) {
-  return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0;
-}
+bool is_onnx(const std::string& path) { return path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0; }
 
 struct Source {
   Model model;
@@ -43,12 +41,13 @@ std::string outer_text(const MatmulShape& shape) {
 
 std::string tiles_text(const LayerResult& layer) {
   std::string text;
-  for (const auto& [dim, tiles] : layer.tiles) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", dim, fmt::join(tiles, "/"));
+  for (const auto& [dim, tiles] : layer.tiles)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : " ", dim, fmt::join(tiles, "/"));
   return text;
 }
 
 std::vector<std::string> row_of(const LayerResult& layer) {
-  const auto number = [&](std::int64_t MatmulShape::* field) {
+  const auto number = [&](std::int64_t MatmulShape::*field) {
     return layer.matmul ? std::to_string((*layer.matmul).*field) : std::string("-");
   };
   std::vector<std::string> row{layer.name,
@@ -77,10 +76,12 @@ std::string table_of(const std::vector<LayerResult>& layers) {
   std::string remarks, same;
   for (const LayerResult& layer : layers) {
     if (layer.mapped) rows.push_back(row_of(layer));
-    if (!layer.same_as.empty() && layer.mapped) same += fmt::format("{}{} = {}", same.empty() ? "" : ", ", layer.name, layer.same_as);
+    if (!layer.same_as.empty() && layer.mapped)
+      same += fmt::format("{}{} = {}", same.empty() ? "" : ", ", layer.name, layer.same_as);
     if (layer.reasons.empty() || !layer.same_as.empty()) continue;
     remarks += fmt::format("  {} ({}): {}\n", layer.name, layer.op, layer.reasons.front());
-    if (layer.reasons.size() > 1) remarks += fmt::format("    and {} more reasons (--json, or isamap explain)\n", layer.reasons.size() - 1);
+    if (layer.reasons.size() > 1)
+      remarks += fmt::format("    and {} more reasons (--json, or isamap explain)\n", layer.reasons.size() - 1);
   }
   std::string text = rows.size() > 1 ? table(rows) : "";
   if (!same.empty()) text += fmt::format("compiled and checked once, results reused: {}\n", same);
@@ -90,15 +91,18 @@ std::string table_of(const std::vector<LayerResult>& layers) {
 
 std::string factorings_of(const Extraction& extraction) {
   if (extraction.factorings.empty()) return "";
-  std::string text = fmt::format("\n{} ways to split the product into two statements, cheapest first:\n", extraction.factorings.size());
+  std::string text = fmt::format("\n{} ways to split the product into two statements, cheapest first:\n",
+                                 extraction.factorings.size());
   for (const FactoringResult& factoring : extraction.factorings) {
     text += fmt::format("\n{}: {} cycles, {} multiplications, {} bytes moved", factoring.description,
-                        short_number(factoring.cycles), short_number(factoring.multiplications), short_number(factoring.bytes));
+                        short_number(factoring.cycles), short_number(factoring.multiplications),
+                        short_number(factoring.bytes));
     if (factoring.checked && factoring.checked->missing.empty())
       text += fmt::format("; executed {}, {}, {:.3g} s", factoring.checked->executed,
                           factoring.checked->correct ? "correct" : "WRONG", factoring.checked->seconds);
     if (factoring.equals_original)
-      text += *factoring.equals_original ? "; same result as the one statement" : "; NOT the result of the one statement";
+      text +=
+          *factoring.equals_original ? "; same result as the one statement" : "; NOT the result of the one statement";
     text += "\n" + table_of(factoring.layers);
   }
   return text + "\n" + extraction.verdict + "\n";
@@ -139,7 +143,6 @@ Exit verb_extract(const Options& options) {
   ExtractOptions with;
   with.compile.map = options.map;
   with.compile.schedule = schedule_options(options, *model);
-  if (!options.objective_given) with.compile.schedule.objective = Objective::cycles;
   with.run = options.run;
   with.seed = options.seed;
   Progress progress;

@@ -53,7 +53,8 @@ instructions:
 )";
 
 bool is_a_name(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 }  // namespace
@@ -67,8 +68,10 @@ Exit verb_hw_check(const Options& options) {
     const Diagnostics diagnostics = loaded ? loaded->warnings : loaded.diagnostics();
     files.push_back({path, static_cast<bool>(loaded), diagnostics});
     if (!diagnostics.empty()) fail(Exit::wrong_input, diagnostics);
-    if (loaded) text += summary(loaded->model, diagnostics.size());
-    else code = Exit::wrong_input;
+    if (loaded)
+      text += summary(loaded->model, diagnostics.size());
+    else
+      code = Exit::wrong_input;
   }
   return deliver(options, options.json ? json_of_check(files) : text, code);
 }

@@ -30,8 +30,8 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
       {"id", "instruction", "statement", "mapping", "operands", "outer", "kinds", "used", "proof"}};
   for (const Mapping& m : result.mappings)
     rows.push_back({std::to_string(m.id), model.instruction(m.instruction).name,
-                    kernel.statements[m.statement.index()].name, digits_text(m, model),
-                    operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
+                    kernel.statements[m.statement.index()].name, digits_text(m, model), operands_text(m, kernel, model),
+                    fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
                     fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof))});
   if (!result.mappings.empty()) text += table(rows);
   for (const Rejection& rejection : result.rejected)
@@ -54,10 +54,13 @@ Exit verb_map(const Options& options) {
                 fmt::format("`isamap hw show {}` lists them", options.target));
   const auto result = enumerate_mappings(kernel, model, options.map);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
-  if (result->mappings.empty()) code = result->limit_reached ? Exit::limit : Exit::no_answer;
-  else code = Exit::ok;
-  return deliver(options, options.json ? json_of_map(kernel, model, options.map.rule, *result)
-                                       : text_of(kernel, model, *result), code);
+  if (result->mappings.empty())
+    code = result->limit_reached ? Exit::limit : Exit::no_answer;
+  else
+    code = Exit::ok;
+  return deliver(options,
+                 options.json ? json_of_map(kernel, model, options.map.rule, *result) : text_of(kernel, model, *result),
+                 code);
 }
 
 }  // namespace isamap::cli

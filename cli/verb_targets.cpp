@@ -61,7 +61,8 @@ Exit verb_targets(const Options& options) {
   }
   if (options.json) return deliver(options, json_of_targets(rows), code);
   std::vector<std::vector<std::string>> cells{{"target", "language", "here", "why"}};
-  for (const TargetRow& row : rows) cells.push_back({row.name, row.language, row.availability.how, row.availability.why});
+  for (const TargetRow& row : rows)
+    cells.push_back({row.name, row.language, row.availability.how, row.availability.why});
   return deliver(options, table(cells), code);
 }
 

@@ -1,0 +1,16 @@
+#pragma once
+// Times something on every example x model; a benchmark fails when its claim does not hold.
+
+#include <functional>
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+#include "mapper/mapper.h"
+
+namespace isamap::bench {
+
+/// Best of three; prints the ten slowest and how many are above `limit` seconds. Returns the exit code.
+int time_matrix(const std::string& what, double limit,
+                const std::function<std::string(const Kernel&, const HardwareModel&)>& work);
+
+}  // namespace isamap::bench

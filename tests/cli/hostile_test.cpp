@@ -1,0 +1,109 @@
+// Bad input: a clear message, the right exit code, bounded time, nothing half-written.
+
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+/// Exit code 1, nothing on stdout, and stderr that begins with `begin` somewhere on a line.
+void refuses(const std::vector<std::string>& words, const std::string& says) {
+  const Said said = isamap(words);
+  EXPECT_EQ(said.code, 1) << testing::PrintToString(words) << "\n" << said.out << said.err;
+  EXPECT_EQ(said.out, "") << testing::PrintToString(words);
+  EXPECT_NE(said.err.find(says), std::string::npos) << testing::PrintToString(words) << "\n" << said.err;
+}
+
+std::vector<std::string> formula(const std::string& verb, const std::string& compute, const std::string& dims) {
+  return {verb, "--compute", compute, "--dims", dims, "--target", "scalar_c"};
+}
+
+TEST(Hostile, MissingFilesAreNamedAsGiven) {
+  refuses({"map", "no/such.yaml", "--target", "scalar_c"}, "no/such.yaml:");
+  refuses({"extract", "no/such.onnx", "--target", "scalar_c"}, "no/such.onnx:");
+  refuses({"map", example("gemm"), "--target", "no/such_hardware.yaml"}, "no/such_hardware.yaml:");
+  refuses({"evaluate", example("gemm"), "--target", "scalar_c", "--schedule", "no/schedule.yaml"}, "no/schedule.yaml:");
+}
+
+TEST(Hostile, AnUnknownTargetNamesTheKnownOnes) {
+  refuses({"map", example("gemm"), "--target", "no_such_machine"}, "no_such_machine");
+  EXPECT_NE(isamap({"map", example("gemm"), "--target", "x86_avx513"}).err.find("x86_avx512"), std::string::npos);
+}
+
+TEST(Hostile, BinaryGarbageInEveryLoader) {
+  const Folder folder;
+  std::string garbage;
+  for (int i = 0; i < 5000; ++i) garbage += static_cast<char>((i * 7919 + i / 3) % 256);
+  for (const std::string name : {"k.yaml", "m.onnx", "h.yaml", "s.yaml"}) folder.write(name, garbage);
+  refuses({"map", folder / "k.yaml", "--target", "scalar_c"}, folder / "k.yaml:");
+  refuses({"extract", folder / "m.onnx", "--target", "scalar_c"}, folder / "m.onnx:");
+  refuses({"hw", "show", folder / "h.yaml"}, folder / "h.yaml:");
+  refuses({"evaluate", example("gemm"), "--target", "scalar_c", "--schedule", folder / "s.yaml"}, folder / "s.yaml:");
+}
+
+TEST(Hostile, EmptyFilesAndFolders) {
+  const Folder folder;
+  folder.write("empty.yaml", "");
+  folder.write("empty.onnx", "");
+  refuses({"map", folder / "empty.yaml", "--target", "scalar_c"}, folder / "empty.yaml");
+  refuses({"extract", folder / "empty.onnx", "--target", "scalar_c"}, folder / "empty.onnx");
+  refuses({"hw", "show", folder / "empty.yaml"}, folder / "empty.yaml");
+  refuses({"map", folder / "", "--target", "scalar_c"}, "");
+}
+
+TEST(Hostile, NegativeSizes) { refuses(formula("map", "C[i,j] += A[i,k]*B[k,j]", "i=-4,j=8,k=8"), "-4"); }
+
+TEST(Hostile, ProductsThatOverflow) {
+  refuses(formula("map", "C[i,j] += A[i,k]*B[k,j]", "i=4000000000,j=4000000000,k=4000000000"), "64 bits");
+  refuses(formula("map", "C[i] = A[i]", "i=99999999999999999999"), "99999999999999999999");
+}
+
+TEST(Hostile, FortyDims) {
+  std::string index, dims;
+  for (int d = 0; d < 40; ++d) {
+    const std::string name = "d" + std::to_string(d);
+    index += (d ? "," : "") + name;
+    dims += (d ? "," : "") + name + "=2";
+  }
+  refuses(formula("map", "C[" + index + "] = A[" + index + "]", dims), "24");
+}
+
+TEST(Hostile, ReadsOutOfBounds) {
+  const Folder folder;
+  folder.write("k.yaml",
+               "kernel: k\ndims: {N: 8}\ntensors:\n  A: {shape: [N], dtype: f32}\n  B: {shape: [N], dtype: f32}\n"
+               "compute:\n  - B[i] = A[i + 1]\n");
+  refuses({"map", folder / "k.yaml", "--target", "scalar_c"}, folder / "k.yaml:");
+}
+
+TEST(Hostile, SyntaxErrorsPointAtTheirPlace) {
+  refuses(formula("map", "C[i,j] += A[i,k]*", "i=4,j=4,k=4"), "^");
+  refuses(formula("map", "", "i=4"), "");
+}
+
+TEST(Hostile, KernelsTooLargeToRunAreRefusedAtOnce) {
+  const Said said = isamap(formula("run", "C[i,j] += A[i,k]*B[k,j]", "i=100000,j=100000,k=100000"));
+  EXPECT_EQ(said.code, 4) << said.err;
+  EXPECT_NE(said.err.find("points"), std::string::npos) << said.err;
+}
+
+TEST(Hostile, AWrongScheduleIsWrongInput) {
+  const Folder folder;
+  folder.write("s.yaml", "schedule: s\nkernel: gemm\ntarget: scalar_c\nnest:\n  - for zz by 4\n");
+  refuses({"run", example("gemm"), "--target", "scalar_c", "--schedule", folder / "s.yaml"}, "zz");
+}
+
+TEST(Hostile, WhatDoesNotMapSaysWhy) {
+  const Said said =
+      isamap({"map", "--compute", "C[i] = exp(A[i])", "--dims", "i=8", "--target", "x86_avx512_vnni", "--json"});
+  EXPECT_EQ(said.code, 3) << said.err;
+  const auto json = parsed(said);
+  ASSERT_FALSE(json.is_discarded()) << said.out;
+  EXPECT_TRUE(json["mappings"].empty());
+  ASSERT_FALSE(json["rejected"].empty());
+  EXPECT_FALSE(json["rejected"][0]["reasons"].empty());
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

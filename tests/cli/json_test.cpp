@@ -1,0 +1,145 @@
+// The JSON documents of the contract: keys that scripts rely on.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::vector<std::string> gemm{"--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target",
+                                    "scalar_c"};
+
+Json document(std::vector<std::string> words, int code = 0) {
+  words.push_back("--json");
+  const Said said = isamap(words);
+  EXPECT_EQ(said.code, code) << said.err;
+  const Json json = parsed(said);
+  EXPECT_FALSE(json.is_discarded()) << said.out;
+  EXPECT_EQ(json.value("schema_version", 0), 1) << said.out;
+  return json;
+}
+
+Json of_gemm(const std::string& verb, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{verb};
+  words.insert(words.end(), gemm.begin(), gemm.end());
+  words.insert(words.end(), more.begin(), more.end());
+  return document(words);
+}
+
+void has(const Json& json, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) EXPECT_TRUE(json.contains(key)) << key << " in " << json.dump();
+}
+
+TEST(JsonDocument, Map) {
+  const Json json = of_gemm("map", {"--rule", "access"});
+  has(json, {"kernel", "target", "rule", "mappings", "rejected", "solver"});
+  EXPECT_EQ(json["rule"], "access");
+  has(json["solver"], {"queries", "unknown", "seconds"});
+  ASSERT_FALSE(json["mappings"].empty());
+  const Json& first = json["mappings"][0];
+  has(first, {"id", "instruction", "statement", "operands", "dims", "outer", "kinds", "utilisation", "proof"});
+  EXPECT_EQ(first["id"], 0);
+  EXPECT_TRUE(first["proof"].contains("status"));
+  EXPECT_FALSE(first["proof"].contains("file"));
+}
+
+TEST(JsonDocument, MapWithCertificates) {
+  const Folder folder;
+  const std::string proofs = folder / "proofs";
+  const Json json = of_gemm("map", {"--certificates", proofs});
+  for (const Json& mapping : json["mappings"]) {
+    ASSERT_TRUE(mapping["proof"].contains("file")) << mapping.dump();
+    const std::string file = mapping["proof"]["file"];
+    EXPECT_TRUE(fs::exists(fs::path(proofs) / file)) << file;
+  }
+}
+
+TEST(JsonDocument, Schedule) {
+  const Json json = of_gemm("schedule", {"--objective", "cycles", "--seed", "3"});
+  has(json, {"objective", "best", "cycles", "energy_pJ", "lower_bound", "gap", "certified", "evaluations", "seconds",
+             "curve", "seed"});
+  EXPECT_EQ(json["objective"], "cycles");
+  EXPECT_EQ(json["seed"], 3);
+  EXPECT_TRUE(json["best"]["schedule"].is_string());
+}
+
+TEST(JsonDocument, ScheduleThatWasPrintedIsReadBack) {
+  const Folder folder;
+  const std::string text = of_gemm("schedule", {"--objective", "cycles"})["best"]["schedule"];
+  const std::string file = folder.write("s.yaml", text);
+  const Json priced = of_gemm("evaluate", {"--schedule", file});
+  has(priced, {"memories", "cycles", "energy_pJ"});
+  for (const auto& [memory, tensors] : priced["memories"].items())
+    for (const auto& [tensor, traffic] : tensors.items())
+      has(traffic, {"instances", "tile", "reads", "fills", "updates"});
+  EXPECT_EQ(of_gemm("run", {"--schedule", file})["correct"], true);
+}
+
+TEST(JsonDocument, Emit) {
+  const Json json = of_gemm("emit");
+  has(json, {"kernel", "target", "schedule", "files"});
+  ASSERT_FALSE(json["files"].empty());
+  has(json["files"][0], {"name", "text"});
+}
+
+TEST(JsonDocument, Run) {
+  const Json json = of_gemm("run");
+  has(json, {"executed", "correct", "max_error", "seconds", "gflops"});
+  EXPECT_EQ(json["correct"], true);
+  EXPECT_EQ(json["executed"], "native");
+}
+
+TEST(JsonDocument, ExtractOfOneMatrixMultiplication) {
+  const Json json = of_gemm("extract", {"--run"});
+  has(json, {"model", "target", "layers"});
+  ASSERT_EQ(json["layers"].size(), 1u);
+  const Json& layer = json["layers"][0];
+  has(layer, {"name", "op", "m", "n", "k", "outer", "instruction", "mapping", "mappings", "tiles", "cycles", "bytes",
+              "executed", "correct", "seconds", "gflops"});
+  EXPECT_EQ(layer["m"], 8);
+  EXPECT_EQ(layer["n"], 8);
+  EXPECT_EQ(layer["k"], 8);
+  EXPECT_EQ(layer["outer"], Json::object());
+  EXPECT_EQ(layer["correct"], true);
+}
+
+TEST(JsonDocument, ExtractWithoutRunSaysNothingOfARun) {
+  const Json layer = of_gemm("extract")["layers"][0];
+  EXPECT_FALSE(layer.contains("executed"));
+  EXPECT_FALSE(layer.contains("correct"));
+}
+
+TEST(JsonDocument, TargetsNameEveryModel) {
+  const Json json = document({"targets"});
+  const std::set<std::string> ways{"native", "emulated", "simulator", "shim", "unavailable"};
+  std::set<std::string> names;
+  for (const Json& target : json["targets"]) {
+    has(target, {"name", "file", "language", "how", "why"});
+    EXPECT_TRUE(ways.count(target["how"])) << target.dump();
+    EXPECT_EQ(target["how"] == "unavailable", target["why"] != "") << target.dump();
+    names.insert(target["name"]);
+  }
+  EXPECT_TRUE(names.count("scalar_c"));
+}
+
+TEST(JsonDocument, HardwareCheckListsItsProblems) {
+  const Folder folder;
+  const std::string bad = folder.write("bad.yaml", "hardware: x\nnonsense: 3\n");
+  const Json json = document({"hw", "check", bad, "scalar_c"}, 1);
+  ASSERT_EQ(json["files"].size(), 2u);
+  EXPECT_EQ(json["files"][0]["ok"], false);
+  EXPECT_EQ(json["files"][0]["diagnostics"][0]["file"], bad);
+  EXPECT_EQ(json["files"][1]["ok"], true);
+}
+
+TEST(JsonDocument, HardwareShow) {
+  has(document({"hw", "show", "scalar_c"}), {"hardware", "units", "memories", "links", "instructions"});
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

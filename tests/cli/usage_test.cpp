@@ -1,0 +1,76 @@
+// Flags, exit codes and where things are said.
+
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+const std::vector<std::string> gemm{"--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(Usage, HelpAndVersionAreResults) {
+  const Said help = isamap({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_NE(help.out.find("extract"), std::string::npos);
+  EXPECT_EQ(help.err, "");
+  EXPECT_EQ(isamap({"--version"}).out, "isamap 0.1.0\n");
+  EXPECT_EQ(isamap({"map", "--help"}).code, 0);
+}
+
+TEST(Usage, WrongFlagsAreUsage) {
+  const std::vector<std::vector<std::string>> wrong{
+      {},
+      {"nonsense"},
+      {"map"},
+      {"map", example("gemm")},
+      {"map", "--target", "scalar_c"},
+      {"map", example("gemm"), "--target", "scalar_c", "--no-such-flag"},
+      {"map", example("gemm"), "--target", "scalar_c", "--rule", "most"},
+      {"map", example("gemm"), "--target", "scalar_c", "--seed", "minus"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--budget", "evals=many"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--budget", "hours=1"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--strategy", "nonsense"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--strategy", "greedy:key"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--space", "small"},
+      {"evaluate", example("gemm"), "--target", "scalar_c"},
+      {"hw"},
+      {"hw", "new", "../evil"},
+      with(with({"map", example("gemm")}, gemm), {"--target", "scalar_c"}),
+  };
+  for (const auto& words : wrong) {
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 2) << testing::PrintToString(words) << said.err;
+    EXPECT_EQ(said.out, "") << testing::PrintToString(words);
+    EXPECT_NE(said.err, "") << testing::PrintToString(words);
+  }
+}
+
+TEST(Usage, TuneSaysWhatToDoInstead) {
+  const Said said = isamap(with({"tune", "--target", "scalar_c"}, gemm));
+  EXPECT_EQ(said.code, 2);
+  EXPECT_NE(said.err.find("isamap schedule"), std::string::npos) << said.err;
+}
+
+TEST(Usage, SameInputSameOutput) {
+  for (const std::string verb : {"map", "explain", "emit"}) {
+    const auto words = with({verb, "--target", "scalar_c", "--seed", "7"}, gemm);
+    EXPECT_EQ(isamap(words).out, isamap(words).out) << verb;
+  }
+}
+
+TEST(Usage, NoColourWhenNotATerminal) {
+  for (const auto& words : {std::vector<std::string>{"targets"}, std::vector<std::string>{"hw", "check", "no_such"},
+                            std::vector<std::string>{"--help"}}) {
+    const Said said = isamap(words);
+    EXPECT_EQ((said.out + said.err).find('\033'), std::string::npos) << words[0];
+  }
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

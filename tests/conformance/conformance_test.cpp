@@ -1,0 +1,136 @@
+// Every model x every example without being told: mapped, scheduled, lowered, verified, interpreted, and compared.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "hwdesc/program_check.h"
+#include "scheduler/schedule_file.h"
+#include "tests/conformance/matrix.h"
+
+namespace isamap::conformance {
+namespace {
+
+constexpr std::uint64_t seed = 20240607;
+const std::string pairs_file = ISAMAP_SOURCE_DIR "/tests/conformance/pairs.txt";
+
+/// Lines `MODEL EXAMPLE STATEMENT`: some instruction covers the statement.
+std::set<std::string> committed_pairs() {
+  std::set<std::string> lines;
+  std::ifstream file(pairs_file);
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && line[0] != '#') lines.insert(line);
+  return lines;
+}
+
+std::set<std::string> pairs_of(const std::string& model_name) {
+  const HardwareModel model = load_model(model_name);
+  std::set<std::string> lines;
+  for (const std::string& example : example_names()) {
+    const Kernel kernel = original(example);
+    const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
+    if (!mapped) {
+      ADD_FAILURE() << model_name << " x " << example << ": " << render(mapped.diagnostics());
+      continue;
+    }
+    for (const Mapping& m : mapped->mappings)
+      lines.insert(model_name + " " + example + " " + kernel.statements[m.statement.index()].name);
+  }
+  return lines;
+}
+
+bool updating() {
+  const char* asked = std::getenv("ISAMAP_UPDATE_GOLDEN");
+  return asked != nullptr && std::string(asked) == "1";
+}
+
+/// What every program of a pair must be and give.
+void check(const Variant& variant, const HardwareModel& model, const Program& program, const Schedule& schedule) {
+  SCOPED_TRACE(model.name + " x " + variant.label);
+  EXPECT_EQ(render(verify(program, model)), "");
+  for (const Fill fill : {Fill::integers, Fill::real})
+    EXPECT_EQ(interpreted_difference(program, model, fill, seed), "") << print(schedule);
+  const auto again = parse_schedule(print(schedule), "printed", variant.kernel, model);
+  if (!again)
+    ADD_FAILURE() << render(again.diagnostics()) << print(schedule);
+  else
+    EXPECT_TRUE(*again == schedule) << print(schedule) << "\nreads back as\n" << print(*again);
+}
+
+class Conformance : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { model_ = load_model(GetParam()); }
+
+  /// Compiles and checks; a kernel that no instruction covers on a machine without a scalar unit may have no program.
+  void take(const std::optional<Variant>& variant) {
+    if (!variant) return;
+    const Compiled compiled = compile(variant->kernel, model_);
+    if (!compiled.program) {
+      if (compiled.scheduled || maps_completely(variant->kernel, compiled.mapped))
+        ADD_FAILURE() << model_.name << " x " << variant->label << ": " << compiled.problem
+                      << (compiled.scheduled ? print(compiled.scheduled->schedule) : "");
+      return;
+    }
+    ++programs_;
+    check(*variant, model_, *compiled.program, compiled.scheduled->schedule);
+  }
+
+  static bool maps_completely(const Kernel& kernel, const MapResult& mapped) {
+    std::set<std::size_t> covered;
+    for (const Mapping& m : mapped.mappings) covered.insert(m.statement.index());
+    return covered.size() == kernel.statements.size();
+  }
+
+  HardwareModel model_;
+  int programs_ = 0;
+};
+
+TEST_P(Conformance, WhatMappedStillMaps) {
+  const std::set<std::string> found = pairs_of(GetParam());
+  if (updating()) GTEST_SKIP() << "pairs.txt is written by PairsFile.Written";
+  for (const std::string& line : committed_pairs())
+    if (line.rfind(GetParam() + " ", 0) == 0 && !found.count(line)) ADD_FAILURE() << "no longer maps: " << line;
+}
+
+TEST_P(Conformance, SmallSizes) {
+  for (const std::string& example : example_names()) take(small(example, 30000));
+  EXPECT_GT(programs_, 0);
+}
+
+TEST_P(Conformance, SizesThatDoNotDivide) {
+  for (const std::string& example : example_names()) take(odd(example));
+  EXPECT_GT(programs_, 0);
+}
+
+TEST_P(Conformance, SizesOfOne) {
+  for (const std::string& example : example_names()) take(ones(example));
+  EXPECT_GT(programs_, 0);
+}
+
+TEST_P(Conformance, SizesOfZero) {
+  for (const std::string& example : example_names())
+    for (const Variant& variant : zeros(example)) take(variant);
+  EXPECT_GT(programs_, 0);
+}
+
+std::string name_of(const testing::TestParamInfo<std::string>& model) { return model.param; }
+INSTANTIATE_TEST_SUITE_P(Model, Conformance, testing::ValuesIn(model_names()), name_of);
+
+/// With ISAMAP_UPDATE_GOLDEN=1 the list is written anew; the difference is reviewed.
+TEST(PairsFile, Written) {
+  if (!updating()) {
+    EXPECT_FALSE(committed_pairs().empty()) << "ISAMAP_UPDATE_GOLDEN=1 writes " << pairs_file;
+    return;
+  }
+  std::ofstream file(pairs_file);
+  file << "# MODEL EXAMPLE STATEMENT: some instruction of the model covers the statement. ISAMAP_UPDATE_GOLDEN=1 "
+          "rewrites.\n";
+  for (const std::string& model : model_names())
+    for (const std::string& line : pairs_of(model)) file << line << "\n";
+}
+
+}  // namespace
+}  // namespace isamap::conformance

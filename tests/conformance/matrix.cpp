@@ -1,0 +1,180 @@
+#include "tests/conformance/matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "frontends/frontends.h"
+#include "hwdesc/program_check.h"
+#include "hwdesc/yaml_loader.h"
+#include "scheduler/lower.h"
+
+namespace isamap::conformance {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string models_folder = ISAMAP_SOURCE_DIR "/hardware_models";
+const std::string examples_folder = ISAMAP_SOURCE_DIR "/examples";
+
+using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
+
+std::vector<std::string> stems(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string text_of(const std::string& example) {
+  std::ifstream file(examples_folder + "/" + example + ".yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// `dims: {N: 1, K: 64}`, which examples write on one line.
+const std::regex dims_line(R"(dims:\s*\{([^}]*)\})");
+
+Sizes sizes_of(const std::string& text) {
+  Sizes sizes;
+  std::smatch found;
+  if (!std::regex_search(text, found, dims_line)) return sizes;
+  const std::string inside = found[1];
+  const std::regex entry(R"((\w+)\s*:\s*(\d+))");
+  for (std::sregex_iterator e(inside.begin(), inside.end(), entry), end; e != end; ++e)
+    sizes.emplace_back((*e)[1], std::stoll((*e)[2]));
+  return sizes;
+}
+
+std::optional<Kernel> with_sizes(const std::string& example, const Sizes& sizes) {
+  std::string list;
+  for (const auto& [name, size] : sizes) list += (list.empty() ? "" : ", ") + name + ": " + std::to_string(size);
+  const std::string text = std::regex_replace(text_of(example), dims_line, "dims: {" + list + "}");
+  auto kernel = parse_kernel_yaml(text, example);
+  if (!kernel) return std::nullopt;
+  return std::move(*kernel);
+}
+
+double points(const Kernel& kernel) {
+  double sum = 0;
+  for (const Computation& statement : kernel.statements) {
+    double product = 1;
+    for (const Dim& dim : statement.domain.dims) product *= static_cast<double>(dim.extent);
+    sum += product;
+  }
+  return sum;
+}
+
+std::optional<Variant> variant(const std::string& example, const std::string& label, const Sizes& sizes) {
+  auto kernel = with_sizes(example, sizes);
+  if (!kernel) return std::nullopt;
+  return Variant{example + " " + label, std::move(*kernel)};
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() { return stems(models_folder); }
+std::vector<std::string> example_names() { return stems(examples_folder); }
+
+HardwareModel load_model(const std::string& name) {
+  auto loaded = load_hardware(models_folder + "/" + name + ".yaml", {models_folder});
+  if (!loaded) ADD_FAILURE() << render(loaded.diagnostics());
+  return loaded ? std::move(loaded->model) : HardwareModel{};
+}
+
+Kernel original(const std::string& example) {
+  auto kernel = load_kernel(examples_folder + "/" + example + ".yaml");
+  if (!kernel) ADD_FAILURE() << render(kernel.diagnostics());
+  return kernel ? std::move(*kernel) : Kernel{};
+}
+
+std::optional<Variant> small(const std::string& example, std::int64_t limit) {
+  Sizes sizes = sizes_of(text_of(example));
+  for (std::int64_t cap = 64; cap >= 1; cap /= 2) {
+    for (auto& [name, size] : sizes) size = std::min(size, cap);
+    auto found = variant(example, "small", sizes);
+    if (found && points(found->kernel) <= static_cast<double>(limit)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Variant> odd(const std::string& example) {
+  const std::int64_t primes[] = {17, 5, 19, 7, 11, 3, 13};
+  Sizes sizes = sizes_of(text_of(example));
+  for (double limit = 40000;; limit *= 2) {
+    Sizes tried = sizes;
+    std::size_t next = 0;
+    for (auto& [name, size] : tried)
+      if (size > 3) size = primes[next++ % std::size(primes)];
+    auto found = variant(example, "odd", tried);
+    while (found && points(found->kernel) > limit) {
+      auto largest = std::max_element(tried.begin(), tried.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (largest->second <= 3) break;
+      largest->second = largest->second > 7 ? largest->second - 6 : 3;
+      found = variant(example, "odd", tried);
+    }
+    if (found || limit > 1e6) return found;
+  }
+}
+
+std::optional<Variant> ones(const std::string& example) {
+  Sizes sizes = sizes_of(text_of(example));
+  for (auto& [name, size] : sizes) size = 1;
+  return variant(example, "ones", sizes);
+}
+
+std::vector<Variant> zeros(const std::string& example) {
+  std::vector<Variant> found;
+  const Sizes sizes = sizes_of(text_of(example));
+  for (std::size_t zero = 0; zero < sizes.size(); ++zero) {
+    Sizes tried = sizes;
+    for (auto& [name, size] : tried) size = std::min<std::int64_t>(size, 3);
+    tried[zero].second = 0;
+    if (auto one = variant(example, tried[zero].first + "=0", tried)) found.push_back(std::move(*one));
+  }
+  return found;
+}
+
+Compiled compile(const Kernel& kernel, const HardwareModel& model) {
+  Compiled reached;
+  auto mapped = enumerate_mappings(kernel, model, MapOptions{});
+  if (!mapped) return reached.problem = render(mapped.diagnostics()), reached;
+  reached.mapped = std::move(*mapped);
+  ScheduleOptions options;
+  options.objective = Objective::cycles;
+  auto scheduled = schedule(kernel, reached.mapped, model, options);
+  if (!scheduled) return reached.problem = render(scheduled.diagnostics()), reached;
+  reached.scheduled = std::move(*scheduled);
+  auto program = lower(reached.scheduled->schedule, kernel, model);
+  if (!program) return reached.problem = "lowering: " + render(program.diagnostics()), reached;
+  reached.program = std::move(*program);
+  return reached;
+}
+
+std::vector<TensorData> data_for(const Kernel& kernel, Fill fill, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<TensorData> data;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const bool filled = role_of(kernel, make_id<TensorId>(t)) == Role::input || kernel.tensors[t].inout;
+    data.push_back(filled ? random_data(kernel.tensors[t], fill, random) : make_data(kernel.tensors[t]));
+  }
+  return data;
+}
+
+std::string interpreted_difference(const Program& program, const HardwareModel& model, Fill fill, std::uint64_t seed) {
+  std::vector<TensorData> expected = data_for(program.kernel, fill, seed), found = expected;
+  interpret(program.kernel, expected);
+  const auto counts = interpret(program, model, found);
+  if (!counts) return render(counts.diagnostics());
+  const Comparison comparison = compare(program.kernel, expected, found);
+  return comparison.equal ? "" : comparison.first_difference;
+}
+
+}  // namespace isamap::conformance

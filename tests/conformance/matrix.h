@@ -1,0 +1,52 @@
+#pragma once
+// The conformance matrix: every hardware model x every example, both found in their folders, at several sizes.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/interpret.h"
+#include "ir/program.h"
+#include "mapper/mapper.h"
+#include "scheduler/scheduler.h"
+
+namespace isamap::conformance {
+
+std::vector<std::string> model_names();    ///< of hardware_models/*.yaml, sorted
+std::vector<std::string> example_names();  ///< of examples/*.yaml, sorted
+
+HardwareModel load_model(const std::string& name);
+
+/// A kernel at one choice of sizes.
+struct Variant {
+  std::string label;  ///< "conv2d small", "conv2d K=0"
+  Kernel kernel;
+};
+
+/// As the file has it.
+Kernel original(const std::string& example);
+/// Same shape, sizes cut so that the kernel has at most `points` points.
+std::optional<Variant> small(const std::string& example, std::int64_t points);
+/// Odd and prime sizes that no instruction's extent divides.
+std::optional<Variant> odd(const std::string& example);
+std::optional<Variant> ones(const std::string& example);
+/// Each size 0 in turn, the others tiny. Sizes that make a shape negative are left out.
+std::vector<Variant> zeros(const std::string& example);
+
+/// From kernel to verified program, or where it ended.
+struct Compiled {
+  MapResult mapped;
+  std::optional<Scheduled> scheduled;
+  std::optional<Program> program;
+  std::string problem;  ///< rendered diagnostics
+};
+Compiled compile(const Kernel& kernel, const HardwareModel& model);
+
+std::vector<TensorData> data_for(const Kernel& kernel, Fill fill, std::uint64_t seed);
+
+/// Empty when the program's outputs equal the kernel's by interpretation; otherwise the first difference.
+std::string interpreted_difference(const Program& program, const HardwareModel& model, Fill fill, std::uint64_t seed);
+
+}  // namespace isamap::conformance

@@ -1,0 +1,67 @@
+// Every model that this machine can execute x every example: emitted, compiled, run, and compared with the interpreter.
+
+#include <gtest/gtest.h>
+
+#include "backends/backend.h"
+#include "tests/conformance/matrix.h"
+
+namespace isamap::conformance {
+namespace {
+
+constexpr std::uint64_t seed = 7;
+
+class Execution : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    model_ = load_model(GetParam());
+    const Availability available = availability(model_);
+    if (available.how == "unavailable") GTEST_SKIP() << GetParam() << " does not run here: " << available.why;
+    runner_ = make_runner(model_);
+  }
+
+  void take(const std::optional<Variant>& variant) {
+    if (!variant) return;
+    const Compiled compiled = compile(variant->kernel, model_);
+    if (!compiled.program) return;  // judged by the suite Conformance
+    SCOPED_TRACE(model_.name + " x " + variant->label);
+    for (const Fill fill : {Fill::integers, Fill::real}) {
+      std::vector<TensorData> expected = data_for(variant->kernel, fill, seed), found = expected;
+      const auto outcome = runner_->run(*compiled.program, found, RunLimits{}, 0);
+      if (!outcome) {
+        ADD_FAILURE() << render(outcome.diagnostics());
+        return;
+      }
+      if (!outcome->missing.empty()) GTEST_SKIP() << outcome->missing;
+      interpret(variant->kernel, expected);
+      const Comparison comparison = compare(variant->kernel, expected, found);
+      EXPECT_TRUE(comparison.equal) << comparison.first_difference << "\n" << print(compiled.scheduled->schedule);
+    }
+  }
+
+  HardwareModel model_;
+  std::unique_ptr<Runner> runner_;
+};
+
+TEST_P(Execution, SizesThatDoNotDivide) {
+  for (const std::string& example : example_names()) take(odd(example));
+}
+
+class HeavyExecution : public Execution {};
+
+TEST_P(HeavyExecution, SmallSizes) {
+  for (const std::string& example : example_names()) take(small(example, 1000000));
+}
+
+TEST_P(HeavyExecution, SizesOfOneAndZero) {
+  for (const std::string& example : example_names()) {
+    take(ones(example));
+    for (const Variant& variant : zeros(example)) take(variant);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<std::string>& model) { return model.param; }
+INSTANTIATE_TEST_SUITE_P(Model, Execution, testing::ValuesIn(model_names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Model, HeavyExecution, testing::ValuesIn(model_names()), name_of);
+
+}  // namespace
+}  // namespace isamap::conformance
