@@ -103,6 +103,8 @@ std::string Cursor::name(bool dots) {
   return result;
 }
 
+std::string Cursor::peek_name() { return failed() ? "" : text_.substr(offset(), name_length(false)); }
+
 bool Cursor::accept_word(std::string_view word) {
   if (failed() || name_length(false) != word.size() || text_.compare(position_, word.size(), word) != 0) return false;
   position_ += word.size();

@@ -38,6 +38,8 @@ class Cursor {
   bool at_number();
   /// [A-Za-z_$][A-Za-z0-9_$]*, also with `.` after the first character if `dots`. Empty: not there.
   std::string name(bool dots);
+  /// The name without dots that stands here, not taken.
+  std::string peek_name();
   /// A whole word that equals `word`.
   bool accept_word(std::string_view word);
   std::string expect_name(std::string_view what, bool dots);
