@@ -1,0 +1,111 @@
+#include "frontends/statements_internal.h"
+
+#include <algorithm>
+
+namespace isamap {
+
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+void add_names(const ParsedAccess& access, std::set<std::string>& names) {
+  for (const AffineExpr& index : access.index) names.merge(index.names());
+}
+
+/// The sizes that an iterator follows in one access, as (dimension, size).
+std::vector<std::pair<std::size_t, std::int64_t>> followed(const ParsedAccess& access, const Tensor& tensor, const std::string& iterator) {
+  std::vector<std::pair<std::size_t, std::int64_t>> result;
+  if (access.index.size() != tensor.shape.size()) return result;
+  for (std::size_t d = 0; d < access.index.size(); ++d)
+    if (access.index[d].as_dim() == iterator) result.emplace_back(d, tensor.shape[d]);
+  return result;
+}
+
+bool contains_message(const Diagnostics& diagnostics, const std::string& message) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) { return d.message == message; });
+}
+
+/// Gives `where` to those diagnostics that `part`, verified alone, has too.
+void place_those_of(const Kernel& part, const SourceLocation& where, Diagnostics& diagnostics) {
+  const Diagnostics alone = verify(part);
+  for (Diagnostic& diagnostic : diagnostics)
+    if (diagnostic.where.line == 0 && contains_message(alone, diagnostic.message)) diagnostic.where = where;
+}
+
+}  // namespace
+
+bool is_identifier(const std::string& text) {
+  return !text.empty() && text.size() <= 64 && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+bool is_iterator_name(const std::string& text) {
+  return is_identifier(text) && std::none_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+std::string known_dtypes_note() {
+  std::string note = "known dtypes:";
+  for (int i = 0; i <= static_cast<int>(DType::b64); ++i) {
+    const auto type = static_cast<DType>(i);
+    if (is_float(type) || is_integer(type)) note += (i == 0 ? " " : ", ") + std::string(name(type));
+  }
+  return note;
+}
+
+SourceLocation text_place(const yaml::Node& node) {
+  SourceLocation where = node.where;
+  if (node.quoted && node.scalar.ends_with('\n')) return {where.file, where.line + 1, 1};
+  if (node.quoted) ++where.column;
+  return where;
+}
+
+std::set<std::string> names_in(const ParsedStatement& parsed) {
+  std::set<std::string> names;
+  add_names(parsed.write, names);
+  for (const ParsedAccess& access : parsed.reads) add_names(access, names);
+  return names;
+}
+
+Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
+                           const std::map<std::string, std::int64_t>& extents, const SourceLocation& where) {
+  std::vector<ParsedAccess> accesses = parsed.reads;
+  accesses.insert(accesses.begin(), parsed.write);
+  Diagnostics result;
+  for (const auto& [iterator, extent] : extents) {
+    std::string found;
+    bool confirmed = false;
+    for (const ParsedAccess& access : accesses)
+      for (const Tensor& tensor : tensors) {
+        if (tensor.name != access.tensor) continue;
+        for (const auto& [dimension, size] : followed(access, tensor, iterator)) {
+          confirmed = confirmed || size == extent;
+          if (found.empty()) found = "dimension " + std::to_string(dimension) + " of tensor '" + tensor.name + "', whose size is " + std::to_string(size);
+        }
+      }
+    if (!confirmed && !found.empty())
+      result.push_back(error_at(where, "iterator '" + iterator + "' is given the extent " + std::to_string(extent) + ", but it indexes " + found,
+                                "leave the extent out, or index with an expression"));
+  }
+  return result;
+}
+
+Diagnostics verify_with_places(const Kernel& kernel, const std::vector<SourceLocation>& tensor_where,
+                               const std::vector<SourceLocation>& statement_where) {
+  Diagnostics diagnostics = verify(kernel);
+  if (diagnostics.empty()) return diagnostics;
+  Kernel part = kernel;
+  part.statements.clear();
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    part.tensors = {kernel.tensors[t]};
+    place_those_of(part, tensor_where[t], diagnostics);
+  }
+  part.tensors = kernel.tensors;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    part.statements = {kernel.statements[s]};
+    place_those_of(part, statement_where[s], diagnostics);
+  }
+  return diagnostics;
+}
+
+}  // namespace isamap

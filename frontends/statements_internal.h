@@ -1,0 +1,35 @@
+#pragma once
+// What the kernel file, the one-line form and the ONNX import share: names, places, and checks around `bind`.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/parse.h"
+#include "support/yaml.h"
+
+namespace isamap {
+
+/// A letter or '_', then letters, digits or '_'; at most 64 characters: what every target language accepts.
+bool is_identifier(const std::string& text);
+/// An identifier without upper-case letters.
+bool is_iterator_name(const std::string& text);
+/// "known dtypes: f64, f32, ..."
+std::string known_dtypes_note();
+
+/// Where the first character of a scalar's text stands: behind an opening quote, in the line after `|`.
+SourceLocation text_place(const yaml::Node& node);
+
+/// All names inside index brackets.
+std::set<std::string> names_in(const ParsedStatement& parsed);
+
+/// Stated extents that no dimension confirms although the iterator indexes some alone.
+Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
+                           const std::map<std::string, std::int64_t>& extents, const SourceLocation& where);
+
+/// verify(kernel), each problem placed at the tensor or statement that has it when looked at alone.
+Diagnostics verify_with_places(const Kernel& kernel, const std::vector<SourceLocation>& tensor_where,
+                               const std::vector<SourceLocation>& statement_where);
+
+}  // namespace isamap
