@@ -15,17 +15,21 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
 /// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
 Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes);
 
-/// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel.
+/// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel. Nodes that only hold
+/// constants are no layers.
 struct Layer {
-  std::string name;      ///< "conv_3"
+  std::string name;      ///< "conv_3": the operator and its number among those; unique in the model
   std::string op;        ///< "conv2d", "depthwise", "gemm", "matmul", "relu", ...
   std::string onnx_op;   ///< "Conv"
   std::optional<Kernel> kernel;
   std::string reason;    ///< "element-wise: no reduction to map"
+  std::string node;      ///< the node's own name in the model; may be empty
+  std::vector<std::string> notes;  ///< what the kernel leaves out: "the bias 'b' is left out of the kernel"
 };
 
 struct Model {
   std::string name;
+  std::vector<std::string> notes;  ///< "the batch size of input 'x' is not a number: 1 is used"
   std::vector<Layer> layers;
 };
 

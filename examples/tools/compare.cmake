@@ -1,0 +1,5 @@
+execute_process(COMMAND ${TOOL} ${WRITTEN} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${WRITTEN} ${EXPECTED} RESULT_VARIABLE different)
+if(different)
+  message(FATAL_ERROR "${TOOL} writes another file than ${EXPECTED}")
+endif()
