@@ -65,7 +65,7 @@ void check_masks(Context& context) {
 
 // --- composition of layouts, as far as a set of bytes tells ---
 
-using Bytes = std::optional<std::set<std::int64_t>>;
+using Bytes = std::optional<std::vector<std::int64_t>>;  // sorted
 
 /// The bytes of its registers that an operand covers; instances of a unit are far apart.
 Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) {
@@ -76,9 +76,10 @@ Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) 
   context.points_left -= std::ssize(*places);
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   const std::int64_t elements = fragment ? fragment->over.back().second : INT64_MAX, width = bytes(*operand.dtype);
-  std::set<std::int64_t> covered;
+  std::vector<std::int64_t> covered;
   for (const std::int64_t place : *places)
-    for (std::int64_t b = 0; b < width; ++b) covered.insert((place / elements) * (std::int64_t{1} << 24) + (place % elements) * width + b);
+    for (std::int64_t b = 0; b < width; ++b) covered.push_back((place / elements) * (std::int64_t{1} << 24) + (place % elements) * width + b);
+  std::sort(covered.begin(), covered.end());
   return covered;
 }
 

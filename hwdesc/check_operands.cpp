@@ -71,17 +71,18 @@ void check_strides(const StridedLayout& layout, const Place& place) {
   }
   const Box box = corner(place.box);
   if (!afford(box, place.context)) return;
-  std::map<std::vector<std::int64_t>, Box> taken;
+  std::vector<std::pair<Box, Box>> places;  // where, which
   Box point(box.size(), 0);
   do {
-    std::vector<std::int64_t> at{0};
+    Box at{0};
     for (const auto& [term, stride] : fixed) at[0] += term(point.data()) * stride;
     for (const CompiledAffine& term : free) at.push_back(term(point.data()));
-    const auto [found, fresh] = taken.emplace(at, point);
-    if (fresh) continue;
-    place.context.problems.error(place.instruction.where, "layout of " + place.what + " puts " + shown(found->second) + " and " + shown(point) + " at one place", "do its terms rebuild every index?");
-    return;
+    places.emplace_back(std::move(at), point);
   } while (advance(point, box));
+  std::sort(places.begin(), places.end());
+  const auto twice = std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice == places.end()) return;
+  place.context.problems.error(place.instruction.where, "layout of " + place.what + " puts " + shown(twice->second) + " and " + shown((twice + 1)->second) + " at one place", "do its terms rebuild every index?");
 }
 
 void check_fragment(const FragmentLayout& layout, const Place& place) {
@@ -103,17 +104,18 @@ void check_fragment(const FragmentLayout& layout, const Place& place) {
       if (std::find(names.begin(), names.end(), name) == names.end()) return fail("names '" + name + "', which 'over' does not give");
   std::vector<CompiledAffine> formulas;
   for (const AffineExpr& formula : layout.index) formulas.emplace_back(formula, names);
-  std::map<Box, Box> taken;
-  Box at(extents.size(), 0);
+  std::vector<bool> taken(static_cast<std::size_t>(points), false);  // by element, row-major
+  Box at(extents.size(), 0), index(formulas.size(), 0);
   do {
-    Box index;
+    std::int64_t element = 0;
     for (std::size_t d = 0; d < formulas.size(); ++d) {
-      index.push_back(formulas[d](at.data()));
+      index[d] = formulas[d](at.data());
       if (index[d] < 0 || index[d] >= place.box[d])
         return fail("gives " + place.operand.index_names[d] + " = " + std::to_string(index[d]) + " at " + shown(at) + "; the extent is " + std::to_string(place.box[d]));
+      element = element * place.box[d] + index[d];
     }
-    const auto [found, fresh] = taken.emplace(index, at);
-    if (!fresh) return fail("has element " + shown(index) + " at " + shown(found->second) + " and at " + shown(at));
+    if (taken[static_cast<std::size_t>(element)]) return fail("has element " + shown(index) + " twice, the second time at " + shown(at));
+    taken[static_cast<std::size_t>(element)] = true;
   } while (advance(at, extents));
 }
 
