@@ -38,8 +38,8 @@ void interpret(const Kernel& kernel, std::vector<TensorData>& data);
 /// Stability of Numerical Algorithms", 2nd ed., section 3.1), computed for each element.
 struct Comparison {
   bool equal = true;
-  double max_error = 0;      ///< largest |a - b|
-  double worst_ratio = 0;    ///< largest |a - b| / bound; <= 1 is equal
+  double max_error = 0;          ///< largest |a - b|
+  double worst_ratio = 0;        ///< largest |a - b| / bound; <= 1 is equal
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
 };
 /// `inputs`: the data the kernel ran on; `expected` from `interpret`; compares the outputs.

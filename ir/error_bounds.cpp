@@ -1,0 +1,158 @@
+#include "ir/error_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/point_errors.h"
+#include "ir/row_statement.h"
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+// Is |body| at most the body of absolute values, and so for its derivative?
+bool is_monotone(const ScalarExpr& e) {
+  const bool here =
+      std::visit(overloaded{[](const Constant&) { return true; }, [](const Read&) { return true; },
+                            [](const Unary& u) { return u.op == UnaryOp::negate || u.op == UnaryOp::abs; },
+                            [](const Binary& b) { return b.op != BinaryOp::div; }, [](const Select&) { return false; },
+                            [&](const Cast& c) { return is_float(e.type) && !c.saturate; }},
+                 e.op);
+  return here && std::all_of(e.args.begin(), e.args.end(), is_monotone);
+}
+
+// The body on absolute values, in f64: what subtracts, adds; what chooses, takes the larger one.
+ScalarExpr absolute(const ScalarExpr& e) {
+  return std::visit(overloaded{[](const Constant& c) { return constant(std::fabs(c.value), DType::f64); },
+                               [](const Read& r) { return read(r.access, DType::f64); },
+                               [&](const Binary& b) {
+                                 BinaryOp op = b.op == BinaryOp::sub ? BinaryOp::add : b.op;
+                                 if (op == BinaryOp::min) op = BinaryOp::max;
+                                 return binary(op, absolute(e.args[0]), absolute(e.args[1]));
+                               },
+                               [&](const auto&) { return absolute(e.args[0]); }},
+                    e.op);
+}
+
+// Roundings that reach one value: those of both factors of a product, the more of two summands.
+double roundings(const ScalarExpr& e) {
+  if (e.args.empty()) return 0;
+  const double first = roundings(e.args[0]);
+  if (e.args.size() == 1) return first + 1;
+  const double second = roundings(e.args[1]);
+  const Binary* b = std::get_if<Binary>(&e.op);
+  return (b && b->op == BinaryOp::mul ? first + second : std::max(first, second)) + 1;
+}
+
+class Bounds {
+ public:
+  Bounds(const Kernel& kernel, const std::vector<TensorData>& data)
+      : kernel_(kernel),
+        tensors_(kernel.tensors),
+        magnitudes_(data.size()),
+        errors_(data.size()),
+        writes_(data.size()),
+        data_(data) {
+    for (std::size_t t = 0; t < data.size(); ++t) {
+      tensors_[t].dtype = DType::f64;
+      if (tensors_[t].outside) tensors_[t].outside = std::fabs(*tensors_[t].outside);
+      for (std::int64_t i = 0; i < data[t].count(); ++i) magnitudes_[t].real.push_back(magnitude(data[t], i));
+    }
+  }
+
+  std::vector<std::vector<double>> run() {
+    for (const Computation& s : kernel_.statements) {
+      const std::size_t out = s.write.tensor.index();
+      if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) : has_errors(s))
+        by_points(s);
+      else if (is_float(kernel_.tensors[out].dtype))
+        by_magnitudes(s);
+      ++writes_[out];
+    }
+    return errors_;
+  }
+
+ private:
+  static double magnitude(const TensorData& data, std::int64_t i) {
+    const Scalar x = data.get(i);
+    return std::fabs(is_float(data.dtype) ? x.real : static_cast<double>(x.integer));
+  }
+
+  bool has_errors(const Computation& s) const {
+    return std::any_of(s.reads.begin(), s.reads.end(),
+                       [&](const Access& a) { return !errors_[a.tensor.index()].empty(); });
+  }
+
+  // An upper bound of what stood in the output before: with `inout`, at most what stands there now plus what was added.
+  std::vector<double> start(const Computation& s) const {
+    const std::size_t out = s.write.tensor.index();
+    if (writes_[out] > 0 || kernel_.tensors[out].inout) return magnitudes_[out].real;
+    return std::vector<double>(magnitudes_[out].real.size(), s.reduction == Reduction::mul ? 1.0 : 0.0);
+  }
+
+  std::vector<double> run_absolute(const Computation& s, bool with_errors) const {
+    Computation changed = s;
+    changed.body = absolute(s.body);
+    if (s.reduction == Reduction::min) changed.reduction = Reduction::max;
+    std::vector<Numbers> numbers = magnitudes_;
+    const std::size_t out = s.write.tensor.index();
+    numbers[out].real = start(s);
+    for (std::size_t t = 0; with_errors && t < numbers.size(); ++t) {
+      const bool is_fresh = t == out && writes_[out] == 0;
+      for (std::size_t i = 0; !is_fresh && i < errors_[t].size(); ++i) numbers[t].real[i] += errors_[t][i];
+    }
+    run_statement(changed, tensors_, numbers);
+    return numbers[out].real;
+  }
+
+  void by_magnitudes(const Computation& s) {
+    const std::size_t out = s.write.tensor.index();
+    const bool again = writes_[out] > 0 || kernel_.tensors[out].inout;
+    const bool perturbed = has_errors(s) || (writes_[out] > 0 && !errors_[out].empty());
+    const std::vector<double> exact = run_absolute(s, false);
+    const std::vector<double> wide = perturbed ? run_absolute(s, true) : exact;
+    const Rounding rounding = coarsest(s.body, kernel_.tensors[out].dtype);
+    const double steps = 2 * (roundings(s.body) + terms(s) + 1) * (again ? 2 : 1);
+    std::vector<double> errors(exact.size());
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      errors[i] = (wide[i] - exact[i]) + steps * (rounding.unit * wide[i] + rounding.smallest);
+    }
+    errors_[out] = std::move(errors);
+    if (again) magnitudes_[out].real = exact;
+  }
+
+  void by_points(const Computation& s) {
+    const std::size_t out = s.write.tensor.index();
+    errors_[out] = point_errors(s, kernel_.tensors, data_, errors_);
+  }
+
+  // How many values meet in one element, at most.
+  static double terms(const Computation& s) {
+    if (s.reduction == Reduction::assign || s.reduction == Reduction::max || s.reduction == Reduction::min) return 0;
+    double count = 1;
+    std::vector<std::string> alone;  // dims that are a subscript of the write: each value is another element
+    for (const AffineExpr& e : s.write.index) {
+      if (const auto dim = e.as_dim()) alone.push_back(*dim);
+    }
+    for (const Dim& dim : s.domain.dims) {
+      if (std::count(alone.begin(), alone.end(), dim.name) == 0) count *= static_cast<double>(dim.extent);
+    }
+    return count;
+  }
+
+  const Kernel& kernel_;
+  std::vector<Tensor> tensors_;
+  std::vector<Numbers> magnitudes_;
+  std::vector<std::vector<double>> errors_;
+  std::vector<int> writes_;
+  const std::vector<TensorData>& data_;
+};
+
+}  // namespace
+
+std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data) {
+  return Bounds(kernel, data).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,14 @@
+#pragma once
+// Bounds on rounding errors, for `compare` (ir/compare.cpp says how).
+
+#include <vector>
+
+#include "ir/interpret.h"
+
+namespace isamap {
+
+/// For each tensor a bound for each element on |a - b| of two results that differ in order and rounding only; empty: 0.
+/// `data` is what `interpret` left: inputs, intermediates and outputs.
+std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data);
+
+}  // namespace isamap

@@ -1,0 +1,123 @@
+// Data of tensors, and kernels as the run of their statements (ir/row_statement.cpp) one after the other.
+
+#include "ir/interpret.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ir/row_statement.h"
+#include "support/check.h"
+
+namespace isamap {
+namespace {
+
+Numbers numbers_of(const TensorData& data) {
+  Numbers numbers;
+  const std::int64_t count = data.count();
+  if (is_float(data.dtype)) {
+    numbers.real.resize(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) numbers.real[static_cast<std::size_t>(i)] = data.get(i).real;
+  } else {
+    numbers.integer.resize(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) numbers.integer[static_cast<std::size_t>(i)] = data.get(i).integer;
+  }
+  return numbers;
+}
+
+void store(const Numbers& numbers, TensorData& data) {
+  const std::int64_t count = data.count();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    data.set(i, is_float(data.dtype) ? Scalar{numbers.real[at], 0} : Scalar{0, numbers.integer[at]});
+  }
+}
+
+void fill(Numbers& numbers, Scalar value) {
+  for (double& x : numbers.real) x = value.real;
+  for (std::int64_t& x : numbers.integer) x = value.integer;
+}
+
+Scalar clamped(const Tensor& tensor, double value) {
+  if (tensor.range) value = std::min(std::max(value, tensor.range->first), tensor.range->second);
+  return convert({value, 0}, DType::f64, tensor.dtype, true);
+}
+
+// From -2 to 2 (0 to 3 where there is no sign): products of two are at most 9 and their signs balance, so that sums of
+// 2^20 stay exact in f32 and those of a few dozen in the smallest formats.
+Scalar random_integer(const Tensor& tensor, Random& random) {
+  const bool is_unsigned = !is_float(tensor.dtype) && integer_min(tensor.dtype) == 0;
+  const std::int64_t low = is_unsigned ? 0 : -2;
+  const std::int64_t high = tensor.dtype == DType::b1 ? 1 : low + (is_unsigned ? 3 : 4);
+  if (!tensor.range) return clamped(tensor, static_cast<double>(random.between(low, high)));
+  const double first = std::ceil(tensor.range->first);
+  const double width = std::min(std::floor(tensor.range->second) - first, 5.0);
+  const double start = first <= low && first + width < 0 ? static_cast<double>(low) : first;
+  return clamped(tensor, start + static_cast<double>(
+                                     random.between(0, std::max<std::int64_t>(static_cast<std::int64_t>(width), 0))));
+}
+
+Scalar random_real(const Tensor& tensor, Random& random) {
+  if (!is_float(tensor.dtype)) return random_integer(tensor, random);
+  const double low = tensor.range ? tensor.range->first : -1.0;
+  const double high = tensor.range ? tensor.range->second : 1.0;
+  return clamped(tensor, low + (high - low) * random.unit());
+}
+
+}  // namespace
+
+std::int64_t TensorData::count() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return count;
+}
+
+Scalar TensorData::get(std::int64_t position) const {
+  const auto width = static_cast<std::size_t>(isamap::bytes(dtype));
+  std::uint64_t raw = 0;
+  std::memcpy(&raw, bytes.data() + static_cast<std::size_t>(position) * width, width);
+  return decode(dtype, raw);
+}
+
+void TensorData::set(std::int64_t position, Scalar value) {
+  const auto width = static_cast<std::size_t>(isamap::bytes(dtype));
+  const std::uint64_t raw = encode(dtype, value);
+  std::memcpy(bytes.data() + static_cast<std::size_t>(position) * width, &raw, width);
+}
+
+TensorData make_data(const Tensor& tensor) {
+  const auto size = static_cast<std::size_t>(element_count(tensor)) * static_cast<std::size_t>(bytes(tensor.dtype));
+  return {tensor.dtype, tensor.shape, std::vector<std::uint8_t>(size)};
+}
+
+TensorData random_data(const Tensor& tensor, Fill fill, Random& random) {
+  TensorData data = make_data(tensor);
+  const std::int64_t count = data.count();
+  for (std::int64_t i = 0; i < count; ++i) {
+    data.set(i, fill == Fill::integers ? random_integer(tensor, random) : random_real(tensor, random));
+  }
+  return data;
+}
+
+void interpret(const Kernel& kernel, std::vector<TensorData>& data) {
+  ISAMAP_CHECK(data.size() == kernel.tensors.size(), "one array for each tensor of kernel " + kernel.name);
+  std::vector<Numbers> numbers;
+  for (std::size_t t = 0; t < data.size(); ++t) {
+    ISAMAP_CHECK(data[t].dtype == kernel.tensors[t].dtype && data[t].shape == kernel.tensors[t].shape,
+                 "array of tensor " + kernel.tensors[t].name + " has its type and shape");
+    numbers.push_back(numbers_of(data[t]));
+  }
+  std::vector<bool> written(data.size(), false);
+  for (const Computation& statement : kernel.statements) {
+    const std::size_t out = statement.write.tensor.index();
+    if (!written[out] && !kernel.tensors[out].inout)
+      fill(numbers[out], identity(statement.reduction, kernel.tensors[out].dtype));
+    written[out] = true;
+    run_statement(statement, kernel.tensors, numbers);
+  }
+  for (std::size_t t = 0; t < data.size(); ++t) {
+    if (written[t]) store(numbers[t], data[t]);
+  }
+}
+
+}  // namespace isamap

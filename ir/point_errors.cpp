@@ -1,0 +1,275 @@
+#include "ir/point_errors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/scalar_ops.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+struct Estimate {
+  double value = 0, error = 0;
+};
+
+// From the spacing of the format above 1 and above 0.
+Rounding rounding_of(DType type) {
+  switch (type) {
+    case DType::f64:
+      return {0x1p-53, 0x1p-1074};
+    case DType::f32:
+      return {0x1p-24, 0x1p-149};
+    case DType::tf32:
+      return {0x1p-11, 0x1p-136};
+    case DType::bf16:
+      return {0x1p-8, 0x1p-133};
+    case DType::f16:
+      return {0x1p-11, 0x1p-24};
+    case DType::e4m3:
+      return {0x1p-4, 0x1p-9};
+    case DType::e5m2:
+      return {0x1p-3, 0x1p-16};
+    default:
+      return {};
+  }
+}
+
+void collect(const ScalarExpr& e, Rounding& worst) {
+  const bool exact = e.args.empty() || (std::holds_alternative<Cast>(e.op) && widens(e.args[0].type, e.type));
+  if (!exact) {
+    const Rounding mine = rounding_of(e.type);
+    worst = {std::max(worst.unit, mine.unit), std::max(worst.smallest, mine.smallest)};
+  }
+  for (const ScalarExpr& arg : e.args) collect(arg, worst);
+}
+
+// |f'| over the interval, times its radius. Where a function is steep or undefined there: infinity.
+double propagated(UnaryOp op, const Estimate& a, double value) {
+  const double far = std::fabs(a.value) + a.error;
+  const double near = a.value - a.error;
+  switch (op) {
+    case UnaryOp::negate:
+    case UnaryOp::abs:
+      return a.error;
+    case UnaryOp::exp:
+      return std::fabs(value) * std::expm1(a.error);
+    case UnaryOp::log:
+      return near > 0 ? a.error / near : INFINITY;
+    case UnaryOp::sqrt:
+      return near > 0 ? a.error / std::sqrt(near) : std::sqrt(far);
+    case UnaryOp::rsqrt:
+      return near > 0 ? a.error / (near * std::sqrt(near)) : INFINITY;
+    case UnaryOp::tanh:
+      return a.error;
+    case UnaryOp::erf:
+      return 1.13 * a.error;
+    case UnaryOp::sigmoid:
+      return a.error / 4;
+    case UnaryOp::round:
+      return a.error == 0 ? 0 : a.error + 1;
+  }
+  return INFINITY;
+}
+
+double propagated(BinaryOp op, const Estimate& a, const Estimate& b, double value) {
+  switch (op) {
+    case BinaryOp::add:
+    case BinaryOp::sub:
+      return a.error + b.error;
+    case BinaryOp::mul:
+      return std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
+    case BinaryOp::div: {
+      const double near = std::fabs(b.value) - b.error;
+      if (b.error == 0 && a.error == 0) return 0;
+      return near > 0 ? (a.error + std::fabs(value) * b.error) / near : INFINITY;
+    }
+    case BinaryOp::min:
+    case BinaryOp::max:
+      return std::max(a.error, b.error);
+  }
+  return INFINITY;
+}
+
+class PointErrors {
+ public:
+  PointErrors(const Computation& s, const std::vector<Tensor>& tensors, const std::vector<TensorData>& data,
+              const std::vector<std::vector<double>>& errors)
+      : s_(s), tensors_(tensors), data_(data), errors_(errors), point_(s.domain.dims.size(), 0) {
+    for (const Dim& dim : s.domain.dims) names_.push_back(dim.name);
+    for (const AffineExpr& face : s.domain.faces) faces_.emplace_back(face, names_);
+    write_ = compiled(s.write);
+    for (const Access& read : s.reads) reads_.push_back(compiled(read));
+  }
+
+  std::vector<double> run() {
+    const auto count = static_cast<std::size_t>(data_[s_.write.tensor.index()].count());
+    sums_.resize(count);
+    const bool is_empty =
+        std::any_of(s_.domain.dims.begin(), s_.domain.dims.end(), [](const Dim& d) { return d.extent == 0; });
+    if (!is_empty) {
+      do visit();
+      while (next());
+    }
+    std::vector<double> result(count);
+    for (std::size_t i = 0; i < count; ++i) result[i] = total(i);
+    return result;
+  }
+
+ private:
+  struct Place {
+    std::size_t tensor = 0;
+    std::vector<CompiledAffine> index;
+  };
+  struct Sum {
+    double magnitude = 0, error = 0, relative = 0, terms = 0;
+  };
+
+  Place compiled(const Access& access) const {
+    Place place{access.tensor.index(), {}};
+    for (const AffineExpr& e : access.index) place.index.emplace_back(e, names_);
+    return place;
+  }
+
+  bool next() {
+    for (std::size_t d = point_.size(); d-- > 0;) {
+      if (++point_[d] < s_.domain.dims[d].extent) return true;
+      point_[d] = 0;
+    }
+    return false;
+  }
+
+  // -1: outside of the tensor.
+  std::int64_t position(const Place& place) const {
+    std::int64_t position = 0;
+    for (std::size_t d = 0; d < place.index.size(); ++d) {
+      const std::int64_t extent = tensors_[place.tensor].shape[d];
+      const std::int64_t i = place.index[d](point_.data());
+      if (i < 0 || i >= extent) return -1;
+      position = position * extent + i;
+    }
+    return position;
+  }
+
+  void visit() {
+    for (const CompiledAffine& face : faces_) {
+      if (face(point_.data()) < 0) return;
+    }
+    const Estimate term = estimate(s_.body);
+    Sum& sum = sums_[static_cast<std::size_t>(position(write_))];
+    sum.magnitude += std::fabs(term.value) + term.error;
+    const bool adds = s_.reduction == Reduction::add;
+    sum.error = adds ? sum.error + term.error : std::max(sum.error, term.error);
+    sum.relative += term.error == 0 ? 0 : term.error / std::fabs(term.value);
+    sum.terms += 1;
+  }
+
+  double total(std::size_t i) const {
+    const Sum& sum = sums_[i];
+    const Rounding rounding = rounding_of(tensors_[s_.write.tensor.index()].dtype);
+    const std::size_t out = s_.write.tensor.index();
+    const double before = errors_[out].empty() ? 0 : errors_[out][i];
+    const Scalar final_value = data_[out].get(static_cast<std::int64_t>(i));
+    switch (s_.reduction) {
+      case Reduction::assign:
+        return sum.error;
+      case Reduction::max:
+      case Reduction::min:
+        return std::max(sum.error, before);
+      case Reduction::add:
+        return sum.error + before +
+               2 * (sum.terms + 1) *
+                   (rounding.unit * (sum.magnitude + std::fabs(final_value.real)) + rounding.smallest);
+      case Reduction::mul:
+        return before + (std::fabs(final_value.real) + rounding.smallest) *
+                            std::expm1(sum.relative + 2 * (sum.terms + 1) * rounding.unit);
+    }
+    return INFINITY;
+  }
+
+  Estimate read(const Place& place) const {
+    const Tensor& tensor = tensors_[place.tensor];
+    const std::int64_t at = position(place);
+    if (at < 0) return {tensor.outside.value_or(0), 0};
+    const Scalar value = data_[place.tensor].get(at);
+    const std::vector<double>& error = errors_[place.tensor];
+    return {is_float(tensor.dtype) ? value.real : static_cast<double>(value.integer),
+            error.empty() ? 0 : error[static_cast<std::size_t>(at)]};
+  }
+
+  // Both results round: twice the unit, and `slack` of them where libraries differ in the last digits.
+  static Estimate rounded(DType type, double value, double error, double slack) {
+    const Rounding rounding = rounding_of(type);
+    if (std::isnan(error)) error = INFINITY;
+    return {value, error + 2 * slack * (rounding.unit * (std::fabs(value) + error) + rounding.smallest)};
+  }
+
+  Estimate cast(const ScalarExpr& e, const Estimate& a) const {
+    const DType from = e.args[0].type;
+    if (widens(from, e.type)) return a;
+    Scalar in;
+    in.real = a.value;
+    in.integer = is_float(from) ? 0 : static_cast<std::int64_t>(a.value);
+    const Scalar out = convert(in, from, e.type, std::get<Cast>(e.op).saturate);
+    if (is_float(e.type)) return rounded(e.type, out.real, a.error, 1);
+    return {static_cast<double>(out.integer), a.error == 0 ? 0 : std::floor(a.error) + 1};
+  }
+
+  Estimate select(const ScalarExpr& e) const {
+    const Estimate condition = estimate(e.args[0]);
+    const Estimate yes = estimate(e.args[1]);
+    const Estimate no = estimate(e.args[2]);
+    const Estimate chosen = condition.value != 0 ? yes : no;
+    const bool certain = condition.error == 0 || std::fabs(condition.value) > condition.error;
+    return certain ? chosen : Estimate{chosen.value, std::fabs(yes.value - no.value) + yes.error + no.error};
+  }
+
+  Estimate estimate(const ScalarExpr& e) const {
+    return std::visit(
+        overloaded{[&](const Constant& c) {
+                     return Estimate{c.value, 0};
+                   },
+                   [&](const Read& r) { return read(reads_[static_cast<std::size_t>(r.access)]); },
+                   [&](const Unary& u) {
+                     const Estimate a = estimate(e.args[0]);
+                     const double value = apply_real(u.op, a.value);
+                     const bool exact = u.op == UnaryOp::negate || u.op == UnaryOp::abs || u.op == UnaryOp::round;
+                     return rounded(e.type, value, propagated(u.op, a, value), exact ? 0 : 4);
+                   },
+                   [&](const Binary& b) {
+                     const Estimate x = estimate(e.args[0]);
+                     const Estimate y = estimate(e.args[1]);
+                     const double value = apply_real(b.op, x.value, y.value);
+                     const bool exact = b.op == BinaryOp::min || b.op == BinaryOp::max;
+                     return rounded(e.type, value, propagated(b.op, x, y, value), exact ? 0 : 1);
+                   },
+                   [&](const Select&) { return select(e); }, [&](const Cast&) { return cast(e, estimate(e.args[0])); }},
+        e.op);
+  }
+
+  const Computation& s_;
+  const std::vector<Tensor>& tensors_;
+  const std::vector<TensorData>& data_;
+  const std::vector<std::vector<double>>& errors_;
+  std::vector<std::int64_t> point_;
+  std::vector<std::string> names_;
+  std::vector<CompiledAffine> faces_;
+  Place write_;
+  std::vector<Place> reads_;
+  std::vector<Sum> sums_;
+};
+
+}  // namespace
+
+Rounding coarsest(const ScalarExpr& body, DType output) {
+  Rounding worst = rounding_of(output);
+  collect(body, worst);
+  return worst;
+}
+
+std::vector<double> point_errors(const Computation& statement, const std::vector<Tensor>& tensors,
+                                 const std::vector<TensorData>& data, const std::vector<std::vector<double>>& errors) {
+  return PointErrors(statement, tensors, data, errors).run();
+}
+
+}  // namespace isamap
