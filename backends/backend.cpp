@@ -1,0 +1,41 @@
+#include "backends/backend.h"
+
+#include "backends/cpp/names.h"
+#include "backends/cpp/runner.h"
+#include "backends/cpp/translation_unit.h"
+
+namespace isamap {
+namespace {
+
+/// A language without a backend: says so, and runs nothing.
+class NoRunner final : public Runner {
+ public:
+  explicit NoRunner(Availability why) : why_(std::move(why)) {}
+  Result<RunOutcome> run(const Program&, std::vector<TensorData>&, const RunLimits&, double) override {
+    RunOutcome outcome;
+    outcome.executed = why_.how;
+    outcome.missing = why_.why;
+    return outcome;
+  }
+
+ private:
+  Availability why_;
+};
+
+}  // namespace
+
+Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model) {
+  if (model.program.language == "c++") {
+    auto unit = print_cpp(program, model);
+    if (!unit) return unit.diagnostics();
+    return std::vector<EmittedFile>{{unit->name + ".cpp", unit->text}};
+  }
+  return error("there is no backend for " + model.program.language + " yet");
+}
+
+std::unique_ptr<Runner> make_runner(const HardwareModel& model) {
+  if (model.program.language == "c++") return make_cpp_runner(model);
+  return std::make_unique<NoRunner>(availability(model));
+}
+
+}  // namespace isamap

@@ -1,0 +1,204 @@
+#include "backends/cpp/call_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/types.h"
+#include "backends/operand_use.h"
+
+namespace isamap {
+namespace {
+
+class CallText {
+ public:
+  CallText(const Item& item, const Call& call, CallContext& context)
+      : item_(item), call_(call), context_(context), instruction_(context.model.instruction(call.instruction)),
+        ranges_(ranges_of_call(item.ranges, instruction_, call)) {}
+
+  std::string statement() {
+    return fill(instruction_.emit, [&](const Placeholder& p) { return placeholder(p); });
+  }
+  std::string inline_assembly();
+
+ private:
+  std::string placeholder(const Placeholder& p) {
+    if (p.expr.op == IntExpr::Op::reference) {
+      if (const auto text = text_of(p.expr.reference); !text.empty()) return text;
+    }
+    const auto value = evaluate(p.expr, [&](const Reference& r) { return number_of(r); });
+    if (value) return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+    context_.diagnostics.push_back(
+        error_at(instruction_.where, fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", instruction_.name, p.text)));
+    return "0";
+  }
+
+  const Buffer& buffer(const Place& place) const { return context_.program.buffers[place.buffer.index()]; }
+
+  /// Operands, types and masks; empty when the reference is a number.
+  std::string text_of(const Reference& r) {
+    if (r.object == "mask" && r.property.empty()) return mask(r.argument);
+    const int access = access_named(instruction_, call_, r.object);
+    if (access < 0) return "";
+    const Place& place = item_.places[static_cast<std::size_t>(access)];
+    if (place.kind == Place::Kind::immediate) return "";
+    if (r.property.empty()) return place_text(place);
+    if (r.property == "type")
+      return place.kind == Place::Kind::variable ? variable(place).type : element_type(context_.model, buffer(place).dtype);
+    if (r.property == "coord")
+      if (const auto e = coordinate(access, r.argument); e && !e->is_constant()) return context_.index(*e, ranges_);
+    return "";
+  }
+
+  const Variable& variable(const Place& place) const { return context_.places.variables[static_cast<std::size_t>(place.variable)]; }
+
+  std::string place_text(const Place& place) {
+    if (place.kind == Place::Kind::variable) return variable(place).name;
+    if (place.kind == Place::Kind::memory) return context_.address(place, item_.ranges);
+    const std::string number = std::to_string(place.number);
+    std::string spelling = context_.model.memory(buffer(place).memory).print;
+    const std::size_t at = spelling.find("{index}");
+    return at == std::string::npos ? number : spelling.replace(at, 7, number);
+  }
+
+  std::string mask(const std::string& dim) {
+    for (std::size_t m = 0; m < instruction_.masks.size() && m < call_.masks.size(); ++m)
+      if (instruction_.masks[m].first == dim) return place_text(item_.places[call_.operands.size() + m]);
+    return "";
+  }
+
+  /// Where the use starts along a dim inside its register.
+  std::optional<AffineExpr> coordinate(int access, const std::string& dim) const {
+    const Ref& ref = call_.operands[static_cast<std::size_t>(access)];
+    const Access& subscripts = access_of(instruction_.statement(), access);
+    const auto slots = static_cast<std::size_t>(std::max(context_.program.buffers[ref.buffer.index()].slots, 0));
+    for (std::size_t s = 0; s < subscripts.index.size(); ++s)
+      if (subscripts.index[s].names().contains(dim) && slots + s < ref.index.size()) return at_origin(ref.index[slots + s], ranges_);
+    return std::nullopt;
+  }
+
+  std::optional<std::int64_t> number_of(const Reference& r) const {
+    if (r.object == "extent" && r.property.empty()) {
+      const int d = instruction_.statement().domain.find(r.argument);
+      if (d < 0) return std::nullopt;
+      return call_.extents[static_cast<std::size_t>(d)];
+    }
+    if (r.object == "start" && r.property.empty()) {
+      for (const auto& [operand, choices] : instruction_.start)
+        if (operand == r.argument) return std::find(choices.begin(), choices.end(), call_.start) - choices.begin();
+      return std::nullopt;
+    }
+    const int access = access_named(instruction_, call_, r.object);
+    if (access < 0) return std::nullopt;
+    const Place& place = item_.places[static_cast<std::size_t>(access)];
+    if (place.kind == Place::Kind::immediate || place.kind == Place::Kind::numbered)
+      if (r.property.empty() || r.property == "index") return place.number;
+    if (r.property == "group") return operand_of(instruction_, access).group;
+    if (r.property == "coord") {
+      const auto e = coordinate(access, r.argument);
+      return e && e->is_constant() ? std::optional(e->constant()) : std::nullopt;
+    }
+    if (place.kind != Place::Kind::memory) return std::nullopt;
+    const auto stride = stride_along(place.offset, instruction_, call_, access, r.argument, ranges_);
+    const std::int64_t size = bytes(buffer(place).dtype);
+    if (r.property == "pitch" && stride) return *stride * size;
+    if (r.property == "stride" && stride) return *stride * size / std::max(bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype)), 1);
+    return std::nullopt;
+  }
+
+  struct AsmOperand { std::string constraint, text; bool output = false; };
+  void add_operands(std::vector<AsmOperand>& out);
+  std::string constraint_of(const Place& place) const;
+  std::string memory_operand(const Place& place) const;
+
+  const Item& item_;
+  const Call& call_;
+  CallContext& context_;
+  const Instruction& instruction_;
+  Ranges ranges_;
+};
+
+std::string CallText::constraint_of(const Place& place) const {
+  const Memory& memory = context_.model.memory(buffer(place).memory);
+  if (place.kind == Place::Kind::memory) return memory.pointer_constraint.empty() ? "m" : memory.pointer_constraint;
+  for (const std::string& key : {std::string(name(buffer(place).dtype)), std::string("any"), std::string()})
+    if (const auto found = memory.constraint.find(key); found != memory.constraint.end()) return found->second;
+  return "";
+}
+
+/// All bytes that the call may touch, as one object: what a memory constraint promises to the compiler.
+std::string CallText::memory_operand(const Place& place) const {
+  const auto span = bounds(place.offset - at_origin(place.offset, ranges_), ranges_);
+  const std::int64_t count = (span ? std::max<std::int64_t>(span->high, 0) : 0) + 1;
+  const bool constant = context_.program.buffers[place.buffer.index()].role == BufferRole::argument && &place != &item_.places[0];
+  return fmt::format("*({}{} (*)[{}]){}", constant ? "const " : "", element_type(context_.model, buffer(place).dtype), count,
+                     context_.address(place, item_.ranges));
+}
+
+void CallText::add_operands(std::vector<AsmOperand>& out) {
+  for (std::size_t i = 0; i < item_.places.size(); ++i) {
+    const Place& place = item_.places[i];
+    if (place.kind != Place::Kind::variable && place.kind != Place::Kind::memory) { out.push_back({}); continue; }
+    const bool written = i == 0;
+    const bool keeps = written && !(overwrites(instruction_, call_));
+    const std::string constraint = constraint_of(place);
+    if (constraint.empty())
+      context_.diagnostics.push_back(error(fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
+                                                       context_.model.memory(buffer(place).memory).name, instruction_.name)));
+    const bool object = place.kind == Place::Kind::memory && constraint == "m";
+    const std::string text = place.kind == Place::Kind::variable ? variable(place).name : object ? memory_operand(place) : context_.address(place, item_.ranges);
+    const bool output = written && (place.kind == Place::Kind::variable || object);
+    out.push_back({(output ? (keeps ? "+" : "=") : "") + constraint, text, output});
+  }
+}
+
+std::string CallText::inline_assembly() {
+  std::vector<AsmOperand> operands;
+  add_operands(operands);
+  std::vector<int> number(operands.size(), -1);
+  std::string outputs, inputs;
+  int next = 0;
+  for (const bool output : {true, false})
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].constraint.empty() || operands[i].output != output) continue;
+      std::string& list = output ? outputs : inputs;
+      list += fmt::format("{}\"{}\"({})", list.empty() ? "" : ", ", operands[i].constraint, operands[i].text);
+      number[i] = next++;
+    }
+  std::string text;
+  const auto literal = [&](const std::string& s) {
+    for (const char c : s) {
+      if (c == '%' || c == '{' || c == '}' || c == '|') text += '%';
+      if (c == '"' || c == '\\') text += '\\';
+      if (c == '\n') text += "\\n\\t"; else text += c;
+    }
+  };
+  for (const auto& part : instruction_.assembly.parts) {
+    if (const auto* s = std::get_if<std::string>(&part)) { literal(*s); continue; }
+    const Placeholder& p = std::get<Placeholder>(part);
+    int position = -1;
+    if (p.expr.op == IntExpr::Op::reference && p.expr.reference.property.empty()) {
+      position = access_named(instruction_, call_, p.expr.reference.object);
+      if (p.expr.reference.object == "mask")
+        for (std::size_t m = 0; m < instruction_.masks.size(); ++m)
+          if (instruction_.masks[m].first == p.expr.reference.argument) position = static_cast<int>(call_.operands.size() + m);
+    }
+    if (position >= 0 && number[static_cast<std::size_t>(position)] >= 0) text += fmt::format("%{}", number[static_cast<std::size_t>(position)]);
+    else literal(placeholder(p));
+  }
+  const bool through_pointer = !operands.empty() && !operands[0].output;
+  return fmt::format("asm {}(\"{}\" : {} : {}{});", through_pointer ? "volatile " : "", text, outputs, inputs, through_pointer ? " : \"memory\"" : "");
+}
+
+}  // namespace
+
+std::string call_text(const Item& item, const Call& call, CallContext& context) {
+  const Instruction& instruction = context.model.instruction(call.instruction);
+  CallText text(item, call, context);
+  if (!instruction.emit.empty()) return text.statement();
+  if (!instruction.assembly.empty()) return text.inline_assembly();
+  context.diagnostics.push_back(error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name)));
+  return "";
+}
+
+}  // namespace isamap

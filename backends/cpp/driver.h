@@ -1,0 +1,28 @@
+#pragma once
+// The program around an emitted kernel: reads inputs from files, runs, times, writes outputs.
+
+#include <string>
+#include <vector>
+
+#include "backends/cpp/translation_unit.h"
+
+namespace isamap {
+
+/// One array of a run. Arrays are numbered; array N is read from "N.in" and written to "N.out".
+struct RunArray {
+  std::int64_t bytes = 0, align = 64;
+  bool input = false, output = false;
+};
+
+/// What the driver passes to an entry: positions of arrays.
+struct RunCall {
+  std::string function;
+  std::vector<std::size_t> arrays;
+};
+
+/// `driver DIRECTORY MIN_SECONDS` runs `pack` (if it names a function), then `entry`, writes the outputs of that first run,
+/// repeats `entry` until MIN_SECONDS of thread time are spent, and writes "seconds S\n" (the median of one run) to "result".
+/// Arrays end at an inaccessible page, so that accesses beyond them are caught; outputs start as all ones (NaN).
+std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry);
+
+}  // namespace isamap

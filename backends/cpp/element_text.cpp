@@ -1,0 +1,167 @@
+#include "backends/cpp/element_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "backends/cpp/types.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+bool is_small_float(DType type) { return is_float(type) && type != DType::f64 && type != DType::f32; }
+
+/// The type in which values are computed.
+std::string computed_type(DType type) {
+  if (type == DType::f64) return "double";
+  if (is_float(type)) return "float";
+  return portable_type(type);
+}
+
+std::string call(const std::string& function, const std::string& a) { return function + "(" + a + ")"; }
+std::string call(const std::string& function, const std::string& a, const std::string& b) {
+  return function + "(" + a + ", " + b + ")";
+}
+
+}  // namespace
+
+std::string ElementText::helper(const std::string& name) {
+  used_.insert(name);
+  return name;
+}
+
+std::string ElementText::floor_div(const std::string& numerator, std::int64_t divisor) {
+  return call(helper("floor_div"), numerator, std::to_string(divisor));
+}
+
+std::string ElementText::load(DType type, const std::string& place) {
+  if (!is_small_float(type)) return place;
+  std::string raw = place;
+  if (element_type(model_, type) != portable_type(type)) {
+    includes_.insert("<bit>");
+    raw = call("std::bit_cast<" + portable_type(type) + ">", place);
+  }
+  return call(helper(std::string(name(type)) + "_value"), raw);
+}
+
+std::string ElementText::store(DType type, const std::string& value) {
+  if (!is_small_float(type)) return value;
+  const std::string raw = call(helper(std::string(name(type)) + "_bits"), value);
+  if (element_type(model_, type) == portable_type(type)) return raw;
+  includes_.insert("<bit>");
+  return call("std::bit_cast<" + element_type(model_, type) + ">", raw);
+}
+
+std::string ElementText::rounded(DType type, const std::string& value) {
+  if (type == DType::f64) return value;
+  if (type == DType::f32) return call("float", value);
+  return call(helper("round_" + std::string(name(type))), value);
+}
+
+std::string ElementText::constant(double value, DType type) {
+  if (!is_float(type))
+    return call(portable_type(type), std::to_string(convert({value, 0}, DType::f64, type, false).integer));
+  const double exact = round_to(type, value);
+  const std::string computed = computed_type(type);
+  if (!std::isfinite(exact)) {
+    includes_.insert("<limits>");
+    const std::string limits = "std::numeric_limits<" + computed + ">::";
+    return std::isnan(exact) ? limits + "quiet_NaN()" : (exact < 0 ? "-" : "") + limits + "infinity()";
+  }
+  std::string text = type == DType::f64 ? fmt::format("{}", exact) : fmt::format("{}", static_cast<float>(exact));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  if (type != DType::f64) text += "f";
+  return text.front() == '-' ? "(" + text + ")" : text;
+}
+
+std::string ElementText::cast(const Cast& how, DType from, DType to, const std::string& value) {
+  const std::string type = portable_type(to);
+  if (to == DType::b1) return call(type, "(" + value + ") != 0");
+  if (is_float(from) && is_float(to)) {
+    if (how.saturate && (to == DType::e4m3 || to == DType::e5m2)) return call(helper("clamp_" + std::string(name(to))), value);
+    if (to == DType::f64) return call("double", value);
+    return widens(from, to) ? value : rounded(to, value);
+  }
+  if (is_float(to)) {
+    if (!is_small_float(to)) return call(computed_type(to), value);
+    const std::string exact = from == DType::s64 ? call(helper("odd_double"), value) : call("double", value);
+    const bool clamps = how.saturate && (to == DType::e4m3 || to == DType::e5m2);
+    return clamps ? call(helper("clamp_" + std::string(name(to))), exact) : rounded(to, exact);
+  }
+  const bool clamps = how.saturate && is_integer(to);
+  if (is_float(from)) return call(helper(clamps ? "truncate_clamped" : "truncate_wrapped") + "<" + type + ">", value);
+  if (!clamps || to == DType::s64) return call(type, value);
+  return call(helper("clamp_to") + "<" + type + ">", value);
+}
+
+std::string ElementText::unary(UnaryOp op, DType type, const std::string& a) {
+  if (!is_float(type)) {
+    if (op == UnaryOp::negate) return call(helper("wrap_neg"), a);
+    if (op == UnaryOp::abs) return call(helper("wrap_abs"), a);
+    return a;  // round; no other operator has a meaning for integers (ir/scalar_ops.h)
+  }
+  if (op == UnaryOp::negate) return "(-" + a + ")";
+  includes_.insert("<cmath>");
+  const std::string wide = type == DType::f64 ? a : call("double", a);
+  switch (op) {
+    case UnaryOp::negate: break;
+    case UnaryOp::abs: return call("std::fabs", a);
+    case UnaryOp::round: return rounded(type, call("std::nearbyint", a));
+    case UnaryOp::exp: return rounded(type, call("std::exp", wide));
+    case UnaryOp::log: return rounded(type, call("std::log", wide));
+    case UnaryOp::sqrt: return rounded(type, call("std::sqrt", wide));
+    case UnaryOp::rsqrt: return rounded(type, "1 / " + call("std::sqrt", wide));
+    case UnaryOp::tanh: return rounded(type, call("std::tanh", wide));
+    case UnaryOp::erf: return rounded(type, call("std::erf", wide));
+    case UnaryOp::sigmoid: return rounded(type, "1 / (1 + " + call("std::exp", "-" + wide) + ")");
+  }
+  return a;
+}
+
+std::string ElementText::binary(BinaryOp op, DType type, const std::string& a, const std::string& b) {
+  if (op == BinaryOp::min) return call(helper("smaller"), a, b);
+  if (op == BinaryOp::max) return call(helper("larger"), a, b);
+  if (!is_float(type)) {
+    const char* names[] = {"wrap_add", "wrap_sub", "wrap_mul", "wrap_div"};
+    return call(helper(names[static_cast<int>(op)]) + "<" + portable_type(type) + ">", a, b);
+  }
+  const char* symbols[] = {" + ", " - ", " * ", " / "};
+  const std::string plain = a + symbols[static_cast<int>(op)] + b;
+  return is_small_float(type) ? rounded(type, plain) : "(" + plain + ")";
+}
+
+std::string ElementText::value(const ScalarExpr& e, const std::vector<std::string>& places) {
+  const auto arg = [&](std::size_t i) { return value(e.args[i], places); };
+  return std::visit(
+      overloaded{
+          [&](const Constant& c) { return constant(c.value, e.type); },
+          [&](const Read& r) { return load(e.type, places[static_cast<std::size_t>(r.access)]); },
+          [&](const Unary& u) { return unary(u.op, e.type, arg(0)); },
+          [&](const Binary& b) { return binary(b.op, e.type, arg(0), arg(1)); },
+          [&](const Select&) { return "(" + arg(0) + " != 0 ? " + arg(1) + " : " + arg(2) + ")"; },
+          [&](const Cast& c) { return cast(c, e.args[0].type, e.type, arg(0)); },
+      },
+      e.op);
+}
+
+std::string ElementText::statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
+                                   const std::vector<std::string>& places) {
+  if (reduction == Reduction::assign && std::holds_alternative<Read>(body.op))
+    return place + " = " + places[static_cast<std::size_t>(std::get<Read>(body.op).access)] + ";";
+  std::string text = value(body, places);
+  if (reduction != Reduction::assign) {
+    const BinaryOp ops[] = {BinaryOp::add, BinaryOp::add, BinaryOp::mul, BinaryOp::max, BinaryOp::min};
+    text = binary(ops[static_cast<int>(reduction)], type, load(type, place), text);
+  }
+  if (text.size() > 2 && text.front() == '(' && text.back() == ')') {  // the outermost pair, if it is one
+    int depth = 0;
+    std::size_t i = 0;
+    for (; i + 1 < text.size(); ++i)
+      if ((depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0) == 0) break;
+    if (i + 1 == text.size()) text = text.substr(1, text.size() - 2);
+  }
+  return place + " = " + store(type, text) + ";";
+}
+
+}  // namespace isamap

@@ -1,0 +1,45 @@
+#pragma once
+// Scalar arithmetic as C++ expressions that give bit for bit what ir/scalar_expr.h defines.
+//
+// f64 is computed in double; f32 and every smaller float in float, rounded behind each operation to its format (two
+// roundings are one: see ir/dtype.h). Integers are computed modulo 2^64 and narrowed.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/scalar_expr.h"
+
+namespace isamap {
+
+class ElementText {
+ public:
+  explicit ElementText(const HardwareModel& model) : model_(model) {}
+
+  /// `places[i]` is the lvalue of read i in its storage type: "A[k]".
+  std::string value(const ScalarExpr& e, const std::vector<std::string>& places);
+  /// The statement that combines a value into a place, without indentation.
+  std::string statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
+                        const std::vector<std::string>& places);
+  /// Division of indices that rounds down.
+  std::string floor_div(const std::string& numerator, std::int64_t divisor);
+
+  const std::set<std::string>& used_helpers() const { return used_; }
+  const std::set<std::string>& includes() const { return includes_; }
+
+ private:
+  std::string helper(const std::string& name);
+  std::string load(DType type, const std::string& place);
+  std::string store(DType type, const std::string& value);
+  std::string rounded(DType type, const std::string& value);
+  std::string constant(double value, DType type);
+  std::string cast(const Cast& how, DType from, DType to, const std::string& value);
+  std::string unary(UnaryOp op, DType type, const std::string& a);
+  std::string binary(BinaryOp op, DType type, const std::string& a, const std::string& b);
+
+  const HardwareModel& model_;
+  std::set<std::string> used_, includes_;
+};
+
+}  // namespace isamap

@@ -1,0 +1,19 @@
+#pragma once
+// Small functions that an emitted file may need, each printed only when used.
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace isamap {
+
+/// Names of all helpers, which nothing else in the file may take.
+std::vector<std::string> helper_names();
+
+/// The text of the used helpers and of what they use, in an order in which each is declared before its use.
+std::string helper_text(const std::set<std::string>& used);
+
+/// Headers that the used helpers include: "<cmath>".
+std::set<std::string> helper_includes(const std::set<std::string>& used);
+
+}  // namespace isamap

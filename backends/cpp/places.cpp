@@ -1,0 +1,197 @@
+#include "backends/cpp/places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/types.h"
+#include "backends/operand_use.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+AffineExpr of_term(const AffineTerm& term) {
+  return std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
+                               [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
+                    term.atom) *
+         term.coefficient;
+}
+
+class Finder {
+ public:
+  Finder(const Program& program, const HardwareModel& model, Names& names, Places& places, Diagnostics& diagnostics)
+      : program_(program), model_(model), names_(names), places_(places), diagnostics_(diagnostics) {}
+
+  std::vector<Item> items(const std::vector<Node>& nodes) {
+    std::vector<Item> out;
+    for (const Node& node : nodes) {
+      Item item;
+      item.node = &node;
+      item.ranges = ranges_;
+      std::visit([&](const auto& n) { visit(n, item); }, node.is);
+      out.push_back(std::move(item));
+    }
+    return out;
+  }
+
+  /// After all uses are counted: what each item needs, bottom up.
+  void needs(std::vector<Item>& items) {
+    for (Item& item : items) {
+      for (const Place& place : item.places) need(place, item);
+      for (std::vector<Item>* inner : {&item.body, &item.otherwise}) {
+        needs(*inner);
+        for (const Item& child : *inner) {
+          item.pointers.insert(child.pointers.begin(), child.pointers.end());
+          item.variables.insert(child.variables.begin(), child.variables.end());
+        }
+      }
+    }
+  }
+
+ private:
+  void visit(const Loop& loop, Item& item) {
+    nest_.push_back(loop.variable);
+    ranges_[loop.variable] = {0, loop.trip - 1};
+    item.body = items(loop.body);
+    ranges_.erase(loop.variable);
+    nest_.pop_back();
+  }
+  void visit(const Guard& guard, Item& item) {
+    item.body = items(guard.then);
+    item.otherwise = items(guard.otherwise);
+  }
+  void visit(const Call& call, Item& item) {
+    const Instruction& instruction = model_.instruction(call.instruction);
+    const Ranges ranges = ranges_of_call(ranges_, instruction, call);
+    for (const Ref& ref : call.operands) item.places.push_back(place(ref, ranges, instruction.name));
+    for (const Ref& ref : call.masks) item.places.push_back(place(ref, ranges, instruction.name));
+  }
+  void visit(const Element& element, Item& item) {
+    item.places.push_back(place(element.write, ranges_, "an element statement"));
+    for (const Ref& ref : element.reads) item.places.push_back(place(ref, ranges_, "an element statement"));
+  }
+  void visit(const Sync&, Item&) {}
+  void visit(const Comment&, Item&) {}
+
+  Place place(const Ref& ref, const Ranges& ranges, const std::string& user) {
+    Place out;
+    if (!ref.buffer.valid()) {
+      out.kind = Place::Kind::immediate;
+      if (!ref.index.empty() && ref.index[0].is_constant()) out.number = ref.index[0].constant();
+      return out;
+    }
+    out.buffer = ref.buffer;
+    const Buffer& buffer = program_.buffers[ref.buffer.index()];
+    if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
+    out.offset = element_offset(buffer, ref, ranges);
+    split(at_origin(out.offset, ranges), out);
+    return out;
+  }
+
+  Place register_place(const Buffer& buffer, const Ref& ref, const Ranges& ranges, const std::string& user, Place out) {
+    const auto slot = slot_of(buffer, ref, ranges);
+    if (!slot) {
+      diagnostics_.push_back(error(fmt::format("{} selects a register of '{}' by a loop variable", user, buffer.name),
+                                   "unroll the loops over register tiles"));
+      return out;
+    }
+    const Memory& memory = model_.memory(buffer.memory);
+    if (memory.named_by_compiler()) {
+      out.kind = Place::Kind::variable;
+      out.variable = variable(buffer, ref.buffer, *slot);
+    } else {
+      out.kind = Place::Kind::numbered;
+      out.number = buffer.address / std::max<std::int64_t>(memory.size, 1) + *slot * buffer.registers_per_slot;
+    }
+    return out;
+  }
+
+  int variable(const Buffer& buffer, BufferId id, std::int64_t slot) {
+    const auto [found, fresh] = variable_of_.try_emplace({id.value, slot}, static_cast<int>(places_.variables.size()));
+    if (!fresh) return found->second;
+    std::string suffix;
+    std::int64_t rest = slot;
+    for (int a = buffer.slots - 1; a >= 0; --a) {
+      const std::int64_t extent = std::max<std::int64_t>(buffer.extents[static_cast<std::size_t>(a)], 1);
+      suffix.insert(0, "_" + std::to_string(rest % extent));
+      rest /= extent;
+    }
+    const auto type = register_type(model_, buffer);
+    if (!type)
+      diagnostics_.push_back(error(fmt::format("memory '{}' names no type for {} registers", model_.memory(buffer.memory).name, name(buffer.dtype)),
+                                   "add it to `value`"));
+    places_.variables.push_back({id, slot, names_.unique(buffer.name + suffix), type.value_or("int")});
+    return found->second;
+  }
+
+  /// Groups the terms of `base` by loop and makes the pointers of all groups.
+  void split(const AffineExpr& base, Place& out) {
+    std::map<std::size_t, AffineExpr> groups;
+    for (const AffineTerm& term : base.terms()) {
+      const AffineExpr e = of_term(term);
+      std::size_t depth = 0;
+      for (const std::string& name : e.names())
+        for (std::size_t d = 0; d < nest_.size(); ++d)
+          if (nest_[d] == name) depth = std::max(depth, d);
+      groups[depth] += e;
+    }
+    out.constant = base.constant();
+    for (auto it = groups.begin(); it != groups.end(); ++it) {
+      const int pointer = pointer_for(out.buffer, out.prefix, it->second, nest_.empty() ? "" : nest_[it->first]);
+      if (std::next(it) != groups.end()) {
+        out.prefix = pointer;
+        places_.pointers[static_cast<std::size_t>(pointer)].uses += 2;  // a prefix always stands on its own
+      } else {
+        out.shared = pointer;
+        out.last = it->second;
+        places_.pointers[static_cast<std::size_t>(pointer)].uses += 1;
+      }
+    }
+  }
+
+  int pointer_for(BufferId buffer, int parent, const AffineExpr& offset, const std::string& variable) {
+    const auto [found, fresh] =
+        pointer_of_.try_emplace({buffer.value, parent, offset}, static_cast<int>(places_.pointers.size()));
+    if (fresh)
+      places_.pointers.push_back({buffer, parent, offset, variable, "", 0});
+    return found->second;
+  }
+
+  void need(const Place& place, Item& item) {
+    if (place.kind == Place::Kind::variable && place.variable >= 0) item.variables.insert(place.variable);
+    if (place.kind != Place::Kind::memory || !place.buffer.valid()) return;
+    for (int p = resolve(place, places_).first; p >= 0; p = places_.pointers[static_cast<std::size_t>(p)].parent)
+      item.pointers.insert(p);
+  }
+
+  const Program& program_;
+  const HardwareModel& model_;
+  Names& names_;
+  Places& places_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> nest_;
+  Ranges ranges_;
+  std::map<std::pair<std::int32_t, std::int64_t>, int> variable_of_;
+  std::map<std::tuple<std::int32_t, int, AffineExpr>, int> pointer_of_;
+};
+
+}  // namespace
+
+std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model, Names& names,
+                              Places& places, Diagnostics& diagnostics) {
+  Finder finder(program, model, names, places, diagnostics);
+  auto items = finder.items(nodes);
+  for (Pointer& pointer : places.pointers)
+    if (pointer.uses > 1) pointer.name = names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
+  finder.needs(items);
+  return items;
+}
+
+std::pair<int, AffineExpr> resolve(const Place& place, const Places& places) {
+  if (place.shared >= 0 && places.pointers[static_cast<std::size_t>(place.shared)].uses > 1)
+    return {place.shared, AffineExpr(place.constant)};
+  return {place.prefix, place.last + AffineExpr(place.constant)};
+}
+
+}  // namespace isamap

@@ -1,0 +1,21 @@
+#pragma once
+// Loops, guards and statements of one function body.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/element_text.h"
+#include "backends/cpp/names.h"
+#include "hwdesc/hardware_model.h"
+#include "ir/program.h"
+
+namespace isamap {
+
+/// The lines of a function body, indented by two spaces. `buffers` are the names of memory buffers, `constant` those never written; `names` holds what the
+/// function may not reuse.
+Result<std::string> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant, Names names,
+                               ElementText& elements);
+
+}  // namespace isamap

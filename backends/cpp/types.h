@@ -1,0 +1,21 @@
+#pragma once
+// The C++ types of elements and registers: from the model, or portable ones where it names none.
+
+#include <optional>
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/program.h"
+
+namespace isamap {
+
+/// `float`, `std::int8_t`, ...; f16, bf16 and the 8-bit floats travel as unsigned integers of their size.
+std::string portable_type(DType type);
+
+/// `program.types`, else the portable type.
+std::string element_type(const HardwareModel& model, DType type);
+
+/// The type of a register variable: the memory's `value` of this dtype or of `any`.
+std::optional<std::string> register_type(const HardwareModel& model, const Buffer& buffer);
+
+}  // namespace isamap

@@ -1,0 +1,47 @@
+#pragma once
+// Where an operand of a call lies: one expression gives the address of every instruction point.
+//
+// The element offset of a point is the operand's index dotted with the buffer's strides. The base address is that
+// offset with every instruction dim at 0; a stride is the difference between two points.
+
+#include <optional>
+#include <string>
+
+#include "ir/affine.h"
+#include "ir/program.h"
+
+namespace isamap {
+
+/// How an instruction dim is written in an index: `$j`.
+inline std::string point_name(const std::string& dim) { return "$" + dim; }
+
+/// `loops` and, for each instruction dim, [0, extent of this call - 1].
+Ranges ranges_of_call(const Ranges& loops, const Instruction& instruction, const Call& call);
+
+/// The element offset of an index from the first element of a memory buffer, over all its names.
+AffineExpr element_offset(const Buffer& buffer, const Ref& ref, const Ranges& ranges);
+
+/// `e` with every instruction dim at 0.
+AffineExpr at_origin(const AffineExpr& e, const Ranges& ranges);
+
+/// The position of an access whose operand has this name (0: the write), or -1.
+int access_named(const Instruction& instruction, const Call& call, const std::string& operand);
+const Operand& operand_of(const Instruction& instruction, int access);
+
+/// Elements of the buffer between neighbours along a term of the operand's layout: a dim `k`, a part of one (`k/4`,
+/// `k%4`), or the number of a subscript. Nothing when the difference is no constant. A term that the call does not walk
+/// has stride 0 if its difference is no constant.
+std::optional<std::int64_t> stride_along(const AffineExpr& offset, const Instruction& instruction, const Call& call,
+                                         int access, const std::string& term, const Ranges& ranges);
+
+/// Number of the register slot that an index selects (row-major over the slot axes), if it is a constant.
+std::optional<std::int64_t> slot_of(const Buffer& buffer, const Ref& ref, const Ranges& ranges);
+/// Slots of a register buffer.
+std::int64_t slot_count(const Buffer& buffer);
+
+/// Does the call leave the written operand without anything of its old content?
+bool overwrites(const Instruction& instruction, const Call& call);
+/// Does the call read the old content of the written operand's points?
+bool updates(const Instruction& instruction, const Call& call);
+
+}  // namespace isamap

@@ -1,0 +1,52 @@
+#pragma once
+// Child processes with limits, and private directories that vanish.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace isamap {
+
+struct ProcessLimits {
+  double seconds = 60;
+  std::int64_t memory_bytes = 0;   ///< 0: not limited
+  std::int64_t file_bytes = 0;
+};
+
+struct ProcessResult {
+  bool started = false;            ///< the program could be executed
+  bool timed_out = false;
+  int exit_code = -1;              ///< -1: it did not exit
+  int signal = 0;
+  std::string output;              ///< stdout and stderr together, the first 16 KiB
+};
+
+/// Runs argv[0] (found in PATH) in a process group of its own without input; all of the group is killed at the time limit.
+ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits, const std::filesystem::path& output_file);
+
+/// Splits a command at blanks; quotes group. Nothing is expanded.
+std::vector<std::string> split_command(const std::string& command);
+
+/// Is this command a file in PATH (or a path) that can be executed?
+bool command_exists(const std::string& command);
+
+/// A new directory that only this user can read; removed with all it holds.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  bool ok() const { return !path_.empty(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+bool write_file(const std::filesystem::path& path, const void* data, std::size_t size);
+/// Nothing more than `limit` bytes.
+std::string read_file(const std::filesystem::path& path, std::size_t limit);
+
+}  // namespace isamap
