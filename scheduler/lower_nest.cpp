@@ -295,7 +295,9 @@ class NestLowering {
   std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
     const TileBuffer& holder = scope.holders[static_cast<std::size_t>(access)];
     if (holder.slots >= 0) return "";   // its fill has seen to it
+    const Access& operand = access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
     for (std::size_t m = 0; m < extents.size(); ++m) {
+      if (!uses(operand, instruction_->statement().domain.dims[m].name)) continue;
       const std::string& dim = input_.pairing.walked_by[m];
       const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
       if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;

@@ -12,11 +12,6 @@ namespace {
 
 AffineExpr coordinate_symbol(std::size_t i) { return AffineExpr::dim("#" + std::to_string(i)); }
 
-bool uses(const Access& access, const std::string& dim) {
-  return std::any_of(access.index.begin(), access.index.end(),
-                     [&](const AffineExpr& e) { return e.names().contains(dim); });
-}
-
 // The instruction dims that an operand's subscripts are, in order; nothing when a subscript is no plain dim.
 std::optional<std::vector<std::size_t>> operand_dims(const Instruction& instruction, int access) {
   std::vector<std::size_t> dims;
@@ -144,6 +139,11 @@ std::vector<LayoutDigit> natural_layout(const Access& access) {
 }
 
 }  // namespace
+
+bool uses(const Access& access, const std::string& dim) {
+  return std::any_of(access.index.begin(), access.index.end(),
+                     [&](const AffineExpr& e) { return e.names().contains(dim); });
+}
 
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim) { return instruction.ranges[dim].max; }
 

@@ -37,6 +37,10 @@ Schedule schedule_of(const std::vector<std::string>& lines) {
 void expect_right(const Kernel& kernel, const HardwareModel& model, const std::vector<std::string>& lines) {
   auto program = lower(schedule_of(lines), kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());
+  const auto again = parse_program(print(*program, model), model);
+  ASSERT_TRUE(again) << render(again.diagnostics()) << print(*program, model);
+  EXPECT_EQ(print(*again, model), print(*program, model));
+  EXPECT_TRUE(*again == *program);
   Random random(7);
   std::vector<TensorData> expected;
   for (const Tensor& tensor : kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
@@ -67,6 +71,57 @@ TEST(Lower, ReductionBlockedOutsideTheAccumulatorsLoadsPartialSums) {
   expect_right(formula(gemm, "i=9,j=20,k=21"), machine("x86_avx512"),
                {"for k by 8", "for j by 32", "for i by 4", "stage C in vec", "for k by 1", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
+}
+
+TEST(Lower, GroupsOfFourBytesComeFromPackedPanelsPaddedWithZeros) {
+  const std::string dot = "C[i,j] += A[i,k] * B[k,j]", types = "A=u8,B=s8,C=s32";
+  for (const std::string dims : {"i=5,j=37,k=10", "i=4,j=32,k=16", "i=1,j=1,k=1"})
+    expect_right(formula(dot, dims, types), machine("x86_avx512_vnni"),
+                 {"stage A in ram as [i, k/4, k%4]", "stage B in ram as [j/16, k/4, j%16, k%4]", "for j by 32", "for i by 4",
+                  "stage C in vec", "for k by 4", "stage B in vec", "for i by 1 unroll", "for j by 16 unroll",
+                  "do s0 with dpbusd_bcast(k=k, j=j)"});
+}
+
+TEST(Lower, DeviceWithScratchpadAndAccumulator) {
+  for (const std::string dims : {"i=33,j=20,k=50", "i=16,j=16,k=16", "i=1,j=1,k=1", "i=7,j=40,k=3"})
+    expect_right(formula(gemm, dims, "A=s8,B=s8,C=s32"), machine("npu16"),
+                 {"for i by 32", "for j by 32", "stage C in acc first flag", "for k by 32", "stage A in spad",
+                  "stage B in spad", "for i by 16", "for j by 16", "for k by 16", "do s0 with mma(i=i, j=j, k=k)"});
+}
+
+TEST(Lower, FusedDimsWalkRowsTogether) {
+  expect_right(formula("O[n,k,p,q] += I[n,c,p,q] * F[k,c]", "n=2,k=5,p=7,q=7,c=3"), machine("x86_avx512"),
+               {"for n by 1", "for k by 4", "for p.q by 32", "stage O in vec", "for c by 1", "stage I in vec",
+                "for k by 1 unroll", "for p.q by 16 unroll", "do s0 with fma_f32_bcast(j=p.q) operands A=F B=I"});
+}
+
+TEST(Lower, PaddedReadsComeFromACopyWithItsBorder) {
+  Kernel kernel = formula("O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", "c=3,p=6,q=21,r=3,s=3");
+  for (Tensor& tensor : kernel.tensors)
+    if (tensor.name == "I") tensor.shape = {3, 6, 21}, tensor.outside = 0;
+  for (AffineExpr& e : kernel.statements[0].reads[0].index)
+    if (!e.as_dim()) e = e - AffineExpr(1);
+  expect_right(kernel, machine("x86_avx512"),
+               {"stage I in ram", "for c by 1", "for p by 2", "for q by 32", "stage O in vec", "for r by 1", "for s by 1",
+                "stage I in vec", "for p by 1 unroll", "for q by 16 unroll",
+                "do s0 with fma_f32_bcast(j=q) operands A=F B=I"});
+  expect_right(kernel, machine("scalar_c"), {"do s0 with scalar"});
+}
+
+TEST(Lower, FragmentsOfAWarp) {
+  for (const std::string dims : {"i=20,j=19,k=21", "i=32,j=16,k=16"})
+    expect_right(formula(gemm, dims, "A=bf16,B=bf16,C=f32"), machine("nvidia_sm80"),
+                 {"for i by 32 on block", "for j by 16", "stage C in reg", "for k by 16", "stage A in reg", "stage B in reg",
+                  "for i by 16 unroll", "for j by 8 unroll", "do s0 with mma_bf16(i=i, j=j, k=k)"});
+}
+
+TEST(Lower, SaysWhatDoesNotFit) {
+  const Kernel kernel = formula(gemm, "i=64,j=64,k=8");
+  const auto program = lower(schedule_of({"for j by 32", "for i by 32", "stage C in vec", "for k by 1", "stage B in vec",
+                                          "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"}),
+                             kernel, machine("x86_avx512"));
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.diagnostics()[0].message, "memory vec holds 32 registers; 66 are needed at once");
 }
 
 }  // namespace

@@ -1,0 +1,129 @@
+// What `hw show` prints: the machine in tables.
+
+#include <fmt/format.h>
+
+#include "hwdesc/describe_internal.h"
+#include "hwdesc/yaml_loader.h"
+
+namespace isamap {
+
+namespace {
+
+std::string join(const std::vector<std::string>& words, const char* between = " ") {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+/// Columns padded to their widest cell.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (widths.size() <= c) widths.push_back(0);
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < row.size(); ++c) line += fmt::format(" {:<{}}", row[c], widths[c]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string section(const std::string& title, const std::vector<std::vector<std::string>>& rows) {
+  return rows.size() < 2 ? "" : "\n" + title + "\n" + table(rows);
+}
+
+std::string count_text(const Unit& unit) {
+  if (unit.axes.empty()) return (unit.at_most ? "up to " : "") + std::to_string(unit.count);
+  std::vector<std::string> axes;
+  for (const auto& [axis, extent] : unit.axes) axes.push_back(fmt::format("{} {}", axis, extent));
+  return join(axes, " x ");
+}
+
+std::string traits(const Unit& unit) {
+  std::vector<std::string> words;
+  if (unit.scalar) words.push_back("scalar");
+  if (unit.queued) words.push_back("queued");
+  if (unit.tokens) words.push_back("ordered by tokens");
+  for (const auto& [port, count] : unit.ports) words.push_back(fmt::format("{}:{}", port, count));
+  return join(words);
+}
+
+std::string units_section(const HardwareModel& model) {
+  std::vector<std::vector<std::string>> rows{{"unit", "inside", "count", "instances", ""}};
+  for (std::size_t i = 0; i < model.units().size(); ++i) {
+    const Unit& unit = model.units()[i];
+    rows.push_back({unit.name, unit.parent.valid() ? model.unit(unit.parent).name : "-", count_text(unit), std::to_string(model.instances(make_id<UnitId>(i))), traits(unit)});
+  }
+  return section("units", rows);
+}
+
+std::string memories_section(const HardwareModel& model) {
+  std::vector<std::vector<std::string>> rows{{"memory", "kind", "per", "capacity", "read", "write", "energy"}};
+  for (const Memory& m : model.memories()) {
+    const std::string size = m.is_register() ? fmt::format("{} x {}", m.count, size_text(m.size)) : size_text(m.capacity);
+    const std::string energy = m.read_energy > 0 || m.write_energy > 0 ? fmt::format("{:g}/{:g} pJ per {}", m.read_energy, m.write_energy, size_text(m.word)) : "";
+    rows.push_back({m.name, std::string(name(m.kind)), model.unit(m.per).name, size, rate_text(m.read_bandwidth), rate_text(m.write_bandwidth), energy});
+  }
+  return section("memories", rows);
+}
+
+std::string links_section(const HardwareModel& model) {
+  std::vector<std::vector<std::string>> rows{{"link", "from", "to", "via", "bandwidth", "latency"}};
+  for (const Link& link : model.links()) {
+    std::vector<std::string> via;
+    for (const MemoryId cache : link.via) via.push_back(model.memory(cache).name);
+    rows.push_back({link.name, model.memory(link.from).name, model.memory(link.to).name, join(via), rate_text(link.bandwidth), link.latency > 0 ? fmt::format("{:g} cycles", link.latency) : ""});
+  }
+  return section("links", rows);
+}
+
+std::string operand_text(const Operand& operand, const HardwareModel& model) {
+  const std::string type = operand.dtype ? std::string(name(*operand.dtype)) : "any";
+  const std::string place = operand.memory.valid() ? model.memory(operand.memory).name : !operand.state.empty() ? operand.state : "immediate";
+  return fmt::format("{}:{}@{}", operand.name, type, place);
+}
+
+std::string dims_text(const Instruction& instruction) {
+  std::vector<std::string> words;
+  if (instruction.semantics.empty()) return "";
+  const auto& dims = instruction.statement().domain.dims;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const DimRange& range = instruction.ranges[d];
+    const std::string step = range.multiple_of > 1 && !range.fixed() ? fmt::format(" step {}", range.multiple_of) : "";
+    words.push_back(dims[d].name + "=" + (range.fixed() ? std::to_string(range.max) : fmt::format("{}..{}{}", range.min, range.max, step)));
+  }
+  return join(words);
+}
+
+std::string instructions_section(const HardwareModel& model) {
+  std::vector<std::vector<std::string>> rows{{"instruction", "unit", "statement", "dims", "operands"}};
+  for (const Instruction& i : model.instructions()) {
+    std::vector<std::string> operands;
+    for (const Operand& operand : i.operands) operands.push_back(operand_text(operand, model));
+    rows.push_back({i.name, model.unit(i.unit).name, is_setter(i) ? "(sets state)" : print(i.statement(), i.tensors), dims_text(i), join(operands)});
+  }
+  return section("instructions", rows);
+}
+
+}  // namespace
+
+std::string size_text(std::int64_t bytes) {
+  for (const auto& [unit, factor] : {std::pair{"TiB", std::int64_t{1} << 40}, {"GiB", std::int64_t{1} << 30}, {"MiB", std::int64_t{1} << 20}, {"KiB", std::int64_t{1} << 10}})
+    if (bytes >= factor && bytes % factor == 0) return fmt::format("{}{}", bytes / factor, unit);
+  return fmt::format("{}B", bytes);
+}
+
+std::string rate_text(double bytes_per_cycle) { return bytes_per_cycle > 0 ? fmt::format("{:.4g} B/cycle", bytes_per_cycle) : ""; }
+
+std::string describe(const HardwareModel& model) {
+  std::string text = fmt::format("{} ({}), {:g} GHz, {}\n", model.name, model.program.language, model.clock_hz / 1e9, model.file);
+  if (!model.requires_cpu.empty()) text += "requires cpu: " + join(model.requires_cpu) + "\n";
+  if (!model.requires_arch.empty()) text += "requires arch: " + join(model.requires_arch) + "\n";
+  for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);
+  for (const Symbol& s : model.symbols()) text += fmt::format("symbol {}: {} to {}\n", s.name, s.min, s.max);
+  return text + units_section(model) + memories_section(model) + links_section(model) + instructions_section(model);
+}
+
+}  // namespace isamap
