@@ -191,7 +191,8 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
     if (block > 1) inner.push_back({mod(AffineExpr::dim(walked.back()), block), 0});
   }
   const auto place = [&](const AffineExpr& digit) {
-    const bool all_reduced = std::all_of(digit.names().begin(), digit.names().end(), [&](const std::string& n) {
+    const auto names = digit.names();
+    const bool all_reduced = std::all_of(names.begin(), names.end(), [&](const std::string& n) {
       return p.statement->domain.dims[static_cast<std::size_t>(p.statement->domain.find(n))].kind == DimKind::reduction;
     });
     auto& list = all_reduced ? reduced : outer;

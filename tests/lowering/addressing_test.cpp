@@ -1,0 +1,73 @@
+// Which ways operands can take, and what is said when one cannot be taken.
+
+#include <gtest/gtest.h>
+
+#include "frontends/frontends.h"
+#include "hwdesc/yaml_loader.h"
+#include "mapper/mapper.h"
+#include "scheduler/addressing.h"
+
+namespace isamap {
+namespace {
+
+std::string text(const Route& route, const HardwareModel& model) {
+  std::string out = route.hops.empty() ? "in place" : "";
+  for (const Hop& hop : route.hops) {
+    out += (out.empty() ? "" : " -> ") + model.memory(hop.memory).name;
+    std::string layout;
+    for (const LayoutDigit& digit : hop.layout) layout += (layout.empty() ? "" : ", ") + print(digit.index);
+    if (!layout.empty()) out += " [" + layout + "]";
+  }
+  return out;
+}
+
+struct Found {
+  std::vector<std::string> routes, reasons;
+};
+
+// Routes of one operand for the first mapping of an instruction.
+Found find(const std::string& compute, const std::string& dims, const std::string& dtypes, const std::string& machine,
+           const std::string& instruction, int operand) {
+  const Kernel kernel = *kernel_from_formula(compute, dims, dtypes);
+  const auto loaded = load_hardware(machine, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  MapOptions options;
+  options.rule = Rule::access;
+  options.instruction = instruction;
+  const auto mapped = enumerate_mappings(kernel, loaded->model, options);
+  EXPECT_TRUE(mapped && !mapped->mappings.empty());
+  const Mapping& mapping = mapped->mappings.front();
+  const Routes found = routes(kernel, fuse(kernel.statements[0], mapping), mapping, operand, loaded->model);
+  Found result{{}, found.reasons};
+  for (const Route& route : found.routes) result.routes.push_back(text(route, loaded->model));
+  return result;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Routes, RowMajorFactorIsLoadedDirectlyOrFromPanels) {
+  const Found b = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 2);
+  ASSERT_EQ(b.routes.size(), 2u);
+  EXPECT_EQ(b.routes[0], "vec");
+  EXPECT_EQ(b.routes[1], "ram [j/16, k, j%16] -> vec");
+  const Found a = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 1);
+  EXPECT_EQ(a.routes.front(), "in place");
+}
+
+TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
+  const Found b = find("C[i,j] += A[i,k] * B[j,k]", "i=5,j=32,k=29", "", "x86_avx512", "fma_f32_bcast", 2);
+  EXPECT_EQ(b.routes, (Texts{"ram [j/16, k, j%16] -> vec"}));
+  ASSERT_FALSE(b.reasons.empty());
+  bool said = false;
+  for (const std::string& reason : b.reasons)
+    said |= reason == "neighbours along j of S are 29 elements apart in B; load_f32 needs 1";
+  EXPECT_TRUE(said) << b.reasons.front();
+}
+
+TEST(Routes, GroupsOfBytesNeedPanels) {
+  const Found b = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=32,k=10", "A=u8,B=s8,C=s32", "x86_avx512_vnni", "dpbusd_bcast", 2);
+  EXPECT_EQ(b.routes, (Texts{"ram [j/16, k/4, j%16, k%4] -> vec"}));
+}
+
+}  // namespace
+}  // namespace isamap
