@@ -60,8 +60,20 @@ double largest(const Format& f) {
   return std::ldexp(f.type == DType::e4m3 ? 1.75 : all_ones, f.emax);
 }
 
+// Ordinary numbers in the bits of a double: half of the last kept place, less one unless that place is odd, carries
+// into it exactly when the nearest value, ties to even, is the upper one. Nothing near overflow or the subnormals.
+std::optional<double> round_normal(const Format& f, double value) {
+  const auto raw = std::bit_cast<std::uint64_t>(value);
+  const int exponent = static_cast<int>((raw >> 52) & 0x7ff) - 1023;
+  if (exponent < f.emin || exponent >= f.emax) return std::nullopt;
+  const int dropped = 53 - f.precision;
+  const std::uint64_t half = (1ULL << (dropped - 1)) - 1 + ((raw >> dropped) & 1);
+  return std::bit_cast<double>((raw + half) & ~((1ULL << dropped) - 1));
+}
+
 // To the nearest multiple of the quantum at the value's exponent; the quantum stops shrinking at the subnormals.
 double round_small(const Format& f, double value) {
+  if (const auto rounded = round_normal(f, value)) return *rounded;
   if (value == 0 || std::isnan(value)) return value;
   if (std::isinf(value)) return has_infinity(f.type) ? value : std::numeric_limits<double>::quiet_NaN();
   const int exponent = std::max(std::ilogb(value), f.emin);

@@ -54,12 +54,13 @@ std::string show_range(const Dim& dim, const DimRange& range) {
 }
 
 std::string show_operand(const Operand& operand, const Tensor& tensor) {
-  std::string text = "  " + operand.name + ": " + (operand.dtype ? std::string(name(*operand.dtype)) : "any type");
+  std::string shape;
+  for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+  const std::string type = operand.dtype ? std::string(name(*operand.dtype)) : "any";
+  std::string text = fmt::format("  {}: {}[{}]", operand.name, type, shape);
   if (operand.memory.valid()) text += fmt::format(" in memory {}", operand.memory.value);
   if (!operand.state.empty()) text += " in state " + operand.state;
   if (!operand.immediate.empty()) text += fmt::format(" immediate ({} values)", operand.immediate.size());
-  for (const std::int64_t extent : tensor.shape)
-    text += fmt::format(" {}{}", &extent == &tensor.shape[0] ? "shape " : "x ", extent);
   return text + show_layout(operand.layout) + "\n";
 }
 

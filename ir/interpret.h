@@ -33,16 +33,18 @@ TensorData random_data(const Tensor& tensor, Fill fill, Random& random);
 /// Shapes must match (checked). Runs at a few ns per operation: rows of the longest parallel dim at a time.
 void interpret(const Kernel& kernel, std::vector<TensorData>& data);
 
-/// How far two results differ. Integers must be equal. A float may differ by `bound`:
-/// reduction_length * unit roundoff of the coarsest rounding involved * sum of |terms| (Higham, "Accuracy and
-/// Stability of Numerical Algorithms", 2nd ed., section 3.1), computed for each element.
+/// How far two results differ. Integers must be equal, unless they were rounded from inexact intermediates. A float may
+/// differ by a bound of its own: for sums of products 2 * (terms + roundings of the body) * unit roundoff of the coarsest
+/// rounding * sum of |terms| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.1; twice,
+/// since both results round); for other bodies what running error analysis gives. NaN equals NaN.
 struct Comparison {
   bool equal = true;
   double max_error = 0;          ///< largest |a - b|
   double worst_ratio = 0;        ///< largest |a - b| / bound; <= 1 is equal
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
 };
-/// `inputs`: the data the kernel ran on; `expected` from `interpret`; compares the outputs.
+/// `expected` is what `interpret` left, inputs and intermediates included; only outputs of `found` are looked at. What an
+/// `inout` output started at is unknown here and bounded by where it ended and what was added.
 Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected, const std::vector<TensorData>& found);
 
 }  // namespace isamap

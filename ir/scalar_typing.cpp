@@ -1,8 +1,8 @@
 // Typing of scalar bodies: which widening casts the text leaves out.
 //
 // Types flow down. The root's context is the output type; inside an explicit cast, and in the condition of a select,
-// it is the join of the types of the leaves (reads and inner casts). Arithmetic happens in its context's type; a leaf
-// of another type is widened to it. What has no reads inside a cast is computed there and then.
+// it is the join of the types of the leaves (reads and inner casts of reads). Arithmetic happens in its context's type;
+// a leaf of another type is widened to it. What has no reads inside a cast is computed there and then.
 
 #include <cmath>
 
@@ -35,7 +35,7 @@ void join_leaf(LeafTypes& leaves, DType type, const SourceLocation& where) {
 }
 
 void collect_leaves(const ScalarExpr& e, const SourceLocation& where, LeafTypes& leaves) {
-  if (leaves.failure) return;
+  if (leaves.failure || reads_of(e).empty()) return;  // constants, cast or not, take the type of what they meet
   if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op)) return join_leaf(leaves, e.type, where);
   // The condition of a select has a type of its own.
   const std::size_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
@@ -98,11 +98,13 @@ class Typing {
   // `inner` has type `from`; a constant takes the wider type as it is.
   ScalarExpr widened(ScalarExpr inner, DType to, DType from) {
     if (from == to) return inner;
-    if (!widens(from, to)) {
+    const Constant* c = std::get_if<Constant>(&inner.op);
+    const bool keeps_value = c != nullptr && is_float(to) && round_to(to, c->value) == c->value;
+    if (!widens(from, to) && !keeps_value) {
       fail("a value of " + quoted(from) + " is used where " + quoted(to) + " is computed: that would lose values",
            "write the cast, for example " + quoted(to) + "(...)");
     }
-    if (std::holds_alternative<Constant>(inner.op)) {
+    if (c != nullptr) {
       inner.type = to;
       return inner;
     }
@@ -117,7 +119,11 @@ class Typing {
       fail(std::string(function_name(u.op)) + " is computed in " + quoted(type) + ", but needs a float type",
            "cast its operand, for example f32(...)");
     }
-    return arithmetic(raw, type);
+    ScalarExpr result = arithmetic(raw, type);
+    if (u.op != UnaryOp::negate || result.args.empty() || failure) return result;
+    // What was a sign, or a cast, of a constant: -(f32(0.25)).
+    const Constant* c = std::get_if<Constant>(&result.args[0].op);
+    return c ? typed_constant(-c->value, type) : result;
   }
 
   ScalarExpr arithmetic(const ScalarExpr& raw, DType type) {
