@@ -153,9 +153,15 @@ void check_room(const Place& place) {
   place.context.problems.error(place.instruction.where, place.what + " needs " + need + "; " + have + std::to_string(room));
 }
 
+/// A prefetch: no effect on values, so its source may be written as the cache that it comes through.
+bool moves_into_cache(const Instruction& instruction, const Context& context) {
+  const MemoryId target = instruction.operands.front().memory;
+  return is_move(instruction) && target.valid() && context.parts.memories[target.index()].kind == MemoryKind::cache;
+}
+
 void check_place(const Place& place) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
-  if (memory.kind == MemoryKind::cache && !(is_move(place.instruction) && place.operand.name == place.instruction.operands.front().name))
+  if (memory.kind == MemoryKind::cache && !moves_into_cache(place.instruction, place.context))
     place.context.problems.error(place.instruction.where, place.what + " is in cache '" + memory.name + "'", "a cache is never addressed: name the memory behind it");
   const ProgramText& program = place.context.model.program;
   if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) && !program.types.count(std::string(name(*place.operand.dtype))))

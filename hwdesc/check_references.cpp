@@ -140,11 +140,11 @@ bool mentions(const Template& text, const std::string& operand) {
   });
 }
 
-/// An operand may be printed, told by state, or be the only register of its file.
+/// An operand may be printed, told by state, be the only register of its file, or be in a cache, which has no address.
 bool is_told(const Instruction& instruction, const Operand& operand, const Template& text, const Context& context) {
   if (mentions(text, operand.name) || !operand.memory.valid()) return true;
   const Memory& memory = context.parts.memories[operand.memory.index()];
-  if (memory.is_register() && memory.count == 1) return true;
+  if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache) return true;
   return std::any_of(instruction.needs.begin(), instruction.needs.end(), [&](const StateValue& need) { return mentions(need.value, operand.name); });
 }
 

@@ -41,7 +41,7 @@ struct Symbol {
 /// A value that instructions set and need. Allowed: min..max, or `values` when not empty, or any of `dtype`.
 struct StateField {
   std::string name;
-  std::int64_t min = 0, max = 0;          ///< max 0: unbounded
+  std::int64_t min = 0, max = 0, multiple_of = 1;  ///< max 0: unbounded
   std::vector<std::int64_t> values;
   std::optional<DType> dtype;
   std::optional<std::int64_t> reset;      ///< the value at entry and to restore

@@ -273,16 +273,18 @@ void read_operands(Reading& r) {
     Operand operand;
     operand.name = use.name;
     operand.index_names = index_names(use);
-    if (node) load_operand(*node, operand, "operand '" + use.name + "' of " + r.what, r.context);
+    if (node) r.broken |= !load_operand(*node, operand, "operand '" + use.name + "' of " + r.what, r.context);
     if (!use.temporary) default_memory(operand, names.size() == 1, where, r);
     tensor.outside = operand.outside;
     r.instruction.tensors.push_back(std::move(tensor));
     r.instruction.operands.push_back(std::move(operand));
   }
   if (written)
-    for (std::size_t i = 0; i < written->entries.size(); ++i)
-      if (std::find(names.begin(), names.end(), written->entries[i].first) == names.end())
-        r.fail(written->key_where[i], "'operands' of " + r.what + " names '" + written->entries[i].first + "', which the statement does not use", "", {"operands of the statement: " + join(names)});
+    for (std::size_t i = 0; i < written->entries.size(); ++i) {
+      auto& use = r.context.operand_use[{r.what, written->entries[i].first}];
+      use.used |= std::find(names.begin(), names.end(), written->entries[i].first) != names.end();
+      if (use.where.line == 0) use = {use.used, written->key_where[i], join(names)};
+    }
   default_dtypes(r);
   for (std::size_t i = 0; i < r.instruction.tensors.size(); ++i) r.instruction.tensors[i].dtype = r.instruction.operands[i].dtype.value_or(DType::b8);
 }
@@ -339,8 +341,13 @@ void read_inactive(Reading& r) {
   const bool in_register = output.memory.valid() && r.context.parts.memories[output.memory.index()].is_register();
   for (const AffineExpr& index : r.instruction.statement().write.index)
     for (const std::string& dim : index.names())
-      if (in_register && range_of(r, dim) && !range_of(r, dim)->fixed())
+      if (in_register && range_of(r, dim) && !range_of(r, dim)->fixed() && !range_of(r, dim)->known_at_compile_time) {
+        if (fill_value(r.instruction)) {  // what a fill leaves beyond its extent matters only to who says so
+          r.instruction.inactive = Inactive::undefined;
+          return;
+        }
         return r.fail(r.entry.node.where, r.what + " has no 'inactive': dim '" + dim + "' is ranged and '" + output.name + "' is a register", "say what the positions beyond the extent hold: zero, keep or undefined");
+      }
 }
 
 void read_start(Reading& r) {
@@ -419,11 +426,11 @@ void read_timing(const Node& node, Reading& r) {
   timing.port = map.text("port").value_or("");
   if (timing.port.empty() || !r.instruction.unit.valid()) return;
   std::vector<std::string> known;
-  for (UnitId u = r.instruction.unit; u.valid(); u = r.context.parts.units[u.index()].parent)
-    for (const auto& [port, count] : r.context.parts.units[u.index()].ports) known.push_back(port);
+  for (const Unit& unit : r.context.parts.units)
+    for (const auto& [port, count] : unit.ports) known.push_back(port);
   if (std::find(known.begin(), known.end(), timing.port) == known.end())
-    r.fail(node.find("port")->where, "'timing' of " + r.what + " names port '" + timing.port + "', which unit '" + r.context.parts.units[r.instruction.unit.index()].name + "' does not have",
-           "declare it in 'ports' of the unit", {"declared ports: " + (known.empty() ? "none" : join(known))});
+    r.fail(node.find("port")->where, "'timing' of " + r.what + " names port '" + timing.port + "', which no unit has", "declare it in 'ports' of a unit: {" + timing.port + ": 1}",
+           {"declared ports: " + (known.empty() ? "none" : join(known))});
 }
 
 void read_texts(Reading& r) {
@@ -488,6 +495,11 @@ void load_instruction(const Entry& entry, Context& context) {
   check_references(r.instruction, entry.node, context);
   check_formats(r.instruction, context);
   context.parts.instructions.push_back(std::move(r.instruction));
+}
+
+void report_unused_operands(Context& context) {
+  for (const auto& [key, use] : context.operand_use)
+    if (!use.used) context.problems.error(use.where, "'operands' of " + key.first + " names '" + key.second + "', which the statement does not use", "", {"operands of the statement: " + use.known});
 }
 
 }  // namespace isamap::loader

@@ -41,6 +41,14 @@ std::optional<AffineExpr> layout_term(const std::string& key, const SourceLocati
   return term;
 }
 
+/// {X.stride[i/8]} is written with the operand's own names: formal r renamed to i makes "r/8" "i/8".
+std::string own_names(const std::string& text, const Renames& renames) {
+  std::size_t end = 0;
+  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+  const auto found = renames.find(text.substr(0, end));
+  return found == renames.end() ? text : *found->second.as_dim() + text.substr(end);
+}
+
 std::optional<XorSwizzle> load_xor(const Node& node, const std::string& what, Context& context) {
   Fields map(node, "'xor' of the layout of " + what, context.problems);
   const auto bits = map.integer("bits", true), from = map.integer("from", true), to = map.integer("to", true);
@@ -64,7 +72,6 @@ OperandLayout load_strides(const Node& node, const Operand& operand, const Renam
   StridedLayout layout;
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
-    if (key == "of" || renames.count(key)) continue;
     if (key == "xor") {
       layout.swizzle = load_xor(value, what, context);
       continue;
@@ -73,9 +80,7 @@ OperandLayout load_strides(const Node& node, const Operand& operand, const Renam
     if (!term) continue;
     StrideTerm stride;
     stride.term = *term;
-    stride.text = without_spaces(key);
-    for (const auto& [formal, actual] : renames)  // {X.stride[i/8]} is written with the operand's own names
-      if (stride.text.starts_with(formal)) stride.text = *actual.as_dim() + stride.text.substr(formal.size());
+    stride.text = own_names(without_spaces(key), renames);
     load_stride(value, stride, what, context);
     layout.terms.push_back(std::move(stride));
   }
@@ -90,6 +95,10 @@ bool load_over(const Node& over, FragmentLayout& layout, const std::string& what
   for (std::size_t i = 0; i < over.entries.size(); ++i) {
     const auto& [name, value] = over.entries[i];
     const auto extent = yaml::to_integer(value);
+    if (value.kind == Kind::scalar && value.scalar.find("extent") != std::string::npos) {
+      context.problems.error(value.where, "'" + name + "' of the layout of " + what + " depends on an extent, which is not supported yet");
+      return false;
+    }
     if (!extent || *extent < 1 || *extent > 65536) {
       context.problems.error(value.where, "'" + name + "' of the layout of " + what + " must be a number from 1 to 65536");
       return false;
@@ -114,7 +123,7 @@ std::optional<OperandLayout> load_fragment(const Node& node, const Operand& oper
   std::map<std::string, AffineExpr> formulas;
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
-    if (key == "of" || key == "over" || (renames.count(key) && value.kind == Kind::scalar && node.find("of"))) continue;
+    if (key == "over") continue;
     if (key == "replicated") {
       context.problems.error(node.key_where[i], "key 'replicated' of a layout is not supported yet");
       continue;
@@ -182,8 +191,14 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
   if (node.kind == Kind::scalar) body = named_layout(node, what, context);
   if (node.kind == Kind::map && node.find("of")) {
     body = named_layout(*node.find("of"), what, context);
-    for (const auto& [formal, actual] : node.entries)
-      if (formal != "of") renames[formal] = AffineExpr::dim(actual.scalar);
+    for (const auto& [formal, actual] : node.entries) {
+      if (formal == "of") continue;
+      if (actual.kind != Kind::scalar || std::find(operand.index_names.begin(), operand.index_names.end(), actual.scalar) == operand.index_names.end()) {
+        context.problems.error(actual.where, "layout of " + what + " renames '" + formal + "' to what is no index of it", "", {"indices: " + (operand.index_names.empty() ? "none" : join(operand.index_names))});
+        return std::nullopt;
+      }
+      renames[formal] = AffineExpr::dim(actual.scalar);
+    }
   }
   if (!body) return std::nullopt;
   if (body->kind != Kind::map) {
@@ -194,12 +209,16 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
   return load_strides(*body, operand, renames, what, context);
 }
 
-void load_operand(const Node& node, Operand& operand, const std::string& what, Context& context) {
+bool load_operand(const Node& node, Operand& operand, const std::string& what, Context& context) {
   Fields map(node, what, context.problems);
   if (const Node* memory = map.child("memory")) operand.memory = memory_named(*memory, what, context).value_or(MemoryId{});
   if (const Node* type = map.child("dtype")) operand.dtype = dtype_named(*type, what, context);
-  if (const Node* layout = map.child("layout"))
-    if (auto loaded = load_layout(*layout, operand, what, context)) operand.layout = std::move(*loaded);
+  bool complete = true;
+  if (const Node* layout = map.child("layout")) {
+    auto loaded = load_layout(*layout, operand, what, context);
+    complete = loaded.has_value();
+    if (loaded) operand.layout = std::move(*loaded);
+  }
   if (const Node* align = map.child("align")) load_align(*align, operand, what, context);
   if (const Node* multiples = map.child("multiple_of"))
     for (const auto& [term, size] : multiples->entries) operand.multiple_of[without_spaces(term)] = read_size(size, "'multiple_of' of " + what, context).value_or(1);
@@ -211,6 +230,7 @@ void load_operand(const Node& node, Operand& operand, const std::string& what, C
   operand.outside = map.real("outside");
   if (const Node* pack = map.child("pack")) operand.pack = load_format_use(*pack, "'pack' of " + what, context);
   for (const char* key : {"index", "tied", "view", "object"}) map.known_later(key);
+  return complete;
 }
 
 }  // namespace isamap::loader

@@ -178,6 +178,7 @@ std::vector<StateField> load_state_fields(const Node& node, const std::string& w
     field.name = name;
     field.min = map.integer("min").value_or(0);
     field.max = map.integer("max").value_or(0);
+    field.multiple_of = map.integer("multiple_of").value_or(1);
     field.reset = map.integer("reset");
     if (const Node* type = map.child("dtype")) field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
     if (const Node* values = map.child("values"))

@@ -95,11 +95,19 @@ const std::vector<std::string>& instruction_keys();
 
 // --- load_*.cpp ------------------------------------------------------------------------------------------------------
 
+/// An operand written in an entry: some variant's statement must use it.
+struct OperandUse {
+  bool used = false;
+  SourceLocation where;
+  std::string known;  ///< the statement's operands, for the message
+};
+
 struct Context {
   HardwareModel& model;
   HardwareModel::Parts parts;
   Problems& problems;
   const Node* layouts = nullptr;
+  std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
   std::int64_t points_left = 4'000'000;  ///< index points that proofs may still visit: bounds the work on hostile files
 };
 
@@ -116,8 +124,9 @@ void load_formats(const Node& root, Context& context);
 void load_barriers(const Node& root, Context& context);
 void load_async(const Node& root, Context& context);
 void load_instruction(const Entry& entry, Context& context);
-/// Fills memory, layout and all else of `operand` from its map; name, index names and dtype context are set before.
-void load_operand(const Node& node, Operand& operand, const std::string& what, Context& context);
+void report_unused_operands(Context& context);
+/// Fills memory, layout and all else of `operand` from its map; name and index names are set before. False: no layout.
+bool load_operand(const Node& node, Operand& operand, const std::string& what, Context& context);
 std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context);
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context);
 

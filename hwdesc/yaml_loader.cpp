@@ -57,6 +57,7 @@ void load(Tree& tree, const LoadOptions& options, HardwareModel& model, Problems
   const std::vector<Entry> entries = expand_instructions(root, parameters, problems);
   if (context.parts.units.empty() || context.parts.memories.empty()) return;
   for (const Entry& entry : entries) load_instruction(entry, context);
+  report_unused_operands(context);
   if (!problems.any_errors()) check_machine(context);
   if (!problems.any_errors()) model.finish(std::move(context.parts));
 }

@@ -119,8 +119,11 @@ class Reader {
 
   std::string argument() {  // a dim, an operand, or the number of an axis without a name: `.0`
     std::string dot = cursor_.accept(".") ? "." : "";
-    if (!cursor_.at_number()) return dot + cursor_.expect_name("a dim or an operand", true);
-    return dot + std::to_string(integer());
+    if (cursor_.at_number()) return dot + std::to_string(integer());
+    std::string term = dot + cursor_.expect_name("a dim or an operand", true);
+    for (const char* division : {"/", "%"})  // the term of a stride: `S.pitch[k/4]`
+      if (cursor_.accept(division)) return term + division + std::to_string(integer());
+    return term;
   }
 
   IntExpr call(std::size_t at, const std::string& name) {
