@@ -62,9 +62,10 @@ std::optional<std::int64_t> size_of(const Setting& setting, Diagnostics& diagnos
   return std::nullopt;
 }
 
+/// Reads first: inputs stand before the output, as in kernel files.
 std::vector<ParsedAccess> all_accesses(const ParsedStatement& parsed) {
-  std::vector<ParsedAccess> result{parsed.write};
-  result.insert(result.end(), parsed.reads.begin(), parsed.reads.end());
+  std::vector<ParsedAccess> result = parsed.reads;
+  result.push_back(parsed.write);
   return result;
 }
 

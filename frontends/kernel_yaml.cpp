@@ -49,10 +49,18 @@ void check_name(KernelFile& file, const SourceLocation& where, const std::string
   file.report(where, what + " '" + name.substr(0, 64) + "' must be a letter followed by letters, digits or '_', at most 64 of them");
 }
 
+bool is_integer_text(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) == std::string::npos;
+}
+
 /// The value of `P + R - 1`; problems are reported, those of broken sizes only once.
 std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node, const std::string& what) {
   if (node.kind != yaml::Kind::scalar) {
     file.report(node.where, what + " must be a number or an expression in dims");
+    return std::nullopt;
+  }
+  if (is_integer_text(node.scalar) && !yaml::to_integer(node)) {
+    file.report(node.where, what + " is " + node.scalar.substr(0, 64) + ", which is no integer of 64 bits", "write decimal digits without a leading zero");
     return std::nullopt;
   }
   const Result<IntExpr> parsed = parse_int_expr(node.scalar, text_place(node));
@@ -245,20 +253,33 @@ std::optional<StatementText> statement_text(KernelFile& file, const yaml::Node& 
   return std::nullopt;
 }
 
-void read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+/// For statements that cannot be bound because another tensor is broken.
+void check_declared(KernelFile& file, const ParsedAccess& access, const SourceLocation& where) {
+  for (const Tensor& tensor : file.kernel.tensors)
+    if (tensor.name == access.tensor) return;
+  file.report({where.file, where.line, where.column + access.offset}, "no tensor is named '" + access.tensor + "'");
+}
+
+/// False: the text has no meaning. What is wrong beyond the text is reported.
+bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
   const SourceLocation where = text_place(*statement.text);
   for (const Computation& other : file.kernel.statements)
     if (other.name == statement.name) file.report(where, "two statements are named '" + statement.name + "'");
   const Result<ParsedStatement> parsed = parse_statement(statement.text->scalar, where);
   if (!parsed) {
     file.diagnostics.insert(file.diagnostics.end(), parsed.diagnostics().begin(), parsed.diagnostics().end());
-    return;
+    return false;
   }
   const std::set<std::string> names = names_in(*parsed);
   iterators.insert(names.begin(), names.end());
+  std::vector<ParsedAccess> accesses = parsed->reads;
+  accesses.insert(accesses.begin(), parsed->write);
   const auto broken = [&](const ParsedAccess& access) { return file.broken_tensors.contains(access.tensor); };
-  if (broken(parsed->write) || std::any_of(parsed->reads.begin(), parsed->reads.end(), broken)) return;
-  if (std::any_of(names.begin(), names.end(), [&](const std::string& n) { return file.broken_sizes.contains(n); })) return;
+  if (std::any_of(accesses.begin(), accesses.end(), broken)) {
+    for (const ParsedAccess& access : accesses) check_declared(file, access, where);
+    return true;
+  }
+  if (std::any_of(names.begin(), names.end(), [&](const std::string& n) { return file.broken_sizes.contains(n); })) return true;
   Diagnostics problems = contradictions(*parsed, file.kernel.tensors, file.extents, where);
   if (problems.empty()) {
     Result<Computation> bound = isamap::bind(*parsed, file.kernel.tensors, file.extents, file.kernel.sizes, where);
@@ -266,11 +287,12 @@ void read_statement(KernelFile& file, const StatementText& statement, std::set<s
       bound->name = statement.name;
       file.kernel.statements.push_back(std::move(*bound));
       file.statement_where.push_back(where);
-      return;
+      return true;
     }
     problems = bound.diagnostics();
   }
   file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
+  return true;
 }
 
 void check_extents_used(KernelFile& file, const std::set<std::string>& iterators) {
@@ -305,13 +327,10 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   std::set<std::string> iterators;
   bool all_read = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::size_t before = file.diagnostics.size();
-    if (const auto statement = statement_text(file, *entries[i], i)) read_statement(file, *statement, iterators);
-    all_read = all_read && file.diagnostics.size() == before;
+    const auto statement = statement_text(file, *entries[i], i);
+    all_read = statement && read_statement(file, *statement, iterators) && all_read;
   }
-  if (!all_read) return;
-  check_extents_used(file, iterators);
-  if (file.diagnostics.empty()) check_tensors_used(file);
+  if (all_read) check_extents_used(file, iterators);
 }
 
 }  // namespace
@@ -333,8 +352,11 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
     read_compute(file, top.required("compute"));
     top.finish();
   }
-  if (!has_errors(file.diagnostics))
-    file.diagnostics = verify_with_places(file.kernel, file.tensor_where, file.statement_where);
+  if (file.diagnostics.empty()) {
+    check_tensors_used(file);
+    const Diagnostics found = verify_with_places(file.kernel, file.tensor_where, file.statement_where);
+    file.diagnostics.insert(file.diagnostics.end(), found.begin(), found.end());
+  }
   if (!has_errors(file.diagnostics)) return std::move(file.kernel);
   const yaml::Source source(text);
   for (Diagnostic& diagnostic : file.diagnostics) {

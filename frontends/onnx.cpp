@@ -94,12 +94,12 @@ Result<Model> load_onnx(const std::string& path) {
   Diagnostics problems = check_graph(file->graph());
   Model model;
   if (problems.empty()) {
-    model.name = printable(file->graph().name().empty() ? std::filesystem::path(path).stem().string() : file->graph().name());
+    model.name = printable(std::filesystem::path(path).stem().string());
     set_batch(*file->mutable_graph(), model.notes);
     std::vector<std::pair<OnnxNode, std::string>> nodes;  // with their titles: inference changes the graph
     for (int i = 0; i < file->graph().node_size(); ++i)
       nodes.emplace_back(to_node(file->graph().node(i)), node_title(file->graph().node(i), i));
-    make_layers(nodes, infer_values(*file), model, problems);
+    make_layers(nodes, infer_values(*file, model.notes), model, problems);
   }
   for (Diagnostic& problem : problems) problem.where = {path, 0, 0};
   if (!problems.empty()) return problems;

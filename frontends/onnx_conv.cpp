@@ -144,8 +144,7 @@ void add_channels(const Channels& channels, Operand& in, Operand& filter, Operan
   dim("c", channels.inputs, {&in, &filter});
 }
 
-KernelDraft conv_draft(const OnnxNode& node, const Channels& channels, const std::vector<Window>& windows) {
-  const DType output = node.op == "ConvInteger" ? DType::s32 : output_dtype(node);
+KernelDraft conv_draft(const OnnxNode& node, DType output, const Channels& channels, const std::vector<Window>& windows) {
   Operand in("I", dtype_of(node, 0)), filter("F", dtype_of(node, 1)), out("O", output);
   KernelDraft draft;
   const std::int64_t batch = node.inputs[0].shape->front();
@@ -204,7 +203,7 @@ void make_conv(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   if (channels->depthwise()) layer.op = "depthwise";
   else if (channels->groups > 1) layer.op = "grouped_" + layer.op, layer.notes.push_back("channels are seen as " + std::to_string(channels->groups) + " groups");
   if (!integer && node.has_input(2)) layer.notes.push_back("the bias '" + node.inputs[2].name + "' is left out of the kernel");
-  finish_kernel(conv_draft(node, *channels, windows), layer, problems);
+  finish_kernel(conv_draft(node, sum_dtype(node, layer), *channels, windows), layer, problems);
 }
 
 }  // namespace isamap

@@ -1,13 +1,11 @@
 // The graph of an ONNX model: checked before anything is computed from it, then shapes by the library's inference.
 //
-// The inference of the library trusts its input (a stride of 0 divides by zero, functions may call each other for ever),
-// so attributes are checked first and only operators that we know, with small constants, are shown to it.
+// What inference does not need is kept from it: weights, functions (they may call each other for ever), bodies of
+// control flow, operators that we do not know.
 
 #ifdef ISAMAP_WITH_ONNX
 
 #include "frontends/onnx_graph_internal.h"
-
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
 
@@ -178,19 +176,6 @@ void keep_harmless_nodes(onnx::GraphProto& graph, std::map<std::string, OnnxValu
   graph.mutable_node()->Swap(&kept);
 }
 
-void infer(onnx::ModelProto& model) {
-  for (const bool propagate_data : {true, false}) {
-    onnx::ModelProto attempt = model;
-    try {
-      onnx::shape_inference::InferShapes(attempt, onnx::OpSchemaRegistry::Instance(), onnx::ShapeInferenceOptions(false, 0, propagate_data));
-      model.Swap(&attempt);
-      return;
-    } catch (const std::exception&) {
-      // Shapes that stay unknown are reported at the layers that need them.
-    }
-  }
-}
-
 }  // namespace
 
 std::string printable(const std::string& text) {
@@ -241,14 +226,14 @@ void set_batch(onnx::GraphProto& graph, std::vector<std::string>& notes) {
   replace(*graph.mutable_output());
 }
 
-std::map<std::string, OnnxValue> infer_values(onnx::ModelProto& model) {
+std::map<std::string, OnnxValue> infer_values(onnx::ModelProto& model, std::vector<std::string>& notes) {
   std::map<std::string, OnnxValue> values, constants;
-  onnx::GraphProto& graph = *model.mutable_graph();
   model.clear_functions();
   model.clear_training_info();
-  remove_weights(graph, constants);
-  keep_harmless_nodes(graph, constants);
-  infer(model);
+  remove_weights(*model.mutable_graph(), constants);
+  keep_harmless_nodes(*model.mutable_graph(), constants);
+  if (!infer_shapes(model)) notes.push_back("the ONNX library finds no shapes for this model: only those in the file are known");
+  const onnx::GraphProto& graph = model.graph();
   for (const auto* infos : {&graph.value_info(), &graph.output(), &graph.input()})
     for (const auto& info : *infos)
       if (OnnxValue value = of_info(info); value.shape || !values.contains(info.name())) values[info.name()] = std::move(value);

@@ -19,7 +19,10 @@ void set_batch(onnx::GraphProto& graph, std::vector<std::string>& notes);
 
 /// The shape and type of every value that has one after shape inference. Changes the model: what inference does not
 /// need (weights, functions, bodies of control flow) is removed first, so that it costs no time.
-std::map<std::string, OnnxValue> infer_values(onnx::ModelProto& model);
+std::map<std::string, OnnxValue> infer_values(onnx::ModelProto& model, std::vector<std::string>& notes);
+
+/// Adds what the ONNX library infers to model.graph().value_info(); false, and no change, when it fails.
+bool infer_shapes(onnx::ModelProto& model);
 
 /// The node with the names of its values only.
 OnnxNode to_node(const onnx::NodeProto& node);

@@ -53,9 +53,11 @@ void finish_kernel(const KernelDraft& draft, Layer& layer, Diagnostics& problems
 
 /// The first `count` inputs with complete shapes; otherwise sets the layer's reason and returns false.
 bool shapes_known(const OnnxNode& node, std::size_t count, Layer& layer);
-/// dtypes of input `position` and of the output, f32 where the model says nothing.
+/// The dtype of an input, f32 where the model says nothing.
 DType dtype_of(const OnnxNode& node, std::size_t input);
-DType output_dtype(const OnnxNode& node);
+/// The dtype in which products are summed: 16-bit floats are summed in f32, with a note, since ONNX leaves the
+/// precision of sums open and every library does so; the integer operators sum in s32.
+DType sum_dtype(const OnnxNode& node, Layer& layer);
 /// Compares what the operator's definition gives with what the model says. A contradiction is a problem.
 bool output_agrees(const OnnxNode& node, const std::vector<std::int64_t>& shape, Diagnostics& problems);
 

@@ -43,8 +43,12 @@ bool shapes_known(const OnnxNode& node, std::size_t count, Layer& layer) {
 
 DType dtype_of(const OnnxNode& node, std::size_t input) { return node.inputs[input].dtype.value_or(DType::f32); }
 
-DType output_dtype(const OnnxNode& node) {
-  return !node.outputs.empty() && node.outputs[0].dtype ? *node.outputs[0].dtype : dtype_of(node, 0);
+DType sum_dtype(const OnnxNode& node, Layer& layer) {
+  if (node.op.ends_with("Integer")) return DType::s32;
+  const DType stored = !node.outputs.empty() && node.outputs[0].dtype ? *node.outputs[0].dtype : dtype_of(node, 0);
+  if (stored != DType::f16 && stored != DType::bf16) return stored;
+  layer.notes.push_back("sums are kept in f32; the model stores " + std::string(name(stored)));
+  return DType::f32;
 }
 
 bool output_agrees(const OnnxNode& node, const std::vector<std::int64_t>& shape, Diagnostics& problems) {
@@ -108,7 +112,7 @@ void make_gemm(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   if (alpha != node.reals.end() && alpha->second != 1) layer.notes.push_back("the factor alpha is left out of the kernel");
   if (node.has_input(2)) layer.notes.push_back("the bias '" + node.inputs[2].name + "' is left out of the kernel");
   KernelDraft draft;
-  draft.tensors = {tensor("A", a, dtype_of(node, 0)), tensor("B", b, dtype_of(node, 1)), tensor("C", {m, n}, output_dtype(node))};
+  draft.tensors = {tensor("A", a, dtype_of(node, 0)), tensor("B", b, dtype_of(node, 1)), tensor("C", {m, n}, sum_dtype(node, layer))};
   draft.statement = std::string("C[i,j] += A[") + (turn_a ? "k,i" : "i,k") + "] * B[" + (turn_b ? "j,k" : "k,j") + "]";
   draft.extents = {{"i", m}, {"j", n}, {"k", k}};
   finish_kernel(draft, layer, problems);
@@ -188,7 +192,7 @@ void make_matmul(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   of_a.add(k, "k"), of_b.add(k, "k"), draft.extents["k"] = k;
   if (column) of_b.add(b.back(), "j"), of_c.add(b.back(), "j"), draft.extents["j"] = b.back();
   if (!output_agrees(node, of_c.shape, problems)) return;
-  const DType output = node.op == "MatMulInteger" ? DType::s32 : output_dtype(node);
+  const DType output = sum_dtype(node, layer);
   draft.tensors = {tensor("A", of_a.shape, dtype_of(node, 0)), tensor("B", of_b.shape, dtype_of(node, 1)), tensor("C", of_c.shape, output)};
   draft.statement = "C[" + of_c.index + "] += A[" + of_a.index + "] * B[" + of_b.index + "]";
   finish_kernel(draft, layer, problems);
