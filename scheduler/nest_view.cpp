@@ -1,0 +1,305 @@
+#include "scheduler/nest_view.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+#include "support/yaml.h"
+
+namespace isamap {
+
+namespace {
+
+std::vector<std::string> dim_names(const Computation& c) {
+  std::vector<std::string> names;
+  for (const Dim& d : c.domain.dims) names.push_back(d.name);
+  return names;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::string guess = yaml::nearest(word, known);
+  return guess.empty() ? "known: " + fmt::format("{}", fmt::join(known, ", ")) : "did you mean '" + guess + "'?";
+}
+
+/// Reads of the instruction in order meet reads of the statement in order, unless the line names tensors.
+Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, const Computation& statement,
+                                       const Instruction& instruction) {
+  const Computation& semantics = instruction.statement();
+  if (access_count(semantics) != access_count(statement))
+    return error(fmt::format("{} has {} operands; {} has {}", instruction.name, access_count(semantics), statement.name,
+                             access_count(statement)));
+  std::vector<int> order;
+  std::vector<bool> taken(static_cast<std::size_t>(access_count(statement)), false);
+  for (int i = 0; i < access_count(semantics); ++i) {
+    int found = line.operands.empty() || i == 0 ? i : -1;
+    const std::string& operand = instruction.tensors[operand_of_access(instruction, i).index()].name;
+    for (const auto& [name, tensor] : line.operands) {
+      if (name != operand || i == 0) continue;
+      for (int a = 1; a < access_count(statement) && found < 0; ++a)
+        if (!taken[static_cast<std::size_t>(a)] && kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
+          found = a;
+      if (found < 0) return error(fmt::format("operand {} of {}: no free read of '{}' in {}", operand, instruction.name, tensor, statement.name));
+    }
+    if (found < 0) return error(fmt::format("operand {} of {} has no tensor", operand, instruction.name));
+    taken[static_cast<std::size_t>(found)] = true;
+    order.push_back(found);
+  }
+  return order;
+}
+
+/// One resolution in progress.
+class Resolver {
+ public:
+  Resolver(const Nest& nest, NestView& view, const std::vector<SourceLocation>& where) : nest_(nest), view_(view), where_(where) {}
+
+  Diagnostics run() {
+    if (!find_do()) return std::move(problems_);
+    for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
+      line_ = static_cast<int>(l);
+      std::visit(overloaded{[&](const For& f) { walk(f); }, [&](const Stage& s) { stage(s); }, [](const Do&) {}},
+                 nest_.lines[l].is);
+    }
+    line_ = static_cast<int>(nest_.lines.size()) - 1;
+    walked_down();
+    return std::move(problems_);
+  }
+
+ private:
+  void problem(const std::string& message, const std::string& hint = "") {
+    const auto l = static_cast<std::size_t>(line_);
+    const SourceLocation at = l < where_.size() ? where_[l] : SourceLocation{};
+    const std::string text = l < nest_.lines.size() ? "'" + print(nest_.lines[l]) + "': " : "";
+    problems_.push_back(error_at(at, text + message, hint));
+  }
+
+  bool find_do() {
+    const Do* last = nullptr;
+    for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
+      const Do* d = std::get_if<Do>(&nest_.lines[l].is);
+      line_ = static_cast<int>(l);
+      if (d && l + 1 < nest_.lines.size()) return problem("do must be the last line of a nest"), false;
+      if (d) last = d;
+    }
+    const Computation& original = view_.kernel->statements[view_.id.index()];
+    if (!last) return problem("the nest of " + original.name + " has no do line", "end it with 'do " + original.name + " with INSTRUCTION(...)'"), false;
+    if (last->statement != original.name) return problem("this nest computes " + original.name + ", not " + last->statement), false;
+    auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
+    if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
+    view_.mapping = std::move(*mapping);
+    view_.statement = fuse(original, view_.mapping);
+    if (view_.mapping.instruction.valid()) view_.instruction = &view_.model->instruction(view_.mapping.instruction);
+    view_.block.assign(view_.statement.domain.dims.size(), 1);
+    for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m) {
+      if (view_.mapping.dims[m].empty()) continue;
+      const int d = view_.statement.domain.find(fused_name(view_.mapping.dims[m]));
+      if (d >= 0) view_.block[static_cast<std::size_t>(d)] = view_.instruction->ranges[m].max;
+    }
+    for (const Dim& d : view_.statement.domain.dims) tile_.push_back(std::max<std::int64_t>(d.extent, 1));
+    view_.innermost.assign(static_cast<std::size_t>(access_count(view_.statement)), -1);
+    return true;
+  }
+
+  void walk(const For& f) {
+    WalkView w;
+    w.unroll = f.unroll;
+    w.line = line_;
+    if (!f.unit.empty() && !unit(f.unit, w)) return;
+    for (const Walk& step : f.walks) {
+      w.dim = view_.statement.domain.find(step.dim);
+      if (w.dim < 0) {
+        problem("no dim '" + step.dim + "' in " + view_.statement.name, did_you_mean(step.dim, dim_names(view_.statement)));
+        continue;
+      }
+      std::int64_t& tile = tile_[static_cast<std::size_t>(w.dim)];
+      if (step.tile < 1) {
+        problem(fmt::format("tile {} of {} must be at least 1", step.tile, step.dim));
+        continue;
+      }
+      w.tile = std::min(step.tile, tile);
+      if (step.tile > tile && step.tile > view_.block[static_cast<std::size_t>(w.dim)])
+        problem(fmt::format("tile {} of {} is larger than the {} in work here", step.tile, step.dim, tile));
+      if (w.unit.valid()) on_unit(w, ceil_div(tile, w.tile));
+      tile = w.tile;
+      view_.walks.push_back(w);
+    }
+    if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
+  }
+
+  bool unit(const std::string& text, WalkView& w) {
+    const auto dot = text.find('.');
+    const auto id = view_.model->find_unit(text.substr(0, dot));
+    std::vector<std::string> known;
+    for (const Unit& u : view_.model->units()) known.push_back(u.name);
+    if (!id) return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, did_you_mean(text, known)), false;
+    w.unit = *id;
+    const Unit& u = view_.model->unit(*id);
+    if (dot == std::string::npos) return true;
+    known.clear();
+    for (std::size_t a = 0; a < u.axes.size(); ++a) {
+      known.push_back(u.axes[a].first);
+      if (known.back() == text.substr(dot + 1)) w.axis = static_cast<int>(a);
+    }
+    if (w.axis < 0) return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'", did_you_mean(text.substr(dot + 1), known)), false;
+    return true;
+  }
+
+  /// All walks on one axis (or on the unit as a whole) together need no more instances than there are.
+  void on_unit(const WalkView& w, std::int64_t trip) {
+    const Unit& u = view_.model->unit(w.unit);
+    const std::int64_t count = w.axis < 0 ? u.count : u.axes[static_cast<std::size_t>(w.axis)].second;
+    const std::string name = w.axis < 0 ? u.name : u.name + "." + u.axes[static_cast<std::size_t>(w.axis)].first;
+    double& used = used_[{w.unit.value, w.axis}];
+    if (used == 0) used = 1;
+    used *= static_cast<double>(trip);
+    if (used > static_cast<double>(count) && !u.queued)
+      problem(fmt::format("needs {:.0f} instances of {}; there are {}", used, name, count), "walk the rest in time");
+  }
+
+  void stage(const Stage& s) {
+    const auto memory = view_.model->find_memory(s.memory);
+    std::vector<std::string> known;
+    for (const Memory& m : view_.model->memories()) known.push_back(m.name);
+    if (!memory) return problem("no memory '" + s.memory + "' in " + view_.model->name, did_you_mean(s.memory, known));
+    known.clear();
+    bool found = false;
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const std::string& name = view_.kernel->tensors[access_of(view_.statement, a).tensor.index()].name;
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+      if (name != s.tensor) continue;
+      found = true;
+      if (view_.model->memory(*memory).kind == MemoryKind::cache) continue;  // it keeps what passes by itself
+      int& last = view_.innermost[static_cast<std::size_t>(a)];
+      view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s});
+      last = static_cast<int>(view_.stages.size()) - 1;
+    }
+    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, did_you_mean(s.tensor, known));
+    if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
+    if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
+  }
+
+  void walked_down() {
+    for (std::size_t d = 0; d < tile_.size(); ++d)
+      if (tile_[d] > view_.block[d])
+        problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d], view_.statement.domain.dims[d].name,
+                            view_.instruction ? view_.instruction->name : "scalar", view_.block[d]),
+                fmt::format("add 'for {} by {}'", view_.statement.domain.dims[d].name, view_.block[d]));
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const MemoryId needed = operand_memory(view_, a);
+      const MemoryId given = view_.memory_of(view_.innermost[static_cast<std::size_t>(a)]);
+      if (!needed.valid() || needed == given) continue;
+      const std::string& tensor = view_.kernel->tensors[access_of(view_.statement, a).tensor.index()].name;
+      problem(fmt::format("{} takes {} from {}; here it is in {}", view_.instruction->name, tensor,
+                          view_.model->memory(needed).name, view_.model->memory(given).name),
+              fmt::format("add 'stage {} in {}'", tensor, view_.model->memory(needed).name));
+    }
+  }
+
+  const Nest& nest_;
+  NestView& view_;
+  const std::vector<SourceLocation>& where_;
+  Diagnostics problems_;
+  int line_ = 0;
+  std::vector<std::int64_t> tile_;
+  std::map<std::pair<std::int32_t, int>, double> used_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> NestView::tiles(int count) const {
+  std::vector<std::int64_t> result;
+  for (const Dim& d : statement.domain.dims) result.push_back(d.extent);
+  for (int w = 0; w < count; ++w) {
+    std::int64_t& t = result[static_cast<std::size_t>(walks[static_cast<std::size_t>(w)].dim)];
+    t = std::min(t, walks[static_cast<std::size_t>(w)].tile);
+  }
+  return result;
+}
+
+bool uses(const Access& access, const std::string& dim) {
+  return std::any_of(access.index.begin(), access.index.end(), [&](const AffineExpr& e) { return e.names().contains(dim); });
+}
+
+int instruction_access(const Mapping& mapping, int access) {
+  const auto at = std::find(mapping.operands.begin(), mapping.operands.end(), access);
+  return at == mapping.operands.end() ? -1 : static_cast<int>(at - mapping.operands.begin());
+}
+
+MemoryId operand_memory(const NestView& view, int access) {
+  const int i = instruction_access(view.mapping, access);
+  if (!view.instruction || i < 0) return {};
+  return view.instruction->operands[operand_of_access(*view.instruction, i).index()].memory;
+}
+
+Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId statement, const HardwareModel& model) {
+  const Computation& computation = kernel.statements[statement.index()];
+  Mapping mapping;
+  mapping.statement = statement;
+  if (line.instruction.empty() || line.instruction == "scalar") return mapping;
+  const auto id = model.find_instruction(line.instruction);
+  std::vector<std::string> known;
+  for (const Instruction& i : model.instructions())
+    if (is_compute(i)) known.push_back(i.name);
+  if (!id) return error("no instruction '" + line.instruction + "' in " + model.name, did_you_mean(line.instruction, known));
+  const Instruction& instruction = model.instruction(*id);
+  if (!is_compute(instruction)) return error(instruction.name + " computes nothing: it is a move, a fill or a setter");
+  mapping.instruction = *id;
+  auto order = operand_order(line, kernel, computation, instruction);
+  if (!order) return order.diagnostics();
+  mapping.operands = *order;
+  const std::vector<std::string> dims = dim_names(instruction.statement());
+  mapping.dims.resize(dims.size());
+  for (const auto& [name, digits] : line.dims) {
+    const auto at = std::find(dims.begin(), dims.end(), name);
+    if (at == dims.end()) return error("no dim '" + name + "' in " + instruction.name, did_you_mean(name, dims));
+    for (Digit digit : digits) {
+      const auto dim = digit.column.as_dim();
+      const int d = dim ? computation.domain.find(*dim) : -1;
+      if (!dim) return error("digit " + print(digit.column) + " of " + name + ": only plain dims are lowered yet");
+      if (d < 0) return error("no dim '" + *dim + "' in " + computation.name, did_you_mean(*dim, dim_names(computation)));
+      const std::int64_t whole = computation.domain.dims[static_cast<std::size_t>(d)].extent;
+      if (digit.extent != 1 && digit.extent != whole)
+        return error(fmt::format("digit {} takes {} of {} points: digits that split a dim are not lowered yet", *dim, digit.extent, whole));
+      digit.extent = whole;
+      mapping.dims[static_cast<std::size_t>(at - dims.begin())].push_back(digit);
+    }
+  }
+  return mapping;
+}
+
+Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  const Computation& statement = kernel.statements[mapping.statement.index()];
+  Do line;
+  line.statement = statement.name;
+  if (!mapping.instruction.valid()) return line;
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  line.instruction = instruction.name;
+  for (std::size_t m = 0; m < mapping.dims.size(); ++m)
+    if (!mapping.dims[m].empty()) {
+      line.dims.push_back({instruction.statement().domain.dims[m].name, mapping.dims[m]});
+      for (Digit& digit : line.dims.back().second) digit.extent = 1;  // the text of a whole dim
+    }
+  bool in_order = true;
+  for (std::size_t i = 0; i < mapping.operands.size(); ++i) in_order &= mapping.operands[i] == static_cast<int>(i);
+  if (in_order) return line;
+  for (std::size_t i = 0; i < mapping.operands.size(); ++i)
+    line.operands.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name,
+                             kernel.tensors[access_of(statement, mapping.operands[i]).tensor.index()].name});
+  return line;
+}
+
+Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                         const std::vector<SourceLocation>& where) {
+  NestView view;
+  view.kernel = &kernel;
+  view.model = &model;
+  view.id = statement;
+  Diagnostics problems = Resolver(nest, view, where).run();
+  if (!problems.empty()) return problems;
+  return view;
+}
+
+}  // namespace isamap

@@ -1,0 +1,71 @@
+#pragma once
+// A nest with its names resolved: what schedule verification and cost models read.
+//
+// Textual order is meaning. Every dim has a chain of tiles: a walk sets the dim's extent from there inwards, the last
+// tile of a walk may be short. A stage holds the footprint of what stands below it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/kernel.h"
+#include "ir/mapping.h"
+#include "ir/schedule.h"
+
+namespace isamap {
+
+struct WalkView {
+  int dim = 0;                  ///< of the fused statement
+  std::int64_t tile = 1;
+  UnitId unit;                  ///< invalid: time
+  int axis = -1;                ///< of the unit; -1: the unit has none
+  bool unroll = false;
+  int line = 0;
+};
+
+/// One access whose tensor a `stage` line holds.
+struct StageView {
+  int access = 0;               ///< of the statement
+  MemoryId memory;
+  int walks = 0;                ///< how many walks stand above
+  int parent = -1;              ///< the stage that fills it; -1: the tensor at home
+  int line = 0;
+  Stage stage;
+};
+
+struct NestView {
+  const Kernel* kernel = nullptr;
+  const HardwareModel* model = nullptr;
+  StatementId id;
+  Computation statement;                   ///< fused
+  Mapping mapping;                         ///< as the `do` line states it
+  const Instruction* instruction = nullptr;  ///< nullptr: element by element
+  std::vector<std::int64_t> block;         ///< per dim: extent that one call covers (1: not a digit)
+  std::vector<WalkView> walks;             ///< outermost first
+  std::vector<StageView> stages;           ///< in textual order
+  std::vector<int> innermost;              ///< per access: its last stage, or -1
+
+  int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
+  MemoryId memory_of(int stage) const { return stage < 0 ? model->home() : stages[static_cast<std::size_t>(stage)].memory; }
+  /// Extent of each dim below the first `walks` walks: full tiles.
+  std::vector<std::int64_t> tiles(int walks) const;
+};
+
+/// The mapping that a `do` line states.
+Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId statement, const HardwareModel& model);
+/// The line that states a mapping.
+Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
+
+/// Every problem of names, tiles and order; `where[l]` is the place of line l, when it comes from a file.
+Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                         const std::vector<SourceLocation>& where = {});
+
+/// Does an access use a dim?
+bool uses(const Access& access, const std::string& dim);
+/// The access of the instruction that takes kernel access `access`, or -1.
+int instruction_access(const Mapping& mapping, int access);
+/// The memory an instruction takes a kernel access from; invalid: immediate, state, or no operand (scalar code).
+MemoryId operand_memory(const NestView& view, int access);
+
+}  // namespace isamap

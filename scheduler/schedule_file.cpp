@@ -1,0 +1,130 @@
+#include "scheduler/schedule_file.h"
+
+#include <fmt/format.h>
+
+#include "scheduler/levels_view.h"
+#include "scheduler/nest_view.h"
+#include "support/yaml.h"
+
+namespace isamap {
+
+namespace {
+
+/// A nest and where its lines stand.
+struct PlacedNest {
+  Nest nest;
+  std::vector<SourceLocation> where;
+};
+
+PlacedNest read_nest(const yaml::Node& node, Diagnostics& problems) {
+  PlacedNest placed;
+  if (node.kind != yaml::Kind::list) {
+    problems.push_back(error_at(node.where, "a nest must be a list of lines", "write - for i by 16"));
+    return placed;
+  }
+  for (const yaml::Node& item : node.items) {
+    if (item.kind != yaml::Kind::scalar) {
+      const bool map = item.kind == yaml::Kind::map;
+      problems.push_back(error_at(item.where, "a line must be text", map ? "a stage with its own lines (from) is not supported yet" : ""));
+      continue;
+    }
+    auto line = parse_line(item.scalar, item.where);
+    if (!line) {
+      problems.insert(problems.end(), line.diagnostics().begin(), line.diagnostics().end());
+      continue;
+    }
+    placed.nest.lines.push_back(std::move(*line));
+    placed.where.push_back(item.where);
+  }
+  return placed;
+}
+
+std::vector<PlacedNest> read_nests(const yaml::Node& node, Diagnostics& problems) {
+  std::vector<PlacedNest> nests;
+  if (node.kind != yaml::Kind::list) {
+    problems.push_back(error_at(node.where, "nests must be a list of nests, one for each statement"));
+    return nests;
+  }
+  for (const yaml::Node& item : node.items) nests.push_back(read_nest(item, problems));
+  return nests;
+}
+
+void check(const std::vector<PlacedNest>& nests, const Kernel& kernel, const HardwareModel& model, const SourceLocation& where,
+           Diagnostics& problems) {
+  if (nests.size() != kernel.statements.size()) {
+    problems.push_back(error_at(where, fmt::format("{} nests for the {} statements of {}", nests.size(), kernel.statements.size(), kernel.name)));
+    return;
+  }
+  for (std::size_t s = 0; s < nests.size(); ++s) {
+    const auto view = resolve(nests[s].nest, kernel, make_id<StatementId>(s), model, nests[s].where);
+    problems.insert(problems.end(), view.diagnostics().begin(), view.diagnostics().end());
+  }
+}
+
+void same_name(yaml::MapReader& reader, const std::string& key, const std::string& expected, std::string& into, Diagnostics& problems) {
+  const auto text = reader.text(key);
+  into = text.value_or("");
+  if (text && !text->empty() && *text != expected)
+    problems.push_back(error_at(reader.child(key)->where, fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
+}
+
+Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const HardwareModel& model) {
+  Diagnostics problems;
+  yaml::MapReader reader(root, "a schedule file", problems);
+  Schedule schedule;
+  schedule.name = reader.text("schedule", true).value_or("");
+  same_name(reader, "kernel", kernel.name, schedule.kernel, problems);
+  same_name(reader, "target", model.name, schedule.target, problems);
+  const yaml::Node* nest = reader.child("nest");
+  const yaml::Node* nests = reader.child("nests");
+  const yaml::Node* levels = reader.child("levels");
+  reader.known_later("roles");
+  reader.finish();
+  const int forms = (nest != nullptr) + (nests != nullptr) + (levels != nullptr);
+  if (forms != 1) problems.push_back(error_at(root.where, fmt::format("a schedule has one of nest, nests and levels; found {}", forms)));
+  if (!problems.empty()) return problems;
+  std::vector<PlacedNest> placed;
+  if (nest) placed = {read_nest(*nest, problems)};
+  if (nests) placed = read_nests(*nests, problems);
+  if (levels) {
+    auto made = nest_of_levels(*levels, kernel, model);
+    if (!made) return made.diagnostics();
+    placed = {{*made, std::vector<SourceLocation>(made->lines.size(), levels->where)}};
+  }
+  if (problems.empty()) check(placed, kernel, model, root.where, problems);
+  if (!problems.empty()) return problems;
+  for (PlacedNest& p : placed) schedule.nests.push_back(std::move(p.nest));
+  return schedule;
+}
+
+}  // namespace
+
+Result<Schedule> parse_schedule(const std::string& text, const std::string& file, const Kernel& kernel, const HardwareModel& model) {
+  auto root = yaml::parse_text(text, file);
+  if (!root) return root.diagnostics();
+  auto schedule = read(*root, kernel, model);
+  if (schedule) return schedule;
+  Diagnostics diagnostics = schedule.diagnostics();
+  const yaml::Source source(text);
+  for (Diagnostic& d : diagnostics) {
+    if (d.where.file.empty()) d.where.file = file;
+    if (d.source_line.empty()) source.attach(d);
+  }
+  return diagnostics;
+}
+
+Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, const HardwareModel& model) {
+  auto text = yaml::read_text_file(path);
+  if (!text) return text.diagnostics();
+  return parse_schedule(*text, path, kernel, model);
+}
+
+Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+  std::vector<PlacedNest> nests;
+  for (const Nest& nest : schedule.nests) nests.push_back({nest, {}});
+  Diagnostics problems;
+  check(nests, kernel, model, {}, problems);
+  return problems;
+}
+
+}  // namespace isamap
