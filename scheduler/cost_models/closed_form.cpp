@@ -1,0 +1,98 @@
+// The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
+//
+// cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it
+// perfectly. Where moves take issue slots they share them with the computation, so a part of the rest is added; a tile
+// in a scratchpad with one buffer cannot be filled while it is used, so its transfers are added in full.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "scheduler/machine_costs.h"
+#include "scheduler/time_bounds.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double shared_issue = 1.0 / 16;  ///< of what runs beside the bound, where moves are instructions
+constexpr double max_code_calls = 65536;   ///< calls printed: beyond that no compiler is patient
+
+class ClosedForm final : public CostModel {
+ public:
+  Result<Cost> estimate(const Candidate& candidate) override {
+    auto view = resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
+    if (!view) return view.diagnostics();
+    const TileCounts counts(*view);
+    Diagnostics problems = capacity_problems(*view, counts);
+    const double code = counts.code_calls();
+    if (code > max_code_calls)
+      problems.push_back(error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
+                               "unroll less, or choose tiles that divide"));
+    if (!problems.empty()) return problems;
+    Traffic traffic = traffic_of(*view, counts);
+    add_cache_traffic(*view, counts, traffic);
+    Cost cost;
+    cost.memories = in_words(traffic, *view);
+    for (const auto& [link, moved] : traffic.link_bytes) {
+      cost.link_bytes[view->model->link(link).name] += moved;
+      cost.bytes += moved;
+    }
+    time(*view, counts, traffic, code, cost);
+    energy(*view, counts, traffic, cost);
+    return cost;
+  }
+
+ private:
+  static void energy(const NestView& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
+    for (const auto& [memory, tensors] : traffic.memories) {
+      const Memory& m = view.model->memory(memory);
+      for (const auto& [tensor, t] : tensors) {
+        const double words = static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+        cost.energy_pJ += (t.reads * m.read_energy + (t.fills + t.updates) * m.write_energy) * words;
+      }
+    }
+    for (const auto& [link, moved] : traffic.link_bytes) cost.energy_pJ += moved * view.model->link(link).energy;
+    if (view.instruction)
+      cost.energy_pJ += counts.visits(static_cast<int>(view.walks.size())) * view.instruction->energy_pJ;
+  }
+
+  static void time(const NestView& view, const TileCounts& counts, const Traffic& traffic, double code, Cost& cost) {
+    const bool program = issues_moves(*view.model);
+    std::vector<Bound> bounds{compute_bound(view, counts)};
+    const auto join = [&](const std::vector<Bound>& more) { bounds.insert(bounds.end(), more.begin(), more.end()); };
+    join(link_bounds(view, traffic));
+    join(memory_bounds(view, traffic));
+    if (program) join(move_bounds(view, counts, traffic));
+    double most = 0, sum = 0;
+    for (const Bound& b : bounds) {
+      sum += b.cycles;
+      if (b.cycles <= most) continue;
+      most = b.cycles;
+      cost.bound = b.name;
+    }
+    cost.cycles = most;
+    if (program) {  // code: each call printed is fetched once
+      const double alone = serial_cycles(view, traffic);
+      if (alone > most) cost.bound = "transfers that nothing hides";
+      cost.cycles = most + (sum - most) * shared_issue + alone + code;
+    }
+    cost.cycles = std::ceil(cost.cycles - 1e-9);
+  }
+};
+
+}  // namespace
+
+double value(const Cost& cost, Objective objective) {
+  const bool energy_known = cost.energy_pJ > 0;
+  switch (objective) {
+    case Objective::cycles: return cost.cycles;
+    case Objective::energy: return energy_known ? cost.energy_pJ : cost.bytes;
+    case Objective::edp: break;
+  }
+  return energy_known ? cost.edp() : cost.cycles;
+}
+
+std::unique_ptr<CostModel> make_cost_model_closed_form() { return std::make_unique<ClosedForm>(); }
+
+}  // namespace isamap

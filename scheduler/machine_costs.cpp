@@ -1,0 +1,80 @@
+#include "scheduler/machine_costs.h"
+
+#include <algorithm>
+
+namespace isamap {
+
+namespace {
+
+double cycles(const std::optional<IntExpr>& e, const Instruction& instruction, const std::vector<std::int64_t>& extents,
+              const HardwareModel& model) {
+  if (!e) return 1;
+  const auto value = evaluate(*e, [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (r.object == "extent") {
+      const int d = instruction.statement().domain.find(r.argument);
+      return d < 0 ? std::nullopt : std::optional(extents[static_cast<std::size_t>(d)]);
+    }
+    for (const Symbol& s : model.symbols())
+      if (s.name == r.object) return s.max;
+    return std::nullopt;
+  });
+  return value ? std::max<double>(0, static_cast<double>(*value)) : 1;
+}
+
+double elements(const Instruction& instruction) {
+  double product = 1;
+  for (const DimRange& r : instruction.ranges) product *= static_cast<double>(r.max);
+  return product;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> full_extents(const Instruction& instruction) {
+  std::vector<std::int64_t> extents;
+  for (const DimRange& r : instruction.ranges) extents.push_back(r.max);
+  return extents;
+}
+
+double interval_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
+  return cycles(i.timing.interval, i, extents, model);
+}
+
+double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
+  return cycles(i.timing.latency, i, extents, model);
+}
+
+double ports_of(const Instruction& instruction, const HardwareModel& model) {
+  if (!instruction.unit.valid()) return 1;
+  const auto& ports = model.unit(instruction.unit).ports;
+  const auto at = ports.find(instruction.timing.port);
+  return at == ports.end() ? 1 : std::max<double>(1, static_cast<double>(at->second));
+}
+
+const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype) {
+  const Instruction* best = nullptr;
+  for (const Instruction& i : model.instructions()) {
+    if (!is_move(i) || i.operands.size() < 2 || i.operands[0].memory != to || i.operands[1].memory != from) continue;
+    const auto& t = i.operands[1].dtype;
+    if (t && *t != dtype && !is_bits(*t)) continue;
+    if (!best || elements(i) > elements(*best)) best = &i;
+  }
+  return best;
+}
+
+std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, MemoryId to) {
+  std::vector<LinkId> links;
+  const std::vector<MemoryId> path = model.path(from, to);
+  for (std::size_t i = 0; i + 1 < path.size(); ++i)
+    for (LinkId l : model.links_from(path[i]))
+      if (model.link(l).to == path[i + 1]) {
+        links.push_back(l);
+        break;
+      }
+  return links;
+}
+
+bool issues_moves(const HardwareModel& model) {
+  return std::any_of(model.instructions().begin(), model.instructions().end(), [](const Instruction& i) { return is_move(i) && i.timing.interval; });
+}
+
+}  // namespace isamap

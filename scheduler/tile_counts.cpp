@@ -1,0 +1,315 @@
+#include "scheduler/tile_counts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+/// Sizes of one dim are at most two a walk; a group of many dims is cut to its largest size each beyond this.
+constexpr double max_cases = 4096;
+
+void add_size(auto& sizes, std::int64_t extent, double count) {
+  if (extent <= 0 || count <= 0) return;
+  for (auto& s : sizes)
+    if (s.extent == extent) {
+      s.count += count;
+      return;
+    }
+  sizes.push_back({extent, count});
+}
+
+}  // namespace
+
+TileCounts::TileCounts(const NestView& view) : view_(view) {
+  std::vector<std::int64_t> extent;
+  for (const Dim& d : view.statement.domain.dims) extent.push_back(d.extent);
+  for (const WalkView& w : view.walks) {
+    std::int64_t& e = extent[static_cast<std::size_t>(w.dim)];
+    trips_.push_back(ceil_div(e, w.tile));
+    e = std::min(e, w.tile);
+  }
+  for (int a = 0; a < access_count(view.statement); ++a) {
+    const Access& access = access_of(view.statement, a);
+    std::vector<bool> used;
+    for (const Dim& d : view.statement.domain.dims) used.push_back(uses(access, d.name));
+    uses_.push_back(used);
+    std::vector<Group> groups;
+    for (const AffineExpr& e : access.index) {
+      Group merged;
+      Axis axis;
+      axis.linear = merged.linear = e.is_linear();
+      axis.expr = e;
+      for (const std::string& name : e.names()) {
+        const int d = view.statement.domain.find(name);
+        if (d < 0) continue;
+        merged.dims.push_back(d);
+        axis.terms.push_back({d, std::abs(e.coefficient(name))});
+      }
+      merged.axes.push_back(axis);
+      std::vector<Group> rest;
+      for (Group& g : groups) {
+        const bool shared = std::any_of(g.dims.begin(), g.dims.end(), [&](int d) {
+          return std::find(merged.dims.begin(), merged.dims.end(), d) != merged.dims.end();
+        });
+        if (!shared) {
+          rest.push_back(std::move(g));
+          continue;
+        }
+        for (int d : g.dims)
+          if (std::find(merged.dims.begin(), merged.dims.end(), d) == merged.dims.end()) merged.dims.push_back(d);
+        merged.axes.insert(merged.axes.end(), g.axes.begin(), g.axes.end());
+        merged.linear = merged.linear && g.linear;
+      }
+      if (!merged.dims.empty()) rest.push_back(std::move(merged));
+      groups = std::move(rest);
+    }
+    groups_.push_back(std::move(groups));
+  }
+}
+
+TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) const {
+  Sizes now;
+  add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1);
+  for (int w = 0; w < walks; ++w) {
+    if (dim_of(w) != dim) continue;
+    const std::int64_t tile = view_.walks[static_cast<std::size_t>(w)].tile;
+    Sizes next;
+    for (const Size& s : now) {
+      const std::int64_t full = s.extent / tile, rest = s.extent % tile;
+      switch (modes[static_cast<std::size_t>(w)]) {
+        case Mode::free:
+          add_size(next, tile, static_cast<double>(full) * s.count);
+          add_size(next, rest, s.count);
+          break;
+        case Mode::first: add_size(next, std::min(tile, s.extent), s.count); break;
+        case Mode::later:
+          add_size(next, tile, static_cast<double>(full - 1) * s.count);
+          if (full > 0) add_size(next, rest, s.count);
+          break;
+        case Mode::single:
+          if (s.extent <= tile) add_size(next, s.extent, s.count);
+          break;
+      }
+    }
+    now = std::move(next);
+  }
+  return now;
+}
+
+double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const {
+  const auto extent_of = [&](int dim) {
+    const auto at = std::find(group.dims.begin(), group.dims.end(), dim) - group.dims.begin();
+    return extents[static_cast<std::size_t>(at)];
+  };
+  double elements = 1, points = 1;
+  for (std::int64_t e : extents) points *= static_cast<double>(e);
+  for (const Axis& axis : group.axes) {
+    double width = 1, before = 1, shift = 0;
+    if (axis.linear) {
+      for (const auto& [dim, coefficient] : axis.terms) {
+        const double reach = static_cast<double>(coefficient) * static_cast<double>(extent_of(dim) - 1);
+        width += reach;
+        const bool moved = step && step->dim == dim;
+        before += moved ? static_cast<double>(coefficient) * static_cast<double>(step->before - 1) : reach;
+        if (moved) shift = static_cast<double>(coefficient) * static_cast<double>(step->shift);
+      }
+      if (shift > 0) width = std::min(width, std::max(0.0, shift + width - before));
+    } else {
+      Ranges ranges;
+      for (const auto& [dim, coefficient] : axis.terms)
+        ranges[view_.statement.domain.dims[static_cast<std::size_t>(dim)].name] = {0, extent_of(dim) - 1};
+      const auto hull = bounds(axis.expr, ranges);
+      width = hull ? static_cast<double>(hull->high) - static_cast<double>(hull->low) + 1 : points;
+    }
+    elements *= width;
+  }
+  return group.linear ? elements : std::min(elements, points);
+}
+
+double TileCounts::group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const {
+  double cases = 1;
+  for (const Sizes& s : sizes) cases *= static_cast<double>(s.size());
+  if (cases == 0) return 0;
+  if (cases > max_cases)
+    for (Sizes& s : sizes) {
+      Size all = s.front();
+      for (std::size_t i = 1; i < s.size(); ++i) all = {std::max(all.extent, s[i].extent), all.count + s[i].count};
+      s = {all};
+    }
+  double total = 0;
+  std::vector<std::size_t> at(sizes.size(), 0);
+  std::vector<std::int64_t> extents(sizes.size());
+  while (true) {
+    double count = 1;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      extents[i] = sizes[i][at[i]].extent;
+      count *= sizes[i][at[i]].count;
+    }
+    total += elements ? count * footprint(group, extents, step) : count;
+    std::size_t i = 0;
+    while (i < at.size() && ++at[i] == sizes[i].size()) at[i++] = 0;
+    if (i == at.size()) return total;
+  }
+}
+
+double TileCounts::sum(int access, int walks, const Modes& modes, const Step* step, bool elements) const {
+  double product = 1;
+  for (int d = 0; d < view_.dim_count(); ++d) {
+    if (uses_dim(access, d)) continue;
+    double count = 0;
+    for (const Size& s : sizes(d, walks, modes)) count += s.count;
+    product *= count;
+  }
+  if (product == 0) return 0;
+  for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
+    std::vector<Sizes> all;
+    for (int d : group.dims) all.push_back(sizes(d, walks, modes));
+    product *= group_sum(group, std::move(all), step, elements);
+  }
+  return product;
+}
+
+TileCounts::Modes TileCounts::modes_at(int access, int walks, Sharing sharing) const {
+  Modes modes(static_cast<std::size_t>(walks), Mode::free);
+  for (int w = sharing.shared_from; w < walks; ++w)
+    if (!in_time(w) && !uses_walk(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
+  return modes;
+}
+
+/// Walk `walk` advanced: time walks inside it are at their first step, those that the tensor uses have no other.
+TileCounts::Modes TileCounts::advanced(int access, int walks, int walk, const Modes& base) const {
+  Modes modes = base;
+  modes[static_cast<std::size_t>(walk)] = Mode::later;
+  for (int w = walk + 1; w < walks; ++w)
+    if (in_time(w)) modes[static_cast<std::size_t>(w)] = uses_walk(access, w) ? Mode::single : Mode::first;
+  return modes;
+}
+
+/// Does this walk move along a window: its dim in exactly one axis, a sum, and no walk inside it that moves the same dim?
+bool TileCounts::slides(int access, int walks, int walk) const {
+  for (int w = walk + 1; w < walks; ++w)
+    if (in_time(w) && dim_of(w) == dim_of(walk) && trip(w) > 1) return false;
+  int axes = 0;
+  bool window = false;
+  for (const Group& group : groups_[static_cast<std::size_t>(access)])
+    for (const Axis& axis : group.axes)
+      for (const auto& term : axis.terms)
+        if (term.first == dim_of(walk)) {
+          ++axes;
+          window = axis.linear && axis.terms.size() > 1;
+        }
+  return axes == 1 && window;
+}
+
+double TileCounts::moved(int access, int walks, Sharing sharing, bool slide) const {
+  const Modes all = modes_at(access, walks, sharing);
+  double total = sum(access, walks, all, nullptr, true);
+  for (int w = 0; w < walks; ++w) {
+    if (!in_time(w) || trip(w) == 1) continue;
+    const Modes modes = advanced(access, walks, w, all);
+    if (!uses_walk(access, w)) {
+      total -= sum(access, walks, modes, nullptr, true);
+    } else if (slide && slides(access, walks, w)) {
+      const int d = dim_of(w);
+      const Step step{d, view_.walks[static_cast<std::size_t>(w)].tile, view_.tiles(walks)[static_cast<std::size_t>(d)]};
+      total -= sum(access, walks, modes, nullptr, true) - sum(access, walks, modes, &step, true);
+    }
+  }
+  return total;
+}
+
+double TileCounts::touched(int access, int walks, Sharing sharing) const {
+  return sum(access, walks, modes_at(access, walks, sharing), nullptr, true);
+}
+
+double TileCounts::refills(int access, int walks) const {
+  const Modes all = modes_at(access, walks, {});
+  double total = sum(access, walks, all, nullptr, false);
+  for (int w = 0; w < walks; ++w)
+    if (in_time(w) && trip(w) > 1 && !uses_walk(access, w)) total -= sum(access, walks, advanced(access, walks, w, all), nullptr, false);
+  return total;
+}
+
+double TileCounts::tile(int access, int walks) const {
+  const std::vector<std::int64_t> extents = view_.tiles(walks);
+  double product = 1;
+  for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
+    std::vector<std::int64_t> own;
+    for (int d : group.dims) own.push_back(extents[static_cast<std::size_t>(d)]);
+    product *= footprint(group, own, nullptr);
+  }
+  return product;
+}
+
+double TileCounts::padded_tile(int access, int walks) const {
+  const std::vector<std::int64_t> extents = view_.tiles(walks);
+  double product = 1;
+  for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
+    std::vector<std::int64_t> own;
+    for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
+    product *= footprint(group, own, nullptr);
+  }
+  return product;
+}
+
+double TileCounts::slots(int access, int walks) const {
+  const std::vector<std::int64_t> extents = view_.tiles(walks);
+  double product = 1;
+  for (int d = 0; d < view_.dim_count(); ++d)
+    if (uses_dim(access, d))
+      product *= static_cast<double>(ceil_div(extents[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
+  return product;
+}
+
+double TileCounts::points(int walks, const Modes& modes) const {
+  double product = 1;
+  for (int d = 0; d < view_.dim_count(); ++d) {
+    double count = 0;
+    for (const Size& s : sizes(d, walks, modes)) count += s.count;
+    product *= count;
+  }
+  return product;
+}
+
+double TileCounts::steps(int walks) const {
+  Modes modes;
+  for (int w = 0; w < walks; ++w) modes.push_back(in_time(w) ? Mode::free : Mode::first);
+  return points(walks, modes);
+}
+
+double TileCounts::visits(int walks) const { return points(walks, Modes(static_cast<std::size_t>(walks), Mode::free)); }
+
+double TileCounts::code_calls() const {
+  double product = 1;
+  for (int d = 0; d < view_.dim_count(); ++d) {
+    Sizes now;  // here `count` is calls printed
+    add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(d)].extent, 1);
+    for (const WalkView& w : view_.walks) {
+      if (w.dim != d) continue;
+      Sizes next;
+      for (const Size& s : now) {
+        const std::int64_t full = s.extent / w.tile;
+        add_size(next, w.tile, s.count * static_cast<double>(w.unroll ? full : std::min<std::int64_t>(full, 1)));
+        add_size(next, s.extent % w.tile, s.count);
+      }
+      now = std::move(next);
+    }
+    double calls = 0;
+    for (const Size& s : now) calls += s.count;
+    product *= std::max(calls, 1.0);
+  }
+  return product;
+}
+
+double TileCounts::instances(int from, int to, int access, bool used) const {
+  double product = 1;
+  for (int w = from; w < to; ++w)
+    if (!in_time(w) && (access < 0 || uses_walk(access, w) == used)) product *= static_cast<double>(trip(w));
+  return product;
+}
+
+}  // namespace isamap

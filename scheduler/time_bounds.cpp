@@ -1,0 +1,180 @@
+#include "scheduler/time_bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/machine_costs.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double element_cycles = 2;  ///< to copy one element with a scalar unit: a load and a store
+
+const Tensor& tensor_of(const NestView& view, int access) {
+  return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
+}
+
+/// What one call of the busiest instance covers.
+std::vector<std::int64_t> call_extents(const NestView& view) {
+  std::vector<std::int64_t> extents(view.instruction->ranges.size(), 1);
+  const std::vector<std::int64_t> tiles = view.tiles(static_cast<int>(view.walks.size()));
+  for (std::size_t m = 0; m < extents.size(); ++m) {
+    const bool virtual_dim = m >= view.mapping.dims.size() || view.mapping.dims[m].empty();
+    const int d = virtual_dim ? -1 : view.statement.domain.find(fused_name(view.mapping.dims[m]));
+    if (d >= 0) extents[m] = tiles[static_cast<std::size_t>(d)];
+  }
+  return extents;
+}
+
+/// Elements that one use of a move carries.
+double piece(const Instruction& move, DType type) {
+  double points = 1;
+  for (const DimRange& r : move.ranges) points *= static_cast<double>(r.max);
+  const auto& own = move.operands[1].dtype;
+  if (own && is_bits(*own)) points = points * bits(*own) / bits(type);
+  return std::max(1.0, points);
+}
+
+/// Calls of moves by the port they occupy.
+class Ports {
+ public:
+  explicit Ports(const NestView& view) : view_(view) {}
+
+  /// At least `calls` (registers filled one by one), at least what the elements need.
+  void add(MemoryId from, MemoryId to, int access, double elements, double calls) {
+    const DType type = tensor_of(view_, access).dtype;
+    const Instruction* move = elements > 0 ? move_between(*view_.model, from, to, type) : nullptr;
+    if (!move) return;
+    const double times = std::max(calls, elements / piece(*move, type));
+    Bound& b = ports_[{move->unit.value, move->timing.port}];
+    b.name = "port " + (move->timing.port.empty() ? move->name : move->timing.port);
+    b.cycles += times * interval_of(*move, full_extents(*move), *view_.model) / ports_of(*move, *view_.model);
+  }
+  std::vector<Bound> bounds() const {
+    std::vector<Bound> result;
+    for (const auto& [key, bound] : ports_) result.push_back(bound);
+    return result;
+  }
+
+ private:
+  const NestView& view_;
+  std::map<std::pair<std::int32_t, std::string>, Bound> ports_;
+};
+
+/// Registers (true) or bytes of one stage, all its buffers.
+double needed_by(const NestView& view, const TileCounts& counts, const StageView& s) {
+  const Memory& m = view.model->memory(s.memory);
+  double own = counts.padded_tile(s.access, s.walks) * bytes(tensor_of(view, s.access).dtype);
+  if (m.is_register() && m.size > 0) {
+    const int operand = instruction_access(view.mapping, s.access);
+    own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
+              ? counts.slots(s.access, s.walks) *
+                    view.instruction->operands[operand_of_access(*view.instruction, operand).index()].group
+              : std::ceil(own / static_cast<double>(m.size));
+  }
+  return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.walks);
+}
+
+}  // namespace
+
+Bound compute_bound(const NestView& view, const TileCounts& counts) {
+  const double steps = counts.steps(static_cast<int>(view.walks.size()));
+  if (!view.instruction) return {"scalar code", steps * access_count(view.statement)};
+  const Instruction& instruction = *view.instruction;
+  const std::vector<std::int64_t> extents = call_extents(view);
+  const double each = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model);
+  const int stage = view.innermost[0];
+  const bool chained = view.statement.reduction != Reduction::assign && stage >= 0 &&
+                       view.model->memory(view.memory_of(stage)).is_register();
+  if (!chained) return {"compute", steps * each};
+  const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].walks));
+  const double latency = latency_of(instruction, extents, *view.model) / chains;
+  if (latency <= each) return {"compute", steps * each};
+  return {fmt::format("latency of {} ({:.0f} accumulators)", instruction.name, chains), steps * latency};
+}
+
+std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  Ports ports(view);
+  for (const Transfer& t : traffic.transfers) {
+    if (!t.to.valid() || t.from == t.to || t.stage < 0) continue;
+    const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+    const bool registers = view.model->memory(t.to).is_register();
+    const double calls = registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
+    ports.add(t.from, t.to, t.access, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
+    if (t.access == 0) ports.add(t.to, t.from, t.access, t.elements_out / t.instances, calls);
+  }
+  return ports.bounds();
+}
+
+std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
+  std::vector<Bound> bounds;
+  for (const auto& [id, moved] : traffic.link_bytes) {
+    const Link& link = view.model->link(id);
+    const auto copies = traffic.link_instances.find(id);
+    const double shared = copies == traffic.link_instances.end() ? 1 : copies->second;
+    if (link.bandwidth > 0) bounds.push_back({"link " + link.name, moved / link.bandwidth / shared});
+  }
+  return bounds;
+}
+
+std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
+  std::vector<Bound> bounds;
+  for (const auto& [id, tensors] : traffic.memories) {
+    const Memory& m = view.model->memory(id);
+    double read = 0, written = 0;
+    for (const auto& [tensor, t] : tensors) {
+      read += t.reads * t.element_bytes / t.instances;
+      written += (t.fills + t.updates) * t.element_bytes / t.instances;
+    }
+    if (m.read_bandwidth > 0) bounds.push_back({"memory " + m.name, read / m.read_bandwidth});
+    if (m.write_bandwidth > 0) bounds.push_back({"memory " + m.name, written / m.write_bandwidth});
+  }
+  return bounds;
+}
+
+double serial_cycles(const NestView& view, const Traffic& traffic) {
+  double total = 0;
+  for (const Transfer& t : traffic.transfers) {
+    if (t.stage < 0) continue;
+    if (t.from == t.to) {
+      total += (t.elements_in + t.elements_out) * element_cycles;
+      continue;
+    }
+    const MemoryKind kind = view.model->memory(t.to).kind;
+    const bool addressed = kind == MemoryKind::scratchpad || kind == MemoryKind::accumulator;
+    if (!addressed || view.stages[static_cast<std::size_t>(t.stage)].stage.buffers > 1) continue;
+    const double moved = (t.elements_in + t.elements_out) * bytes(tensor_of(view, t.access).dtype) / t.instances;
+    for (LinkId l : links_between(*view.model, t.from, t.to))
+      if (view.model->link(l).bandwidth > 0) total += moved / view.model->link(l).bandwidth;
+  }
+  return total;
+}
+
+Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
+  Diagnostics problems;
+  for (std::size_t i = 0; i < view.model->memories().size(); ++i) {
+    const MemoryId id = make_id<MemoryId>(i);
+    const Memory& m = view.model->memory(id);
+    if (m.kind == MemoryKind::cache) continue;
+    double needed = 0;
+    std::string parts;
+    for (const StageView& s : view.stages) {
+      if (s.memory != id) continue;
+      const double own = needed_by(view, counts, s);
+      needed += own;
+      parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
+    }
+    const bool registers = m.is_register() && m.size > 0;
+    const double available = static_cast<double>(registers ? m.count : m.capacity);
+    if (parts.empty() || available <= 0 || needed <= available) continue;
+    problems.push_back(error(fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
+                                         registers ? "registers" : "bytes", available, parts),
+                             "choose smaller tiles below the stages in " + m.name));
+  }
+  return problems;
+}
+
+}  // namespace isamap

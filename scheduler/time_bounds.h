@@ -1,0 +1,28 @@
+#pragma once
+// What keeps a nest from being faster, in cycles of the busiest instance, and what does not fit (docs/cost.md).
+
+#include <string>
+#include <vector>
+
+#include "scheduler/traffic.h"
+
+namespace isamap {
+
+struct Bound {
+  std::string name;     ///< "compute", "port load", "link ld", "memory GLB"
+  double cycles = 0;
+};
+
+/// The calls themselves: throughput of their ports, or the chain of updates through too few accumulators.
+Bound compute_bound(const NestView& view, const TileCounts& counts);
+/// Moves occupy ports, links and memories have bandwidths.
+std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic);
+std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic);
+/// Cycles that nothing hides: copies element by element, and transfers of scratchpads with a single buffer.
+double serial_cycles(const NestView& view, const Traffic& traffic);
+
+/// Registers or bytes that the stages of each memory need, where there are fewer.
+Diagnostics capacity_problems(const NestView& view, const TileCounts& counts);
+
+}  // namespace isamap

@@ -1,0 +1,232 @@
+#include "scheduler/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/machine_costs.h"
+
+namespace isamap {
+
+namespace {
+
+TensorId tensor_of(const NestView& view, int access) { return access_of(view.statement, access).tensor; }
+
+int element_bytes(const NestView& view, int access) { return bytes(view.kernel->tensors[tensor_of(view, access).index()].dtype); }
+
+bool owned_inside(const NestView& view, MemoryId memory, UnitId unit) {
+  return view.model->inside(view.model->memory(memory).per, unit);
+}
+
+/// The stages of one access, outermost first; -1 (home) leads.
+std::vector<int> chain_of(const NestView& view, int access) {
+  std::vector<int> chain;
+  for (int s = view.innermost[static_cast<std::size_t>(access)]; s >= 0; s = view.stages[static_cast<std::size_t>(s)].parent)
+    chain.insert(chain.begin(), s);
+  chain.insert(chain.begin(), -1);
+  return chain;
+}
+
+int walks_above(const NestView& view, int stage) { return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks; }
+
+const Stage* line_of(const NestView& view, int stage) {
+  return stage < 0 ? nullptr : &view.stages[static_cast<std::size_t>(stage)].stage;
+}
+
+class Counting {
+ public:
+  Counting(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {}
+
+  Traffic run() {
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const std::vector<int> chain = chain_of(view_, a);
+      for (std::size_t i = 0; i < chain.size(); ++i) open(a, chain[i]);
+      for (std::size_t i = 0; i < chain.size(); ++i) {
+        const bool last = i + 1 == chain.size();
+        if (a == 0) output(chain[i], last ? -1 : chain[i + 1], last);
+        else input(a, chain[i], last ? -1 : chain[i + 1], last);
+      }
+    }
+    for (const Transfer& t : traffic_.transfers) links(t);
+    return std::move(traffic_);
+  }
+
+ private:
+  Totals& totals(int access, int stage) {
+    return traffic_.memories[view_.memory_of(stage)][tensor_of(view_, access)];
+  }
+
+  void open(int access, int stage) {
+    const int walks = walks_above(view_, stage);
+    Totals& t = totals(access, stage);
+    t.element_bytes = element_bytes(view_, access);
+    t.tile = std::max(t.tile, counts_.tile(access, walks));
+    t.instances = std::max(t.instances, stage < 0 ? 1.0 : instances_of(view_, counts_, view_.memory_of(stage)));
+  }
+
+  void input(int access, int stage, int child, bool last) {
+    const int all = static_cast<int>(view_.walks.size());
+    const int walks = walks_above(view_, stage);
+    const TileCounts::Sharing shared{walks};
+    Transfer t{access, last ? -1 : child, view_.memory_of(stage), {}, 0, 0, 1};
+    if (last) {
+      t.elements_in = counts_.touched(access, all, shared);
+      t.to = view_.instruction ? view_.instruction->operands[operand_of_access(*view_.instruction, 0).index()].memory : MemoryId{};
+    } else {
+      const Stage& line = *line_of(view_, child);
+      const int below = walks_above(view_, child);
+      t.to = view_.memory_of(child);
+      if (!line.ahead_of_time) {
+        t.elements_in = counts_.moved(access, below, shared, line.slide);
+        totals(access, child).fills += counts_.moved(access, below, {}, line.slide);
+      }
+      t.instances = instances_of(view_, counts_, t.to);
+    }
+    totals(access, stage).reads += t.elements_in;
+    traffic_.transfers.push_back(t);
+  }
+
+  /// Elements that start from the identity instead of being read: each once, in every copy of the reduction.
+  double first_visits(int stage) const {
+    const bool starts_full = view_.kernel->tensors[tensor_of(view_, 0).index()].inout;
+    return starts_full ? 0 : counts_.tile(0, 0) * counts_.instances(0, walks_above(view_, stage), 0, false);
+  }
+
+  void output(int stage, int child, bool last) {
+    const int walks = walks_above(view_, stage);
+    const TileCounts::Sharing shared{walks};
+    Totals& own = totals(0, stage);
+    Transfer t{0, last ? -1 : child, view_.memory_of(stage), view_.memory_of(stage), 0, 0, 1};
+    if (last) {
+      t.elements_out = counts_.touched(0, static_cast<int>(view_.walks.size()), shared);
+    } else {
+      const int below = walks_above(view_, child);
+      t.to = view_.memory_of(child);
+      t.instances = instances_of(view_, counts_, t.to);
+      t.elements_out = counts_.moved(0, below, shared, false);
+      const double back = std::max(0.0, counts_.moved(0, below, {}, false) - first_visits(child));
+      totals(0, child).fills += back;
+    }
+    t.elements_in = std::max(0.0, t.elements_out - first_visits(stage));
+    own.updates += t.elements_out;
+    own.reads += t.elements_in;
+    traffic_.transfers.push_back(t);
+  }
+
+  void links(const Transfer& t) {
+    if (!t.to.valid() || t.from == t.to) return;
+    const double size = element_bytes(view_, t.access);
+    const auto add = [&](MemoryId from, MemoryId to, double elements) {
+      if (elements <= 0) return;
+      for (LinkId l : links_between(*view_.model, from, to)) {
+        traffic_.link_bytes[l] += elements * size;
+        double& copies = traffic_.link_instances[l];
+        copies = std::max({copies, t.instances, 1.0});
+      }
+    };
+    add(t.from, t.to, t.elements_in);
+    add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
+  }
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  Traffic traffic_;
+};
+
+std::int64_t whole(double words) {
+  return words >= 9.0e18 ? INT64_MAX : static_cast<std::int64_t>(std::ceil(words - 1e-9));
+}
+
+/// How an access lies in its innermost addressed place: rows of the last axis, in lines.
+double bytes_in_lines(const NestView& view, const TileCounts& counts, int access, int walks, std::int64_t line, bool dense) {
+  const double size = element_bytes(view, access);
+  const double elements = counts.tile(access, walks);
+  if (dense || line <= 1 || access_of(view.statement, access).index.empty()) return elements * size;
+  const AffineExpr& last = access_of(view.statement, access).index.back();
+  const std::vector<std::int64_t> tiles = view.tiles(walks);
+  double row = 1;
+  for (const std::string& name : last.names()) {
+    const int d = view.statement.domain.find(name);
+    const auto step = static_cast<double>(std::max<std::int64_t>(1, std::abs(last.coefficient(name))));
+    if (d >= 0) row += step * static_cast<double>(tiles[static_cast<std::size_t>(d)] - 1);
+  }
+  row = std::min(row, elements);
+  const double lines = std::ceil(row * size / static_cast<double>(line)) * static_cast<double>(line);
+  return elements / row * lines;
+}
+
+}  // namespace
+
+double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory) {
+  double product = 1;
+  for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
+    const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+    if (unit.valid() && owned_inside(view, memory, unit)) product *= static_cast<double>(counts.trip(w));
+  }
+  return product;
+}
+
+double tiles_per_instance(const NestView& view, const TileCounts& counts, int access, MemoryId memory, int walks) {
+  double tiles = 1;
+  for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
+    const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+    if (!unit.valid()) continue;
+    const bool inside = owned_inside(view, memory, unit);
+    if (w < walks && !inside) tiles *= static_cast<double>(counts.trip(w));  // one memory serves the tiles of all
+    if (w >= walks && inside && counts.uses_walk(access, w)) tiles /= static_cast<double>(counts.trip(w));
+  }
+  return tiles;
+}
+
+Traffic traffic_of(const NestView& view, const TileCounts& counts) { return Counting(view, counts).run(); }
+
+std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view) {
+  std::map<std::string, std::map<std::string, TensorTraffic>> result;
+  for (const auto& [memory, tensors] : traffic.memories) {
+    const Memory& m = view.model->memory(memory);
+    for (const auto& [tensor, t] : tensors) {
+      const double words = static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+      result[m.name][view.kernel->tensors[tensor.index()].name] = {
+          whole(t.instances), whole(t.tile * words), whole(t.reads * words / t.instances),
+          whole(t.fills * words / t.instances), whole(t.updates * words / t.instances)};
+    }
+  }
+  return result;
+}
+
+void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic) {
+  std::map<MemoryId, std::vector<std::pair<int, bool>>> passing;  // cache -> (access, dense)
+  for (const Transfer& t : traffic.transfers) {
+    if (!t.to.valid() || t.from == t.to) continue;
+    bool dense = false;
+    for (const StageView& s : view.stages) dense |= s.access == t.access && s.memory == t.from && !s.stage.layout.empty();
+    for (LinkId l : links_between(*view.model, t.from, t.to))
+      for (MemoryId cache : view.model->link(l).via) passing[cache].push_back({t.access, dense});
+  }
+  for (const auto& [cache, accesses] : passing) {
+    const Memory& m = view.model->memory(cache);
+    const auto size_at = [&](const std::pair<int, bool>& a, int walks) {
+      return bytes_in_lines(view, counts, a.first, walks, m.line, a.second);
+    };
+    int walks = 0;
+    for (; walks < static_cast<int>(view.walks.size()); ++walks) {
+      double total = 0;
+      for (const auto& a : accesses) total += size_at(a, walks);
+      if (total <= 0.75 * static_cast<double>(m.capacity)) break;
+    }
+    double moved = 0;
+    for (const auto& a : accesses) {
+      const double raw = std::max(1.0, counts.tile(a.first, walks)) * element_bytes(view, a.first);
+      const double elements = counts.moved(a.first, walks, {}, false);
+      moved += elements * element_bytes(view, a.first) * (size_at(a, walks) / raw) * (a.first == 0 ? 2 : 1);
+    }
+    for (std::size_t l = 0; l < view.model->links().size(); ++l)
+      if (view.model->links()[l].to == cache) {
+        traffic.link_bytes[make_id<LinkId>(l)] += moved;
+        double& copies = traffic.link_instances[make_id<LinkId>(l)];
+        copies = std::max(copies, instances_of(view, counts, cache));
+        break;
+      }
+  }
+}
+
+}  // namespace isamap

@@ -1,0 +1,49 @@
+#pragma once
+// What a nest moves: words per memory and tensor, bytes per link (docs/cost.md).
+
+#include <map>
+#include <string>
+
+#include "scheduler/cost_model.h"
+#include "scheduler/tile_counts.h"
+
+namespace isamap {
+
+/// Elements over all instances of a memory.
+struct Totals {
+  double instances = 1, tile = 0, reads = 0, fills = 0, updates = 0;
+  int element_bytes = 1;
+};
+
+/// A tile that is filled from its parent, or drained to it: what one stage (or the calls themselves) moves.
+struct Transfer {
+  int access = 0;
+  int stage = -1;             ///< the stage that is filled; -1: the calls take the operand where it lies
+  MemoryId from, to;          ///< of an input; an output drains from `to` into `from`
+  double elements_in = 0;     ///< into the stage, as the parent sees it (multicast counted once)
+  double elements_out = 0;    ///< from the stage back to its parent
+  double instances = 1;       ///< of the stage
+};
+
+struct Traffic {
+  std::map<MemoryId, std::map<TensorId, Totals>> memories;
+  std::vector<Transfer> transfers;
+  std::map<LinkId, double> link_bytes;      ///< over all instances
+  std::map<LinkId, double> link_instances;  ///< how many copies of a link share that
+};
+
+Traffic traffic_of(const NestView& view, const TileCounts& counts);
+
+/// Counts per instance, in words of each memory, rounded up.
+std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view);
+
+/// Adds what flows into the caches on the way: each holds, at the outermost walk where everything below fits, the tiles
+/// of all accesses that pass it; so the access model with a stage that nobody wrote.
+void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic);
+
+/// Instances of a memory that the walks on units occupy.
+double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory);
+/// The tiles of all instances that a stage stands for, relative to one instance's: walks on the owner below it.
+double tiles_per_instance(const NestView& view, const TileCounts& counts, int access, MemoryId memory, int walks);
+
+}  // namespace isamap
