@@ -200,6 +200,19 @@ Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers
   return linear ? Truth::no : Truth::unknown;
 }
 
+std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers) {
+  std::vector<Padding> reasons;
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
+    const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
+    const std::int64_t last = walked_extent(walkers, static_cast<int>(m)) % extent;
+    if (last != 0) {
+      reasons.push_back({"fill " + alignment.unit().domain.dims[m].name, std::uint32_t{1} << m, static_cast<int>(m), {},
+                         allows_extent(*alignment.hardware, static_cast<int>(m), last)});
+    }
+  }
+  return reasons;
+}
+
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   std::vector<Padding> reasons;
@@ -228,14 +241,7 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walk
     const bool ragged = top.walker >= 0 ? chain.reach() != dim.extent : dim.extent % top.stride != 0;
     if (chain.shifted || ragged) reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, AffineExpr(dim.extent - 1) - x});
   }
-  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    const std::int64_t last = walked_extent(walkers, static_cast<int>(m)) % extent;
-    if (last != 0) {
-      reasons.push_back({"fill " + alignment.unit().domain.dims[m].name, std::uint32_t{1} << m, static_cast<int>(m), {},
-                         allows_extent(*alignment.hardware, static_cast<int>(m), last)});
-    }
-  }
+  for (Padding& fill : fills(alignment, walkers)) reasons.push_back(std::move(fill));
   return reasons;
 }
 

@@ -48,6 +48,8 @@ struct Chain {
 };
 /// Chains in the order in which Euclid's division peels them off a point. All pivots occur once.
 using Cover = std::vector<Chain>;
+/// For each walker the coordinate that it decides; nothing when no order of the coordinates works.
+std::optional<std::vector<int>> pivots_of(const std::vector<Walker>& walkers, int dims);
 std::optional<Cover> exact_cover(const Alignment& alignment, const std::vector<Walker>& walkers);
 
 Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers);
@@ -61,6 +63,7 @@ struct Padding {
   AffineExpr face;                   ///< the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;            ///< the instruction can run with fewer points instead
 };
+std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers);
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);
 
 struct Neutral {

@@ -95,6 +95,10 @@ std::int64_t Chain::reach() const {
   return links.empty() ? 1 : links.back().stride * links.back().extent;
 }
 
+std::optional<std::vector<int>> pivots_of(const std::vector<Walker>& walkers, int dims) {
+  return PivotSearch(walkers, dims).run();
+}
+
 std::optional<Cover> exact_cover(const Alignment& alignment, const std::vector<Walker>& walkers) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   PivotSearch search(walkers, static_cast<int>(dims.size()));

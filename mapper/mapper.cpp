@@ -7,9 +7,10 @@
 #include <set>
 
 #include "mapper/body_match.h"
-#include "mapper/placements.h"
+#include "mapper/certificate_files.h"
 #include "mapper/realise.h"
 #include "mapper/reasons.h"
+#include "mapper/z3_solver.h"
 #include "support/yaml.h"
 
 namespace isamap {
@@ -52,26 +53,83 @@ std::size_t digit_count(const Mapping& mapping) {
   return count;
 }
 
-/// Simple first: fewer kinds, fewer digits; among equals the order of construction.
-void put_in_order(std::vector<Mapping>& mappings) {
-  const auto rank = [](const Mapping& m) {
-    return std::tuple(m.kinds.count(Kind::axis) > 0 ? 0 : m.kinds.size(), m.kinds.count(Kind::exchange), digit_count(m));
+/// Simple first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims.
+void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) {
+  const auto positions = [&](const Mapping& m) {
+    std::vector<std::vector<std::pair<int, std::int64_t>>> places;
+    for (const auto& digits : m.dims) {
+      places.emplace_back();
+      for (const Digit& digit : digits) {
+        const std::string first = *digit.column.names().begin();
+        places.back().emplace_back(statement.domain.find(first), digit.column.coefficient(first));
+      }
+    }
+    return places;
+  };
+  const auto rank = [&](const Mapping& m) {
+    return std::tuple(m.kinds.count(Kind::axis) > 0 ? 0 : m.kinds.size(), digit_count(m), m.operands, m.kinds, positions(m));
   };
   std::stable_sort(mappings.begin(), mappings.end(), [&](const Mapping& a, const Mapping& b) { return rank(a) < rank(b); });
 }
 
-void map_aligned(const Alignment& alignment, const MapOptions& options, const std::vector<Automorphism>& symmetries,
-                 std::set<std::string>& seen, PairMappings& result) {
-  const std::vector<Slot> slots = slots_of(alignment, options.rule);
-  const Placements placements = place_directly(alignment, slots, options.max_mappings);
-  result.limit_reached = result.limit_reached || placements.limit_reached;
-  if (placements.list.empty()) {
-    for (std::string& reason : slot_reasons(alignment, slots, options.rule)) add_reason(result, std::move(reason));
+/// A placement for one of the alignments.
+struct Candidate {
+  std::size_t alignment = 0;
+  Placement placement;
+};
+
+std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, const MapOptions& options, PairMappings& result) {
+  std::vector<Candidate> list;
+  if (options.use_z3) {
+    SolvedPlacements solved = place_by_solver(alignments, options.rule, options.max_mappings, options.rlimit, result.solver);
+    for (auto& [a, placement] : solved.list) list.push_back({a, std::move(placement)});
+    for (std::size_t a = 0; a < alignments.size(); ++a) {
+      const std::vector<Slot> slots = slots_of(alignments[a], options.rule);
+      for (const int s : solved.empty_slots[a]) add_reason(result, slot_reason(alignments[a], slots[static_cast<std::size_t>(s)], options.rule));
+    }
+    result.limit_reached = solved.limit_reached;
+    return list;
   }
-  const std::vector<Kill> kill_sets = kills(alignment.unit());
-  const Automorphism same = identity_of(*alignment.hardware);
-  for (const Placement& placement : placements.list) {
-    Judged judged = judge(alignment, realise(alignment, slots, placement), kill_sets);
+  for (std::size_t a = 0; a < alignments.size(); ++a) {
+    const std::vector<Slot> slots = slots_of(alignments[a], options.rule);
+    Placements placements = place_directly(slots, alignments[a].statement_uses.size(), options.max_mappings);
+    result.limit_reached = result.limit_reached || placements.limit_reached;
+    if (placements.list.empty()) {
+      for (std::string& reason : slot_reasons(alignments[a], slots, options.rule)) add_reason(result, std::move(reason));
+    }
+    for (Placement& placement : placements.list) list.push_back({a, std::move(placement)});
+  }
+  return list;
+}
+
+/// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the solver.
+Judged judge_fully(const Alignment& alignment, Dims dims, const std::vector<Kill>& kill_sets, const MapOptions& options,
+                   PairMappings& result) {
+  constexpr std::int64_t kMaxQueries = 2'000;
+  Judged judged = judge(alignment, std::move(dims), kill_sets);
+  if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
+  std::string failed;
+  const Truth truth = result.solver.queries > kMaxQueries
+                          ? Truth::unknown
+                          : replay(certify(alignment, *judged.mapping), options.rlimit, result.solver, &failed);
+  if (truth == Truth::yes) { judged.mapping->proof = Proof::proved; return judged; }
+  result.limit_reached = result.limit_reached || truth == Truth::unknown;
+  return {std::nullopt, (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
+}
+
+void list_once(const std::vector<Alignment>& alignments, const std::vector<Candidate>& list, const MapOptions& options,
+               PairMappings& result) {
+  const Instruction& hardware = *alignments[0].hardware;
+  const std::vector<Automorphism> symmetries = automorphisms(hardware);
+  const std::vector<Kill> kill_sets = kills(hardware.statement());
+  const Automorphism same = identity_of(hardware);
+  std::vector<std::vector<Slot>> slots;
+  for (const Alignment& alignment : alignments) slots.push_back(slots_of(alignment, options.rule));
+  std::set<std::string> seen;
+  for (const Candidate& candidate : list) {
+    const Alignment& alignment = alignments[candidate.alignment];
+    const Dims dims = realise(alignment, slots[candidate.alignment], candidate.placement);
+    Judged judged = judge_fully(alignment, dims, kill_sets, options, result);
     if (!judged.mapping) { add_reason(result, operand_prefix(alignment) + judged.refusal); continue; }
     const bool known = std::any_of(symmetries.begin(), symmetries.end(), [&](const Automorphism& by) {
       return seen.count(key_of(*judged.mapping, by)) > 0;
@@ -126,14 +184,18 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
     add_reason(result, reason);
     return result;
   }
-  const auto matches = match_bodies(computation, hardware.statement());
-  if (matches.empty()) add_reason(result, body_mismatch(computation, hardware.statement()));
-  const std::vector<Automorphism> symmetries = automorphisms(hardware);
-  std::set<std::string> seen;
-  for (const std::vector<int>& operands : matches) {
-    map_aligned(align(kernel, statement, hardware, id, operands), options, symmetries, seen, result);
+  std::vector<Alignment> alignments;
+  for (std::vector<int>& operands : match_bodies(computation, hardware.statement())) {
+    alignments.push_back(align(kernel, statement, hardware, id, std::move(operands)));
   }
-  put_in_order(result.mappings);
+  if (alignments.empty()) {
+    add_reason(result, body_mismatch(computation, hardware.statement()));
+    return result;
+  }
+  list_once(alignments, candidates(alignments, options, result), options, result);
+  std::stable_partition(result.reasons.begin(), result.reasons.end(),
+                        [](const std::string& reason) { return reason.rfind("operands ", 0) != 0; });
+  put_in_order(result.mappings, computation);
   if (static_cast<std::int64_t>(result.mappings.size()) > options.max_mappings) {
     result.mappings.resize(static_cast<std::size_t>(options.max_mappings));
     result.limit_reached = true;
@@ -150,12 +212,19 @@ Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& 
     for (const InstructionId id : *instructions) {
       PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, options);
       result.limit_reached = result.limit_reached || pair.limit_reached;
+      result.solver.queries += pair.solver.queries;
+      result.solver.unknown += pair.solver.unknown;
+      result.solver.seconds += pair.solver.seconds;
       if (pair.mappings.empty()) result.rejected.push_back({id, statement, std::move(pair.reasons)});
       for (Mapping& mapping : pair.mappings) {
         mapping.id = static_cast<int>(result.mappings.size());
         result.mappings.push_back(std::move(mapping));
       }
     }
+  }
+  if (!options.certificates.empty()) {
+    Diagnostics problems = write_certificates(kernel, model, options, result);
+    if (has_errors(problems)) return problems;
   }
   return result;
 }

@@ -100,9 +100,8 @@ std::vector<Slot> slots_of(const Alignment& alignment, Rule rule) {
   return slots;
 }
 
-Placements place_directly(const Alignment& alignment, const std::vector<Slot>& slots, std::int64_t limit) {
+Placements place_directly(const std::vector<Slot>& slots, std::size_t dims, std::int64_t limit) {
   Placements placements;
-  const std::size_t dims = alignment.statement_uses.size();
   Search search(slots, dims, limit, placements);
   for (int digits = 0; digits <= static_cast<int>(dims) && !search.stopped(); ++digits) search.with_digits(digits);
   return placements;

@@ -31,6 +31,6 @@ struct Placements {
   std::vector<Placement> list;       ///< fewest digits first
   bool limit_reached = false;
 };
-Placements place_directly(const Alignment& alignment, const std::vector<Slot>& slots, std::int64_t limit);
+Placements place_directly(const std::vector<Slot>& slots, std::size_t dims, std::int64_t limit);
 
 }  // namespace isamap

@@ -76,10 +76,13 @@ std::string slot_reason(const Alignment& alignment, const Slot& slot, Rule rule)
 std::vector<std::string> slot_reasons(const Alignment& alignment, const std::vector<Slot>& slots, Rule rule) {
   std::vector<std::string> reasons;
   for (const Slot& slot : slots) {
-    if (slot.empty == Slot::Empty::always || slot.stand_in >= 0) continue;
-    const bool walkable = slot.empty == Slot::Empty::never ? slot.walkable != 0
-                                                           : slot.walkable != 0 || slot.reachable == 0;
-    if (!walkable) reasons.push_back(slot_reason(alignment, slot, rule));
+    if (slot.empty == Slot::Empty::always || slot.walkable != 0) continue;
+    const bool excused = slot.empty == Slot::Empty::never ? slot.stand_in >= 0 : slot.reachable == 0;
+    if (!excused) reasons.push_back(slot_reason(alignment, slot, rule));
+  }
+  // Each could walk, but not all at once: they compete for dims.
+  for (const Slot& slot : slots) {
+    if (rule == Rule::full && reasons.empty() && slot.reachable != 0) reasons.push_back(slot_reason(alignment, slot, rule));
   }
   return reasons;
 }

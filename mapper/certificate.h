@@ -1,0 +1,43 @@
+#pragma once
+// The four conditions of one mapping as questions to a solver: linear, quantifier-free, `unsat` is the proof.
+//
+// A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they walk to:
+//
+//   x(k) = sum of loop stride * z + sum of column * d(k),     sum of weight * d(k) on dim m = E(m) * t(m) + y(k).m
+//
+// and is active when 0 <= y < E, 0 <= d < extent and x in the domain. Points of one call share the loops z and t.
+
+#include <string>
+#include <vector>
+
+#include "mapper/conditions.h"
+
+namespace isamap {
+
+/// A loop that steps `stride` along one dim of the statement.
+struct ResidualLoop {
+  int dim = 0;
+  std::int64_t stride = 1, extent = 1;
+};
+std::vector<ResidualLoop> residual_loops(const Cover& cover);
+
+/// One question: declarations and assertions.
+struct Question {
+  std::string name;   ///< "S I: equal slots, different elements"
+  std::string text;
+};
+struct Certificate {
+  std::vector<std::string> comments;
+  std::vector<Question> questions;
+};
+
+/// The questions speak of the mapping as it is printed (digits, extents, carriers) and of the loops given.
+Certificate certify(const Alignment& alignment, const Mapping& mapping, const std::vector<ResidualLoop>& loops);
+
+/// With the loops that the exact cover of the mapping leaves.
+Certificate certify(const Alignment& alignment, const Mapping& mapping);
+
+/// A file for the z3 program, which prints `unsat` once for each question.
+std::string print(const Certificate& certificate);
+
+}  // namespace isamap

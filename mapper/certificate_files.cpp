@@ -1,0 +1,76 @@
+#include "mapper/certificate_files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+
+#include "mapper/certificate.h"
+#include "mapper/z3_solver.h"
+
+namespace isamap {
+namespace {
+
+/// Names come from files of strangers: only letters, digits and '_' reach the file system and the comments.
+std::string plain(const std::string& text) {
+  std::string result;
+  for (const char c : text.substr(0, 64)) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return result;
+}
+std::string one_line(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, ' ');
+  return text;
+}
+
+std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  std::vector<std::string> dims;
+  for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);
+  std::vector<std::string> lines{
+      one_line("kernel " + kernel.name + ": " + print(kernel.statements[mapping.statement.index()], kernel.tensors)),
+      one_line("instruction " + instruction.name + ": " + print(instruction.statement(), instruction.tensors)),
+      one_line("mapping " + print(mapping, kernel, dims, instruction.name)),
+      "unsat answers prove it: S sound, O no partial sums, N padding is harmless, C exact cover (docs/mapping.md)"};
+  for (const Carrier& carrier : mapping.carriers) {
+    const Computation& statement = kernel.statements[mapping.statement.index()];
+    lines.push_back(one_line("carrier of " + carrier.reason + ": " + kernel.tensors[access_of(statement, carrier.access).tensor.index()].name));
+  }
+  return lines;
+}
+
+/// Written beside its place and renamed, so that no half file is ever found.
+bool write_whole(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path beside = path.string() + ".tmp";
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  std::error_code problem;
+  if (out) std::filesystem::rename(beside, path, problem);
+  return out && !problem;
+}
+
+}  // namespace
+
+Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options, MapResult& result) {
+  const std::filesystem::path folder = options.certificates;
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem) return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
+  for (Mapping& mapping : result.mappings) {
+    const Alignment alignment = align(kernel, mapping.statement, model.instruction(mapping.instruction), mapping.instruction, mapping.operands);
+    Certificate certificate = certify(alignment, mapping);
+    certificate.comments = comments_of(kernel, model, mapping);
+    std::string failed;
+    const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
+    ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
+    if (truth == Truth::unknown) mapping.proof = Proof::unknown;
+    const std::string file = "mapping_" + std::to_string(mapping.id) + "_" + plain(model.instruction(mapping.instruction).name) + ".smt2";
+    if (!write_whole(folder / file, print(certificate))) {
+      return {error_at({(folder / file).string(), 0, 0}, "cannot write this file")};
+    }
+    result.certificate_files.push_back(file);
+  }
+  return {};
+}
+
+}  // namespace isamap
