@@ -1,8 +1,10 @@
 #include "backends/backend.h"
 
+#include "backends/assembly/printer.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/runner.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/simulator/simulate.h"
 
 namespace isamap {
 namespace {
@@ -30,11 +32,17 @@ Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareMode
     if (!unit) return unit.diagnostics();
     return std::vector<EmittedFile>{{unit->name + ".cpp", unit->text}};
   }
+  if (model.program.language == "asm") {
+    auto text = print_assembly(program, model);
+    if (!text) return text.diagnostics();
+    return std::vector<EmittedFile>{{entry_name(program.name) + ".s", std::move(*text)}};
+  }
   return error("there is no backend for " + model.program.language + " yet");
 }
 
 std::unique_ptr<Runner> make_runner(const HardwareModel& model) {
   if (model.program.language == "c++") return make_cpp_runner(model);
+  if (model.program.language == "asm") return make_simulator(model);
   return std::make_unique<NoRunner>(availability(model));
 }
 

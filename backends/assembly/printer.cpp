@@ -1,0 +1,181 @@
+#include "backends/assembly/printer.h"
+
+#include <fmt/format.h>
+
+#include "backends/assembly/state.h"
+#include "backends/assembly/straight_line.h"
+#include "backends/operand_use.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+std::string safe(const std::string& text) {
+  std::string out = text;
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return out;
+}
+
+class AssemblyPrinter {
+ public:
+  AssemblyPrinter(const Program& program, const HardwareModel& model)
+      : program_(program), model_(model), slots_(program), known_(reset_values(model)), sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
+
+  Result<std::string> print() {
+    const std::int64_t count = count_calls(program_.prepack, max_commands) + count_calls(program_.body, max_commands);
+    if (count > max_commands)
+      return error(fmt::format("the program has more than {} commands, which is the limit of a straight stream", max_commands), "use larger tiles, or a smaller kernel");
+    header();
+    if (!model_.program.begin.empty()) line(model_.program.begin);
+    walk_line(program_, model_, slots_,
+              {[this](const CallSite& site, const std::int64_t* loops) { command(site, loops); }, [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); },
+               [this](const std::string& text) { comment("  " + text); }, [this] { return problem_.has_value(); }});
+    if (problem_) return *problem_;
+    if (!model_.program.end.empty()) line(model_.program.end);
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& s) { text_ += s + "\n"; }
+  void comment(const std::string& s) { line(sign_ + " " + safe(s)); }
+
+  void header() {
+    comment(fmt::format("{}: printed by isamap for {}", program_.name, model_.name));
+    lines(isamap::print(program_.kernel));
+    if (!program_.schedule_text.empty()) comment("schedule:");
+    lines(program_.schedule_text);
+    for (const std::string& assumption : program_.assumptions) comment("assumes: " + assumption);
+    for (const Buffer& buffer : program_.buffers) {
+      const Memory& memory = model_.memory(buffer.memory);
+      if (buffer.slots < 0)
+        comment(fmt::format("{}: {} bytes in {} at {}", buffer.name, element_span(buffer) * bytes(buffer.dtype), memory.name, memory.base + buffer.address / memory.granularity));
+    }
+  }
+  void lines(const std::string& text) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      comment("  " + text.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+
+  void host(const Node& nest, const std::int64_t* loops) {
+    comment(host_marker(hosts_++));
+    std::string where;
+    for (std::size_t i = 0; i < slots_.names().size(); ++i)
+      if (loops[i] != 0) where += fmt::format(" {} = {}", slots_.names()[i], loops[i]);
+    describe(nest, 1);
+    if (!where.empty()) comment("  at" + where);
+  }
+  void describe(const Node& node, int depth) {
+    const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
+    const auto list = [&](const std::vector<Node>& nodes) { for (const Node& n : nodes) describe(n, depth + 1); };
+    std::visit(overloaded{
+                   [&](const Loop& loop) { comment(fmt::format("{}for {} in {}", indent, loop.variable, loop.trip)); list(loop.body); },
+                   [&](const Guard& guard) {
+                     std::string conditions;
+                     for (const AffineExpr& e : guard.conditions) conditions += (conditions.empty() ? "" : ", ") + isamap::print(e) + " >= 0";
+                     comment(indent + "if " + conditions);
+                     list(guard.then);
+                     if (!guard.otherwise.empty()) comment(indent + "else");
+                     list(guard.otherwise);
+                   },
+                   [&](const Element& e) {
+                     std::vector<std::string> reads;
+                     for (const Ref& ref : e.reads) reads.push_back(name_of(ref));
+                     comment(fmt::format("{}{} {} {}", indent, name_of(e.write), symbol(e.reduction), isamap::print(e.body, reads)));
+                   },
+                   [](const auto&) {},
+               },
+               node.is);
+  }
+  std::string name_of(const Ref& ref) const {
+    std::string text;
+    for (const AffineExpr& e : ref.index) text += (text.empty() ? "" : ", ") + isamap::print(e);
+    return program_.buffers[ref.buffer.index()].name + "[" + text + "]";
+  }
+
+  void command(const CallSite& site, const std::int64_t* loops) {
+    const Instruction& instruction = *site.instruction;
+    if (!instruction.needs.empty() && !set_state(site, loops)) return;
+    print_template(instruction, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); }, [&](const Reference& r) { return spelled(r, site, loops); });
+    for (const StateValue& set : instruction.sets) {
+      const auto value = set.any ? std::nullopt : evaluate(set.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
+      if (value) known_[set.field] = *value;
+    }
+  }
+
+  bool set_state(const CallSite& site, const std::int64_t* loops) {
+    KnownState needed;
+    for (const StateValue& need : site.instruction->needs) {
+      const auto value = evaluate(need.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
+      if (!value) {
+        problem_ = error(fmt::format("'{}' needs {} = {}, which has no value here", site.instruction->name, need.field, isamap::print(need.value)));
+        return false;
+      }
+      needed[need.field] = *value;
+    }
+    const auto uses = place_setters(model_, needed, site.instruction->name, known_);
+    if (!uses) {
+      problem_ = uses.diagnostics().front();
+      return false;
+    }
+    for (const SetterUse& use : *uses) {
+      const auto number = [&](const Reference& r) -> std::optional<std::int64_t> {
+        const auto found = use.values.find(field_name(r));
+        return found == use.values.end() ? std::nullopt : std::optional(found->second);
+      };
+      print_template(*use.setter, number, [](const Reference&) { return std::string(); });
+    }
+    return true;
+  }
+
+  /// A register that the memory spells in its own way: `v3`.
+  std::string spelled(const Reference& r, const CallSite& site, const std::int64_t* loops) const {
+    if (!r.property.empty()) return "";
+    const int access = access_named(*site.instruction, *site.call, r.object);
+    if (access < 0 || !site.call->operands[static_cast<std::size_t>(access)].buffer.valid()) return "";
+    const Memory& memory = model_.memory(program_.buffers[site.call->operands[static_cast<std::size_t>(access)].buffer.index()].memory);
+    std::string text = memory.print;
+    const std::size_t at = text.find("{index}");
+    if (!memory.is_register() || at == std::string::npos) return "";
+    return text.replace(at, 7, std::to_string(operand_number(site, access, program_, model_, loops).value_or(0)));
+  }
+
+  void print_template(const Instruction& instruction, const std::function<std::optional<std::int64_t>(const Reference&)>& number,
+                      const std::function<std::string(const Reference&)>& spelling) {
+    const Template& text = instruction.assembly.empty() ? instruction.emit : instruction.assembly;
+    if (text.empty()) problem_ = error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name));
+    const auto known = [&](const Reference& r) {
+      if (auto value = number(r)) return value;
+      const auto found = known_.find(field_name(r));
+      return found == known_.end() ? std::nullopt : std::optional(found->second);
+    };
+    line(fill(text, [&](const Placeholder& p) {
+      if (p.expr.op == IntExpr::Op::reference)
+        if (auto word = spelling(p.expr.reference); !word.empty()) return word;
+      const auto value = evaluate(p.expr, known);
+      if (value) return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+      problem_ = error_at(instruction.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction.name),
+                          "an address must be a multiple of its memory's granularity");
+      return std::string("?");
+    }));
+  }
+
+  const Program& program_;
+  const HardwareModel& model_;
+  LoopSlots slots_;
+  KnownState known_;
+  std::string sign_, text_;
+  std::int64_t hosts_ = 0;
+  std::optional<Diagnostic> problem_;
+};
+
+}  // namespace
+
+std::string host_marker(std::int64_t number) { return fmt::format("host {}:", number); }
+
+Result<std::string> print_assembly(const Program& program, const HardwareModel& model) { return AssemblyPrinter(program, model).print(); }
+
+}  // namespace isamap

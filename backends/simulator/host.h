@@ -1,0 +1,38 @@
+#pragma once
+// Nests of element statements, executed on the memory images: what a scalar unit does between the commands of a device.
+
+#include <map>
+#include <vector>
+
+#include "backends/assembly/straight_line.h"
+#include "backends/simulator/machine.h"
+
+namespace isamap {
+
+class Host {
+ public:
+  Host(const Program& program, const LoopSlots& slots, Machine& machine) : program_(program), slots_(slots), machine_(machine) {}
+
+  /// `loops`: values of the loops around the nest.
+  std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
+
+ private:
+  struct Place { std::size_t buffer = 0; CompiledAffine offset; };
+  struct Statement { std::vector<Place> places; };   ///< write, reads
+
+  void visit(const Node& node);
+  void visit(const std::vector<Node>& nodes);
+  void execute(const Element& element);
+  Place place(const Ref& ref);
+  std::uint8_t* at(const Place& place);
+
+  const Program& program_;
+  const LoopSlots& slots_;
+  Machine& machine_;
+  std::vector<std::int64_t> values_;
+  std::map<const Element*, Statement> statements_;
+  std::map<const Guard*, std::vector<CompiledAffine>> guards_;
+  std::optional<Diagnostic> problem_;
+};
+
+}  // namespace isamap

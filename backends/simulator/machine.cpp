@@ -1,0 +1,268 @@
+#include "backends/simulator/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/operand_use.h"
+#include "support/overloaded.h"
+#include "support/random.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t block = 256;
+constexpr std::int64_t max_scratch = std::int64_t{64} << 20;
+
+std::vector<std::string> dim_names(const Computation& statement) {
+  std::vector<std::string> names;
+  for (const Dim& dim : statement.domain.dims) names.push_back(dim.name);
+  return names;
+}
+
+/// Calls f for every point of a box, the last dim fastest.
+template <class F>
+void for_each_point(const std::vector<std::int64_t>& extents, F&& f) {
+  std::vector<std::int64_t> point(extents.size() + 1, 0);
+  if (std::any_of(extents.begin(), extents.end(), [](std::int64_t e) { return e <= 0; })) return;
+  for (;;) {
+    f(point);
+    std::size_t d = extents.size();
+    while (d > 0 && ++point[d - 1] == extents[d - 1]) point[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+}  // namespace
+
+Machine::Machine(const Program& program, const HardwareModel& model) : model_(model), images_(model.memories().size()) {
+  Random random(0x9a7ba9e);
+  std::vector<std::int64_t> needed(images_.size(), 0);
+  for (const Buffer& buffer : program.buffers) {
+    const Memory& memory = model.memory(buffer.memory);
+    const std::int64_t size = buffer.slots >= 0 ? slot_count(buffer) * buffer.registers_per_slot * memory.size : element_span(buffer) * bytes(buffer.dtype);
+    needed[buffer.memory.index()] = std::max(needed[buffer.memory.index()], buffer.address + size);
+  }
+  for (std::size_t m = 0; m < images_.size(); ++m) {
+    const Memory& memory = model.memories()[m];
+    // A scratch memory is there as a whole; of a large one, what the program has in it.
+    std::int64_t size = needed[m];
+    if (memory.kind != MemoryKind::dram && memory.kind != MemoryKind::cache && memory.capacity <= max_scratch) size = std::max(size, memory.capacity);
+    images_[m].bytes.resize(static_cast<std::size_t>(size));
+    for (std::uint8_t& byte : images_[m].bytes) byte = static_cast<std::uint8_t>(random.next() >> 56);
+    images_[m].written.resize(static_cast<std::size_t>(size / block + 1), 0);
+    images_[m].read.resize(static_cast<std::size_t>(size / block + 1), 0);
+  }
+}
+
+std::optional<Diagnostic> Machine::extents_of(const Command& command, Use& use) const {
+  const Instruction& instruction = *command.instruction;
+  const auto& dims = instruction.statement().domain.dims;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const std::int64_t extent = command.value({"extent", "", dims[d].name}).value_or(dims[d].extent);
+    const DimRange range = d < instruction.ranges.size() ? instruction.ranges[d] : DimRange{dims[d].extent, dims[d].extent, 1, false, {}};
+    if (extent < range.min || extent > range.max || extent % std::max<std::int64_t>(range.fixed() ? 1 : range.multiple_of, 1) != 0)
+      return error(fmt::format("extent {} of {} in '{}' is not in {}..{}", extent, dims[d].name, instruction.name, range.min, range.max));
+    use.extents.push_back(extent);
+  }
+  return std::nullopt;
+}
+
+Result<AffineExpr> Machine::position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts, const Use& use) const {
+  if (std::holds_alternative<FragmentLayout>(operand.layout)) return error(fmt::format("the simulator does not know fragments ('{}')", operand.name));
+  std::map<std::string, AffineExpr> index;
+  for (std::size_t s = 0; s < subscripts.index.size(); ++s)
+    index.emplace(s < operand.index_names.size() ? operand.index_names[s] : std::to_string(s), subscripts.index[s]);
+  AffineExpr position;
+  if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) {
+    for (const StrideTerm& term : strided->terms) {
+      std::optional<std::int64_t> stride;
+      if (term.stride) stride = evaluate(*term.stride, [&](const Reference& r) { return command.value(r); });
+      else if (const auto elements = command.value({operand.name, "stride", term.text})) stride = elements;
+      else if (const auto pitch = command.value({operand.name, "pitch", term.text}); pitch && *pitch % bytes(use.accesses.back().dtype) == 0)
+        stride = *pitch / bytes(use.accesses.back().dtype);
+      if (!stride) return error(fmt::format("the stride of '{}' along {} is not told", operand.name, term.text));
+      if (*stride > (std::int64_t{1} << 40) || *stride < -(std::int64_t{1} << 40)) return error(fmt::format("the stride of '{}' along {} is out of range", operand.name, term.text));
+      std::map<std::string, AffineExpr> by = index;
+      for (std::size_t s = 0; s < subscripts.index.size(); ++s) by.emplace(std::to_string(s), subscripts.index[s]);
+      position += substitute(term.term.names().empty() && term.text.find_first_not_of("0123456789") == std::string::npos ? AffineExpr::dim(term.text) : term.term, by) * *stride;
+    }
+    return position;
+  }
+  const int number = [&] {
+    for (int a = 0; a < access_count(command.instruction->statement()); ++a)
+      if (&isamap::access_of(command.instruction->statement(), a) == &subscripts) return a;
+    return 0;
+  }();
+  const auto box = operand_box(*command.instruction, number);
+  for (std::size_t s = 0; s < subscripts.index.size(); ++s) position = position * box[s] + subscripts.index[s];
+  return position;
+}
+
+std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int number, Use& use) const {
+  const Instruction& instruction = *command.instruction;
+  const Operand& operand = operand_of(instruction, number);
+  const isamap::Access& subscripts = isamap::access_of(instruction.statement(), number);
+  use.accesses.emplace_back();
+  Access& access = use.accesses.back();
+  access.dtype = operand.dtype.value_or(instruction.tensors[subscripts.tensor.index()].dtype);
+  const auto at = command.value({operand.name, "", ""});
+  if (!operand.memory.valid()) {
+    access.immediate = !operand.state.empty() ? command.value({operand.state.substr(0, operand.state.find('.')), operand.state.substr(operand.state.find('.') + 1), ""}) : at;
+    if (!access.immediate) return error(fmt::format("'{}' of '{}' has no value", operand.name, instruction.name));
+    return std::nullopt;
+  }
+  if (!at) return error(fmt::format("the command does not say where '{}' is", operand.name));
+  access.memory = operand.memory;
+  const Memory& memory = model_.memory(operand.memory);
+  const std::int64_t step = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : memory.granularity;
+  const auto size = static_cast<std::int64_t>(images_[operand.memory.index()].bytes.size());
+  const std::int64_t steps = memory.is_register() ? *at : *at - memory.base;
+  if (steps < 0 || steps > size / std::max<std::int64_t>(step, 1)) return error(fmt::format("address {} of '{}' is outside {}", *at, operand.name, memory.name));
+  access.origin = steps * step;
+  if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) access.swizzle = strided->swizzle;
+  if (operand.align > 1 && access.origin % operand.align != 0) return error(fmt::format("address {} of '{}' is not aligned to {} bytes", *at, operand.name, operand.align));
+  auto position = position_of(command, operand, subscripts, use);
+  if (!position) return position.diagnostics().front();
+  Ranges ranges;
+  const auto& dims = instruction.statement().domain.dims;
+  // Positions that become zero or garbage behind the extents are touched too.
+  const bool whole = number == 0 && (instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined);
+  for (std::size_t d = 0; d < dims.size(); ++d) ranges[dims[d].name] = {0, (whole ? dims[d].extent : use.extents[d]) - 1};
+  const auto span = bounds(*position, ranges);
+  if (!span) return error(fmt::format("'{}' has no bounded position", operand.name));
+  access.low = span->low;
+  access.high = span->high;
+  const std::int64_t width = bytes(access.dtype);
+  const bool empty = std::any_of(use.extents.begin(), use.extents.end(), [](std::int64_t e) { return e == 0; });
+  if (!empty && (access.origin + access.low * width < 0 || access.origin + (access.high + 1) * width > size))
+    return error(fmt::format("'{}' of '{}' reaches byte {} of {}, of which the program has {}", operand.name, instruction.name,
+                             access.low < 0 ? access.origin + access.low * width : access.origin + (access.high + 1) * width - 1, memory.name, size));
+  access.position = CompiledAffine(*position, dim_names(instruction.statement()));
+  return std::nullopt;
+}
+
+std::size_t Machine::byte_of(const Access& access, const std::int64_t* point) const {
+  auto at = static_cast<std::uint64_t>(access.origin + access.position(point) * bytes(access.dtype));
+  if (access.swizzle) {
+    const std::uint64_t mask = (std::uint64_t{1} << access.swizzle->bits) - 1;
+    at ^= ((at >> access.swizzle->from) & mask) << access.swizzle->to;
+    at = std::min<std::uint64_t>(at, images_[access.memory.index()].bytes.size() - static_cast<std::size_t>(bytes(access.dtype)));
+  }
+  return at;
+}
+
+Scalar Machine::load(const Access& access, const std::int64_t* point) const {
+  if (access.immediate) return convert({static_cast<double>(*access.immediate), *access.immediate}, DType::s64, access.dtype, false);
+  const std::uint8_t* from = images_[access.memory.index()].bytes.data() + byte_of(access, point);
+  std::uint64_t raw = 0;
+  for (int b = bytes(access.dtype); b-- > 0;) raw = raw << 8 | from[b];
+  return decode(access.dtype, raw);
+}
+
+void Machine::store(const Access& access, const std::int64_t* point, Scalar value) {
+  std::uint8_t* to = images_[access.memory.index()].bytes.data() + byte_of(access, point);
+  const std::uint64_t raw = encode(access.dtype, value);
+  for (int b = 0; b < bytes(access.dtype); ++b) to[b] = static_cast<std::uint8_t>(raw >> (8 * b));
+}
+
+void Machine::compute(const Use& use) {
+  const Computation& statement = use.instruction->statement();
+  const Access& written = use.accesses[0];
+  if (use.start_at_identity) {
+    const Scalar neutral = identity(statement.reduction, written.dtype);
+    for_each_point(use.extents, [&](const std::vector<std::int64_t>& p) { store(written, p.data(), neutral); });
+  }
+  std::vector<Scalar> reads(use.accesses.size());
+  for_each_point(use.extents, [&](const std::vector<std::int64_t>& p) {
+    for (std::size_t r = 1; r < use.accesses.size(); ++r) reads[r - 1] = load(use.accesses[r], p.data());
+    Scalar value = evaluate(statement.body, reads.data());
+    if (statement.reduction != Reduction::assign) value = combine(statement.reduction, written.dtype, load(written, p.data()), value);
+    store(written, p.data(), value);
+  });
+}
+
+/// Positions of the written operand beyond the extents: zero, or garbage.
+void Machine::deaden(const Use& use) {
+  const Instruction& instruction = *use.instruction;
+  if (instruction.inactive != Inactive::zero && instruction.inactive != Inactive::undefined) return;
+  const auto& dims = instruction.statement().domain.dims;
+  std::vector<std::int64_t> box;
+  bool partial = false;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const bool of_output = dims[d].kind == DimKind::parallel;
+    box.push_back(of_output ? dims[d].extent : 1);
+    partial = partial || (of_output && use.extents[d] < dims[d].extent);
+  }
+  if (!partial) return;
+  const Scalar dead = instruction.inactive == Inactive::zero ? Scalar{} : convert({0x1.23456p+9, 0x5a5a5a5a}, is_float(use.accesses[0].dtype) ? DType::f64 : DType::s64, use.accesses[0].dtype, false);
+  for_each_point(box, [&](const std::vector<std::int64_t>& p) {
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (dims[d].kind == DimKind::parallel && p[d] >= use.extents[d]) return store(use.accesses[0], p.data(), dead);
+  });
+}
+
+void Machine::account(const Command& command, const Use& use) {
+  const Instruction& instruction = *use.instruction;
+  const auto cycles = [&](const std::optional<IntExpr>& e) {
+    const auto lookup = [&](const Reference& r) -> std::optional<std::int64_t> {
+      const int d = r.object == "extent" ? instruction.statement().domain.find(r.argument) : -1;
+      return d >= 0 ? std::optional(use.extents[static_cast<std::size_t>(d)]) : command.value(r);
+    };
+    const auto value = e ? evaluate(*e, lookup) : std::optional<std::int64_t>(1);
+    return std::max<std::int64_t>(value.value_or(1), 0);
+  };
+  const std::string port = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+  auto& instances = port_free_[port];
+  if (instances.empty()) {
+    const auto& ports = model_.unit(instruction.unit).ports;
+    const auto found = ports.find(port);
+    instances.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(found == ports.end() ? 1 : found->second, 1, 1024)), 0);
+  }
+  auto& free = *std::min_element(instances.begin(), instances.end());
+  std::int64_t start = std::max(issue_, free);
+  const auto blocks = [&](const Access& a, auto&& f) {
+    if (!a.memory.valid() || a.high < a.low) return;
+    const std::int64_t width = bytes(a.dtype);
+    for (std::int64_t b = (a.origin + a.low * width) / block; b <= (a.origin + (a.high + 1) * width - 1) / block; ++b) f(images_[a.memory.index()], static_cast<std::size_t>(b));
+  };
+  for (std::size_t a = 0; a < use.accesses.size(); ++a)
+    blocks(use.accesses[a], [&](Image& image, std::size_t b) { start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0}); });
+  const std::int64_t interval = cycles(instruction.timing.interval), end = start + std::max(cycles(instruction.timing.latency), interval);
+  for (std::size_t a = 0; a < use.accesses.size(); ++a)
+    blocks(use.accesses[a], [&](Image& image, std::size_t b) { auto& when = a == 0 ? image.written[b] : image.read[b]; when = std::max(when, end); });
+  free = start + interval;
+  issue_ = start;
+  time_.cycles = std::max(time_.cycles, end);
+  time_.port_busy[port] += interval;
+  if (!instruction.link.valid()) return;
+  std::int64_t moved = bytes(use.accesses[0].dtype);
+  for (const std::int64_t extent : use.extents) moved *= extent;
+  time_.link_bytes[model_.link(instruction.link).name] += moved;
+}
+
+std::optional<Diagnostic> Machine::execute(const Command& command) {
+  const Instruction& instruction = *command.instruction;
+  if (is_setter(instruction)) {
+    ++issue_;
+    time_.cycles = std::max(time_.cycles, issue_);
+    return std::nullopt;
+  }
+  if (instruction.semantics.size() != 1) return error(fmt::format("the simulator does not execute the several statements of '{}'", instruction.name));
+  Use use;
+  use.instruction = &instruction;
+  if (auto problem = extents_of(command, use)) return problem;
+  for (int a = 0; a < access_count(instruction.statement()); ++a)
+    if (auto problem = access_of_operand(command, a, use)) return problem;
+  for (const auto& [operand, choices] : instruction.start) {
+    const auto chosen = command.value({"start", "", operand}).value_or(0);
+    if (chosen < 0 || chosen >= static_cast<std::int64_t>(choices.size())) return error(fmt::format("'{}' has no start {}", instruction.name, chosen));
+    if (operand == operand_of(instruction, 0).name) use.start_at_identity = choices[static_cast<std::size_t>(chosen)] == Start::zero;
+  }
+  compute(use);
+  deaden(use);
+  account(command, use);
+  return std::nullopt;
+}
+
+}  // namespace isamap

@@ -1,0 +1,73 @@
+#pragma once
+// Memories as bytes, and commands executed on them by their described semantics.
+//
+// Time: commands start in order; one waits for a free port and for the data of those before it (tracked in blocks of 256
+// bytes); a port is busy for the interval, results are there after the latency.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/simulator/decoder.h"
+#include "hwdesc/hardware_model.h"
+#include "ir/program.h"
+
+namespace isamap {
+
+struct SimulatedTime {
+  std::int64_t cycles = 0;                            ///< until the last result
+  std::map<std::string, std::int64_t> link_bytes;     ///< moved over each link
+  std::map<std::string, std::int64_t> port_busy;
+};
+
+class Machine {
+ public:
+  /// Memory sizes follow from the buffers of the program; all bytes start as garbage.
+  Machine(const Program& program, const HardwareModel& model);
+
+  /// Nothing, or why the command cannot be executed: an address outside the memory, an extent out of range.
+  std::optional<Diagnostic> execute(const Command& command);
+
+  /// Bytes of an addressed memory from its start.
+  std::vector<std::uint8_t>& image(MemoryId memory) { return images_[memory.index()].bytes; }
+  const SimulatedTime& time() const { return time_; }
+
+ private:
+  struct Image { std::vector<std::uint8_t> bytes; std::vector<std::int64_t> written, read; };
+
+  /// One operand of a command: the byte at which it starts, and element positions as a function of the instruction point.
+  struct Access {
+    MemoryId memory;
+    DType dtype = DType::f32;
+    std::int64_t origin = 0;
+    CompiledAffine position;
+    std::int64_t low = 0, high = 0;   ///< smallest and largest position within the extents
+    std::optional<std::int64_t> immediate;
+    std::optional<XorSwizzle> swizzle;
+  };
+
+  struct Use {
+    const Instruction* instruction = nullptr;
+    std::vector<std::int64_t> extents;
+    std::vector<Access> accesses;
+    bool start_at_identity = false;
+  };
+
+  std::optional<Diagnostic> extents_of(const Command& command, Use& use) const;
+  std::optional<Diagnostic> access_of_operand(const Command& command, int number, Use& use) const;
+  Result<AffineExpr> position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts, const Use& use) const;
+  std::size_t byte_of(const Access& access, const std::int64_t* point) const;
+  Scalar load(const Access& access, const std::int64_t* point) const;
+  void store(const Access& access, const std::int64_t* point, Scalar value);
+  void compute(const Use& use);
+  void deaden(const Use& use);
+  void account(const Command& command, const Use& use);
+
+  const HardwareModel& model_;
+  std::vector<Image> images_;
+  SimulatedTime time_;
+  std::int64_t issue_ = 0;
+  std::map<std::string, std::vector<std::int64_t>> port_free_;
+};
+
+}  // namespace isamap

@@ -1,0 +1,125 @@
+#include "backends/simulator/simulate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "backends/assembly/printer.h"
+#include "backends/simulator/host.h"
+
+namespace isamap {
+namespace {
+
+class Simulation {
+ public:
+  Simulation(const std::string& text, const Program& program, const HardwareModel& model, double seconds)
+      : text_(text), program_(program), model_(model), decoder_(model), machine_(program, model), slots_(program), host_(program, slots_, machine_),
+        state_(reset_values(model)), sign_(model.program.comment.empty() ? "#" : model.program.comment), seconds_(seconds),
+        deadline_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds))) {}
+
+  Result<SimulatedTime> run(std::vector<TensorData>& data) {
+    transfer(data, true);
+    walk_line(program_, model_, slots_,
+              {[](const CallSite&, const std::int64_t*) {}, [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
+               [this] { return problem_.has_value(); }});
+    if (!problem_) commands(-1);
+    if (problem_) return *problem_;
+    transfer(data, false);
+    return machine_.time();
+  }
+
+ private:
+  void transfer(std::vector<TensorData>& data, bool in) {
+    for (const Buffer& buffer : program_.buffers) {
+      if (buffer.role != BufferRole::argument || buffer.slots >= 0) continue;
+      const Role role = role_of(program_.kernel, buffer.tensor);
+      const bool inout = program_.kernel.tensors[buffer.tensor.index()].inout;
+      auto& bytes = data[buffer.tensor.index()].bytes;
+      auto& image = machine_.image(buffer.memory);
+      const auto from = static_cast<std::size_t>(buffer.address);
+      const std::size_t size = std::min(bytes.size(), image.size() - from);
+      if (size == 0) continue;
+      if (in && (role == Role::input || inout)) std::memcpy(image.data() + from, bytes.data(), size);
+      if (!in && role == Role::output) std::memcpy(bytes.data(), image.data() + from, size);
+    }
+  }
+
+  void host(const Node& nest, const std::int64_t* loops) {
+    commands(hosts_++);
+    if (!problem_) problem_ = host_.run(nest, loops);
+  }
+
+  /// Executes lines up to the marker of host nest `stop`, or to the end (-1).
+  void commands(std::int64_t stop) {
+    while (at_ < text_.size()) {
+      const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+      const std::string_view line = std::string_view(text_).substr(at_, end - at_);
+      at_ = end + 1;
+      ++number_;
+      if (line.empty() || line == model_.program.begin || line == model_.program.end) continue;
+      if (line.starts_with(sign_)) {
+        const std::string_view rest = line.substr(sign_.size());
+        if (!rest.starts_with(" host ")) continue;
+        if (stop >= 0 && rest.substr(1) == host_marker(stop)) return;
+        return fail(error(fmt::format("'{}' stands where {} was expected", rest.substr(1, 80), stop < 0 ? "no host nest" : "'" + host_marker(stop) + "'")));
+      }
+      auto command = decoder_.decode(line, state_);
+      if (!command) return fail(command.diagnostics().front());
+      if (auto problem = machine_.execute(*command)) return fail(*problem);
+      if (++executed_ % 64 == 0 && std::chrono::steady_clock::now() > deadline_)
+        return fail(error(fmt::format("the simulation took more than {} s", seconds_), "use a smaller kernel"));
+    }
+    if (stop >= 0) fail(error("the text ends before '" + host_marker(stop) + "'"));
+  }
+
+  void fail(Diagnostic problem) {
+    problem.where = {program_.name + ".s", number_, 0};
+    problem_ = std::move(problem);
+  }
+
+  const std::string& text_;
+  const Program& program_;
+  const HardwareModel& model_;
+  Decoder decoder_;
+  Machine machine_;
+  LoopSlots slots_;
+  Host host_;
+  KnownState state_;
+  std::string sign_;
+  double seconds_;
+  std::chrono::steady_clock::time_point deadline_;
+  std::size_t at_ = 0;
+  int number_ = 0;
+  std::int64_t hosts_ = 0, executed_ = 0;
+  std::optional<Diagnostic> problem_;
+};
+
+class SimulatorRunner final : public Runner {
+ public:
+  explicit SimulatorRunner(const HardwareModel& model) : model_(model) {}
+
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits, double) override {
+    const auto text = print_assembly(program, model_);
+    if (!text) return text.diagnostics();
+    const auto time = simulate(*text, program, model_, data, limits.seconds);
+    if (!time) return time.diagnostics();
+    RunOutcome outcome;
+    outcome.executed = "simulator";
+    outcome.cycles = time->cycles;
+    return outcome;
+  }
+
+ private:
+  HardwareModel model_;
+};
+
+}  // namespace
+
+Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model, std::vector<TensorData>& data, double seconds) {
+  return Simulation(text, program, model, seconds).run(data);
+}
+
+std::unique_ptr<Runner> make_simulator(const HardwareModel& model) { return std::make_unique<SimulatorRunner>(model); }
+
+}  // namespace isamap

@@ -1,0 +1,158 @@
+// Printed assembly, and the simulator that reads it back.
+
+#include <gtest/gtest.h>
+
+#include "backends/assembly/printer.h"
+#include "backends/assembly/state.h"
+#include "backends/simulator/simulate.h"
+#include "tests/backends/support.h"
+
+namespace isamap {
+namespace {
+
+// 20 x 8 x 24 on a 16 x 16 x 16 unit: short tiles along all three dims; B goes through a copy that the host makes.
+const char* const ragged = R"(program ragged
+kernel
+  kernel gemm
+  tensor A: s8[20,24]
+  tensor B: s8[24,8]
+  tensor C: s32[20,8]
+  s0: C[i,j] += s32(A[i,k]) * s32(B[k,j]) over i: 20, j: 8, k: 24
+buffers
+  A: s8[20,24] in dram strides [24,1] align 64 at 0 of A argument
+  B: s8[24,8] in dram strides [8,1] align 64 at 512 of B argument
+  C: s32[20,8] in dram strides [8,1] align 64 at 1024 of C argument
+  P: s8[24,8] in dram strides [8,1] align 64 at 2048 of B
+  a: s8[16,16] in spad strides [16,1] align 64 at 0 of A
+  b: s8[16,16] in spad strides [16,1] align 64 at 256 of B
+  c: s32[2,16,16] in acc strides [256,16,1] align 64 at 0 of C
+schedule
+body
+  for x in 24
+    for y in 8
+      P[x, y] = B[x, y] on host
+  call mvin(b[$i, $j], P[$i, $j]) extents [16,8]
+  call mvin(a[$i, $j], A[$i, $j]) extents [16,16]
+  call mma(c[0, $i, $j], a[$i, $k], b[$k, $j]) extents [16,16,16] start zero
+  call mvin(a[$i, $j], A[16 + $i, $j]) extents [4,16]
+  call mma(c[1, $i, $j], a[$i, $k], b[$k, $j]) extents [16,16,16] start zero
+  call mvin(b[$i, $j], P[16 + $i, $j]) extents [8,8]
+  for t in 2
+    if -t >= 0
+      call mvin(a[$i, $j], A[$i, 16 + $j]) extents [16,8]
+    else
+      call mvin(a[$i, $j], A[16 + $i, 16 + $j]) extents [4,8]
+    call mma(c[t, $i, $j], a[$i, $k], b[$k, $j]) extents [16,16,16]
+  call mvout(C[$i, $j], c[0, $i, $j]) extents [16,8]
+  call mvout(C[16 + $i, $j], c[1, $i, $j]) extents [4,8]
+)";
+
+TEST(Assembly, PrintsNumbersAndMarksTheHost) {
+  const auto model = machine("npu16");
+  const auto text = print_assembly(program(model, ragged), model);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  EXPECT_EQ(text->substr(text->find("# host 0")), R"(# host 0:
+#   for x in 24
+#     for y in 8
+#       P[x, y] = B[x, y]
+mvin 256, 2048, 8, 16, 8
+mvin 0, 0, 24, 16, 16
+mma 0, 0, 256, 0
+mvin 0, 384, 24, 4, 16
+mma 1024, 0, 256, 0
+mvin 256, 2176, 8, 8, 8
+mvin 0, 16, 24, 16, 8
+mma 0, 0, 256, 1
+mvin 0, 400, 24, 4, 8
+mma 1024, 0, 256, 1
+mvout 1024, 0, 32, 16, 8
+mvout 1536, 1024, 32, 4, 8
+fence
+)");
+}
+
+TEST(Simulator, ComputesWhatTheInterpreterDoes) {
+  const auto model = machine("npu16");
+  for (const std::uint64_t seed : {1, 2, 3}) expect_same(program(model, ragged), model, seed);
+}
+
+TEST(Simulator, CountsCyclesAndBytes) {
+  const auto model = machine("npu16");
+  const auto p = program(model, ragged);
+  auto data = inputs(p, 1);
+  const auto text = print_assembly(p, model);
+  const auto time = simulate(*text, p, model, data, 10);
+  ASSERT_TRUE(time) << render(time.diagnostics());
+  EXPECT_EQ(time->link_bytes.at("dma_in"), 16 * 8 + 16 * 16 + 4 * 16 + 8 * 8 + 16 * 8 + 4 * 8);
+  EXPECT_EQ(time->link_bytes.at("dma_out"), 4 * 20 * 8);
+  EXPECT_EQ(time->port_busy.at("execute"), 4 * 16);
+  EXPECT_GE(time->cycles, 100 + 48 + 100);  // a load, a product and a store cannot overlap
+}
+
+// A changed line must change the result, or be refused: otherwise the text is not what is executed.
+TEST(Simulator, ExecutesTheTextAndNotTheProgram) {
+  const auto model = machine("npu16");
+  const auto p = program(model, ragged);
+  std::string text = *print_assembly(p, model);
+  text.replace(text.find("mma 0, 0, 256, 1"), 16, "mma 0, 0, 256, 0");
+  auto right = inputs(p, 1), found = right;
+  ASSERT_TRUE(interpret(p, model, right));
+  ASSERT_TRUE(simulate(text, p, model, found, 10));
+  EXPECT_NE(right[2].bytes, found[2].bytes);
+}
+
+std::string complaint(const std::string& line) {
+  const auto model = machine("npu16");
+  const auto p = program(model, ragged);
+  auto data = inputs(p, 1);
+  const auto time = simulate("# host 0:\n" + line + "\n", p, model, data, 10);
+  return time ? "" : render(time.diagnostics());
+}
+
+TEST(Simulator, RefusesHostileLines) {
+  const std::vector<std::pair<std::string, std::string>> lines = {
+      {"mvin 0, 0, 24, 16", "'mvin 0, 0, 24, 16' is no command of npu16"},
+      {"mvin 0, 0, 24, 16, 16 ", "is no command"},
+      {"mvin 0, 0, 24, 16, 99999999999999999999999", "is no command"},
+      {"mvin 0, 0, 24, 17, 16", "extent 17 of i in 'mvin' is not in 1..16"},
+      {"mvin 0, 0, 24, 0, 16", "extent 0 of i in 'mvin' is not in 1..16"},
+      {"mvin 0, 0, 24, -1, 16", "extent -1 of i"},
+      {"mvin 262144, 0, 24, 16, 16", "reaches byte 262399 of spad, of which the program has 262144"},
+      {"mvin -16, 0, 24, 16, 16", "address -16 of 'D' is outside spad"},
+      {"mvin 8, 0, 24, 16, 16", "address 8 of 'D' is not aligned to 16 bytes"},
+      {"mvin 0, 9223372036854775807, 24, 16, 16", "address 9223372036854775807 of 'S' is outside dram"},
+      {"mvin 0, 0, 9223372036854775807, 16, 16", "out of range"},
+      {"mvin 0, 0, -24, 16, 16", "reaches byte -360 of dram"},
+      {"mma 0, 0, 0, 2", "'mma' has no start 2"},
+      {std::string("mvin\0", 5), "is no command"},
+      {"# host 1:", "'host 1:' stands where no host nest was expected"},
+  };
+  for (const auto& [line, expected] : lines) EXPECT_NE(complaint(line).find(expected), std::string::npos) << line << "\n" << complaint(line);
+  EXPECT_NE(complaint("mvin 0").find("ragged.s:2"), std::string::npos);
+}
+
+TEST(Simulator, SurvivesRandomText) {
+  const auto model = machine("npu16");
+  const auto p = program(model, ragged);
+  const std::string good = *print_assembly(p, model);
+  Random random(99);
+  for (int n = 0; n < 100; ++n) {
+    std::string text = good;
+    for (int m = 0; m < 3; ++m) text[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(text.size()) - 1))] = static_cast<char>(random.between(32, 126));
+    auto data = inputs(p, 1);
+    (void)simulate(text, p, model, data, 10);
+  }
+}
+
+TEST(Assembly, RefusesEndlessStreams) {
+  const auto model = machine("npu16");
+  auto p = program(model, ragged);
+  Loop outer{"o", std::int64_t{1} << 40, false, "", p.body};
+  p.body = {Node{outer}};
+  const auto text = print_assembly(p, model);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.diagnostics()[0].message, "the program has more than 20000000 commands, which is the limit of a straight stream");
+}
+
+}  // namespace
+}  // namespace isamap
