@@ -51,6 +51,7 @@ struct Place {
   const Operand& operand;
   Box box;
   std::string what;
+  SourceLocation where;
   Context& context;
 };
 
@@ -63,7 +64,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     const CompiledAffine compiled(term.term, place.operand.index_names);
     const auto stride = term.stride ? at_maximum(*term.stride, place.context) : std::nullopt;
     if (term.stride && !stride) {
-      place.context.problems.error(place.instruction.where, "stride '" + term.text + "' of " + place.what + " is not a number", "write a number, an expression of symbols, any, or {each: UNIT}");
+      place.context.problems.error(place.where, "stride '" + term.text + "' of " + place.what + " is not a number", "write a number, an expression of symbols, any, or {each: UNIT}");
       return;
     }
     if (stride) fixed.emplace_back(compiled, *stride);
@@ -82,7 +83,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
   std::sort(places.begin(), places.end());
   const auto twice = std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice == places.end()) return;
-  place.context.problems.error(place.instruction.where, "layout of " + place.what + " puts " + shown(twice->second) + " and " + shown((twice + 1)->second) + " at one place", "do its terms rebuild every index?");
+  place.context.problems.error(place.where, "layout of " + place.what + " puts " + shown(twice->second) + " and " + shown((twice + 1)->second) + " at one place", "do its terms rebuild every index?");
 }
 
 void check_fragment(const FragmentLayout& layout, const Place& place) {
@@ -95,7 +96,7 @@ void check_fragment(const FragmentLayout& layout, const Place& place) {
     places = std::min<std::int64_t>(places * extent, 1 << 24);
   }
   for (const std::int64_t extent : place.box) points = std::min<std::int64_t>(points * extent, 1 << 24);
-  const auto fail = [&](const std::string& message) { place.context.problems.error(place.instruction.where, "layout of " + place.what + " " + message); };
+  const auto fail = [&](const std::string& message) { place.context.problems.error(place.where, "layout of " + place.what + " " + message); };
   if (places != points) return fail("has " + std::to_string(places) + " places for " + std::to_string(points) + " elements");
   if (places > (1 << 20)) return fail("has more than 2^20 places");
   if (!afford(extents, place.context)) return;
@@ -150,7 +151,7 @@ void check_room(const Place& place) {
   const std::string need = bits_needed ? std::to_string(ceil_div(*bits_needed, 8)) + " bytes" : "more than 2^63 bits";
   const std::string have = !memory.is_register() || fragment ? "memory '" + memory.name + "' has " : place.operand.group > 1 ? std::to_string(place.operand.group) + " registers of '" + memory.name + "' have "
                                                                                                                             : "a register of '" + memory.name + "' has ";
-  place.context.problems.error(place.instruction.where, place.what + " needs " + need + "; " + have + std::to_string(room));
+  place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room));
 }
 
 /// A prefetch: no effect on values, so its source may be written as the cache that it comes through.
@@ -162,14 +163,14 @@ bool moves_into_cache(const Instruction& instruction, const Context& context) {
 void check_place(const Place& place) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
   if (memory.kind == MemoryKind::cache && !moves_into_cache(place.instruction, place.context))
-    place.context.problems.error(place.instruction.where, place.what + " is in cache '" + memory.name + "'", "a cache is never addressed: name the memory behind it");
+    place.context.problems.error(place.where, place.what + " is in cache '" + memory.name + "'", "a cache is never addressed: name the memory behind it");
   const ProgramText& program = place.context.model.program;
   if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) && !program.types.count(std::string(name(*place.operand.dtype))))
-    place.context.problems.error(place.instruction.where, place.what + " is " + std::string(name(*place.operand.dtype)) + "; 'types' of program has no type for it");
+    place.context.problems.error(place.where, place.what + " is " + std::string(name(*place.operand.dtype)) + "; 'types' of program has no type for it");
   if (memory.is_register() && memory.named_by_compiler() && place.operand.dtype) {
     const std::string type(name(*place.operand.dtype));
     const bool known = std::any_of(memory.value.begin(), memory.value.end(), [&](const auto& entry) { return entry.first == type || entry.first == "any"; });
-    if (!known) place.context.problems.error(place.instruction.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
+    if (!known) place.context.problems.error(place.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
   }
   if (const auto* strided = std::get_if<StridedLayout>(&place.operand.layout)) check_strides(*strided, place);
   if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) check_fragment(*fragment, place);
@@ -178,11 +179,15 @@ void check_place(const Place& place) {
 
 }  // namespace
 
-void check_operands(const Instruction& instruction, Context& context) {
+void check_operands(const Instruction& instruction, const Node& node, Context& context) {
+  const Node* written = node.find("operands");
   for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
     const Operand& operand = instruction.operands[i];
     if (!operand.memory.valid()) continue;
-    check_place({instruction, operand, instruction.tensors[i].shape, "operand '" + operand.name + "' of instruction '" + instruction.name + "'", context});
+    const Node* entry = written ? written->find(operand.name) : nullptr;
+    const Node* layout = entry ? entry->find("layout") : nullptr;
+    const SourceLocation where = layout ? layout->where : entry ? entry->where : instruction.where;
+    check_place({instruction, operand, instruction.tensors[i].shape, "operand '" + operand.name + "' of instruction '" + instruction.name + "'", where, context});
   }
 }
 

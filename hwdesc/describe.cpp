@@ -97,12 +97,19 @@ std::string dims_text(const Instruction& instruction) {
   return join(words);
 }
 
+/// The statement alone: the dims have a column of their own.
+std::string statement_text(const Instruction& instruction) {
+  if (is_setter(instruction)) return "(sets state)";
+  const std::string text = print(instruction.statement(), instruction.tensors);
+  return text.substr(0, text.find(" over "));
+}
+
 std::string instructions_section(const HardwareModel& model) {
   std::vector<std::vector<std::string>> rows{{"instruction", "unit", "statement", "dims", "operands"}};
   for (const Instruction& i : model.instructions()) {
     std::vector<std::string> operands;
     for (const Operand& operand : i.operands) operands.push_back(operand_text(operand, model));
-    rows.push_back({i.name, model.unit(i.unit).name, is_setter(i) ? "(sets state)" : print(i.statement(), i.tensors), dims_text(i), join(operands)});
+    rows.push_back({i.name, model.unit(i.unit).name, statement_text(i), dims_text(i), join(operands)});
   }
   return section("instructions", rows);
 }

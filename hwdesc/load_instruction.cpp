@@ -273,8 +273,9 @@ void read_operands(Reading& r) {
     Operand operand;
     operand.name = use.name;
     operand.index_names = index_names(use);
-    if (node) r.broken |= !load_operand(*node, operand, "operand '" + use.name + "' of " + r.what, r.context);
-    if (!use.temporary) default_memory(operand, names.size() == 1, where, r);
+    const bool complete = !node || load_operand(*node, operand, "operand '" + use.name + "' of " + r.what, r.context);
+    r.broken |= !complete;
+    if (!use.temporary && complete) default_memory(operand, names.size() == 1, where, r);
     tensor.outside = operand.outside;
     r.instruction.tensors.push_back(std::move(tensor));
     r.instruction.operands.push_back(std::move(operand));
@@ -285,7 +286,7 @@ void read_operands(Reading& r) {
       use.used |= std::find(names.begin(), names.end(), written->entries[i].first) != names.end();
       if (use.where.line == 0) use = {use.used, written->key_where[i], join(names)};
     }
-  default_dtypes(r);
+  if (!r.broken) default_dtypes(r);
   for (std::size_t i = 0; i < r.instruction.tensors.size(); ++i) r.instruction.tensors[i].dtype = r.instruction.operands[i].dtype.value_or(DType::b8);
 }
 
@@ -491,7 +492,7 @@ void load_instruction(const Entry& entry, Context& context) {
   read_texts(r);
   read_rest(r);
   if (r.broken) return;
-  check_operands(r.instruction, context);
+  check_operands(r.instruction, entry.node, context);
   check_references(r.instruction, entry.node, context);
   check_formats(r.instruction, context);
   context.parts.instructions.push_back(std::move(r.instruction));

@@ -142,8 +142,9 @@ MemoryKind load_kind(Fields& fields, const std::string& what, Context& context) 
 void load_sizes(Fields& fields, Memory& memory, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
     const Node* node = fields.child(key);
-    if (node) out = read_size(*node, "'" + std::string(key) + "' of " + what, context).value_or(out);
-    if (node && out < 1) context.problems.error(node->where, "'" + std::string(key) + "' of " + what + " is zero");
+    const auto read = node ? read_size(*node, "'" + std::string(key) + "' of " + what, context) : std::nullopt;
+    out = read.value_or(out);
+    if (read && *read < 1) context.problems.error(node->where, "'" + std::string(key) + "' of " + what + " is zero");
     out = std::max<std::int64_t>(out, node ? 1 : out);
     return node != nullptr;
   };
@@ -280,12 +281,13 @@ void load_units(const Node& root, Context& context) {
     context.parts.units.push_back(std::move(unit));
   }
   place_units(nodes, context);
-  if (nodes.empty()) context.problems.error(root.where, "there are no 'units'", "write units: [{name: host}]");
+  if (nodes.empty() && (!root.find("units") || root.find("units")->kind == Kind::list)) context.problems.error(root.where, "there are no 'units'", "write units: [{name: host}]");
 }
 
 void load_memories(const Node& root, Context& context) {
   for (const Node* node : items(root, "memories", context.problems)) load_memory(*node, context);
   const auto& memories = context.parts.memories;
+  if (root.find("memories") && root.find("memories")->kind != Kind::list) return;
   if (std::none_of(memories.begin(), memories.end(), [](const Memory& m) { return m.kind == MemoryKind::dram; }))
     context.problems.error(root.where, "no memory has 'kind: dram'", "tensors live in a dram memory before and after the program");
 }

@@ -68,8 +68,9 @@ void load_stride(const Node& value, StrideTerm& term, const std::string& what, C
   term.stride = int_expr(value, context.problems);
 }
 
-OperandLayout load_strides(const Node& node, const Operand& operand, const Renames& renames, const std::string& what, Context& context) {
+std::optional<OperandLayout> load_strides(const Node& node, const Operand& operand, const Renames& renames, const std::string& what, Context& context) {
   StridedLayout layout;
+  bool complete = true;
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
     if (key == "xor") {
@@ -77,6 +78,7 @@ OperandLayout load_strides(const Node& node, const Operand& operand, const Renam
       continue;
     }
     const auto term = layout_term(key, node.key_where[i], operand, renames, what, context);
+    complete &= term.has_value();
     if (!term) continue;
     StrideTerm stride;
     stride.term = *term;
@@ -84,7 +86,7 @@ OperandLayout load_strides(const Node& node, const Operand& operand, const Renam
     load_stride(value, stride, what, context);
     layout.terms.push_back(std::move(stride));
   }
-  return layout;
+  return complete ? std::optional<OperandLayout>(std::move(layout)) : std::nullopt;
 }
 
 bool load_over(const Node& over, FragmentLayout& layout, const std::string& what, Context& context) {
@@ -211,12 +213,14 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
 
 bool load_operand(const Node& node, Operand& operand, const std::string& what, Context& context) {
   Fields map(node, what, context.problems);
-  if (const Node* memory = map.child("memory")) operand.memory = memory_named(*memory, what, context).value_or(MemoryId{});
-  if (const Node* type = map.child("dtype")) operand.dtype = dtype_named(*type, what, context);
-  bool complete = true;
+  const Node* memory = map.child("memory");
+  if (memory) operand.memory = memory_named(*memory, what, context).value_or(MemoryId{});
+  const Node* type = map.child("dtype");
+  if (type) operand.dtype = dtype_named(*type, what, context);
+  bool complete = (!memory || operand.memory.valid()) && (!type || operand.dtype);
   if (const Node* layout = map.child("layout")) {
     auto loaded = load_layout(*layout, operand, what, context);
-    complete = loaded.has_value();
+    complete &= loaded.has_value();
     if (loaded) operand.layout = std::move(*loaded);
   }
   if (const Node* align = map.child("align")) load_align(*align, operand, what, context);

@@ -31,11 +31,13 @@ class Problems {
   void add(Diagnostic diagnostic);
   void add(const Diagnostics& diagnostics);
   bool any_errors() const { return has_errors(list_); }
+  std::size_t count() const { return count_; }  ///< of all that were added, repeated ones too
   Diagnostics take() { return std::move(list_); }
 
  private:
   Diagnostics list_;
   std::set<std::string> seen_;
+  std::size_t count_ = 0;
 };
 
 struct OwnDiagnostics { Diagnostics own; };  // a base, so that it lives before and after MapReader
@@ -88,6 +90,7 @@ void substitute(Node& node, Parameters& parameters, Problems& problems);
 /// One instruction entry with a row chosen on every axis and `${...}` replaced.
 struct Entry {
   Node node;
+  bool broken = false;       ///< a parameter could not be replaced
   std::string written_name;  ///< "fma_${t}": what messages call it, once for all rows
 };
 std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems);
@@ -125,7 +128,7 @@ void load_barriers(const Node& root, Context& context);
 void load_async(const Node& root, Context& context);
 void load_instruction(const Entry& entry, Context& context);
 void report_unused_operands(Context& context);
-/// Fills memory, layout and all else of `operand` from its map; name and index names are set before. False: no layout.
+/// Fills memory, layout and all else of `operand` from its map; name and index names are set before. False: something in it is missing.
 bool load_operand(const Node& node, Operand& operand, const std::string& what, Context& context);
 std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context);
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context);
@@ -156,7 +159,8 @@ std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, co
 
 // --- check_*.cpp -----------------------------------------------------------------------------------------------------
 
-void check_operands(const Instruction& instruction, Context& context);    ///< layouts, fragments, register sizes
+/// `node` is the entry, for places.
+void check_operands(const Instruction& instruction, const Node& node, Context& context);    ///< layouts, fragments, register sizes
 void check_references(const Instruction& instruction, const Node& node, Context& context);  ///< templates and expressions
 void check_formats(const Instruction& instruction, Context& context);     ///< doubly set bits, values that do not fit
 void check_machine(Context& context);                                     ///< setters, masks, fills, reachability

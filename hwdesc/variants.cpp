@@ -45,7 +45,9 @@ class Expander {
     std::vector<std::size_t> choice(axes.size(), 0);
     std::vector<std::set<std::string>> used(axes.size());
     for (std::size_t n = 0; n < product; ++n) {
-      out.push_back({combination(written, axes, choice, used), written_name});
+      const std::size_t before = problems_.count();
+      Node node = combination(written, axes, choice, used);
+      out.push_back({std::move(node), problems_.count() != before, written_name});
       for (std::size_t a = axes.size(); a-- > 0 && ++choice[a] == axes[a].rows.size();) choice[a] = 0;
     }
     for (std::size_t a = 0; a < axes.size(); ++a) note_use(axes[a], used[a], written_name);

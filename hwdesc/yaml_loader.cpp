@@ -56,8 +56,9 @@ void load(Tree& tree, const LoadOptions& options, HardwareModel& model, Problems
   load_async(root, context);
   const std::vector<Entry> entries = expand_instructions(root, parameters, problems);
   if (context.parts.units.empty() || context.parts.memories.empty()) return;
-  for (const Entry& entry : entries) load_instruction(entry, context);
-  report_unused_operands(context);
+  for (const Entry& entry : entries)
+    if (!entry.broken) load_instruction(entry, context);
+  if (!problems.any_errors()) report_unused_operands(context);
   if (!problems.any_errors()) check_machine(context);
   if (!problems.any_errors()) model.finish(std::move(context.parts));
 }
@@ -84,6 +85,7 @@ void Problems::warning(const SourceLocation& where, std::string message, std::st
 }
 
 void Problems::add(Diagnostic diagnostic) {
+  ++count_;
   if (list_.size() > max_problems && has_errors(list_)) return;
   const std::string key = diagnostic.where.file + ":" + std::to_string(diagnostic.where.line) + ":" + std::to_string(diagnostic.where.column) + ":" + diagnostic.message;
   if (!seen_.insert(key).second) return;

@@ -1,0 +1,214 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "hwdesc/yaml_loader.h"
+#include "support/random.h"
+
+namespace isamap {
+namespace {
+
+const std::string models = ISAMAP_SOURCE_DIR "/hardware_models";
+const std::string data = ISAMAP_SOURCE_DIR "/tests/hwdesc/data";
+
+/// Writes `text` to a file of its own and loads that.
+Result<LoadedHardware> load_text(const std::string& text, const LoadOptions& options = {}) {
+  const std::string path = testing::TempDir() + "isamap_loader_" + std::to_string(::getpid()) + ".yaml";
+  std::ofstream(path) << text;
+  auto loaded = load_hardware(path, {data, models}, options);
+  std::filesystem::remove(path);
+  return loaded;
+}
+
+HardwareModel model_of(const Result<LoadedHardware>& loaded) {
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel{};
+}
+
+std::vector<std::string> yaml_files(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Loader, EveryModelLoadsWithoutAWarning) {
+  for (const std::string& name : yaml_files(models)) {
+    const auto loaded = load_hardware(name, {models});
+    ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+    EXPECT_EQ(render(loaded->warnings), "") << name;
+    EXPECT_EQ(loaded->model.name, name);
+    for (const Instruction& instruction : loaded->model.instructions())
+      EXPECT_EQ(render(verify(instruction)), "") << name << " " << instruction.name;
+  }
+}
+
+TEST(Loader, TheLanguageOfTheNotesLoads) {
+  const std::map<std::string, std::size_t> expected{{"arm_sme", 9}, {"arm_sve", 5}, {"gemmini_like", 16}, {"riscv_v", 6}, {"x86_amx", 30}};
+  for (const auto& [name, instructions] : expected) {
+    const auto loaded = load_hardware(name, {data, models});
+    ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+    EXPECT_EQ(loaded->model.instructions().size(), instructions) << name;
+    EXPECT_EQ(render(loaded->warnings), "") << name;
+  }
+}
+
+TEST(Loader, TheToyHasAnAccumulatorThatCanBeNeitherClearedNorReadOut) {
+  const auto loaded = load_hardware(data + "/toy_npu.yaml", {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  ASSERT_EQ(loaded->warnings.size(), 2u) << render(loaded->warnings);
+  EXPECT_EQ(loaded->warnings[0].message, "nothing moves results from 'acc' to a dram memory: what instruction 'mac4x4' writes cannot be read out");
+  EXPECT_EQ(loaded->warnings[1].message, "nothing clears 'acc', which instruction 'mac4x4' updates");
+  EXPECT_EQ(loaded->warnings[1].where.line, 8);
+  const Instruction& mac = loaded->model.instructions()[0];
+  EXPECT_TRUE(print(mac.statement(), mac.tensors).starts_with("C[i,j] += s32(A[i,k]) * s32(B[k,j])")) << print(mac);
+  EXPECT_EQ(mac.operands[0].name, "C");
+  EXPECT_EQ(mac.operands[0].memory, loaded->model.find_memory("acc"));
+  EXPECT_EQ(mac.tensors[1].shape, (std::vector<std::int64_t>{4, 4}));
+  EXPECT_FALSE(loaded->model.instructions()[1].operands[0].dtype);
+}
+
+TEST(Loader, QuantitiesBecomeCyclesAndBytes) {
+  const auto model = model_of(load_text(
+      "hardware: h\nclock: 2GHz\nunits: [{name: u}]\nsymbols: {VB: {min: 16, max: 64}}\nmemories:\n"
+      "  - {name: m, per: u, kind: dram, capacity: 1.5KiB, word: 2B, bandwidth: {read: 8words/cycle, write: 35GB/s}, energy: {read: 2nJ, write: 6pJ}}\n"
+      "  - {name: r, per: u, kind: register, count: 2, size: \"VB*1B\"}\n"
+      "  - {name: p, per: u, kind: register, count: 2, size: \"VB*1b\"}\n"
+      "links: [{name: l, from: m, to: r, bandwidth: 16B/cycle, latency: 90ns, energy: 4pJ/B}]\n"));
+  const Memory& m = model.memories()[0];
+  EXPECT_EQ(m.capacity, 1536);
+  EXPECT_DOUBLE_EQ(m.read_bandwidth, 16);
+  EXPECT_DOUBLE_EQ(m.write_bandwidth, 17.5);
+  EXPECT_DOUBLE_EQ(m.read_energy, 2000);
+  EXPECT_EQ(model.memories()[1].size, 64);
+  EXPECT_EQ(model.memories()[2].size, 8);
+  EXPECT_DOUBLE_EQ(model.links()[0].latency, 180);
+  EXPECT_DOUBLE_EQ(model.links()[0].energy, 4);
+}
+
+TEST(Loader, RowsMultiplyAndParametersReachKeys) {
+  const std::string text =
+      "hardware: h\nextends: tiny\nparams: {g: 4}\ntables: {types: [{t: f32, n: 16}, {t: s8, n: 64}]}\ninstructions:\n"
+      "  - name: load_${t}${e}\n    link: ld\n"
+      "    variants: [types, [{e: \"\"}, {e: _half, dims: {j: \"${n/2}\"}}]]\n"
+      "    compute: \"D[j] = S[j]\"\n    dims: {j: \"${n}\"}\n"
+      "    operands: {D: {dtype: \"${t}\", layout: {\"j/${g}\": \"${g}\", \"j%${g}\": 1}}}\n    emit: \"{D} {S} ${g//2}\"\n";
+  const auto model = model_of(load_text(text));
+  std::string found;
+  for (const Instruction& i : model.instructions()) found += i.name + " " + std::to_string(i.ranges[0].max) + " " + print(i.emit) + "\n";
+  EXPECT_EQ(found, "load_f32 16 {D} {S} 2\nload_f32_half 8 {D} {S} 2\nload_s8 64 {D} {S} 2\nload_s8_half 32 {D} {S} 2\n");
+  const auto& layout = std::get<StridedLayout>(model.instructions()[0].operands[0].layout);
+  EXPECT_EQ(layout.terms[0].text, "j/4");
+  const auto set = model_of(load_text(text, {{{"g", "8"}}}));
+  EXPECT_EQ(print(set.instructions()[0].emit), "{D} {S} 4");
+  EXPECT_EQ(load_text(text, {{{"x", "8"}}}).diagnostics()[0].message, "there is no parameter 'x' to set");
+}
+
+TEST(Loader, AFileOnTopOfAnotherMergesByName) {
+  const auto model = model_of(load_text(
+      "hardware: h\nextends: tiny\nwithout: [st]\nclock: 3GHz\nunits: [{name: core, ports: {load: 2}}, {name: part, inside: core, count: {x: 2, y: 3}}]\n"
+      "memories: [{name: reg, count: 8}, {name: buf, per: part, kind: scratchpad, capacity: 1KiB}]\n"));
+  EXPECT_EQ(model.memories()[1].count, 8);
+  EXPECT_EQ(model.memories()[1].size, 64);
+  EXPECT_EQ(model.units()[1].ports, (std::map<std::string, std::int64_t>{{"fma", 1}, {"load", 2}}));
+  EXPECT_EQ(model.instances(*model.find_unit("part")), 6);
+  EXPECT_EQ(model.links().size(), 1u);
+}
+
+TEST(Loader, TheGraphAnswersForUnitsAndMemories) {
+  const auto npu = model_of(load_hardware("npu16", {models}));
+  const MemoryId dram = *npu.find_memory("dram"), spad = *npu.find_memory("spad"), acc = *npu.find_memory("acc");
+  EXPECT_EQ(npu.home(), dram);
+  EXPECT_EQ(npu.path(dram, acc), (std::vector<MemoryId>{dram, acc}));
+  EXPECT_EQ(npu.path(spad, dram), std::vector<MemoryId>{});
+  EXPECT_EQ(npu.links_from(dram).size(), 2u);
+  EXPECT_EQ(npu.scalar_unit_for(dram), npu.find_unit("host"));
+  EXPECT_EQ(npu.scalar_unit_for(spad), std::nullopt);
+  EXPECT_TRUE(npu.inside(*npu.find_unit("npu"), *npu.find_unit("host")));
+  EXPECT_FALSE(npu.inside(*npu.find_unit("host"), *npu.find_unit("npu")));
+
+  const auto gpu = model_of(load_hardware("nvidia_sm80", {models}));
+  EXPECT_EQ(gpu.scalar_unit_for(*gpu.find_memory("shared")), gpu.find_unit("lane"));
+  EXPECT_EQ(gpu.instances(*gpu.find_unit("lane")), 108 * 32 * 32 * 32);
+  EXPECT_EQ(gpu.path(*gpu.find_memory("shared"), *gpu.find_memory("global")).size(), 3u);
+}
+
+TEST(Loader, AFragmentPlacesEveryElement) {
+  const auto gpu = model_of(load_hardware("nvidia_sm80", {models}));
+  const Instruction& mma = gpu.instruction(*gpu.find_instruction("mma_bf16"));
+  const auto places = positions(mma.operands[0], {16, 8});
+  ASSERT_TRUE(places);
+  EXPECT_EQ((*places)[0], 0);             // C[0,0]: lane 0, element 0
+  EXPECT_EQ((*places)[9 * 8 + 5], 6 * 4 + 3);  // C[9,5]: lane 1*4 + 2, element 2 + 1
+}
+
+TEST(Loader, MissingFilesAreNamedAsGiven) {
+  const auto missing = load_hardware("npu61", {models});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.diagnostics()[0].where, (SourceLocation{"npu61", 0, 0}));
+  EXPECT_EQ(missing.diagnostics()[0].message, "no such hardware file");
+  EXPECT_EQ(missing.diagnostics()[0].hint, "did you mean 'npu16'?");
+  EXPECT_EQ(load_text(std::string("\x7f" "ELF\0", 5)).diagnostics()[0].message, "not a text file (byte 0 is no UTF-8 text)");
+}
+
+TEST(Loader, DescribesInTables) {
+  const std::string text = describe(load_hardware(data + "/toy_npu.yaml", {})->model);
+  EXPECT_EQ(text.substr(text.find("units")),
+            "units\n"
+            "  unit inside count instances\n"
+            "  npu  -      1     1\n"
+            "\nmemories\n"
+            "  memory kind        per capacity read write energy\n"
+            "  dram   dram        npu 1GiB\n"
+            "  spad   scratchpad  npu 64KiB\n"
+            "  acc    accumulator npu 16KiB\n"
+            "\nlinks\n"
+            "  link from to   via bandwidth  latency\n"
+            "  dma  dram spad     16 B/cycle 100 cycles\n"
+            "\ninstructions\n"
+            "  instruction unit statement                           dims        operands\n"
+            "  mac4x4      npu  C[i,j] += s32(A[i,k]) * s32(B[k,j]) i=4 j=4 k=4 C:s32@acc A:s8@spad B:s8@spad\n"
+            "  load        npu  D[i] = S[i]                         i=16        D:any@spad S:any@dram\n");
+}
+
+TEST(Loader, DrawsEveryMemoryOnce) {
+  for (const std::string& name : yaml_files(models)) {
+    const auto model = model_of(load_hardware(name, {models}));
+    const std::string picture = svg(model), dot = graphviz(model);
+    for (const Memory& memory : model.memories()) {
+      EXPECT_NE(picture.find(">" + memory.name + "<"), std::string::npos) << name;
+      EXPECT_NE(dot.find("\"" + memory.name + "\" [label"), std::string::npos) << name;
+    }
+    EXPECT_TRUE(picture.ends_with("</svg>\n"));
+  }
+}
+
+/// Damaged descriptions: lines dropped and repeated, characters changed. They load or are refused, in bounded time.
+TEST(Loader, AnyDamageIsReportedAndNothingBreaks) {
+  std::ifstream file(data + "/gemmini_like.yaml");
+  std::stringstream whole;
+  whole << file.rdbuf();
+  const std::string alphabet = "{}[]:,\"'$-*/%0129abijkDS \n";
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    Random random(seed);
+    std::string text = whole.str();
+    for (int edits = static_cast<int>(random.between(1, 4)); edits > 0; --edits) {
+      const auto at = static_cast<std::size_t>(random.between(0, std::ssize(text) - 1));
+      const std::size_t length = random.between(0, 3) == 0 ? static_cast<std::size_t>(random.between(1, 200)) : 1;
+      const char replacement = alphabet[static_cast<std::size_t>(random.between(0, std::ssize(alphabet) - 1))];
+      text.replace(at, std::min(length, text.size() - at), 1, replacement);
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto loaded = load_text(text);
+    if (!loaded) { EXPECT_TRUE(has_errors(loaded.diagnostics())); }
+  }
+}
+
+}  // namespace
+}  // namespace isamap
