@@ -46,7 +46,8 @@ class StatementReader {
 
   ParsedStatement statement() {
     ParsedStatement result;
-    result.write = access(cursor_.offset(), cursor_.expect_name("the written tensor", false));
+    const std::size_t at = cursor_.offset();  // before the name is taken: arguments have no order
+    result.write = access(at, cursor_.expect_name("the written tensor", false));
     result.reduction = reduction();
     result.body = sum();
     cursor_.expect_end();
