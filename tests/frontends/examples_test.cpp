@@ -37,6 +37,15 @@ TEST_P(Example, IsAKernel) {
   EXPECT_LE(total, 2'000'000) << "tests interpret every example";
 }
 
+TEST_P(Example, TextReadsBack) {
+  const Result<Kernel> kernel = load_kernel(GetParam());
+  ASSERT_TRUE(kernel);
+  const Result<Kernel> again = parse_kernel(print(*kernel));
+  ASSERT_TRUE(again) << print(*kernel) << render(again.diagnostics());
+  EXPECT_EQ(print(*again), print(*kernel));
+  EXPECT_TRUE(*again == *kernel) << print(*kernel);
+}
+
 TEST_P(Example, SaysWhatItIs) {
   std::ifstream stream(GetParam());
   std::string line;

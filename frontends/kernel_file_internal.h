@@ -1,0 +1,38 @@
+#pragma once
+// A kernel file while it is read. Between the files that read it.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+#include "support/yaml.h"
+
+namespace isamap {
+
+inline constexpr std::size_t max_kernel_entries = 256;  ///< dims, tensors or statements in one file
+
+struct KernelFile {
+  Kernel kernel;
+  std::map<std::string, std::int64_t> extents;           ///< of iterators: `where` and lower-case dims
+  std::map<std::string, SourceLocation> extent_where;
+  std::set<std::string> broken_sizes, broken_tensors;     ///< reported already
+  std::vector<SourceLocation> tensor_where, statement_where;
+  Diagnostics diagnostics;
+
+  void report(const SourceLocation& where, std::string message, std::string hint = "") {
+    diagnostics.push_back(error_at(where, std::move(message), std::move(hint)));
+  }
+};
+
+/// Is the node a map of at most `max_kernel_entries` entries? Reports otherwise.
+bool is_map(KernelFile& file, const yaml::Node& node, const std::string& what, const std::string& hint);
+/// Reports a name that is no identifier.
+void check_name(KernelFile& file, const SourceLocation& where, const std::string& what, const std::string& name);
+/// The value of `P + R - 1`, not negative. Problems are reported, those of broken sizes only once.
+std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, const std::string& what);
+/// The map of tensors.
+void read_tensors(KernelFile& file, const yaml::Node* node);
+
+}  // namespace isamap

@@ -1,0 +1,56 @@
+// The one-line form.
+
+#include <gtest/gtest.h>
+
+#include "frontends/frontends.h"
+
+namespace isamap {
+namespace {
+
+/// "A[64,32]bf16 B[32,8]f32 C[64,8]f32", or the diagnostics.
+std::string tensors(const std::string& compute, const std::string& dims, const std::string& dtypes = "") {
+  const Result<Kernel> kernel = kernel_from_formula(compute, dims, dtypes);
+  if (!kernel) return render(kernel.diagnostics());
+  std::string text;
+  for (const Tensor& tensor : kernel->tensors) {
+    text += (text.empty() ? "" : " ") + tensor.name + "[";
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) text += (d ? "," : "") + std::to_string(tensor.shape[d]);
+    text += "]" + std::string(name(tensor.dtype));
+  }
+  return text;
+}
+
+TEST(Formula, ShapesFollowFromIndices) {
+  EXPECT_EQ(tensors("C[i,j] += A[i,k]*B[k,j]", "i=64,j=8,k=32", "A=bf16, B=bf16"), "A[64,32]bf16 B[32,8]bf16 C[64,8]f32");
+  EXPECT_EQ(tensors("O[p] += I[2*p+r] * F[r]", "p=5,r=3"), "I[11]f32 F[3]f32 O[5]f32");
+  EXPECT_EQ(tensors("O[p] = I[p] + I[p+3]", "p=5"), "I[8]f32 O[5]f32");
+  EXPECT_EQ(tensors("O[p] = I[p+N]", "p=5,N=3"), "I[8]f32 O[5]f32");
+  EXPECT_EQ(tensors("S[] += A[i]", "i=7"), "A[7]f32 S[]f32");
+  EXPECT_EQ(tensors("C[i,j] += A[i,k]*B[k,j]", "i=0,j=8,k=32"), "A[0,32]f32 B[32,8]f32 C[0,8]f32");
+}
+
+TEST(Formula, WrongSettings) {
+  EXPECT_EQ(tensors("C[i] = A[i]", "i=4,i=5,j=,k,l=-2,m=99999999999999999999,n=4x"),
+            "--dims: 'i' is given twice\n"
+            "--dims: 'k' is not of the form name=value\n  hint: separate entries with ','\n"
+            "--dims: 'j=' needs an integer\n"
+            "--dims: 'l' is -2: sizes must not be negative\n"
+            "--dims: m=99999999999999999999 does not fit 64 bits\n"
+            "--dims: 'n=4x' needs an integer\n");
+  EXPECT_EQ(tensors("C[i] += A[i,k]", "i=4,z=3"),
+            "--dims: iterator 'k' has no extent\n  hint: add k=64, say\n--dims: 'z' does not occur in the formula\n");
+  EXPECT_EQ(tensors("C[i] = A[i]", "i=4", "Q=f32,A=f99"),
+            "--dtypes: the formula has no tensor 'Q'\n"
+            "--dtypes: tensor 'A' has an unknown dtype 'f99'\n"
+            "  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8\n");
+}
+
+TEST(Formula, WrongText) {
+  EXPECT_EQ(tensors("C[i] = A[i)", "i=4"), "--compute:1:11: expected ']', found ')'\n    C[i] = A[i)\n              ^\n");
+  EXPECT_EQ(tensors("C[i] = A[i] + A[i,i]", "i=4"), "--compute: tensor 'A' has 1 indices in one place and 2 in another\n");
+  EXPECT_NE(tensors("C[i] = A[i-1]", "i=4").find("subscript i - 1 runs from -1 to 2"), std::string::npos);
+  EXPECT_NE(tensors("C[i,j] = A[i] * B[j]", "i=4000000000,j=4000000000").find("elements of f32 take more than 2^63 - 1 bytes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isamap

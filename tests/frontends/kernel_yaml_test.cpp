@@ -1,0 +1,208 @@
+// The kernel file: what it means, and the exact text of what is wrong with it.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "frontends/frontends.h"
+
+namespace isamap {
+namespace {
+
+std::string problems(const std::string& text) {
+  const Result<Kernel> kernel = parse_kernel_yaml(text, "k.yaml");
+  return kernel ? "" : render(kernel.diagnostics());
+}
+
+/// Dims of statement `s` as "i=4 j=5 k:6": ':' marks reductions.
+std::string dims_of(const Kernel& kernel, std::size_t s = 0) {
+  std::string text;
+  for (const Dim& dim : kernel.statements[s].domain.dims)
+    text += (text.empty() ? "" : " ") + dim.name + (dim.kind == DimKind::reduction ? ":" : "=") + std::to_string(dim.extent);
+  return text;
+}
+
+TEST(KernelYaml, ReadsSizesShapesAndStatements) {
+  const auto kernel = parse_kernel_yaml(R"(
+kernel: conv1d
+dims: {N: 2, C: 3, K: 4, P: 10, R: 3}
+tensors:
+  I: {shape: [N, C, 2*(P - 1) + R], dtype: bf16, range: [-1, 1]}
+  F: {shape: [K, C, R], dtype: bf16}
+  O: {shape: [N, K, P], dtype: f32, inout: true}
+compute:
+  - O[n,k,p] += I[n,c,2*p+r] * F[k,c,r]
+)", "k.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(kernel->name, "conv1d");
+  EXPECT_EQ(kernel->sizes.at("P"), 10);
+  EXPECT_EQ(kernel->tensors[0].shape, (std::vector<std::int64_t>{2, 3, 21}));
+  EXPECT_EQ(kernel->tensors[0].dtype, DType::bf16);
+  EXPECT_EQ(kernel->tensors[0].range, std::pair(-1.0, 1.0));
+  EXPECT_FALSE(kernel->tensors[0].outside.has_value());
+  EXPECT_TRUE(kernel->tensors[2].inout);
+  EXPECT_EQ(kernel->statements[0].name, "s0");
+  EXPECT_EQ(dims_of(*kernel), "n=2 k=4 p=10 c:3 r:3");
+}
+
+TEST(KernelYaml, ComputeMayBeOneTextAndStatementsMayBeNamed) {
+  const auto one = parse_kernel_yaml("kernel: a\ntensors: {A: {shape: [4]}, B: {shape: [4], outside: -inf}}\ncompute: B[i] = A[i]\n", "k.yaml");
+  ASSERT_TRUE(one) << render(one.diagnostics());
+  EXPECT_EQ(one->tensors[0].dtype, DType::f32);
+  EXPECT_EQ(*one->tensors[1].outside, -std::numeric_limits<double>::infinity());
+  const auto two = parse_kernel_yaml(R"(
+kernel: a
+tensors: {A: {shape: [4]}, B: {shape: [4]}, C: {shape: []}}
+compute:
+  - {name: square, compute: "B[i] = A[i] * A[i]"}
+  - |
+    C[] += B[i]
+)", "k.yaml");
+  ASSERT_TRUE(two) << render(two.diagnostics());
+  EXPECT_EQ(two->statements[0].name, "square");
+  EXPECT_EQ(two->statements[1].name, "s1");
+  EXPECT_EQ(dims_of(*two, 1), "i:4");
+}
+
+TEST(KernelYaml, WhereStatesExtents) {
+  const auto kernel = parse_kernel_yaml(R"(
+kernel: pool
+dims: {P: 5}
+tensors: {I: {shape: [2*P + 1]}, O: {shape: [P]}}
+compute: O[p] max= I[2*p+r]
+where: {r: 3, p: P}
+)", "k.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(dims_of(*kernel), "p=5 r:3");
+}
+
+TEST(KernelYaml, LowerCaseDimsAreExtentsAndSizes) {
+  const auto kernel = parse_kernel_yaml("kernel: a\ndims: {i: 6, r: 3}\ntensors: {I: {shape: [i + r - 1]}, O: {shape: [i]}}\ncompute: O[i] += I[i+r]\n", "k.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(dims_of(*kernel), "i=6 r:3");
+  EXPECT_EQ(kernel->tensors[0].shape[0], 8);
+}
+
+TEST(KernelYaml, SizeZeroIsLegal) {
+  EXPECT_EQ(problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N, 4]}, B: {shape: [4]}}\ncompute: B[j] += A[i,j]\n"), "");
+  EXPECT_EQ(problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N]}, B: {shape: [N]}}\ncompute: B[j] = A[j]\n"), "");
+}
+
+TEST(KernelYaml, AllProblemsInOneRun) {
+  EXPECT_EQ(problems(R"(kernel: bad one
+dims: {N: 4, M: -3, K: 010, L: {min: 1}}
+tensors:
+  A: {shape: [N, K], dtype: f23, outsid: 0}
+  B: {shape: [N, Q], dtype: u8, range: [3, 1]}
+  D: {shape: [N - 5], dtype: s8, inout: yes}
+compute:
+  - A[i,j] += B[i,j
+  - E[i] = B[i,j]
+)"),
+            R"(k.yaml:1:9: kernel 'bad one' must be a letter followed by letters, digits or '_', at most 64 of them
+    kernel: bad one
+            ^
+k.yaml:2:17: the size of dim 'M' is -3: sizes must not be negative
+    dims: {N: 4, M: -3, K: 010, L: {min: 1}}
+                    ^
+k.yaml:2:24: the size of dim 'K' is 010, which is no integer of 64 bits
+    dims: {N: 4, M: -3, K: 010, L: {min: 1}}
+                           ^
+  hint: write decimal digits without a leading zero
+k.yaml:2:32: facts about the size of dim 'L' are not supported yet
+    dims: {N: 4, M: -3, K: 010, L: {min: 1}}
+                                   ^
+  hint: write a number
+k.yaml:4:29: tensor 'A' has an unknown dtype 'f23'
+      A: {shape: [N, K], dtype: f23, outsid: 0}
+                                ^
+  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8
+k.yaml:4:34: unknown key 'outsid' in tensor 'A'
+      A: {shape: [N, K], dtype: f23, outsid: 0}
+                                     ^
+  note: known keys: shape, dtype, outside, inout, range
+  hint: did you mean 'outside'?
+k.yaml:5:18: 'Q' in dimension 1 of tensor 'B' is not declared in dims
+      B: {shape: [N, Q], dtype: u8, range: [3, 1]}
+                     ^
+k.yaml:5:40: 'range' of tensor 'B' is empty: 3 is above 1
+      B: {shape: [N, Q], dtype: u8, range: [3, 1]}
+                                           ^
+k.yaml:6:15: dimension 0 of tensor 'D', N - 5, is -1: sizes must not be negative
+      D: {shape: [N - 5], dtype: s8, inout: yes}
+                  ^
+k.yaml:6:41: 'inout' of tensor 'D' must be true or false, found 'yes'
+      D: {shape: [N - 5], dtype: s8, inout: yes}
+                                            ^
+k.yaml:8:20: expected ']', found the end
+      - A[i,j] += B[i,j
+                       ^
+k.yaml:9:5: no tensor is named 'E'
+      - E[i] = B[i,j]
+        ^
+)");
+}
+
+TEST(KernelYaml, VerifierFindingsHaveAPlace) {
+  EXPECT_EQ(problems("kernel: a\ntensors:\n  A: {shape: [8, 8]}\n  C: {shape: [8]}\ncompute:\n  - C[i] += A[i,i+k]\nwhere: {k: 3}\n"),
+            "k.yaml:6:5: kernel 'a': statement s0: reads A[i, i + k], whose subscript i + k runs from 0 to 9, but dimension 1 of 'A' has size 8\n"
+            "      - C[i] += A[i,i+k]\n"
+            "        ^\n"
+            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+}
+
+TEST(KernelYaml, StatedExtentsMustNotContradict) {
+  EXPECT_EQ(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [8]}}\ncompute: C[i] = A[i]\nwhere: {i: 7, z: 2}\n"),
+            "k.yaml:3:10: iterator 'i' is given the extent 7, but it indexes dimension 0 of tensor 'C', whose size is 8\n"
+            "    compute: C[i] = A[i]\n"
+            "             ^\n"
+            "  hint: leave the extent out, or index with an expression\n"
+            "k.yaml:4:15: no statement uses iterator 'z'\n"
+            "    where: {i: 7, z: 2}\n"
+            "                  ^\n");
+}
+
+TEST(KernelYaml, IteratorsNeedOneExtent) {
+  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [4]}}\ncompute: C[i] += A[i+k]\n").find("no tensor dimension is indexed by iterator 'k' alone"),
+            std::string::npos);
+  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [4]}}\ncompute: C[i] = A[i]\n").find("iterator 'i' indexes dim 0 of 'C' of extent 4 and dim 0 of 'A' of extent 8"),
+            std::string::npos);
+}
+
+TEST(KernelYaml, UnusedTensorsAreReportedBesideOtherProblems) {
+  const std::string text = problems("kernel: a\ndims: {N: 4000000000000}\ntensors:\n  A: {shape: [N, N]}\n  C: {shape: [N]}\n  U: {shape: [2]}\ncompute:\n  - C[i] = A[i,i]\n");
+  EXPECT_NE(text.find("k.yaml:4:3: kernel 'a': tensor 'A': 4000000000000 * 4000000000000 elements of f32 take more than 2^63 - 1 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("k.yaml:6:3: no statement uses tensor 'U'"), std::string::npos) << text;
+}
+
+TEST(KernelYaml, ValuesMustFitTheDtype) {
+  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [4], dtype: u8, outside: -1, range: [0, 300]}, B: {shape: [4], dtype: u8}}\ncompute: B[i] = A[i]\n")
+                .find("'outside' of tensor 'A' is -1, which u8 cannot hold"),
+            std::string::npos);
+}
+
+TEST(KernelYaml, FortyDimsAndOverflowAreQuick) {
+  std::string names, twos;
+  for (int i = 0; i < 40; ++i) {
+    names += (i ? "," : "") + std::string("a") + std::to_string(i);
+    twos += i ? ",2" : "2";
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const std::string text = problems("kernel: forty\ntensors:\n  A: {shape: [" + twos + "]}\n  B: {shape: [" + twos + "]}\ncompute: A[" + names + "] = B[" + names + "]\n");
+  EXPECT_TRUE(text.starts_with("k.yaml:3:3: kernel 'forty': tensor 'A': 40 dimensions; at most 24 are supported\n")) << text;
+  EXPECT_NE(problems("kernel: a\ndims: {X: 9223372036854775807}\ntensors: {A: {shape: [X*2]}, B: {shape: [2]}}\ncompute: B[i] = A[i]\n")
+                .find("dimension 0 of tensor 'A', X*2, overflows 64 bits or divides by zero"),
+            std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST(KernelYaml, OtherFilesAreRefused) {
+  EXPECT_EQ(problems(""), "k.yaml: the kernel file must be a map, found nothing\n  hint: write {key: value, ...}\n");
+  EXPECT_EQ(problems(std::string("\x7f" "ELF\0", 5)), "k.yaml: not a text file (byte 0 is no UTF-8 text)\n");
+  const auto missing = load_kernel("/nonexistent/k.yaml");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file\n");
+}
+
+}  // namespace
+}  // namespace isamap
