@@ -120,6 +120,7 @@ Json json_of(const LayerResult& layer, const HardwareModel& model) {
   if (layer.checked) add_run(json, *layer.checked);
   if (!layer.same_as.empty()) json["same_as"] = layer.same_as;
   if (!layer.reasons.empty()) json["reasons"] = layer.reasons;
+  if (!layer.notes.empty()) json["notes"] = layer.notes;
   return json;
 }
 
@@ -183,6 +184,7 @@ std::string json_of_extract(const Extraction& extraction, const HardwareModel& m
   Json json = document();
   json["model"] = extraction.model;
   json["target"] = extraction.target;
+  if (!extraction.notes.empty()) json["notes"] = extraction.notes;
   json["layers"] = layers_of(extraction.layers, model);
   if (!extraction.factorings.empty()) {
     json["factorings"] = Json::array();

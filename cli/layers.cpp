@@ -131,6 +131,7 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
   Extraction extraction;
   extraction.model = layers.name;
   extraction.target = model.name;
+  extraction.notes = layers.notes;
   std::map<std::string, std::size_t> done;  // kernel -> the layer that has its results
   const std::vector<Layer> flat = flattened(layers);
   for (std::size_t l = 0; l < flat.size(); ++l) {
@@ -150,6 +151,7 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
       again.op = layer.op;
       extraction.layers.push_back(std::move(again));
     }
+    extraction.layers.back().notes = layer.notes;
     extraction.code = worse(extraction.code, extraction.layers.back().code);
   }
   const bool any =
@@ -182,7 +184,11 @@ Model as_model(const Kernel& kernel) {
     written.insert(result.name);
     one.statements.push_back(std::move(alone));
     const std::string layer_name = kernel.statements.size() == 1 ? kernel.name : statement.name;
-    model.layers.push_back({layer_name, kernel.name, "", std::move(one), ""});
+    Layer layer;
+    layer.name = layer_name;
+    layer.op = kernel.name;
+    layer.kernel = std::move(one);
+    model.layers.push_back(std::move(layer));
   }
   return model;
 }

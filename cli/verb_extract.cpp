@@ -127,8 +127,21 @@ std::string summary_of(const Extraction& extraction) {
   return text + "\n";
 }
 
+/// What kernels leave out, each remark once with the layers it is about counted.
+std::string notes_of(const Extraction& extraction) {
+  std::string text;
+  for (const std::string& note : extraction.notes) text += "note: " + note + "\n";
+  std::map<std::string, std::vector<std::string>> by_note;
+  for (const LayerResult& layer : extraction.layers)
+    for (const std::string& note : layer.notes) by_note[note].push_back(layer.name);
+  for (const auto& [note, layers] : by_note)
+    text += fmt::format("note: {} ({}{})\n", note, layers.front(),
+                        layers.size() > 1 ? fmt::format(" and {} more", layers.size() - 1) : "");
+  return text;
+}
+
 std::string text_of(const Extraction& extraction) {
-  return fmt::format("{} on {}\n", extraction.model, extraction.target) + table_of(extraction.layers) +
+  return fmt::format("{} on {}\n", extraction.model, extraction.target) + notes_of(extraction) + table_of(extraction.layers) +
          factorings_of(extraction) + summary_of(extraction);
 }
 
