@@ -1,5 +1,7 @@
 #include "ir/computation.h"
 
+#include <algorithm>
+
 #include <limits>
 
 #include "ir/scalar_ops.h"
@@ -95,6 +97,10 @@ const Access& access_of(const Computation& computation, int number) {
   ISAMAP_CHECK(number >= 0 && number < access_count(computation),
                "access " + std::to_string(number) + " does not exist");
   return number == 0 ? computation.write : computation.reads[static_cast<std::size_t>(number - 1)];
+}
+
+bool uses(const Access& access, const std::string& dim) {
+  return std::any_of(access.index.begin(), access.index.end(), [&](const AffineExpr& e) { return e.names().contains(dim); });
 }
 
 }  // namespace isamap

@@ -44,6 +44,9 @@ struct Access {
   bool operator==(const Access&) const = default;
 };
 
+/// Does some subscript of the access contain the dim?
+bool uses(const Access& access, const std::string& dim);
+
 /// How a value meets what stands in the output: `= += *= max= min=`.
 enum class Reduction { assign, add, mul, max, min };
 

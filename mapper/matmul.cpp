@@ -13,11 +13,6 @@ std::optional<int> plain_read(const ScalarExpr& e) {
   return std::nullopt;
 }
 
-bool uses(const Access& access, const std::string& dim) {
-  for (const AffineExpr& index : access.index) if (index.names().count(dim) > 0) return true;
-  return false;
-}
-
 bool is_sum_of_products(const Computation& c) {
   const auto* product = std::get_if<Binary>(&c.body.op);
   if (c.reduction != Reduction::add || product == nullptr || product->op != BinaryOp::mul || c.reads.size() != 2) return false;

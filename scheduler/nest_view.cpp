@@ -219,10 +219,6 @@ std::vector<std::int64_t> NestView::tiles(int count) const {
   return result;
 }
 
-bool uses(const Access& access, const std::string& dim) {
-  return std::any_of(access.index.begin(), access.index.end(), [&](const AffineExpr& e) { return e.names().contains(dim); });
-}
-
 int instruction_access(const Mapping& mapping, int access) {
   const auto at = std::find(mapping.operands.begin(), mapping.operands.end(), access);
   return at == mapping.operands.end() ? -1 : static_cast<int>(at - mapping.operands.begin());

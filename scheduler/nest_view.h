@@ -61,8 +61,6 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
 Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model,
                          const std::vector<SourceLocation>& where = {});
 
-/// Does an access use a dim?
-bool uses(const Access& access, const std::string& dim);
 /// The access of the instruction that takes kernel access `access`, or -1.
 int instruction_access(const Mapping& mapping, int access);
 /// The memory an instruction takes a kernel access from; invalid: immediate, state, or no operand (scalar code).

@@ -140,11 +140,6 @@ std::vector<LayoutDigit> natural_layout(const Access& access) {
 
 }  // namespace
 
-bool uses(const Access& access, const std::string& dim) {
-  return std::any_of(access.index.begin(), access.index.end(),
-                     [&](const AffineExpr& e) { return e.names().contains(dim); });
-}
-
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim) { return instruction.ranges[dim].max; }
 
 Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping) {

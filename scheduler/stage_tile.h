@@ -19,8 +19,6 @@ struct Pairing {
 /// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.
 Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping);
 
-/// Does some subscript of the access contain the dim?
-bool uses(const Access& access, const std::string& dim);
 /// Largest extent of an instruction dim.
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
 
