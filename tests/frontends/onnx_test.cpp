@@ -8,6 +8,7 @@
 #include <map>
 
 #include "frontends/frontends.h"
+#include "ir/parse.h"
 #include "tests/frontends/onnx_bytes.h"
 
 namespace isamap {
@@ -249,6 +250,17 @@ TEST_F(Onnx, AttentionHead) {
   EXPECT_EQ(model->name, "attention_head");
   EXPECT_EQ(model->layers[4].kernel->tensors[2].shape, (Shape{128, 128}));
   EXPECT_EQ(model->layers[3].reason, "moves or renames data: no arithmetic");
+}
+
+TEST_F(Onnx, KernelsReadBackFromTheirText) {
+  const auto model = load_onnx(source("examples/mobilenet_v1.onnx"));
+  ASSERT_TRUE(model);
+  for (const Layer& layer : model->layers) {
+    if (!layer.kernel) continue;
+    const Result<Kernel> again = parse_kernel(print(*layer.kernel));
+    ASSERT_TRUE(again) << print(*layer.kernel) << render(again.diagnostics());
+    EXPECT_TRUE(*again == *layer.kernel) << print(*layer.kernel);
+  }
 }
 
 TEST_F(Onnx, NamesAreUnique) {
