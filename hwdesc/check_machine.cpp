@@ -87,13 +87,23 @@ bool same_type(const Operand& writer, const Operand& wanted) {
   return !writer.dtype || !wanted.dtype || *writer.dtype == *wanted.dtype || is_bits(*writer.dtype);
 }
 
-/// Can `writer`, alone or piece by piece, write what operand `i` of `user` takes?
-bool can_write(const Instruction& writer, const Instruction& user, std::size_t i, Context& context) {
+/// An operand that wants to be written, and its bytes once somebody asks.
+struct Wanted {
+  const Instruction& user;
+  std::size_t operand;
+  std::optional<Bytes> known = std::nullopt;
+};
+
+/// Can `writer`, alone or piece by piece, write what is wanted?
+bool can_write(const Instruction& writer, Wanted& what, Context& context) {
   const Operand& target = writer.operands.front();
-  const Operand& wanted = user.operands[i];
+  const Operand& wanted = what.user.operands[what.operand];
   if (target.memory != wanted.memory || !same_type(target, wanted)) return false;
   if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(wanted.layout)) return true;
-  const Bytes written = bytes_of(writer, 0, context), needed = bytes_of(user, i, context);
+  if (target.layout == wanted.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape) return true;
+  if (!what.known) what.known = bytes_of(what.user, what.operand, context);
+  const Bytes written = bytes_of(writer, 0, context);
+  const Bytes& needed = *what.known;
   if (!written || !needed) return true;
   return std::includes(written->begin(), written->end(), needed->begin(), needed->end()) || std::includes(needed->begin(), needed->end(), written->begin(), written->end());
 }
@@ -171,11 +181,13 @@ class Feeding {
   }
 
   bool filled(const Instruction& user, std::size_t i) {
-    return any_writer([&](const Instruction& writer) { return is_move(writer) && can_write(writer, user, i, context_); });
+    Wanted wanted{user, i};
+    return any_writer([&](const Instruction& writer) { return is_move(writer) && can_write(writer, wanted, context_); });
   }
 
   bool cleared(const Instruction& user) {
-    return any_writer([&](const Instruction& writer) { return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, user, 0, context_); });
+    Wanted wanted{user, 0};
+    return any_writer([&](const Instruction& writer) { return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, wanted, context_); });
   }
 
   template <class Test>

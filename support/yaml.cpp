@@ -245,10 +245,12 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
 Result<std::string> read_text_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return error_at({path, 0, 0}, "cannot read the file");
-  std::string text(max_bytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || (stream.fail() && !stream.eof())) return error_at({path, 0, 0}, "cannot read the file");
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  std::string text;
+  for (char block[16384]; text.size() <= max_bytes && stream;) {
+    stream.read(block, sizeof block);
+    text.append(block, static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad() || !(stream || stream.eof())) return error_at({path, 0, 0}, "cannot read the file");
   if (text.size() > max_bytes) return error_at({path, 0, 0}, "the file has more than " + std::to_string(max_bytes) + " bytes");
   return text;
 }
