@@ -106,12 +106,13 @@ std::optional<std::vector<std::int64_t>> Decoder::match(const Pattern& pattern, 
 std::optional<Diagnostic> Decoder::understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers, KnownState& state, Command& command) const {
   const Instruction& instruction = *pattern.instruction;
   command = {&instruction, {}};
-  std::vector<std::pair<const IntExpr*, std::int64_t>> equations;
+  struct Equation { const IntExpr* expr; std::int64_t target; std::string what; };
+  std::vector<Equation> equations;
   std::size_t n = 0;
   for (const Piece& piece : pattern.pieces) {
     if (piece.placeholder == nullptr) continue;
     const std::int64_t number = numbers[n++];
-    if (piece.placeholder->expr.op != IntExpr::Op::reference) { equations.emplace_back(&piece.placeholder->expr, number); continue; }
+    if (piece.placeholder->expr.op != IntExpr::Op::reference) { equations.push_back({&piece.placeholder->expr, number, "the printed number"}); continue; }
     const auto [found, fresh] = command.values.try_emplace(key(piece.placeholder->expr.reference), number);
     if (!fresh && found->second != number) return error(fmt::format("{} stands there as {} and as {}", found->first, found->second, number));
   }
@@ -121,11 +122,11 @@ std::optional<Diagnostic> Decoder::understand(const Pattern& pattern, const std:
   for (const StateValue& need : instruction.needs) {
     const auto held = state.find(need.field);
     if (held == state.end()) return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, need.field));
-    equations.emplace_back(&need.value, held->second);
+    equations.push_back({&need.value, held->second, need.field});
   }
-  for (const auto& [expr, target] : equations) {
+  for (const auto& [expr, target, what] : equations) {
     const Solution solution = solve(*expr, target, command, state);
-    if (solution.failed) return error(fmt::format("'{}' needs {} = {}, which does not hold", instruction.name, print(*expr), target));
+    if (solution.failed) return error(fmt::format("'{}' needs {} = {}, which is {}", instruction.name, what, print(*expr), target));
     if (solution.unknown) command.values[key(*solution.unknown)] = solution.value;
   }
   for (const StateValue& set : instruction.sets) {

@@ -154,5 +154,89 @@ TEST(Assembly, RefusesEndlessStreams) {
   EXPECT_EQ(text.diagnostics()[0].message, "the program has more than 20000000 commands, which is the limit of a straight stream");
 }
 
+const char* const stateful_text = R"(program stateful
+kernel
+  kernel gemm
+  tensor A: s8[4,8]
+  tensor B: s8[8,4]
+  tensor C: s32[4,4]
+  s0: C[i,j] += s32(A[i,k]) * s32(B[k,j]) over i: 4, j: 4, k: 8
+buffers
+  A: s8[4,8] in dram strides [8,1] align 64 at 0 of A argument
+  B: s8[8,4] in dram strides [4,1] align 64 at 64 of B argument
+  C: s32[4,4] in dram strides [4,1] align 64 at 128 of C argument
+  a: s8[2,4,4] in pad strides [16,4,1] align 64 at 0 of A
+  b: s8[4,4] in pad strides [4,1] align 64 at 64 of B
+  c: s32[4,4] in pad strides [4,1] align 64 at 128 of C
+  w: s8[2,4,4] in reg slots 1 registers 1 align 16 at 16 of B
+schedule
+body
+  for k in 2
+    call load(a[k, $i, $j], A[$i, 4*k + $j]) extents [4,4]
+  for k in 2
+    call load(b[$i, $j], B[4*k + $i, $j]) extents [4,4]
+    call keep(w[k, $k, $j], b[$k, $j]) extents [4,4]
+  call mac(c[$i, $j], a[0, $i, $k], w[0, $k, $j]) extents [4,4,4] start zero
+  call mac(c[$i, $j], a[1, $i, $k], w[1, $k, $j]) extents [4,4,4]
+  call store(C[$i, $j], c[$i, $j]) extents [4,4]
+)";
+
+HardwareModel stateful() {
+  const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/tests/backends/models";
+  auto loaded = load_hardware(folder + "/stateful.yaml", {folder});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel{};
+}
+
+TEST(Assembly, PlacesSettersAndPrintsRegisters) {
+  const auto model = stateful();
+  const auto text = print_assembly(program(model, stateful_text), model);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  EXPECT_EQ(text->substr(text->find("start\n")), R"(start
+pitch 0x8
+load 4096, 0, 4
+load 4100, 4, 4
+pitch 0x4
+load 4112, 64, 4
+keep r1, 4112
+load 4112, 80, 4
+keep r2, 4112
+mac 4128, 4096, r1, 1
+mac 4128, 4100, r2, 0
+mode 1
+pitch 0x10
+store 128, 0x11020
+stop
+)");
+}
+
+TEST(Simulator, SolvesNeedsAndSumsForTheirUnknown) {
+  const auto model = stateful();
+  for (const std::uint64_t seed : {1, 2, 3}) expect_same(program(model, stateful_text), model, seed);
+}
+
+TEST(Simulator, CatchesStaleState) {
+  const auto model = stateful();
+  const auto p = program(model, stateful_text);
+  std::string text = *print_assembly(p, model);
+  auto data = inputs(p, 1);
+  std::string without = text;
+  without.erase(without.find("mode 1\n"), 7);
+  const auto time = simulate(without, p, model, data, 10);
+  ASSERT_FALSE(time);
+  EXPECT_NE(render(time.diagnostics()).find("'store' needs dma.mode = 1, which is 0"), std::string::npos) << render(time.diagnostics());
+  text.erase(text.find("pitch 0x8\n"), 10);
+  EXPECT_NE(render(simulate(text, p, model, data, 10).diagnostics()).find("'load' needs dma.pitch, which nothing has set"), std::string::npos);
+}
+
+TEST(State, SaysWhichSetterIsMissing) {
+  const auto model = stateful();
+  KnownState known = reset_values(model);
+  EXPECT_EQ(known, (KnownState{{"dma.mode", 0}}));
+  const auto uses = place_setters(model, {{"dma.speed", 3}}, "load", known);
+  ASSERT_FALSE(uses);
+  EXPECT_EQ(uses.diagnostics()[0].message, "'load' needs dma.speed = 3, which holds an unknown value, and no setter can give it that value");
+}
+
 }  // namespace
 }  // namespace isamap
