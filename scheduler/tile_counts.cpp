@@ -90,14 +90,53 @@ TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) cons
           add_size(next, tile, static_cast<double>(full - 1) * s.count);
           if (full > 0) add_size(next, rest, s.count);
           break;
-        case Mode::single:
-          if (s.extent <= tile) add_size(next, s.extent, s.count);
-          break;
+        case Mode::single: for (const Size& lone : lone_sizes(dim, w, walks, modes, s)) add_size(next, lone.extent, lone.count); break;
       }
     }
     now = std::move(next);
+    if (modes[static_cast<std::size_t>(w)] == Mode::single) break;  // lone_sizes went to the end
   }
   return now;
+}
+
+/// From walk `from` on, an instance must have exactly one step in time. With tails that differs from instance to
+/// instance (the last ones work only while tiles are full), so instances are kept in classes that step alike.
+TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int walks, const Modes& modes, const Size& outer) const {
+  struct Class { double weight = 1; Sizes steps; };
+  std::vector<Class> classes{{1, {{outer.extent, 1}}}};
+  for (int w = from; w < walks; ++w) {
+    if (dim_of(w) != dim) continue;
+    const std::int64_t tile = view_.walks[static_cast<std::size_t>(w)].tile;
+    std::vector<Class> next;
+    for (const Class& c : classes) {
+      if (in_time(w)) {
+        Class split{c.weight, {}};
+        for (const Size& s : c.steps) {
+          add_size(split.steps, tile, static_cast<double>(s.extent / tile) * s.count);
+          add_size(split.steps, s.extent % tile, s.count);
+        }
+        next.push_back(std::move(split));
+        continue;
+      }
+      std::vector<std::int64_t> ends;  // instances that see the same: cut where a step's last full or partial tile ends
+      for (const Size& s : c.steps) ends.insert(ends.end(), {s.extent / tile, ceil_div(s.extent, tile)});
+      if (modes[static_cast<std::size_t>(w)] == Mode::first) ends = {1};
+      std::sort(ends.begin(), ends.end());
+      std::int64_t begin = 0;
+      for (const std::int64_t end : ends) {
+        if (end <= begin) continue;
+        Class some{c.weight * static_cast<double>(end - begin), {}};
+        for (const Size& s : c.steps) add_size(some.steps, std::min(tile, s.extent - begin * tile), s.count);
+        next.push_back(std::move(some));
+        begin = end;
+      }
+    }
+    classes = std::move(next);
+  }
+  Sizes result;
+  for (const Class& c : classes)
+    if (c.steps.size() == 1 && c.steps.front().count == 1) add_size(result, c.steps.front().extent, c.weight * outer.count);
+  return result;
 }
 
 double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const {
@@ -189,10 +228,16 @@ TileCounts::Modes TileCounts::advanced(int access, int walks, int walk, const Mo
   return modes;
 }
 
-/// Does this walk move along a window: its dim in exactly one axis, a sum, and no walk inside it that moves the same dim?
+/// Does this walk move along a window: its dim in exactly one axis, a sum, and no walk inside it that moves the same dim
+/// in time or deals it out unevenly?
 bool TileCounts::slides(int access, int walks, int walk) const {
-  for (int w = walk + 1; w < walks; ++w)
-    if (in_time(w) && dim_of(w) == dim_of(walk) && trip(w) > 1) return false;
+  std::int64_t tile = view_.walks[static_cast<std::size_t>(walk)].tile;
+  for (int w = walk + 1; w < walks; ++w) {
+    if (dim_of(w) != dim_of(walk)) continue;
+    const std::int64_t inner = view_.walks[static_cast<std::size_t>(w)].tile;
+    if (in_time(w) ? trip(w) > 1 : tile % inner != 0) return false;
+    tile = inner;
+  }
   int axes = 0;
   bool window = false;
   for (const Group& group : groups_[static_cast<std::size_t>(access)])
@@ -224,6 +269,13 @@ double TileCounts::moved(int access, int walks, Sharing sharing, bool slide) con
 
 double TileCounts::touched(int access, int walks, Sharing sharing) const {
   return sum(access, walks, modes_at(access, walks, sharing), nullptr, true);
+}
+
+double TileCounts::first_visits(int access, int walks) const {
+  Modes modes(static_cast<std::size_t>(walks), Mode::free);
+  for (int w = 0; w < walks; ++w)
+    if (in_time(w) && !uses_walk(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
+  return sum(access, walks, modes, nullptr, true);
 }
 
 double TileCounts::refills(int access, int walks) const {
@@ -302,13 +354,6 @@ double TileCounts::code_calls() const {
     for (const Size& s : now) calls += s.count;
     product *= std::max(calls, 1.0);
   }
-  return product;
-}
-
-double TileCounts::instances(int from, int to, int access, bool used) const {
-  double product = 1;
-  for (int w = from; w < to; ++w)
-    if (!in_time(w) && (access < 0 || uses_walk(access, w) == used)) product *= static_cast<double>(trip(w));
   return product;
 }
 

@@ -29,6 +29,8 @@ class TileCounts {
   double moved(int access, int walks, Sharing sharing, bool slide) const;
   /// Elements touched below the first `walks` walks when nothing is kept from step to step.
   double touched(int access, int walks, Sharing sharing) const;
+  /// Elements that instances meet for the first time: each once in every copy of the walks on units it does not use.
+  double first_visits(int access, int walks) const;
   /// How often a tile is replaced, over all instances.
   double refills(int access, int walks) const;
 
@@ -45,14 +47,12 @@ class TileCounts {
   double code_calls() const;
   /// Steps of the busiest instance below the first `walks` walks (units give their first instance).
   double steps(int walks) const;
-  /// Product of the trips of walks on units among [from, to); `access` >= 0: only those it uses (or not: `used` false).
-  double instances(int from, int to, int access = -1, bool used = true) const;
   std::int64_t trip(int walk) const { return trips_[static_cast<std::size_t>(walk)]; }
   bool uses_walk(int access, int walk) const { return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim_of(walk))]; }
   bool uses_dim(int access, int dim) const { return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim)]; }
 
  private:
-  enum class Mode { free, first, later, single };  ///< all steps; the first; all but the first; its only step
+  enum class Mode { free, first, later, single };  ///< all steps; the first; all but the first; the only one of an instance
   using Modes = std::vector<Mode>;
   struct Size { std::int64_t extent = 0; double count = 0; };
   using Sizes = std::vector<Size>;
@@ -70,6 +70,7 @@ class TileCounts {
   int dim_of(int walk) const { return view_.walks[static_cast<std::size_t>(walk)].dim; }
   bool in_time(int walk) const { return !view_.walks[static_cast<std::size_t>(walk)].unit.valid(); }
   Sizes sizes(int dim, int walks, const Modes& modes) const;
+  Sizes lone_sizes(int dim, int from, int walks, const Modes& modes, const Size& outer) const;
   double sum(int access, int walks, const Modes& modes, const Step* step, bool elements) const;
   double footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const;
   double group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const;

@@ -88,7 +88,7 @@ class Counting {
   /// Elements that start from the identity instead of being read: each once, in every copy of the reduction.
   double first_visits(int stage) const {
     const bool starts_full = view_.kernel->tensors[tensor_of(view_, 0).index()].inout;
-    return starts_full ? 0 : counts_.tile(0, 0) * counts_.instances(0, walks_above(view_, stage), 0, false);
+    return starts_full ? 0 : counts_.first_visits(0, walks_above(view_, stage));
   }
 
   void output(int stage, int child, bool last) {
