@@ -148,6 +148,21 @@ TEST(Loader, AFragmentPlacesEveryElement) {
   EXPECT_EQ((*places)[9 * 8 + 5], 6 * 4 + 3);  // C[9,5]: lane 1*4 + 2, element 2 + 1
 }
 
+TEST(Loader, ExamplesOfTheManualLoad) {
+  std::ifstream file(ISAMAP_SOURCE_DIR "/hwdesc/README.md");
+  std::stringstream whole;
+  whole << file.rdbuf();
+  const std::string text = whole.str(), open = "```yaml\nhardware:";
+  int examples = 0;
+  for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at + 1), ++examples) {
+    const std::size_t begin = text.find('\n', at) + 1;
+    const auto loaded = load_text(text.substr(begin, text.find("```", begin) - begin));
+    EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+    if (loaded) { EXPECT_EQ(render(loaded->warnings), ""); }
+  }
+  EXPECT_EQ(examples, 3);
+}
+
 TEST(Loader, MissingFilesAreNamedAsGiven) {
   const auto missing = load_hardware("npu61", {models});
   ASSERT_FALSE(missing);
