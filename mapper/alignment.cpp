@@ -20,6 +20,19 @@ std::vector<OperandSet> uses_of(const Computation& computation, const std::vecto
   return uses;
 }
 
+IndexRow row_of(const AffineExpr& index, const IterationDomain& domain) {
+  IndexRow row;
+  row.linear = index.is_linear();
+  row.coefficients.assign(domain.dims.size(), 0);
+  for (const std::string& name : index.names()) {
+    const int d = domain.find(name);
+    if (d < 0) continue;
+    row.dims |= std::uint32_t{1} << d;
+    row.coefficients[static_cast<std::size_t>(d)] = index.coefficient(name);
+  }
+  return row;
+}
+
 std::vector<OperandSet> tells_of(const Computation& unit) {
   std::vector<OperandSet> tells(unit.domain.dims.size(), 0);
   for (int t = 0; t < access_count(unit); ++t) {
@@ -123,6 +136,10 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
   a.operands = std::move(operands);
   a.statement_uses = uses_of(a.computation(), a.operands);
   a.unit_uses = uses_of(a.unit(), iota(access_count(a.unit())));
+  for (int t = 0; t < a.operand_count(); ++t) {
+    a.rows.emplace_back();
+    for (const AffineExpr& index : a.access(t).index) a.rows.back().push_back(row_of(index, a.computation().domain));
+  }
   a.unit_tells = tells_of(a.unit());
   a.projection = is_projection(a.unit());
   return a;

@@ -16,6 +16,13 @@ using OperandSet = std::uint32_t;  ///< bit t: operand t
 constexpr int kMaxOperands = 30;
 constexpr int kMaxDims = 24;
 
+/// One index of a statement's access, flat: coefficients of its dims, and which dims occur at all (in divisions too).
+struct IndexRow {
+  std::vector<std::int64_t> coefficients;
+  std::uint32_t dims = 0;
+  bool linear = true;
+};
+
 struct Alignment {
   StatementId statement;
   InstructionId instruction;
@@ -25,6 +32,7 @@ struct Alignment {
   std::vector<OperandSet> statement_uses;   ///< for each dim of the statement
   std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
   std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
+  std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
   bool projection = true;                   ///< every index of the instruction is one dim or a constant
 
   const Computation& computation() const { return kernel->statements[statement.index()]; }

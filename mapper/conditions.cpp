@@ -12,22 +12,20 @@ namespace {
 std::optional<std::vector<std::int64_t>> as_column(const AffineExpr& e, const IterationDomain& domain) {
   if (!e.is_linear() || e.constant() != 0) return std::nullopt;
   std::vector<std::int64_t> column(domain.dims.size(), 0);
-  for (const std::string& name : e.names()) {
-    const int d = domain.find(name);
+  for (const AffineTerm& term : e.terms()) {
+    const int d = domain.find(std::get<std::string>(term.atom));
     if (d < 0) return std::nullopt;
-    column[static_cast<std::size_t>(d)] = e.coefficient(name);
+    column[static_cast<std::size_t>(d)] = term.coefficient;
   }
   return column;
 }
 
 /// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves.
-std::optional<std::int64_t> step_of(const AffineExpr& index, const std::vector<std::int64_t>& column, const IterationDomain& domain) {
+std::optional<std::int64_t> step_of(const IndexRow& row, const std::vector<std::int64_t>& column) {
   std::int64_t sum = 0;
-  for (const std::string& name : index.names()) {
-    const int d = domain.find(name);
-    if (d < 0 || column[static_cast<std::size_t>(d)] == 0) continue;
-    if (!index.is_linear()) return std::nullopt;
-    const auto term = checked_mul(index.coefficient(name), column[static_cast<std::size_t>(d)]);
+  for (std::size_t d = 0; d < column.size(); ++d) {
+    if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
+    const auto term = row.linear ? checked_mul(row.coefficients[d], column[d]) : std::nullopt;
     const auto total = term ? checked_add(sum, *term) : std::nullopt;
     if (!total) return std::nullopt;
     sum = *total;
@@ -52,7 +50,19 @@ std::int64_t inverse_mod(std::int64_t a) {
   return result;
 }
 
+/// Every vector has an entry that no other vector has: the common case, and no arithmetic.
+bool plainly_independent(const std::vector<std::vector<std::int64_t>>& vectors) {
+  return std::all_of(vectors.begin(), vectors.end(), [&](const auto& v) {
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      if (v[i] == 0) continue;
+      if (std::count_if(vectors.begin(), vectors.end(), [i](const auto& other) { return other[i] != 0; }) == 1) return true;
+    }
+    return false;
+  });
+}
+
 bool independent(std::vector<std::vector<std::int64_t>> vectors) {
+  if (plainly_independent(vectors)) return true;
   for (auto& v : vectors) for (auto& x : v) x = floor_mod(x, kPrime);
   for (std::size_t row = 0; row < vectors.size(); ++row) {
     const auto& v = vectors[row];
@@ -169,8 +179,8 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
     if (walker.extent <= 1) continue;
     for (int t = 0; t < alignment.operand_count(); ++t) {
       if (uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], t)) continue;
-      for (const AffineExpr& index : alignment.access(t).index) {
-        const auto step = step_of(index, walker.column, alignment.computation().domain);
+      for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
+        const auto step = step_of(row, walker.column);
         if (!step) truth = Truth::unknown;
         else if (*step != 0) return Truth::no;
       }
@@ -187,8 +197,8 @@ Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers
   for (const Walker& walker : walkers) {
     if (walker.extent <= 1 || !uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], 0)) continue;
     std::vector<std::int64_t> image;
-    for (const AffineExpr& index : alignment.access(0).index) {
-      const auto step = step_of(index, walker.column, alignment.computation().domain);
+    for (const IndexRow& row : alignment.rows[0]) {
+      const auto step = step_of(row, walker.column);
       linear = linear && step.has_value();
       image.push_back(step.value_or(0));
     }
@@ -216,30 +226,29 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   std::vector<Padding> reasons;
-  const auto deciding = [&](const std::set<std::string>& names) {
+  const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
     for (const Walker& w : walkers) {
-      for (const std::string& name : names) {
-        const int d = domain.find(name);
-        if (d >= 0 && w.extent > 1 && w.column[static_cast<std::size_t>(d)] != 0) dims |= std::uint32_t{1} << w.dim;
-      }
+      if (d >= 0 && w.extent > 1 && w.column[static_cast<std::size_t>(d)] != 0) dims |= std::uint32_t{1} << w.dim;
     }
     return dims;
   };
   for (const AffineExpr& face : domain.faces) {
-    const std::uint32_t dims = deciding(face.names());
+    std::uint32_t dims = 0;
+    for (const std::string& name : face.names()) dims |= deciding(domain.find(name));
     if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, face});
   }
   for (const Chain& chain : cover) {
     const Dim& dim = domain.dims[static_cast<std::size_t>(chain.pivot)];
-    const AffineExpr x = AffineExpr::dim(dim.name);
-    const std::uint32_t dims = deciding({dim.name});
+    const std::uint32_t dims = deciding(chain.pivot);
     if (dims == 0 || dim.extent == 0) continue;
-    if (chain.shifted) reasons.push_back({dim.name + ">=0", dims, -1, x});
     // Without a shift the top loop ends at the extent: only a last tile that is cut short crosses the face.
     const ChainLink& top = chain.links.back();
     const bool ragged = top.walker >= 0 ? chain.reach() != dim.extent : dim.extent % top.stride != 0;
-    if (chain.shifted || ragged) reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, AffineExpr(dim.extent - 1) - x});
+    if (!chain.shifted && !ragged) continue;
+    const AffineExpr x = AffineExpr::dim(dim.name);
+    if (chain.shifted) reasons.push_back({dim.name + ">=0", dims, -1, x});
+    reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, AffineExpr(dim.extent - 1) - x});
   }
   for (Padding& fill : fills(alignment, walkers)) reasons.push_back(std::move(fill));
   return reasons;

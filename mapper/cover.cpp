@@ -18,7 +18,11 @@ constexpr int kMaxSteps = 10'000;
 /// Chooses the pivot of each walker such that some order of coordinates lets every column reach later ones only.
 class PivotSearch {
  public:
-  PivotSearch(const std::vector<Walker>& walkers, int dims) : walkers_(walkers), dims_(dims), pivot_(walkers.size(), -1) {}
+  PivotSearch(const std::vector<Walker>& walkers, int dims) : walkers_(walkers), dims_(dims), pivot_(walkers.size(), -1) {
+    for (const Walker& w : walkers) {
+      shears_ = shears_ || std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
+    }
+  }
 
   std::optional<std::vector<int>> run() { return choose(0) ? std::optional(pivot_) : std::nullopt; }
   const std::vector<int>& order() const { return order_; }
@@ -42,6 +46,10 @@ class PivotSearch {
   /// Topological order, smallest number first.
   bool sort_dims() {
     order_.clear();
+    if (!shears_) {
+      for (int d = 0; d < dims_; ++d) order_.push_back(d);
+      return true;
+    }
     std::vector<bool> done(static_cast<std::size_t>(dims_), false);
     while (static_cast<int>(order_.size()) < dims_) {
       int next = -1;
@@ -61,6 +69,7 @@ class PivotSearch {
 
   const std::vector<Walker>& walkers_;
   int dims_;
+  bool shears_ = false;
   std::vector<int> pivot_, order_;
   int steps_ = 0;
 };

@@ -4,7 +4,7 @@
 #include "mapper/mapper.h"
 
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
@@ -60,8 +60,8 @@ void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) 
     for (const auto& digits : m.dims) {
       places.emplace_back();
       for (const Digit& digit : digits) {
-        const std::string first = *digit.column.names().begin();
-        places.back().emplace_back(statement.domain.find(first), digit.column.coefficient(first));
+        const AffineTerm& first = digit.column.terms().front();
+        places.back().emplace_back(statement.domain.find(std::get<std::string>(first.atom)), first.coefficient);
       }
     }
     return places;
@@ -69,7 +69,12 @@ void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) 
   const auto rank = [&](const Mapping& m) {
     return std::tuple(m.kinds.count(Kind::axis) > 0 ? 0 : m.kinds.size(), digit_count(m), m.operands, m.kinds, positions(m));
   };
-  std::stable_sort(mappings.begin(), mappings.end(), [&](const Mapping& a, const Mapping& b) { return rank(a) < rank(b); });
+  std::vector<std::pair<decltype(rank(mappings[0])), std::size_t>> order;
+  for (std::size_t i = 0; i < mappings.size(); ++i) order.emplace_back(rank(mappings[i]), i);
+  std::sort(order.begin(), order.end());
+  std::vector<Mapping> sorted;
+  for (const auto& entry : order) sorted.push_back(std::move(mappings[entry.second]));
+  mappings = std::move(sorted);
 }
 
 /// A placement for one of the alignments.
@@ -125,8 +130,9 @@ void list_once(const std::vector<Alignment>& alignments, const std::vector<Candi
   const Automorphism same = identity_of(hardware);
   std::vector<std::vector<Slot>> slots;
   for (const Alignment& alignment : alignments) slots.push_back(slots_of(alignment, options.rule));
-  std::set<std::string> seen;
+  std::unordered_set<std::string> seen;
   for (const Candidate& candidate : list) {
+    if (static_cast<std::int64_t>(result.mappings.size()) >= options.max_mappings) { result.limit_reached = true; break; }
     const Alignment& alignment = alignments[candidate.alignment];
     const Dims dims = realise(alignment, slots[candidate.alignment], candidate.placement);
     Judged judged = judge_fully(alignment, dims, kill_sets, options, result);
@@ -196,10 +202,6 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
   std::stable_partition(result.reasons.begin(), result.reasons.end(),
                         [](const std::string& reason) { return reason.rfind("operands ", 0) != 0; });
   put_in_order(result.mappings, computation);
-  if (static_cast<std::int64_t>(result.mappings.size()) > options.max_mappings) {
-    result.mappings.resize(static_cast<std::size_t>(options.max_mappings));
-    result.limit_reached = true;
-  }
   return result;
 }
 

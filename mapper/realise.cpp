@@ -8,27 +8,16 @@
 namespace isamap {
 namespace {
 
-const Dim& dim_of(const Alignment& alignment, int d) { return alignment.computation().domain.dims[static_cast<std::size_t>(d)]; }
-
-/// How one step of a dim moves the output element; empty when an index is not linear in it.
-std::vector<std::int64_t> output_step(const Alignment& alignment, int d) {
-  std::vector<std::int64_t> step;
-  for (const AffineExpr& index : alignment.access(0).index) {
-    if (!index.is_linear() && index.names().count(dim_of(alignment, d).name) > 0) return {};
-    step.push_back(index.coefficient(dim_of(alignment, d).name));
-  }
-  return step;
-}
-
-/// fine * ratio == coarse with |ratio| > 1, or 0.
-std::int64_t ratio_of(const std::vector<std::int64_t>& coarse, const std::vector<std::int64_t>& fine) {
+/// c with: one step of `coarse` moves the output element like |c| steps of `fine`, |c| > 0; 0 when there is none.
+std::int64_t ratio_of(const Alignment& alignment, std::size_t coarse, std::size_t fine) {
   std::int64_t ratio = 0;
-  for (std::size_t i = 0; i < coarse.size(); ++i) {
-    if (coarse[i] == 0 && fine[i] == 0) continue;
-    if (fine[i] == 0 || coarse[i] % fine[i] != 0) return 0;
-    const std::int64_t here = coarse[i] / fine[i];
-    if (ratio != 0 && ratio != here) return 0;
-    ratio = here;
+  for (const IndexRow& row : alignment.rows[0]) {
+    const std::int64_t large = row.coefficients[coarse], small = row.coefficients[fine];
+    if (!row.linear && (row.dims >> coarse & 1U) + (row.dims >> fine & 1U) > 0) return 0;
+    if (large == 0 && small == 0) continue;
+    if (small == 0 || large % small != 0) return 0;
+    if (ratio != 0 && ratio != large / small) return 0;
+    ratio = large / small;
   }
   return ratio < 0 ? -ratio : ratio;
 }
@@ -39,12 +28,9 @@ std::vector<std::int64_t> digit_extents(const Alignment& alignment, const Placem
   for (const Dim& dim : alignment.computation().domain.dims) extents.push_back(dim.extent);
   for (std::size_t fine = 0; fine < placement.size(); ++fine) {
     if (placement[fine] < 0 || (alignment.statement_uses[fine] & 1U) == 0) continue;
-    const auto small = output_step(alignment, static_cast<int>(fine));
     for (std::size_t coarse = 0; coarse < placement.size(); ++coarse) {
       if (coarse == fine || placement[coarse] < 0 || (alignment.statement_uses[coarse] & 1U) == 0 || extents[coarse] <= 1) continue;
-      const auto large = output_step(alignment, static_cast<int>(coarse));
-      if (small.empty() || large.empty()) continue;
-      if (const std::int64_t ratio = ratio_of(large, small); ratio > 1) extents[fine] = std::min(extents[fine], ratio);
+      if (const std::int64_t ratio = ratio_of(alignment, coarse, fine); ratio > 1) extents[fine] = std::min(extents[fine], ratio);
     }
   }
   return extents;

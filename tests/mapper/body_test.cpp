@@ -1,0 +1,63 @@
+// Bodies are matched exactly: types, saturation, order of arguments; and what makes them vanish.
+
+#include <gtest/gtest.h>
+
+#include "mapper/body_match.h"
+#include "tests/mapper/cases.h"
+
+namespace isamap::testing {
+namespace {
+
+std::string matches(const std::string& kernel, const std::string& unit, const Types& kernel_types, const Types& unit_types) {
+  const Sizes sizes{{"i", 4}, {"j", 4}, {"k", 4}};
+  const Kernel a = kernel_of(kernel, sizes, kernel_types), b = kernel_of(unit, sizes, unit_types);
+  std::string text;
+  for (const auto& operands : match_bodies(a.statements[0], b.statements[0])) {
+    for (const int o : operands) text += std::to_string(o);
+    text += " ";
+  }
+  return text.empty() ? body_mismatch(a.statements[0], b.statements[0]) : text;
+}
+
+const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}}, kS8U8{{"A", DType::s8}, {"B", DType::u8}};
+const std::string kProduct = "C[i,j] += A[i,k] * B[k,j]";
+
+TEST(Bodies, BothOrdersWhereTypesAllow) {
+  EXPECT_EQ(matches(kProduct, kProduct, kS8, kS8), "012 021 ");
+  EXPECT_EQ(matches(kProduct, kProduct, kU8S8, kU8S8), "012 ");
+  EXPECT_EQ(matches(kProduct, kProduct, kS8U8, kU8S8), "021 ");
+  EXPECT_EQ(matches("C[i,j] += A[i,k] - B[k,j]", "C[i,j] += A[i,k] - B[k,j]", {}, {}), "012 ");
+}
+
+TEST(Bodies, TypesAreExact) {
+  EXPECT_EQ(matches(kProduct, kProduct, kS8, kU8S8),
+            "dtype: the instruction computes s32(A) * s32(B) (u8 by s8 into s32) exactly; the statement has "
+            "s32(A) * s32(B) (s8 by s8 into s32)");
+  EXPECT_EQ(matches(kProduct, "C[i,j] += sat_s16(A[i,k] * B[k,j])", kU8S8, kU8S8).substr(0, 6), "dtype:");
+  EXPECT_EQ(matches(kProduct, "C[i,j] max= A[i,k] * B[k,j]", {}, {}),
+            "reduction: the instruction combines with max=, the statement with +=");
+  EXPECT_EQ(matches(kProduct, "C[i,j] += A[i,k] + B[k,j]", {}, {}), "body: the instruction computes A + B; the statement computes A * B");
+}
+
+std::string killing(const std::string& text, DType type) {
+  const Kernel kernel = kernel_of(text, {{"j", 4}}, {}, type);
+  std::string result;
+  for (const Kill& kill : kills(kernel.statements[0])) {
+    for (const auto& [read, value] : kill) result += std::to_string(read) + "=" + std::to_string(value) + " ";
+    result += "| ";
+  }
+  return result;
+}
+
+TEST(Kills, ByBody) {
+  EXPECT_EQ(killing("C[j] += A[j] * B[j]", DType::f32), "0=0.000000 | 1=0.000000 | ");
+  EXPECT_EQ(killing("C[j] += abs(A[j] - B[j])", DType::s32), "0=0.000000 1=0.000000 | ");
+  EXPECT_EQ(killing("C[j] += (A[j] - B[j]) * (A[j] - B[j])", DType::f32), "0=0.000000 1=0.000000 | ");
+  EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::f32), "0=-inf | 1=-inf | ");
+  EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::s32), "");   // no integer is minus infinity
+  EXPECT_EQ(killing("C[j] max= A[j]", DType::s8), "0=-128.000000 | ");
+  EXPECT_EQ(killing("C[j] = A[j] + B[j]", DType::f32), "");
+}
+
+}  // namespace
+}  // namespace isamap::testing
