@@ -74,6 +74,22 @@ std::set<std::string> dims_of(const Computation& c, const std::vector<ScalarExpr
   return names;
 }
 
+/// Dims in the order in which the factors' indices name them: T is laid out as its first operand is.
+std::vector<Dim> in_order_of_use(const Computation& c, const std::vector<ScalarExpr>& factors, std::vector<Dim> dims) {
+  std::vector<Dim> ordered;
+  for (const ScalarExpr& factor : factors) {
+    for (const int r : reads_of(factor)) {
+      for (const AffineExpr& index : c.reads[static_cast<std::size_t>(r)].index) {
+        const auto names = index.names();
+        for (const Dim& dim : dims) {
+          if (names.count(dim.name) > 0 && std::find(ordered.begin(), ordered.end(), dim) == ordered.end()) ordered.push_back(dim);
+        }
+      }
+    }
+  }
+  return ordered;
+}
+
 std::optional<Split> split(const Computation& c, const std::vector<ScalarExpr>& factors, unsigned chosen) {
   Split result;
   for (std::size_t f = 0; f < factors.size(); ++f) ((chosen >> f & 1U) != 0 ? result.first : result.rest).push_back(factors[f]);
@@ -86,6 +102,7 @@ std::optional<Split> split(const Computation& c, const std::vector<ScalarExpr>& 
     (needed ? result.inner : result.summed).push_back(dim);
     if (!needed) summed.insert(dim.name);
   }
+  result.inner = in_order_of_use(c, result.first, std::move(result.inner));
   for (const AffineExpr& face : c.domain.faces) {
     const auto names = face.names();
     const bool sums = std::any_of(names.begin(), names.end(), [&](const std::string& n) { return summed.count(n) > 0; });
@@ -116,7 +133,7 @@ std::vector<AffineExpr> faces_over(const Computation& c, const std::vector<Dim>&
 
 Computation first_step(const Computation& c, const Split& parts, const Access& intermediate) {
   Computation step;
-  step.name = c.name + "_" + "first";
+  step.name = c.name + "_first";
   step.domain.dims = parts.inner;
   for (Dim& dim : step.domain.dims) dim.kind = DimKind::parallel;
   for (Dim dim : parts.summed) {
