@@ -56,7 +56,7 @@ class CppRunner final : public Runner {
     std::vector<std::size_t> array_of(program.buffers.size(), 0);
     for (const EntryArgument& a : unit.arguments) {
       const Buffer& buffer = program.buffers[a.buffer.index()];
-      const bool packed = buffer.role != BufferRole::argument;
+      const bool packed = buffer.ahead_of_time;
       const Role role = packed ? Role::intermediate : role_of(program.kernel, buffer.tensor);
       const bool inout = !packed && program.kernel.tensors[buffer.tensor.index()].inout;
       array_of[a.buffer.index()] = plan.arrays.size();

@@ -121,7 +121,7 @@ class UnitPrinter {
     const Buffer& buffer = program_.buffers[b];
     return {make_id<BufferId>(b), element_type(model_, buffer.dtype), buffers_[b], written, element_span(buffer) * bytes(buffer.dtype)};
   }
-  bool is_argument(const Buffer& buffer) const { return buffer.role == BufferRole::argument && buffer.slots < 0; }
+  bool is_argument(const Buffer& buffer) const { return buffer.role == BufferRole::argument && !buffer.ahead_of_time && buffer.slots < 0; }
   std::vector<EntryArgument> main_arguments() const {
     std::vector<EntryArgument> out;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)

@@ -32,7 +32,7 @@ class Simulation {
  private:
   void transfer(std::vector<TensorData>& data, bool in) {
     for (const Buffer& buffer : program_.buffers) {
-      if (buffer.role != BufferRole::argument || buffer.slots >= 0) continue;
+      if (buffer.role != BufferRole::argument || buffer.ahead_of_time || buffer.slots >= 0) continue;
       const Role role = role_of(program_.kernel, buffer.tensor);
       const bool inout = program_.kernel.tensors[buffer.tensor.index()].inout;
       auto& bytes = data[buffer.tensor.index()].bytes;

@@ -143,7 +143,7 @@ kernel
 buffers
   A: f32[30,50] in ram strides [50,1] align 64 at 0 of A argument
   O: f32[50,30] in ram strides [30,1] align 64 at 8192 of O argument
-  P: f32[4,50,8] in ram strides [400,8,1] align 64 at 16384 of A aot as [i/8, j, i%8]
+  P: f32[4,50,8] in ram strides [400,8,1] align 64 at 16384 of A argument aot as [i/8, j, i%8]
   S: f32[100,50] in ram strides [50,1] align 64 at 32768 of A
 schedule
 prepack
@@ -185,7 +185,24 @@ TEST(Cpp, PrintsTheGoldenFile) {
   EXPECT_EQ((*files)[0].text, read_file(path, 1 << 20)) << "ISAMAP_UPDATE_GOLDEN=1 rewrites it";
 }
 
-/// The model with another text for the element move of portable C.
+// Without `emit`, the assembly line is wrapped: constraints from the memories, the multiplier straight from memory.
+TEST(Cpp, WrapsAssemblyLines) {
+  auto model = machine("x86_avx512");
+  auto instructions = model.instructions();
+  const auto fma = model.find_instruction("fma_f32_bcast");
+  ASSERT_TRUE(fma);
+  instructions[fma->index()].emit = {};
+  instructions[fma->index()].assembly = *parse_template("vfmadd231ps {A}{{1to16}}, {B}, {C}");
+  model.finish({model.units(), model.memories(), model.links(), instructions, model.states(), model.formats(), model.barriers(), model.async_objects(), model.symbols()});
+  const auto p = program(model, gemm_text);
+  const auto files = emit(p, model);
+  ASSERT_TRUE(files) << render(files.diagnostics());
+  EXPECT_NE((*files)[0].text.find(R"(asm ("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(c_0_0) : "m"(*(const float (*)[1])A_k), "v"(b_0));)"), std::string::npos)
+      << (*files)[0].text;
+  expect_same(p, model);
+}
+
+/// The model of portable C with a text of ours in its programs.
 HardwareModel with_helpers(const std::string& helpers) {
   auto model = machine("scalar_c");
   model.program.helpers = helpers;
