@@ -37,15 +37,6 @@ bool advance(Box& point, const Box& box) {
   return false;
 }
 
-/// Takes the points of the box from what proofs may cost.
-bool afford(const Box& box, Context& context) {
-  if (context.points_left <= 0) return false;
-  std::int64_t points = 1;
-  for (const std::int64_t extent : box) points *= extent;
-  context.points_left -= points;
-  return true;
-}
-
 struct Place {
   const Instruction& instruction;
   const Operand& operand;
@@ -54,6 +45,18 @@ struct Place {
   SourceLocation where;
   Context& context;
 };
+
+/// Takes the points of the box, each with `terms` to evaluate, from what proofs may cost.
+bool afford(const Box& box, std::size_t terms, const Place& place) {
+  std::int64_t cost = static_cast<std::int64_t>(terms);
+  for (const std::int64_t extent : box) cost = checked_mul(cost, extent).value_or(INT64_MAX / 2);
+  if (cost > place.context.points_left) {
+    place.context.problems.warning(place.where, "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+    return false;
+  }
+  place.context.points_left -= cost;
+  return true;
+}
 
 /// Dims whose own strides grow like the digits of a number: {i: 16, j: 1} over a box of at most 16 columns.
 bool is_mixed_radix(const std::vector<std::pair<std::int64_t, std::int64_t>>& stride_and_extent) {
@@ -102,7 +105,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     else free.push_back(compiled);
   }
   const Box box = corner(place.box);
-  if (!afford(box, place.context)) return;
+  if (!afford(box, layout.terms.size(), place)) return;
   std::vector<std::pair<Box, Box>> places;  // where, which
   Box point(box.size(), 0);
   do {
@@ -130,7 +133,7 @@ void check_fragment(const FragmentLayout& layout, const Place& place) {
   const auto fail = [&](const std::string& message) { place.context.problems.error(place.where, "layout of " + place.what + " " + message); };
   if (places != points) return fail("has " + std::to_string(places) + " places for " + std::to_string(points) + " elements");
   if (places > (1 << 20)) return fail("has more than 2^20 places");
-  if (!afford(extents, place.context)) return;
+  if (!afford(extents, layout.index.size(), place)) return;
   for (const AffineExpr& formula : layout.index)
     for (const std::string& name : formula.names())
       if (std::find(names.begin(), names.end(), name) == names.end()) return fail("names '" + name + "', which 'over' does not give");

@@ -84,6 +84,10 @@ void load_format(const std::string& name, const Node& node, Context& context) {
   format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 1;
   const Node* fields = map.required("fields");
   if (fields && fields->kind != Kind::map) context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");
+  if (fields && fields->entries.size() > 256) {
+    context.problems.error(fields->where, "format '" + name + "' has more than 256 fields");
+    fields = nullptr;
+  }
   if (fields && bits)
     for (const auto& [key, value] : fields->entries) format.fields.push_back(load_field(key, value, format, context));
   context.parts.formats.push_back(std::move(format));
@@ -199,7 +203,7 @@ void load_states(const Node& root, Context& context) {
     state.name = map.text("name", true).value_or("?");
     if (const Node* per = map.required("per")) state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
     state.count = map.integer("count").value_or(1);
-    if (state.count < 1 || state.count > 4096) context.problems.error(node->where, "'count' of state '" + state.name + "' must be 1 to 4096");
+    if (state.count < 1 || state.count > 256) context.problems.error(node->where, "'count' of state '" + state.name + "' must be 1 to 256");
     state.kept_by = map.texts("kept_by");
     if (const Node* fields = map.required("fields")) state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);
     map.known_later("pool");

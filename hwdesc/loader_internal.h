@@ -9,6 +9,7 @@
 // Every step records what is wrong and goes on, so that one run reports everything.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -75,7 +76,6 @@ bool read_tree(const std::string& path, const std::vector<std::string>& folders,
 Node merge(const Node& base, const Node& over);
 /// Removes the named entries; names that no list has are reported.
 void drop(Node& root, const Node& names, Problems& problems);
-bool same(const Node& a, const Node& b);
 
 // --- substitute.cpp, variants.cpp ------------------------------------------------------------------------------------
 
@@ -83,6 +83,7 @@ bool same(const Node& a, const Node& b);
 struct Parameters {
   std::map<std::string, std::string> values;
   std::set<std::string> used;
+  std::shared_ptr<std::size_t> text_left = std::make_shared<std::size_t>(std::size_t{32} << 20);  ///< characters that replacing may still make
 };
 Parameters read_parameters(const Node& root, const std::map<std::string, std::string>& overrides, Problems& problems);
 void substitute(Node& node, Parameters& parameters, Problems& problems);
@@ -111,7 +112,7 @@ struct Context {
   Problems& problems;
   const Node* layouts = nullptr;
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
-  std::int64_t points_left = 4'000'000;  ///< index points that proofs may still visit: bounds the work on hostile files
+  std::int64_t points_left = 10'000'000;  ///< terms at index points that proofs may still evaluate: bounds the work on hostile files
 };
 
 void load_units(const Node& root, Context& context);
@@ -133,7 +134,7 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
 std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context);
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context);
 
-/// Items of a top-level list; a list that is no list is reported.
+/// Items of a top-level list, at most 4096; a list that is no list is reported.
 std::vector<const Node*> items(const Node& root, const std::string& key, Problems& problems);
 std::optional<UnitId> unit_named(const Node& node, const std::string& what, Context& context);
 std::optional<MemoryId> memory_named(const Node& node, const std::string& what, Context& context);

@@ -22,12 +22,14 @@ bool is_named_list(const Node& node) {
 Node merge_maps(const Node& base, const Node& over) {
   Node result = base;
   result.where = over.where;
+  std::map<std::string, std::size_t> place;
+  for (std::size_t i = 0; i < base.entries.size(); ++i) place.emplace(base.entries[i].first, i);
   for (std::size_t i = 0; i < over.entries.size(); ++i) {
     const auto& [key, value] = over.entries[i];
-    const auto found = std::find_if(result.entries.begin(), result.entries.end(), [&](const auto& e) { return e.first == key; });
-    if (found != result.entries.end()) {
-      result.key_where[static_cast<std::size_t>(found - result.entries.begin())] = over.key_where[i];
-      found->second = merge(found->second, value);
+    const auto found = place.find(key);
+    if (found != place.end()) {
+      result.key_where[found->second] = over.key_where[i];
+      result.entries[found->second].second = merge(result.entries[found->second].second, value);
     } else {
       result.entries.push_back(over.entries[i]);
       result.key_where.push_back(over.key_where[i]);
@@ -53,23 +55,24 @@ Node merge_named(const Node& base, const Node& over) {
   return result;
 }
 
+/// One text for equal nodes.
+std::string written(const Node& node) {
+  std::string text = std::to_string(static_cast<int>(node.kind)) + std::to_string(node.scalar.size()) + ":" + node.scalar;
+  for (const Node& item : node.items) text += "," + written(item);
+  for (const auto& [key, value] : node.entries) text += ";" + std::to_string(key.size()) + ":" + key + "=" + written(value);
+  return text + ".";
+}
+
 Node unite(const Node& base, const Node& over) {
   Node result = base;
+  std::set<std::string> known;
+  for (const Node& item : base.items) known.insert(written(item));
   for (const Node& item : over.items)
-    if (std::none_of(base.items.begin(), base.items.end(), [&](const Node& b) { return same(b, item); })) result.items.push_back(item);
+    if (!known.count(written(item))) result.items.push_back(item);
   return result;
 }
 
 }  // namespace
-
-bool same(const Node& a, const Node& b) {
-  if (a.kind != b.kind || a.scalar != b.scalar || a.items.size() != b.items.size() || a.entries.size() != b.entries.size()) return false;
-  for (std::size_t i = 0; i < a.items.size(); ++i)
-    if (!same(a.items[i], b.items[i])) return false;
-  for (std::size_t i = 0; i < a.entries.size(); ++i)
-    if (a.entries[i].first != b.entries[i].first || !same(a.entries[i].second, b.entries[i].second)) return false;
-  return true;
-}
 
 Node merge(const Node& base, const Node& over) {
   if (base.kind == Kind::map && over.kind == Kind::map) return merge_maps(base, over);
@@ -79,8 +82,8 @@ Node merge(const Node& base, const Node& over) {
 }
 
 void drop(Node& root, const Node& names, Problems& problems) {
-  if (names.kind != Kind::list) {
-    problems.error(names.where, "'without' must be a list of names", "write [name, name]");
+  if (names.kind != Kind::list || names.items.size() > 1024) {
+    problems.error(names.where, "'without' must be a list of at most 1024 names", "write [name, name]");
     return;
   }
   for (const Node& name : names.items) {

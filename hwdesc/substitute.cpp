@@ -10,6 +10,7 @@ namespace isamap::loader {
 namespace {
 
 constexpr std::size_t max_text = std::size_t{64} << 10;
+constexpr std::size_t max_expression = 1024;
 constexpr int max_nesting = 8;
 
 bool is_name(const std::string& text) {
@@ -39,6 +40,8 @@ class Substitution {
       const auto value = expression(trim(in.substr(open + 2, close - open - 2)), nesting);
       if (!value) return std::nullopt;
       out += in.substr(done, open - done) + *value;
+      *parameters_.text_left -= std::min(*parameters_.text_left, value->size());
+      if (*parameters_.text_left == 0) return fail("replacing parameters makes more than 32 MiB of text");
       if (out.size() > max_text) return fail("the text grows beyond " + std::to_string(max_text) + " characters");
       done = close + 1;
     }
@@ -67,6 +70,7 @@ class Substitution {
 
   std::optional<std::string> expression(const std::string& in, int nesting) {
     if (is_name(in)) return value_of(in, nesting);
+    if (in.size() > max_expression) return fail("an expression of more than " + std::to_string(max_expression) + " characters");
     std::string plain = in;  // `//`, which some write for a division that rounds down, is `/` here
     for (std::size_t at = plain.find("//"); at != std::string::npos; at = plain.find("//")) plain.erase(at, 1);
     const Result<IntExpr> parsed = parse_int_expr(plain, where_);

@@ -9,6 +9,15 @@ namespace isamap::loader {
 namespace {
 
 constexpr std::size_t max_instructions = 4096;
+constexpr std::size_t max_axes = 8;
+constexpr std::size_t max_nodes = 1'000'000;  // of all expanded entries together
+
+std::size_t size_of(const Node& node) {
+  std::size_t total = 1;
+  for (const Node& item : node.items) total += size_of(item);
+  for (const auto& [key, value] : node.entries) total += size_of(value);
+  return total;
+}
 
 struct Axis {
   std::string table;   ///< empty: rows written in the entry
@@ -38,8 +47,9 @@ class Expander {
     const std::vector<Axis> axes = variants ? axes_of(*variants) : std::vector<Axis>{};
     std::size_t product = 1;
     for (const Axis& axis : axes) product = std::min(product * axis.rows.size(), 2 * max_instructions);
-    if (out.size() + product > max_instructions) {
-      problems_.error(variants ? variants->where : written.where, "more than " + std::to_string(max_instructions) + " instructions in one model");
+    nodes_ += product * size_of(written);
+    if (out.size() + product > max_instructions || nodes_ > max_nodes) {
+      problems_.error(variants ? variants->where : written.where, "more than " + std::to_string(max_instructions) + " instructions, or a million values, in one model");
       return;
     }
     std::vector<std::size_t> choice(axes.size(), 0);
@@ -104,6 +114,10 @@ class Expander {
       }
     } else {
       problems_.error(variants.where, "'variants' must be a table, a list of rows, or a list of those");
+    }
+    if (axes.size() > max_axes) {
+      problems_.error(variants.where, "'variants' has " + std::to_string(axes.size()) + " axes; at most " + std::to_string(max_axes) + " are multiplied");
+      axes.clear();
     }
     return axes;
   }
@@ -185,6 +199,7 @@ class Expander {
   const Parameters& globals_;
   Problems& problems_;
   std::map<std::string, TableUse> uses_;
+  std::size_t nodes_ = 0;
 };
 
 }  // namespace

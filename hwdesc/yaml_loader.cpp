@@ -114,7 +114,10 @@ std::vector<const Node*> items(const Node& root, const std::string& key, Problem
   std::vector<const Node*> result;
   if (!list || list->kind == Kind::null) return result;
   if (list->kind != Kind::list) problems.error(list->where, "'" + key + "' must be a list", "write - {name: .., ...}");
-  for (const Node& item : list->items) result.push_back(&item);
+  constexpr std::size_t most = 4096;
+  if (list->items.size() > most) problems.error(list->where, "'" + key + "' has " + std::to_string(list->items.size()) + " entries; at most " + std::to_string(most) + " are read");
+  for (const Node& item : list->items)
+    if (result.size() < most) result.push_back(&item);
   return result;
 }
 

@@ -169,12 +169,18 @@ std::vector<std::string> MapReader::texts(const std::string& key) {
 void MapReader::known_later(const std::string& key) { later_.push_back(key); }
 
 void MapReader::finish() {
+  constexpr int most = 50;
+  int unknown_keys = 0;
   for (std::size_t i = 0; i < node_.entries.size(); ++i) {
     const std::string& key = node_.entries[i].first;
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
     if (std::find(later_.begin(), later_.end(), key) != later_.end()) {
       diagnostics_.push_back(error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet"));
       continue;
+    }
+    if (++unknown_keys > most) {
+      diagnostics_.push_back(error_at(node_.key_where[i], "more than " + std::to_string(most) + " unknown keys in " + what_));
+      return;
     }
     Diagnostic unknown = error_at(node_.key_where[i], "unknown key '" + key + "' in " + what_);
     const std::string guess = nearest(key, asked_);

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include <unistd.h>
@@ -201,6 +203,37 @@ TEST(Loader, DrawsEveryMemoryOnce) {
       EXPECT_NE(dot.find("\"" + memory.name + "\" [label"), std::string::npos) << name;
     }
     EXPECT_TRUE(picture.ends_with("</svg>\n"));
+  }
+}
+
+std::string repeated(int count, const std::function<std::string(std::string)>& item) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += item(std::to_string(i));
+  return text;
+}
+
+/// Files that mean harm: each is refused, or read, in bounded time and memory.
+TEST(Loader, HostileFilesCostLittle) {
+  const std::string head = "hardware: h\nextends: tiny\n";
+  const std::string rows = "[" + repeated(64, [](const std::string& i) { return "{p" + i + ": 1, a" + i + ": 1},"; }) + "]";
+  const std::vector<std::string> files{
+      head + "memories: [" + repeated(20000, [](const std::string& i) { return "{name: m" + i + ", per: host, kind: dram, capacity: 1KiB},"; }) + "]",
+      head + repeated(60000, [](const std::string& i) { return "k" + i + ": 1\n"; }),
+      head + "tables: {t: [" + repeated(4096, [](const std::string& i) { return "{n: " + i + "},"; }) + "]}\ninstructions:\n  - {name: \"l${n}\", variants: t, link: ld, compute: \"D[j,i] = S[j,i]\", "
+             "dims: {j: 256, i: 256}, operands: {D: {dtype: s8, group: 64, layout: {j/2: 512, j%2: 256, i/2: 2, i%2: 1}}}, emit: \"{D} {S}\"}\n",
+      head + "tables: {t: " + rows + "}\ninstructions: [{name: a, variants: [t, t, t, t, t, t, t, t], emit: x}]\n",
+      head + "params: {a: \"" + std::string(60000, 'x') + "\", b: \"${a}${a}${a}\", c: \"${b}${b}${b}\"}\nprogram: {helpers: \"${c}\"}\n",
+      head + "clock: \"${" + std::string(60000, '/') + "}GHz\"\n",
+      head + "instructions: [{name: a, link: ld, compute: \"D[" + std::string(30000, '(') + "i\", emit: x}]\n",
+      head + "instructions: [{name: a, link: ld, compute: \"D[i] = S[i]\", dims: {i: 4294967296}, operands: {D: {dtype: b64}}, emit: \"{D} {S}\"}]\n",
+  };
+  for (const std::string& text : files) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto loaded = load_text(text);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_FALSE(loaded && loaded->warnings.empty()) << text.substr(0, 300);
+    EXPECT_LT(seconds, 10) << text.substr(0, 300);
+    EXPECT_LE(loaded.diagnostics().size(), 202u);
   }
 }
 
