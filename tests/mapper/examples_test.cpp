@@ -1,0 +1,88 @@
+// Every example on every machine, without being told: quick, complete, proved; certificates of a few, read from disk.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "frontends/frontends.h"
+#include "hwdesc/yaml_loader.h"
+#include "mapper/mapper.h"
+
+namespace isamap {
+namespace {
+
+std::vector<std::string> yaml_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(ISAMAP_SOURCE_DIR) + "/" + folder)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+TEST(Examples, MapOnEveryMachineInUnder50Milliseconds) {
+  int mapped = 0;
+  for (const std::string& hardware : yaml_files("hardware_models")) {
+    const auto machine = load_hardware(hardware, {}, {});
+    ASSERT_TRUE(machine) << render(machine.diagnostics());
+    for (const std::string& file : yaml_files("examples")) {
+      const auto kernel = load_kernel(file);
+      ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+      for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
+        MapOptions options;
+        options.rule = rule;
+        const std::clock_t start = std::clock();
+        const auto result = enumerate_mappings(*kernel, machine->model, options);
+        const double ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+        ASSERT_TRUE(result);
+        EXPECT_LT(ms, 50) << hardware << " " << file;
+        EXPECT_FALSE(result->limit_reached) << hardware << " " << file;
+        for (const Mapping& mapping : result->mappings) EXPECT_EQ(mapping.proof, Proof::proved);
+        for (const Rejection& rejection : result->rejected) EXPECT_FALSE(rejection.reasons.empty()) << hardware << " " << file;
+        mapped += result->mappings.empty() ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(mapped, 100);
+}
+
+TEST(Examples, CertificatesOnDiskAreProofs) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("isamap_certificates_" + std::to_string(::getpid()));
+  const std::string root = std::string(ISAMAP_SOURCE_DIR);
+  const auto machine = load_hardware(root + "/hardware_models/x86_avx512.yaml", {}, {});
+  const auto kernel = load_kernel(root + "/examples/conv2d_strided.yaml");
+  ASSERT_TRUE(machine && kernel);
+  MapOptions options;
+  options.certificates = folder.string();
+  const auto result = enumerate_mappings(*kernel, machine->model, options);
+  ASSERT_TRUE(result) << render(result.diagnostics());
+  ASSERT_EQ(result->certificate_files.size(), result->mappings.size());
+  EXPECT_GT(result->solver.queries, 0);
+  EXPECT_EQ(result->solver.unknown, 0);
+  if (std::system("z3 -version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no z3 program (Debian: z3)";
+  for (const std::string& file : result->certificate_files) {
+    const std::string command = "z3 -T:5 " + (folder / file).string() + " | sort -u | tr '\\n' ' ' | grep -qx 'unsat '";
+    EXPECT_EQ(std::system(command.c_str()), 0) << file;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Examples, AnInstructionThatIsNotThereIsNamed) {
+  const std::string root = std::string(ISAMAP_SOURCE_DIR);
+  const auto machine = load_hardware(root + "/hardware_models/a1.yaml", {}, {});
+  const auto kernel = load_kernel(root + "/examples/gemm_s16.yaml");
+  ASSERT_TRUE(machine && kernel);
+  MapOptions options;
+  options.instruction = "mak";
+  const auto result = enumerate_mappings(*kernel, machine->model, options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.diagnostics().front().message, "'mak' is no compute instruction of a1");
+  EXPECT_EQ(result.diagnostics().front().hint, "did you mean 'mac'?");
+}
+
+}  // namespace
+}  // namespace isamap
