@@ -11,12 +11,14 @@
 namespace isamap {
 namespace {
 
-/// Lower case letters and digits: "AVX512_VNNI", "avx512-vnni" and "avx512vnni" are one feature.
+/// Lower case letters and digits: "Dot_Product", "dot-product" and "dotproduct" are one feature.
 std::string normalised(const std::string& name) {
   std::string out;
   for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') out += static_cast<char>(c - 'A' + 'a');
-    else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out += c;
+    if (c >= 'A' && c <= 'Z')
+      out += static_cast<char>(c - 'A' + 'a');
+    else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+      out += c;
   }
   return out;
 }
@@ -37,7 +39,8 @@ std::set<std::string> processor_features() {
 
 Availability cpp_availability(const HardwareModel& model) {
   const std::string compiler = compiler_command()[0];
-  if (!command_exists(compiler)) return {"unavailable", "the compiler '" + compiler + "' is missing (Debian: apt-get install g++)"};
+  if (!command_exists(compiler))
+    return {"unavailable", "the compiler '" + compiler + "' is missing (Debian: apt-get install g++)"};
   const auto features = processor_features();
   std::string missing;
   for (const std::string& feature : model.requires_cpu)
@@ -46,8 +49,8 @@ Availability cpp_availability(const HardwareModel& model) {
   if (model.program.run_emulated.empty()) return {"unavailable", "this processor does not report " + missing};
   const auto command = split_command(model.program.run_emulated);
   if (!command.empty() && command_exists(command[0])) return {"emulated", ""};
-  return {"unavailable", "this processor does not report " + missing + ", and the emulator '" + (command.empty() ? "" : command[0]) +
-                             "' is missing (Debian: apt-get install qemu-user)"};
+  return {"unavailable", "this processor does not report " + missing + ", and the emulator '" +
+                             (command.empty() ? "" : command[0]) + "' is missing (Debian: apt-get install qemu-user)"};
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace isamap {
 
 struct EmittedFile {
-  std::string name;   ///< "gemm.cpp"
+  std::string name;  ///< "gemm.cpp"
   std::string text;
 };
 
@@ -21,8 +21,8 @@ Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareMode
 
 /// How programs of this model run on this machine.
 struct Availability {
-  std::string how;    ///< "native", "emulated", "simulator", "shim", "unavailable"
-  std::string why;    ///< unavailable: the feature or package that is missing
+  std::string how;  ///< "native", "emulated", "simulator", "shim", "unavailable"
+  std::string why;  ///< unavailable: the feature or package that is missing
 };
 Availability availability(const HardwareModel& model);
 

@@ -15,8 +15,7 @@ class Expander {
   std::vector<Node> nodes(const std::vector<Node>& in) {
     std::vector<Node> out;
     for (const Node& node : in)
-      if (left_ > 0)
-        std::visit([&](const auto& n) { add(n, out); }, node.is);
+      if (left_ > 0) std::visit([&](const auto& n) { add(n, out); }, node.is);
     return out;
   }
 

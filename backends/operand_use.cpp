@@ -7,7 +7,10 @@
 namespace isamap {
 namespace {
 
-struct Step { std::string dim; std::int64_t points = 1; };
+struct Step {
+  std::string dim;
+  std::int64_t points = 1;
+};
 
 /// What one step along a layout term moves: `k/4` moves dim k by 4, `k` and `k%4` by 1.
 std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::string& term) {
@@ -25,15 +28,18 @@ std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::
 
 /// The dim whose steps move subscript `number` by exactly one and no other subscript.
 std::optional<Step> step_of_subscript(const Access& access, const Computation& statement, const std::string& number) {
-  if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
   const auto position = static_cast<std::size_t>(std::stoul(number));
   if (position >= access.index.size()) return std::nullopt;
   for (const Dim& dim : statement.domain.dims) {
     bool alone = true;
     for (std::size_t s = 0; s < access.index.size(); ++s) {
       const bool moves = access.index[s].names().contains(dim.name);
-      if (s == position) alone = alone && access.index[s].is_linear() && access.index[s].coefficient(dim.name) == 1;
-      else alone = alone && !moves;
+      if (s == position)
+        alone = alone && access.index[s].is_linear() && access.index[s].coefficient(dim.name) == 1;
+      else
+        alone = alone && !moves;
     }
     if (alone) return Step{dim.name, 1};
   }

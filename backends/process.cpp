@@ -66,7 +66,8 @@ int wait_until(pid_t child, double deadline, bool& timed_out) {
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits, const std::filesystem::path& output_file) {
+ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits,
+                          const std::filesystem::path& output_file) {
   ProcessResult result;
   if (argv.empty()) return result;
   std::vector<char*> arguments;
@@ -101,15 +102,19 @@ std::vector<std::string> split_command(const std::string& command) {
   char quote = 0;
   for (const char c : command) {
     if (quote != 0) {
-      if (c == quote) quote = 0;
-      else words.back() += c;
+      if (c == quote)
+        quote = 0;
+      else
+        words.back() += c;
     } else if (c == ' ' || c == '\t' || c == '\n') {
       inside = false;
     } else {
       if (!inside) words.emplace_back();
       inside = true;
-      if (c == '"' || c == '\'') quote = c;
-      else words.back() += c;
+      if (c == '"' || c == '\'')
+        quote = c;
+      else
+        words.back() += c;
     }
   }
   return words;
@@ -154,7 +159,8 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit) {
   if (file == nullptr) return text;
   char chunk[1 << 16];
   std::size_t got = 0;
-  while (text.size() < limit && (got = std::fread(chunk, 1, std::min(sizeof chunk, limit - text.size()), file)) > 0) text.append(chunk, got);
+  while (text.size() < limit && (got = std::fread(chunk, 1, std::min(sizeof chunk, limit - text.size()), file)) > 0)
+    text.append(chunk, got);
   std::fclose(file);
   return text;
 }

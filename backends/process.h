@@ -10,20 +10,22 @@ namespace isamap {
 
 struct ProcessLimits {
   double seconds = 60;
-  std::int64_t memory_bytes = 0;   ///< 0: not limited
+  std::int64_t memory_bytes = 0;  ///< 0: not limited
   std::int64_t file_bytes = 0;
 };
 
 struct ProcessResult {
-  bool started = false;            ///< the program could be executed
+  bool started = false;  ///< the program could be executed
   bool timed_out = false;
-  int exit_code = -1;              ///< -1: it did not exit
+  int exit_code = -1;  ///< -1: it did not exit
   int signal = 0;
-  std::string output;              ///< stdout and stderr together, the first 16 KiB
+  std::string output;  ///< stdout and stderr together, the first 16 KiB
 };
 
-/// Runs argv[0] (found in PATH) in a process group of its own without input; all of the group is killed at the time limit.
-ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits, const std::filesystem::path& output_file);
+/// Runs argv[0] (found in PATH) in a process group of its own without input; all of the group is killed at the time
+/// limit.
+ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits,
+                          const std::filesystem::path& output_file);
 
 /// Splits a command at blanks; quotes group. Nothing is expanded.
 std::vector<std::string> split_command(const std::string& command);

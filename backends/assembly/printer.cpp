@@ -20,16 +20,23 @@ std::string safe(const std::string& text) {
 class AssemblyPrinter {
  public:
   AssemblyPrinter(const Program& program, const HardwareModel& model)
-      : program_(program), model_(model), slots_(program), known_(reset_values(model)), sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
+      : program_(program),
+        model_(model),
+        slots_(program),
+        known_(reset_values(model)),
+        sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
 
   Result<std::string> print() {
     const std::int64_t count = count_calls(program_.prepack, max_commands) + count_calls(program_.body, max_commands);
     if (count > max_commands)
-      return error(fmt::format("the program has more than {} commands, which is the limit of a straight stream", max_commands), "use larger tiles, or a smaller kernel");
+      return error(
+          fmt::format("the program has more than {} commands, which is the limit of a straight stream", max_commands),
+          "use larger tiles, or a smaller kernel");
     header();
     if (!model_.program.begin.empty()) line(model_.program.begin);
     walk_line(program_, model_, slots_,
-              {[this](const CallSite& site, const std::int64_t* loops) { command(site, loops); }, [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); },
+              {[this](const CallSite& site, const std::int64_t* loops) { command(site, loops); },
+               [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); },
                [this](const std::string& text) { comment("  " + text); }, [this] { return problem_.has_value(); }});
     if (problem_) return *problem_;
     if (!model_.program.end.empty()) line(model_.program.end);
@@ -49,7 +56,8 @@ class AssemblyPrinter {
     for (const Buffer& buffer : program_.buffers) {
       const Memory& memory = model_.memory(buffer.memory);
       if (buffer.slots < 0)
-        comment(fmt::format("{}: {} bytes in {} at {}", buffer.name, element_span(buffer) * bytes(buffer.dtype), memory.name, memory.base + buffer.address / memory.granularity));
+        comment(fmt::format("{}: {} bytes in {} at {}", buffer.name, element_span(buffer) * bytes(buffer.dtype),
+                            memory.name, memory.base + buffer.address / memory.granularity));
     }
   }
   void lines(const std::string& text) {
@@ -70,12 +78,18 @@ class AssemblyPrinter {
   }
   void describe(const Node& node, int depth) {
     const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
-    const auto list = [&](const std::vector<Node>& nodes) { for (const Node& n : nodes) describe(n, depth + 1); };
+    const auto list = [&](const std::vector<Node>& nodes) {
+      for (const Node& n : nodes) describe(n, depth + 1);
+    };
     std::visit(overloaded{
-                   [&](const Loop& loop) { comment(fmt::format("{}for {} in {}", indent, loop.variable, loop.trip)); list(loop.body); },
+                   [&](const Loop& loop) {
+                     comment(fmt::format("{}for {} in {}", indent, loop.variable, loop.trip));
+                     list(loop.body);
+                   },
                    [&](const Guard& guard) {
                      std::string conditions;
-                     for (const AffineExpr& e : guard.conditions) conditions += (conditions.empty() ? "" : ", ") + isamap::print(e) + " >= 0";
+                     for (const AffineExpr& e : guard.conditions)
+                       conditions += (conditions.empty() ? "" : ", ") + isamap::print(e) + " >= 0";
                      comment(indent + "if " + conditions);
                      list(guard.then);
                      if (!guard.otherwise.empty()) comment(indent + "else");
@@ -84,7 +98,8 @@ class AssemblyPrinter {
                    [&](const Element& e) {
                      std::vector<std::string> reads;
                      for (const Ref& ref : e.reads) reads.push_back(name_of(ref));
-                     comment(fmt::format("{}{} {} {}", indent, name_of(e.write), symbol(e.reduction), isamap::print(e.body, reads)));
+                     comment(fmt::format("{}{} {} {}", indent, name_of(e.write), symbol(e.reduction),
+                                         isamap::print(e.body, reads)));
                    },
                    [](const auto&) {},
                },
@@ -99,9 +114,13 @@ class AssemblyPrinter {
   void command(const CallSite& site, const std::int64_t* loops) {
     const Instruction& instruction = *site.instruction;
     if (!instruction.needs.empty() && !set_state(site, loops)) return;
-    print_template(instruction, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); }, [&](const Reference& r) { return spelled(r, site, loops); });
+    print_template(
+        instruction, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); },
+        [&](const Reference& r) { return spelled(r, site, loops); });
     for (const StateValue& set : instruction.sets) {
-      const auto value = set.any ? std::nullopt : evaluate(set.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
+      const auto value =
+          set.any ? std::nullopt
+                  : evaluate(set.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
       if (value) known_[set.field] = *value;
     }
   }
@@ -109,9 +128,11 @@ class AssemblyPrinter {
   bool set_state(const CallSite& site, const std::int64_t* loops) {
     KnownState needed;
     for (const StateValue& need : site.instruction->needs) {
-      const auto value = evaluate(need.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
+      const auto value =
+          evaluate(need.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
       if (!value) {
-        problem_ = error(fmt::format("'{}' needs {} = {}, which has no value here", site.instruction->name, need.field, isamap::print(need.value)));
+        problem_ = error(fmt::format("'{}' needs {} = {}, which has no value here", site.instruction->name, need.field,
+                                     isamap::print(need.value)));
         return false;
       }
       needed[need.field] = *value;
@@ -136,17 +157,20 @@ class AssemblyPrinter {
     if (!r.property.empty()) return "";
     const int access = access_named(*site.instruction, *site.call, r.object);
     if (access < 0 || !site.call->operands[static_cast<std::size_t>(access)].buffer.valid()) return "";
-    const Memory& memory = model_.memory(program_.buffers[site.call->operands[static_cast<std::size_t>(access)].buffer.index()].memory);
+    const Memory& memory =
+        model_.memory(program_.buffers[site.call->operands[static_cast<std::size_t>(access)].buffer.index()].memory);
     std::string text = memory.print;
     const std::size_t at = text.find("{index}");
     if (!memory.is_register() || at == std::string::npos) return "";
     return text.replace(at, 7, std::to_string(operand_number(site, access, program_, model_, loops).value_or(0)));
   }
 
-  void print_template(const Instruction& instruction, const std::function<std::optional<std::int64_t>(const Reference&)>& number,
+  void print_template(const Instruction& instruction,
+                      const std::function<std::optional<std::int64_t>(const Reference&)>& number,
                       const std::function<std::string(const Reference&)>& spelling) {
     const Template& text = instruction.assembly.empty() ? instruction.emit : instruction.assembly;
-    if (text.empty()) problem_ = error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name));
+    if (text.empty())
+      problem_ = error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name));
     const auto known = [&](const Reference& r) {
       if (auto value = number(r)) return value;
       const auto found = known_.find(field_name(r));
@@ -156,7 +180,8 @@ class AssemblyPrinter {
       if (p.expr.op == IntExpr::Op::reference)
         if (auto word = spelling(p.expr.reference); !word.empty()) return word;
       const auto value = evaluate(p.expr, known);
-      if (value) return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+      if (value)
+        return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
       problem_ = error_at(instruction.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction.name),
                           "an address must be a multiple of its memory's granularity");
       return std::string("?");
@@ -176,6 +201,8 @@ class AssemblyPrinter {
 
 std::string host_marker(std::int64_t number) { return fmt::format("host {}:", number); }
 
-Result<std::string> print_assembly(const Program& program, const HardwareModel& model) { return AssemblyPrinter(program, model).print(); }
+Result<std::string> print_assembly(const Program& program, const HardwareModel& model) {
+  return AssemblyPrinter(program, model).print();
+}
 
 }  // namespace isamap

@@ -44,7 +44,8 @@ KnownState reset_values(const HardwareModel& model) {
   return known;
 }
 
-Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed, const std::string& user, KnownState& known) {
+Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed,
+                                             const std::string& user, KnownState& known) {
   std::vector<SetterUse> uses;
   for (const auto& [field, value] : needed) {
     if (holds(known, field, value)) continue;
@@ -54,7 +55,8 @@ Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const K
       if (!is_setter(candidate)) continue;
       const auto values = outcome(candidate, needed, known);
       if (!values || !holds(*values, field, value)) continue;
-      const auto met = static_cast<std::size_t>(std::count_if(needed.begin(), needed.end(), [&](const auto& n) { return holds(*values, n.first, n.second); }));
+      const auto met = static_cast<std::size_t>(std::count_if(
+          needed.begin(), needed.end(), [&](const auto& n) { return holds(*values, n.first, n.second); }));
       if (met > best_met) {
         best = SetterUse{&candidate, *values};
         best_met = met;
@@ -62,8 +64,8 @@ Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const K
     }
     if (!best) {
       const auto old = known.find(field);
-      return error(fmt::format("'{}' needs {} = {}, which holds {}, and no setter can give it that value", user, field, value,
-                               old == known.end() ? "an unknown value" : std::to_string(old->second)),
+      return error(fmt::format("'{}' needs {} = {}, which holds {}, and no setter can give it that value", user, field,
+                               value, old == known.end() ? "an unknown value" : std::to_string(old->second)),
                    "add an instruction without `compute` that `sets` the field");
     }
     if (!best->setter->clobbers.empty() && !uses.empty())

@@ -14,7 +14,7 @@ namespace isamap {
 
 using KnownState = std::map<std::string, std::int64_t>;  ///< "ld.stride" -> value; absent: unknown
 
-std::string field_name(const Reference& reference);      ///< {"ld", "stride"} gives "ld.stride"
+std::string field_name(const Reference& reference);  ///< {"ld", "stride"} gives "ld.stride"
 KnownState reset_values(const HardwareModel& model);
 
 /// A setter and the values of all fields it sets.
@@ -23,8 +23,9 @@ struct SetterUse {
   KnownState values;
 };
 
-/// The setters that make every field of `needed` hold; `known` is updated. An error names the field, what it holds, what is
-/// needed and by whom.
-Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed, const std::string& user, KnownState& known);
+/// The setters that make every field of `needed` hold; `known` is updated. An error names the field, what it holds,
+/// what is needed and by whom.
+Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed,
+                                             const std::string& user, KnownState& known);
 
 }  // namespace isamap

@@ -9,7 +9,9 @@ namespace isamap {
 namespace {
 
 /// Does a nest hold calls; element statements?
-struct Content { bool calls = false, elements = false; };
+struct Content {
+  bool calls = false, elements = false;
+};
 
 Content content(const Node& node) {
   Content all;
@@ -22,7 +24,10 @@ Content content(const Node& node) {
   };
   std::visit(overloaded{
                  [&](const Loop& loop) { add(loop.body); },
-                 [&](const Guard& guard) { add(guard.then); add(guard.otherwise); },
+                 [&](const Guard& guard) {
+                   add(guard.then);
+                   add(guard.otherwise);
+                 },
                  [&](const Call&) { all.calls = true; },
                  [&](const Element&) { all.elements = true; },
                  [](const auto&) {},
@@ -42,8 +47,10 @@ class Walk {
       const auto [found, fresh] = content_.try_emplace(&node);
       if (fresh) found->second = content(node);
       const Content c = found->second;
-      if (c.elements && !c.calls) visitor_.host(node, values_.data());
-      else std::visit([&](const auto& n) { visit(n); }, node.is);
+      if (c.elements && !c.calls)
+        visitor_.host(node, values_.data());
+      else
+        std::visit([&](const auto& n) { visit(n); }, node.is);
     }
   }
 
@@ -62,7 +69,8 @@ class Walk {
     auto [found, fresh] = guards_.try_emplace(&guard);
     if (fresh)
       for (const AffineExpr& e : guard.conditions) found->second.emplace_back(e, slots_.names());
-    const bool holds = std::all_of(found->second.begin(), found->second.end(), [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
+    const bool holds = std::all_of(found->second.begin(), found->second.end(),
+                                   [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
     nodes(holds ? guard.then : guard.otherwise);
   }
   void visit(const Call& call) {
@@ -94,8 +102,10 @@ class Walk {
       AffineExpr slot;
       for (std::size_t a = 0; a < ref.index.size(); ++a) {
         const AffineExpr index = at_origin(ref.index[a], s.ranges);
-        if (static_cast<int>(a) < buffer.slots) slot = slot * buffer.extents[a] + index;
-        else s.inside.back().emplace_back(index, slots_.names());
+        if (static_cast<int>(a) < buffer.slots)
+          slot = slot * buffer.extents[a] + index;
+        else
+          s.inside.back().emplace_back(index, slots_.names());
       }
       s.slot.back() = CompiledAffine(slot, slots_.names());
     }
@@ -113,7 +123,8 @@ class Walk {
   std::map<const Call*, CallSite> sites_;
 };
 
-std::optional<std::int64_t> operand_property(const Reference& r, int access, const CallSite& site, const Program& program, const HardwareModel& model,
+std::optional<std::int64_t> operand_property(const Reference& r, int access, const CallSite& site,
+                                             const Program& program, const HardwareModel& model,
                                              const std::int64_t* loops) {
   if (r.property.empty() || r.property == "index") return operand_number(site, access, program, model, loops);
   const auto a = static_cast<std::size_t>(access);
@@ -149,14 +160,17 @@ void LoopSlots::collect(const std::vector<Node>& nodes) {
                      if (slots_.try_emplace(loop.variable, names_.size()).second) names_.push_back(loop.variable);
                      collect(loop.body);
                    },
-                   [&](const Guard& guard) { collect(guard.then); collect(guard.otherwise); },
+                   [&](const Guard& guard) {
+                     collect(guard.then);
+                     collect(guard.otherwise);
+                   },
                    [](const auto&) {},
                },
                node.is);
 }
 
-std::optional<std::int64_t> operand_number(const CallSite& site, int access, const Program& program, const HardwareModel& model,
-                                           const std::int64_t* loops) {
+std::optional<std::int64_t> operand_number(const CallSite& site, int access, const Program& program,
+                                           const HardwareModel& model, const std::int64_t* loops) {
   const auto a = static_cast<std::size_t>(access);
   const Ref& ref = site.call->operands[a];
   if (!ref.buffer.valid()) {
@@ -165,14 +179,15 @@ std::optional<std::int64_t> operand_number(const CallSite& site, int access, con
   }
   const Buffer& buffer = program.buffers[ref.buffer.index()];
   const Memory& memory = model.memory(buffer.memory);
-  if (buffer.slots >= 0) return buffer.address / std::max<std::int64_t>(memory.size, 1) + site.slot[a](loops) * buffer.registers_per_slot;
+  if (buffer.slots >= 0)
+    return buffer.address / std::max<std::int64_t>(memory.size, 1) + site.slot[a](loops) * buffer.registers_per_slot;
   const std::int64_t at = buffer.address + site.base[a](loops) * bytes(buffer.dtype);
   if (at % memory.granularity != 0) return std::nullopt;
   return memory.base + at / memory.granularity;
 }
 
-std::optional<std::int64_t> value_of(const Reference& r, const CallSite& site, const Program& program, const HardwareModel& model,
-                                     const std::int64_t* loops) {
+std::optional<std::int64_t> value_of(const Reference& r, const CallSite& site, const Program& program,
+                                     const HardwareModel& model, const std::int64_t* loops) {
   const Instruction& instruction = *site.instruction;
   if (r.object == "extent" && r.property.empty()) {
     const int d = instruction.statement().domain.find(r.argument);
@@ -202,7 +217,9 @@ std::int64_t count_calls(const std::vector<Node>& nodes, std::int64_t limit) {
                               const std::int64_t inner = count_calls(loop.body, limit);
                               return inner > 0 && loop.trip > limit / inner ? limit + 1 : inner * loop.trip;
                             },
-                            [&](const Guard& guard) { return std::max(count_calls(guard.then, limit), count_calls(guard.otherwise, limit)); },
+                            [&](const Guard& guard) {
+                              return std::max(count_calls(guard.then, limit), count_calls(guard.otherwise, limit));
+                            },
                             [](const Call&) { return std::int64_t{1}; },
                             [](const auto&) { return std::int64_t{0}; },
                         },

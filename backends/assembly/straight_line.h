@@ -1,5 +1,6 @@
 #pragma once
-// A program as the straight line of what it does: calls with all addresses known, and nests that a scalar unit executes.
+// A program as the straight line of what it does: calls with all addresses known, and nests that a scalar unit
+// executes.
 //
 // The printer of assembly and the simulator walk the same line, so that the n-th host nest of one is that of the other.
 
@@ -31,24 +32,26 @@ class LoopSlots {
 struct CallSite {
   const Call* call = nullptr;
   const Instruction* instruction = nullptr;
-  std::vector<AffineExpr> offsets;          ///< of each operand: elements, with `$dims`
-  std::vector<CompiledAffine> base;         ///< its value at the origin, over loop slots
-  std::vector<CompiledAffine> slot;         ///< register operands: number of the register slot
+  std::vector<AffineExpr> offsets;                  ///< of each operand: elements, with `$dims`
+  std::vector<CompiledAffine> base;                 ///< its value at the origin, over loop slots
+  std::vector<CompiledAffine> slot;                 ///< register operands: number of the register slot
   std::vector<std::vector<CompiledAffine>> inside;  ///< register operands: index inside the register at the origin
   Ranges ranges;
 };
 
-/// The number an operand prints: an address in the memory's own steps, or a register. Nothing: the address lies between steps.
-std::optional<std::int64_t> operand_number(const CallSite& site, int access, const Program& program, const HardwareModel& model,
-                                           const std::int64_t* loops);
+/// The number an operand prints: an address in the memory's own steps, or a register. Nothing: the address lies between
+/// steps.
+std::optional<std::int64_t> operand_number(const CallSite& site, int access, const Program& program,
+                                           const HardwareModel& model, const std::int64_t* loops);
 
 /// What a reference of a template, a need or a timing means at one execution; state fields are the caller's.
-std::optional<std::int64_t> value_of(const Reference& reference, const CallSite& site, const Program& program, const HardwareModel& model,
-                                     const std::int64_t* loops);
+std::optional<std::int64_t> value_of(const Reference& reference, const CallSite& site, const Program& program,
+                                     const HardwareModel& model, const std::int64_t* loops);
 
 struct LineVisitor {
   std::function<void(const CallSite&, const std::int64_t* loops)> call;
-  std::function<void(const Node& nest, const std::int64_t* loops)> host;   ///< a node with element statements and no call
+  std::function<void(const Node& nest, const std::int64_t* loops)>
+      host;  ///< a node with element statements and no call
   std::function<void(const std::string&)> comment;
   std::function<bool()> stop;
 };

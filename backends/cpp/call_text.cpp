@@ -13,7 +13,10 @@ namespace {
 class CallText {
  public:
   CallText(const Item& item, const Call& call, CallContext& context)
-      : item_(item), call_(call), context_(context), instruction_(context.model.instruction(call.instruction)),
+      : item_(item),
+        call_(call),
+        context_(context),
+        instruction_(context.model.instruction(call.instruction)),
         ranges_(ranges_of_call(item.ranges, instruction_, call)) {}
 
   std::string statement() {
@@ -27,9 +30,11 @@ class CallText {
       if (const auto text = text_of(p.expr.reference); !text.empty()) return text;
     }
     const auto value = evaluate(p.expr, [&](const Reference& r) { return number_of(r); });
-    if (value) return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
-    context_.diagnostics.push_back(
-        error_at(instruction_.where, fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", instruction_.name, p.text)));
+    if (value)
+      return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+    context_.diagnostics.push_back(error_at(
+        instruction_.where,
+        fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", instruction_.name, p.text)));
     return "0";
   }
 
@@ -44,13 +49,16 @@ class CallText {
     if (place.kind == Place::Kind::immediate) return "";
     if (r.property.empty()) return place_text(place);
     if (r.property == "type")
-      return place.kind == Place::Kind::variable ? variable(place).type : element_type(context_.model, buffer(place).dtype);
+      return place.kind == Place::Kind::variable ? variable(place).type
+                                                 : element_type(context_.model, buffer(place).dtype);
     if (r.property == "coord")
       if (const auto e = coordinate(access, r.argument); e && !e->is_constant()) return context_.index(*e, ranges_);
     return "";
   }
 
-  const Variable& variable(const Place& place) const { return context_.places.variables[static_cast<std::size_t>(place.variable)]; }
+  const Variable& variable(const Place& place) const {
+    return context_.places.variables[static_cast<std::size_t>(place.variable)];
+  }
 
   std::string place_text(const Place& place) {
     if (place.kind == Place::Kind::variable) return variable(place).name;
@@ -73,7 +81,8 @@ class CallText {
     const Access& subscripts = access_of(instruction_.statement(), access);
     const auto slots = static_cast<std::size_t>(std::max(context_.program.buffers[ref.buffer.index()].slots, 0));
     for (std::size_t s = 0; s < subscripts.index.size(); ++s)
-      if (subscripts.index[s].names().contains(dim) && slots + s < ref.index.size()) return at_origin(ref.index[slots + s], ranges_);
+      if (subscripts.index[s].names().contains(dim) && slots + s < ref.index.size())
+        return at_origin(ref.index[slots + s], ranges_);
     return std::nullopt;
   }
 
@@ -102,11 +111,15 @@ class CallText {
     const auto stride = stride_along(place.offset, instruction_, call_, access, r.argument, ranges_);
     const std::int64_t size = bytes(buffer(place).dtype);
     if (r.property == "pitch" && stride) return *stride * size;
-    if (r.property == "stride" && stride) return *stride * size / std::max(bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype)), 1);
+    if (r.property == "stride" && stride)
+      return *stride * size / std::max(bytes(operand_of(instruction_, access).dtype.value_or(buffer(place).dtype)), 1);
     return std::nullopt;
   }
 
-  struct AsmOperand { std::string constraint, text; bool output = false; };
+  struct AsmOperand {
+    std::string constraint, text;
+    bool output = false;
+  };
   void add_operands(std::vector<AsmOperand>& out);
   std::string constraint_of(const Place& place) const;
   std::string memory_operand(const Place& place) const;
@@ -130,23 +143,30 @@ std::string CallText::constraint_of(const Place& place) const {
 std::string CallText::memory_operand(const Place& place) const {
   const auto span = bounds(place.offset - at_origin(place.offset, ranges_), ranges_);
   const std::int64_t count = (span ? std::max<std::int64_t>(span->high, 0) : 0) + 1;
-  const bool constant = context_.program.buffers[place.buffer.index()].role == BufferRole::argument && &place != &item_.places[0];
-  return fmt::format("*({}{} (*)[{}]){}", constant ? "const " : "", element_type(context_.model, buffer(place).dtype), count,
-                     context_.address(place, item_.ranges));
+  const bool constant =
+      context_.program.buffers[place.buffer.index()].role == BufferRole::argument && &place != &item_.places[0];
+  return fmt::format("*({}{} (*)[{}]){}", constant ? "const " : "", element_type(context_.model, buffer(place).dtype),
+                     count, context_.address(place, item_.ranges));
 }
 
 void CallText::add_operands(std::vector<AsmOperand>& out) {
   for (std::size_t i = 0; i < item_.places.size(); ++i) {
     const Place& place = item_.places[i];
-    if (place.kind != Place::Kind::variable && place.kind != Place::Kind::memory) { out.push_back({}); continue; }
+    if (place.kind != Place::Kind::variable && place.kind != Place::Kind::memory) {
+      out.push_back({});
+      continue;
+    }
     const bool written = i == 0;
     const bool keeps = written && !(overwrites(instruction_, call_));
     const std::string constraint = constraint_of(place);
     if (constraint.empty())
-      context_.diagnostics.push_back(error(fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
-                                                       context_.model.memory(buffer(place).memory).name, instruction_.name)));
+      context_.diagnostics.push_back(
+          error(fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
+                            context_.model.memory(buffer(place).memory).name, instruction_.name)));
     const bool object = place.kind == Place::Kind::memory && constraint == "m";
-    const std::string text = place.kind == Place::Kind::variable ? variable(place).name : object ? memory_operand(place) : context_.address(place, item_.ranges);
+    const std::string text = place.kind == Place::Kind::variable ? variable(place).name
+                             : object                            ? memory_operand(place)
+                                                                 : context_.address(place, item_.ranges);
     const bool output = written && (place.kind == Place::Kind::variable || object);
     out.push_back({(output ? (keeps ? "+" : "=") : "") + constraint, text, output});
   }
@@ -170,24 +190,34 @@ std::string CallText::inline_assembly() {
     for (const char c : s) {
       if (c == '%' || c == '{' || c == '}' || c == '|') text += '%';
       if (c == '"' || c == '\\') text += '\\';
-      if (c == '\n') text += "\\n\\t"; else text += c;
+      if (c == '\n')
+        text += "\\n\\t";
+      else
+        text += c;
     }
   };
   for (const auto& part : instruction_.assembly.parts) {
-    if (const auto* s = std::get_if<std::string>(&part)) { literal(*s); continue; }
+    if (const auto* s = std::get_if<std::string>(&part)) {
+      literal(*s);
+      continue;
+    }
     const Placeholder& p = std::get<Placeholder>(part);
     int position = -1;
     if (p.expr.op == IntExpr::Op::reference && p.expr.reference.property.empty()) {
       position = access_named(instruction_, call_, p.expr.reference.object);
       if (p.expr.reference.object == "mask")
         for (std::size_t m = 0; m < instruction_.masks.size(); ++m)
-          if (instruction_.masks[m].first == p.expr.reference.argument) position = static_cast<int>(call_.operands.size() + m);
+          if (instruction_.masks[m].first == p.expr.reference.argument)
+            position = static_cast<int>(call_.operands.size() + m);
     }
-    if (position >= 0 && number[static_cast<std::size_t>(position)] >= 0) text += fmt::format("%{}", number[static_cast<std::size_t>(position)]);
-    else literal(placeholder(p));
+    if (position >= 0 && number[static_cast<std::size_t>(position)] >= 0)
+      text += fmt::format("%{}", number[static_cast<std::size_t>(position)]);
+    else
+      literal(placeholder(p));
   }
   const bool through_pointer = !operands.empty() && !operands[0].output;
-  return fmt::format("asm {}(\"{}\" : {} : {}{});", through_pointer ? "volatile " : "", text, outputs, inputs, through_pointer ? " : \"memory\"" : "");
+  return fmt::format("asm {}(\"{}\" : {} : {}{});", through_pointer ? "volatile " : "", text, outputs, inputs,
+                     through_pointer ? " : \"memory\"" : "");
 }
 
 }  // namespace
@@ -197,7 +227,8 @@ std::string call_text(const Item& item, const Call& call, CallContext& context) 
   CallText text(item, call, context);
   if (!instruction.emit.empty()) return text.statement();
   if (!instruction.assembly.empty()) return text.inline_assembly();
-  context.diagnostics.push_back(error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name)));
+  context.diagnostics.push_back(
+      error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name)));
   return "";
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The statement of one instruction call: its `emit` text with every placeholder filled, or its `asm` text as inline assembly.
+// The statement of one instruction call: its `emit` text with every placeholder filled, or its `asm` text as inline
+// assembly.
 
 #include <functional>
 #include <string>

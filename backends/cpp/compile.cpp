@@ -48,15 +48,21 @@ std::string identity(const std::string& program) {
 /// A directory that belongs to this user and that nobody else can enter, or nothing: then nothing is cached.
 std::optional<fs::path> cache_directory() {
   fs::path path;
-  if (const char* own = std::getenv("ISAMAP_CACHE"); own != nullptr && *own != 0) path = own;
-  else if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/') path = fs::path(xdg) / "isamap";
-  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') path = fs::path(home) / ".cache" / "isamap";
-  else return std::nullopt;
+  if (const char* own = std::getenv("ISAMAP_CACHE"); own != nullptr && *own != 0)
+    path = own;
+  else if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/')
+    path = fs::path(xdg) / "isamap";
+  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    path = fs::path(home) / ".cache" / "isamap";
+  else
+    return std::nullopt;
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return std::nullopt;
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 022) != 0) return std::nullopt;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+      (info.st_mode & 022) != 0)
+    return std::nullopt;
   return path;
 }
 
@@ -72,8 +78,10 @@ void prune(const fs::path& cache) {
   std::vector<std::pair<fs::file_time_type, fs::path>> entries;
   for (fs::directory_iterator it(cache, failed), end; !failed && it != end; it.increment(failed)) {
     const auto time = fs::last_write_time(it->path(), failed);
-    if (failed) failed.clear();
-    else entries.emplace_back(time, it->path());
+    if (failed)
+      failed.clear();
+    else
+      entries.emplace_back(time, it->path());
   }
   if (entries.size() <= max_entries) return;
   std::sort(entries.begin(), entries.end());
@@ -85,8 +93,10 @@ void store(const fs::path& cache, const fs::path& entry, const std::string& key,
   if (mkdtemp(pattern.data()) == nullptr) return;
   const fs::path made = pattern;
   std::error_code failed;
-  if (copied(executable, made / "program") && write_file(made / "key", key.data(), key.size())) fs::rename(made, entry, failed);
-  else failed = std::make_error_code(std::errc::io_error);
+  if (copied(executable, made / "program") && write_file(made / "key", key.data(), key.size()))
+    fs::rename(made, entry, failed);
+  else
+    failed = std::make_error_code(std::errc::io_error);
   if (failed) fs::remove_all(made, failed);  // another process was first, or the disk is full
   prune(cache);
 }
@@ -100,10 +110,13 @@ std::vector<std::string> compiler_command() {
   return words;
 }
 
-std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources, const std::string& executable) {
+std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
+                                         const std::string& executable) {
   auto command = compiler_command();
-  const bool clang = std::any_of(command.begin(), command.end(), [](const std::string& w) { return w.find("clang") != std::string::npos; });
-  for (const char* flag : {"-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"}) command.emplace_back(flag);
+  const bool clang = std::any_of(command.begin(), command.end(),
+                                 [](const std::string& w) { return w.find("clang") != std::string::npos; });
+  for (const char* flag : {"-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
+    command.emplace_back(flag);
   if (!model.program.run_emulated.empty()) command.emplace_back("-static");
   for (const std::string& set : {std::string("any"), std::string(clang ? "clang" : "gcc")})
     if (const auto found = model.program.flags.find(set); found != model.program.flags.end())
@@ -113,21 +126,29 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command;
 }
 
-Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver, const fs::path& executable) {
+Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+                               const fs::path& executable) {
   const auto generic = compile_command(model, {"kernel.cpp", "driver.cpp"}, "program");
   const std::string key = join(generic) + "\n" + identity(generic[0]) + "\n" + driver + "\n" + kernel;
   const auto cache = cache_directory();
   const fs::path entry = cache ? *cache / fmt::format("{:016x}", hash(key)) : fs::path();
-  if (cache && read_file(entry / "key", max_text) == key && copied(entry / "program", executable)) return std::monostate{};
+  if (cache && read_file(entry / "key", max_text) == key && copied(entry / "program", executable))
+    return std::monostate{};
 
   const fs::path folder = executable.parent_path();
-  if (!write_file(folder / "kernel.cpp", kernel.data(), kernel.size()) || !write_file(folder / "driver.cpp", driver.data(), driver.size()))
+  if (!write_file(folder / "kernel.cpp", kernel.data(), kernel.size()) ||
+      !write_file(folder / "driver.cpp", driver.data(), driver.size()))
     return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
-  const auto command = compile_command(model, {(folder / "kernel.cpp").string(), (folder / "driver.cpp").string()}, executable.string());
-  const auto result = run_process(command, {300, std::int64_t{8} << 30, std::int64_t{1} << 30}, folder / "compiler.log");
-  if (!result.started) return error(fmt::format("the compiler '{}' cannot be executed", command[0]), "install g++, or name another one in $CXX");
+  const auto command =
+      compile_command(model, {(folder / "kernel.cpp").string(), (folder / "driver.cpp").string()}, executable.string());
+  const auto result =
+      run_process(command, {300, std::int64_t{8} << 30, std::int64_t{1} << 30}, folder / "compiler.log");
+  if (!result.started)
+    return error(fmt::format("the compiler '{}' cannot be executed", command[0]),
+                 "install g++, or name another one in $CXX");
   if (result.exit_code != 0) {
-    Diagnostic problem = error(result.timed_out ? "the emitted program took more than 300 s to compile" : "the emitted program does not compile",
+    Diagnostic problem = error(result.timed_out ? "the emitted program took more than 300 s to compile"
+                                                : "the emitted program does not compile",
                                "the command was: " + join(command));
     for (std::size_t at = 0, lines = 0; at < result.output.size() && lines < 20; ++lines) {
       const std::size_t end = std::min(result.output.find('\n', at), result.output.size());

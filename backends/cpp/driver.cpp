@@ -122,8 +122,10 @@ std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack
   std::string text = prologue;
   if (!pack.function.empty()) text += declaration(pack);
   text += declaration(entry) + "\nnamespace {\n\nArray arrays[] = {\n";
-  for (const RunArray& a : arrays) text += fmt::format("    {{{}, {}, {}, {}, nullptr}},\n", a.bytes, a.align, a.input, a.output);
-  return text + "};\nconstexpr std::size_t count = sizeof arrays / sizeof arrays[0];\n" + use("pack", pack) + use("entry", entry) + "\n}  // namespace\n\n" + body;
+  for (const RunArray& a : arrays)
+    text += fmt::format("    {{{}, {}, {}, {}, nullptr}},\n", a.bytes, a.align, a.input, a.output);
+  return text + "};\nconstexpr std::size_t count = sizeof arrays / sizeof arrays[0];\n" + use("pack", pack) +
+         use("entry", entry) + "\n}  // namespace\n\n" + body;
 }
 
 }  // namespace isamap

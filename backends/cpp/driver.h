@@ -20,9 +20,10 @@ struct RunCall {
   std::vector<std::size_t> arrays;
 };
 
-/// `driver DIRECTORY MIN_SECONDS` runs `pack` (if it names a function), then `entry`, writes the outputs of that first run,
-/// repeats `entry` until MIN_SECONDS of thread time are spent, and writes "seconds S\n" (the median of one run) to "result".
-/// Arrays end at an inaccessible page, so that accesses beyond them are caught; outputs start as all ones (NaN).
+/// `driver DIRECTORY MIN_SECONDS` runs `pack` (if it names a function), then `entry`, writes the outputs of that first
+/// run, repeats `entry` until MIN_SECONDS of thread time are spent, and writes "seconds S\n" (the median of one run) to
+/// "result". Arrays end at an inaccessible page, so that accesses beyond them are caught; outputs start as all ones
+/// (NaN).
 std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry);
 
 }  // namespace isamap

@@ -79,7 +79,8 @@ std::string ElementText::cast(const Cast& how, DType from, DType to, const std::
   const std::string type = portable_type(to);
   if (to == DType::b1) return call(type, "(" + value + ") != 0");
   if (is_float(from) && is_float(to)) {
-    if (how.saturate && (to == DType::e4m3 || to == DType::e5m2)) return call(helper("clamp_" + std::string(name(to))), value);
+    if (how.saturate && (to == DType::e4m3 || to == DType::e5m2))
+      return call(helper("clamp_" + std::string(name(to))), value);
     if (to == DType::f64) return call("double", value);
     return widens(from, to) ? value : rounded(to, value);
   }
@@ -105,16 +106,26 @@ std::string ElementText::unary(UnaryOp op, DType type, const std::string& a) {
   includes_.insert("<cmath>");
   const std::string wide = type == DType::f64 ? a : call("double", a);
   switch (op) {
-    case UnaryOp::negate: break;
-    case UnaryOp::abs: return call("std::fabs", a);
-    case UnaryOp::round: return rounded(type, call("std::nearbyint", a));
-    case UnaryOp::exp: return rounded(type, call("std::exp", wide));
-    case UnaryOp::log: return rounded(type, call("std::log", wide));
-    case UnaryOp::sqrt: return rounded(type, call("std::sqrt", wide));
-    case UnaryOp::rsqrt: return rounded(type, "1 / " + call("std::sqrt", wide));
-    case UnaryOp::tanh: return rounded(type, call("std::tanh", wide));
-    case UnaryOp::erf: return rounded(type, call("std::erf", wide));
-    case UnaryOp::sigmoid: return rounded(type, "1 / (1 + " + call("std::exp", "-" + wide) + ")");
+    case UnaryOp::negate:
+      break;
+    case UnaryOp::abs:
+      return call("std::fabs", a);
+    case UnaryOp::round:
+      return rounded(type, call("std::nearbyint", a));
+    case UnaryOp::exp:
+      return rounded(type, call("std::exp", wide));
+    case UnaryOp::log:
+      return rounded(type, call("std::log", wide));
+    case UnaryOp::sqrt:
+      return rounded(type, call("std::sqrt", wide));
+    case UnaryOp::rsqrt:
+      return rounded(type, "1 / " + call("std::sqrt", wide));
+    case UnaryOp::tanh:
+      return rounded(type, call("std::tanh", wide));
+    case UnaryOp::erf:
+      return rounded(type, call("std::erf", wide));
+    case UnaryOp::sigmoid:
+      return rounded(type, "1 / (1 + " + call("std::exp", "-" + wide) + ")");
   }
   return a;
 }
@@ -133,16 +144,15 @@ std::string ElementText::binary(BinaryOp op, DType type, const std::string& a, c
 
 std::string ElementText::value(const ScalarExpr& e, const std::vector<std::string>& places) {
   const auto arg = [&](std::size_t i) { return value(e.args[i], places); };
-  return std::visit(
-      overloaded{
-          [&](const Constant& c) { return constant(c.value, e.type); },
-          [&](const Read& r) { return load(e.type, places[static_cast<std::size_t>(r.access)]); },
-          [&](const Unary& u) { return unary(u.op, e.type, arg(0)); },
-          [&](const Binary& b) { return binary(b.op, e.type, arg(0), arg(1)); },
-          [&](const Select&) { return "(" + arg(0) + " != 0 ? " + arg(1) + " : " + arg(2) + ")"; },
-          [&](const Cast& c) { return cast(c, e.args[0].type, e.type, arg(0)); },
-      },
-      e.op);
+  return std::visit(overloaded{
+                        [&](const Constant& c) { return constant(c.value, e.type); },
+                        [&](const Read& r) { return load(e.type, places[static_cast<std::size_t>(r.access)]); },
+                        [&](const Unary& u) { return unary(u.op, e.type, arg(0)); },
+                        [&](const Binary& b) { return binary(b.op, e.type, arg(0), arg(1)); },
+                        [&](const Select&) { return "(" + arg(0) + " != 0 ? " + arg(1) + " : " + arg(2) + ")"; },
+                        [&](const Cast& c) { return cast(c, e.args[0].type, e.type, arg(0)); },
+                    },
+                    e.op);
 }
 
 std::string ElementText::statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,

@@ -20,35 +20,59 @@ inline long floor_div(long a, long b) { return a / b - (a % b != 0 && (a < 0) !=
       {"wrap_add", {}, {}, R"(// Integer arithmetic modulo 2^bits.
 template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std::uint64_t(b)); }
 )"},
-      {"wrap_sub", {}, {}, "template <class T> inline T wrap_sub(T a, T b) { return T(std::uint64_t(a) - std::uint64_t(b)); }\n"},
-      {"wrap_mul", {}, {}, "template <class T> inline T wrap_mul(T a, T b) { return T(std::uint64_t(a) * std::uint64_t(b)); }\n"},
+      {"wrap_sub",
+       {},
+       {},
+       "template <class T> inline T wrap_sub(T a, T b) { return T(std::uint64_t(a) - std::uint64_t(b)); }\n"},
+      {"wrap_mul",
+       {},
+       {},
+       "template <class T> inline T wrap_mul(T a, T b) { return T(std::uint64_t(a) * std::uint64_t(b)); }\n"},
       {"wrap_neg", {}, {}, "template <class T> inline T wrap_neg(T a) { return T(0 - std::uint64_t(a)); }\n"},
       {"wrap_abs", {"wrap_neg"}, {}, "template <class T> inline T wrap_abs(T a) { return a < 0 ? wrap_neg(a) : a; }\n"},
-      {"wrap_div", {"wrap_neg"}, {"<type_traits>"}, R"(template <class T> inline T wrap_div(T a, T b) {  // towards zero; 0 for a zero divisor
+      {"wrap_div",
+       {"wrap_neg"},
+       {"<type_traits>"},
+       R"(template <class T> inline T wrap_div(T a, T b) {  // towards zero; 0 for a zero divisor
   return b == 0 ? T(0) : std::is_signed_v<T> && b == T(-1) ? wrap_neg(a) : T(a / b);
 }
 )"},
-      {"smaller", {}, {}, "template <class T> inline T smaller(T a, T b) { return a < b || !(a == a) ? a : b; }  // NaN wins\n"},
-      {"larger", {}, {}, "template <class T> inline T larger(T a, T b) { return a > b || !(a == a) ? a : b; }  // NaN wins\n"},
+      {"smaller",
+       {},
+       {},
+       "template <class T> inline T smaller(T a, T b) { return a < b || !(a == a) ? a : b; }  // NaN wins\n"},
+      {"larger",
+       {},
+       {},
+       "template <class T> inline T larger(T a, T b) { return a > b || !(a == a) ? a : b; }  // NaN wins\n"},
       {"clamp_to", {}, {"<limits>"}, R"(template <class T> inline T clamp_to(std::int64_t x) {
   using Limits = std::numeric_limits<T>;
   return x <= std::int64_t(Limits::min()) ? Limits::min() : x >= std::int64_t(Limits::max()) ? Limits::max() : T(x);
 }
 )"},
-      {"truncate_clamped", {}, {"<limits>"}, R"(template <class T, class F> inline T truncate_clamped(F x) {  // towards zero; 0 for NaN
+      {"truncate_clamped",
+       {},
+       {"<limits>"},
+       R"(template <class T, class F> inline T truncate_clamped(F x) {  // towards zero; 0 for NaN
   using Limits = std::numeric_limits<T>;
   if (!(x == x)) return T(0);
   return x <= F(Limits::min()) ? Limits::min() : x >= F(Limits::max()) ? Limits::max() : T(x);
 }
 )"},
-      {"truncate_wrapped", {}, {"<cmath>"}, R"(template <class T> inline T truncate_wrapped(double x) {  // towards zero, modulo 2^bits; 0 for NaN and infinity
+      {"truncate_wrapped",
+       {},
+       {"<cmath>"},
+       R"(template <class T> inline T truncate_wrapped(double x) {  // towards zero, modulo 2^bits; 0 for NaN and infinity
   if (x > -0x1p62 && x < 0x1p62) return T(std::int64_t(x));
   if (!std::isfinite(x)) return T(0);
   const double low = std::fmod(x, 0x1p64);
   return T(low < 0 ? 0 - std::uint64_t(-low) : std::uint64_t(low));
 }
 )"},
-      {"odd_double", {}, {"<bit>"}, R"(// A 64-bit integer as a double with a sticky last bit, so that a second rounding is right.
+      {"odd_double",
+       {},
+       {"<bit>"},
+       R"(// A 64-bit integer as a double with a sticky last bit, so that a second rounding is right.
 inline double odd_double(std::int64_t x) {
   std::uint64_t m = x < 0 ? 0 - std::uint64_t(x) : std::uint64_t(x);
   const int excess = 11 - std::countl_zero(m | 1);
@@ -59,7 +83,10 @@ inline double odd_double(std::int64_t x) {
   return x < 0 ? -double(m) : double(m);
 }
 )"},
-      {"round_small", {}, {"<cmath>", "<limits>"}, R"(// To the nearest number of `precision` bits and exponents from emin, ties to even.
+      {"round_small",
+       {},
+       {"<cmath>", "<limits>"},
+       R"(// To the nearest number of `precision` bits and exponents from emin, ties to even.
 inline float round_small(double x, int precision, int emin, double largest, bool infinity) {
   if (x == 0 || x != x) return float(x);
   double r = x;
@@ -72,7 +99,10 @@ inline float round_small(double x, int precision, int emin, double largest, bool
   return infinity ? std::copysign(std::numeric_limits<float>::infinity(), float(x)) : std::numeric_limits<float>::quiet_NaN();
 }
 )"},
-      {"small_value", {}, {"<cmath>", "<limits>"}, R"(inline float small_value(unsigned raw, int storage, int precision, int emin, bool infinity) {
+      {"small_value",
+       {},
+       {"<cmath>", "<limits>"},
+       R"(inline float small_value(unsigned raw, int storage, int precision, int emin, bool infinity) {
   const int bits = precision - 1, ones = (1 << (storage - precision)) - 1, field = int(raw >> bits) & ones;
   const unsigned fraction = raw & ((1u << bits) - 1);
   float m = std::ldexp(float(fraction | (field != 0 ? 1u << bits : 0)), (field != 0 ? field - (1 - emin) : emin) - bits);
@@ -83,7 +113,10 @@ inline float round_small(double x, int precision, int emin, double largest, bool
   return ((raw >> (storage - 1)) & 1) != 0 ? -m : m;
 }
 )"},
-      {"small_bits", {}, {"<cmath>"}, R"(inline unsigned small_bits(float x, int storage, int precision, int emin, bool infinity) {  // x is a number of the format
+      {"small_bits",
+       {},
+       {"<cmath>"},
+       R"(inline unsigned small_bits(float x, int storage, int precision, int emin, bool infinity) {  // x is a number of the format
   const int bits = precision - 1;
   const unsigned sign = std::signbit(x) ? 1u << (storage - 1) : 0, ones = ((1u << (storage - precision)) - 1) << bits;
   if (x != x) return ones | (infinity ? 1u << (bits - 1) : 7u);
@@ -95,34 +128,79 @@ inline float round_small(double x, int precision, int emin, double largest, bool
   return sign | (field << bits) | (significand & ((1u << bits) - 1));
 }
 )"},
-      {"round_bf16", {"round_small"}, {"<bit>"}, R"(inline float round_bf16(double x) { return round_small(x, 8, -126, 0x1.fep127, true); }
+      {"round_bf16",
+       {"round_small"},
+       {"<bit>"},
+       R"(inline float round_bf16(double x) { return round_small(x, 8, -126, 0x1.fep127, true); }
 inline float round_bf16(float x) {
   const std::uint32_t u = std::bit_cast<std::uint32_t>(x);
   return x != x ? x : std::bit_cast<float>((u + 0x7fff + ((u >> 16) & 1)) & 0xffff0000u);
 }
 )"},
-      {"bf16_value", {}, {"<bit>"}, "inline float bf16_value(std::uint16_t raw) { return std::bit_cast<float>(std::uint32_t(raw) << 16); }\n"},
+      {"bf16_value",
+       {},
+       {"<bit>"},
+       "inline float bf16_value(std::uint16_t raw) { return std::bit_cast<float>(std::uint32_t(raw) << 16); }\n"},
       {"bf16_bits", {}, {"<bit>"}, R"(inline std::uint16_t bf16_bits(float x) {  // x is a bf16 number
   return x != x ? std::uint16_t(0x7fc0) : std::uint16_t(std::bit_cast<std::uint32_t>(x) >> 16);
 }
 )"},
-      {"round_tf32", {"round_small"}, {}, "inline float round_tf32(double x) { return round_small(x, 11, -126, 0x1.ffcp127, true); }\n"},
-      {"tf32_value", {}, {"<bit>"}, R"(inline float tf32_value(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u); }
+      {"round_tf32",
+       {"round_small"},
+       {},
+       "inline float round_tf32(double x) { return round_small(x, 11, -126, 0x1.ffcp127, true); }\n"},
+      {"tf32_value",
+       {},
+       {"<bit>"},
+       R"(inline float tf32_value(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u); }
 )"},
       {"tf32_bits", {}, {}, "inline float tf32_bits(float x) { return x; }\n"},
-      {"round_f16", {"round_small"}, {}, "inline float round_f16(double x) { return round_small(x, 11, -14, 65504, true); }\n"},
-      {"f16_value", {"small_value"}, {}, "inline float f16_value(std::uint16_t raw) { return small_value(raw, 16, 11, -14, true); }\n"},
-      {"f16_bits", {"small_bits"}, {}, "inline std::uint16_t f16_bits(float x) { return std::uint16_t(small_bits(x, 16, 11, -14, true)); }\n"},
-      {"round_e4m3", {"round_small"}, {}, "inline float round_e4m3(double x) { return round_small(x, 4, -6, 448, false); }\n"},
-      {"clamp_e4m3", {"round_e4m3"}, {}, R"(inline float clamp_e4m3(double x) { return round_e4m3(x < -448 ? -448 : x > 448 ? 448 : x); }
+      {"round_f16",
+       {"round_small"},
+       {},
+       "inline float round_f16(double x) { return round_small(x, 11, -14, 65504, true); }\n"},
+      {"f16_value",
+       {"small_value"},
+       {},
+       "inline float f16_value(std::uint16_t raw) { return small_value(raw, 16, 11, -14, true); }\n"},
+      {"f16_bits",
+       {"small_bits"},
+       {},
+       "inline std::uint16_t f16_bits(float x) { return std::uint16_t(small_bits(x, 16, 11, -14, true)); }\n"},
+      {"round_e4m3",
+       {"round_small"},
+       {},
+       "inline float round_e4m3(double x) { return round_small(x, 4, -6, 448, false); }\n"},
+      {"clamp_e4m3",
+       {"round_e4m3"},
+       {},
+       R"(inline float clamp_e4m3(double x) { return round_e4m3(x < -448 ? -448 : x > 448 ? 448 : x); }
 )"},
-      {"e4m3_value", {"small_value"}, {}, "inline float e4m3_value(std::uint8_t raw) { return small_value(raw, 8, 4, -6, false); }\n"},
-      {"e4m3_bits", {"small_bits"}, {}, "inline std::uint8_t e4m3_bits(float x) { return std::uint8_t(small_bits(x, 8, 4, -6, false)); }\n"},
-      {"round_e5m2", {"round_small"}, {}, "inline float round_e5m2(double x) { return round_small(x, 3, -14, 57344, true); }\n"},
-      {"clamp_e5m2", {"round_e5m2"}, {}, R"(inline float clamp_e5m2(double x) { return round_e5m2(x < -57344 ? -57344 : x > 57344 ? 57344 : x); }
+      {"e4m3_value",
+       {"small_value"},
+       {},
+       "inline float e4m3_value(std::uint8_t raw) { return small_value(raw, 8, 4, -6, false); }\n"},
+      {"e4m3_bits",
+       {"small_bits"},
+       {},
+       "inline std::uint8_t e4m3_bits(float x) { return std::uint8_t(small_bits(x, 8, 4, -6, false)); }\n"},
+      {"round_e5m2",
+       {"round_small"},
+       {},
+       "inline float round_e5m2(double x) { return round_small(x, 3, -14, 57344, true); }\n"},
+      {"clamp_e5m2",
+       {"round_e5m2"},
+       {},
+       R"(inline float clamp_e5m2(double x) { return round_e5m2(x < -57344 ? -57344 : x > 57344 ? 57344 : x); }
 )"},
-      {"e5m2_value", {"small_value"}, {}, "inline float e5m2_value(std::uint8_t raw) { return small_value(raw, 8, 3, -14, true); }\n"},
-      {"e5m2_bits", {"small_bits"}, {}, "inline std::uint8_t e5m2_bits(float x) { return std::uint8_t(small_bits(x, 8, 3, -14, true)); }\n"},
+      {"e5m2_value",
+       {"small_value"},
+       {},
+       "inline float e5m2_value(std::uint8_t raw) { return small_value(raw, 8, 3, -14, true); }\n"},
+      {"e5m2_bits",
+       {"small_bits"},
+       {},
+       "inline std::uint8_t e5m2_bits(float x) { return std::uint8_t(small_bits(x, 8, 3, -14, true)); }\n"},
   };
   return all;
 }

@@ -9,7 +9,8 @@ namespace isamap {
 /// Letters, digits and single underscores: "a.b-c" gives "a_b_c", "1x" gives "x1x", "" gives "x".
 std::string identifier(const std::string& name);
 
-/// The `extern "C"` name of a program: its identifier, with "_kernel" behind it where the language or its library owns it.
+/// The `extern "C"` name of a program: its identifier, with "_kernel" behind it where the language or its library owns
+/// it.
 std::string entry_name(const std::string& program);
 
 class Names {

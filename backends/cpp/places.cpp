@@ -119,7 +119,8 @@ class Finder {
     }
     const auto type = register_type(model_, buffer);
     if (!type)
-      diagnostics_.push_back(error(fmt::format("memory '{}' names no type for {} registers", model_.memory(buffer.memory).name, name(buffer.dtype)),
+      diagnostics_.push_back(error(fmt::format("memory '{}' names no type for {} registers",
+                                               model_.memory(buffer.memory).name, name(buffer.dtype)),
                                    "add it to `value`"));
     places_.variables.push_back({id, slot, names_.unique(buffer.name + suffix), type.value_or("int")});
     return found->second;
@@ -153,8 +154,7 @@ class Finder {
   int pointer_for(BufferId buffer, int parent, const AffineExpr& offset, const std::string& variable) {
     const auto [found, fresh] =
         pointer_of_.try_emplace({buffer.value, parent, offset}, static_cast<int>(places_.pointers.size()));
-    if (fresh)
-      places_.pointers.push_back({buffer, parent, offset, variable, "", 0});
+    if (fresh) places_.pointers.push_back({buffer, parent, offset, variable, "", 0});
     return found->second;
   }
 
@@ -178,8 +178,8 @@ class Finder {
 
 }  // namespace
 
-std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model, Names& names,
-                              Places& places, Diagnostics& diagnostics) {
+std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                              Names& names, Places& places, Diagnostics& diagnostics) {
   Finder finder(program, model, names, places, diagnostics);
   auto items = finder.items(nodes);
   for (Pointer& pointer : places.pointers)

@@ -1,9 +1,9 @@
 #pragma once
 // Where every operand of a program lies in C++: a register variable, or a pointer and a subscript.
 //
-// The offset of a memory operand is a sum of terms in loop variables. Terms are grouped by the innermost loop whose variable
-// they contain; every group but the last becomes a pointer declared in that loop's body, as does the last one if several
-// operands share it:
+// The offset of a memory operand is a sum of terms in loop variables. Terms are grouped by the innermost loop whose
+// variable they contain; every group but the last becomes a pointer declared in that loop's body, as does the last one
+// if several operands share it:
 //   for i  { const float* A_i = A + 37*i;  for k { ... A_i[k] ... } }
 
 #include <map>
@@ -20,23 +20,23 @@ namespace isamap {
 /// A named pointer: parent (another pointer, or the buffer itself) plus an offset.
 struct Pointer {
   BufferId buffer;
-  int parent = -1;         ///< in Places::pointers; -1: the buffer
-  AffineExpr offset;       ///< elements, over loop variables
-  std::string variable;    ///< innermost loop variable of the offset
+  int parent = -1;       ///< in Places::pointers; -1: the buffer
+  AffineExpr offset;     ///< elements, over loop variables
+  std::string variable;  ///< innermost loop variable of the offset
   std::string name;
   int uses = 0;
 };
 
 struct Place {
   enum class Kind { variable, numbered, memory, immediate } kind = Kind::memory;
-  int variable = -1;       ///< variable: in Places::variables
-  std::int64_t number = 0; ///< numbered: the register; immediate: the value
+  int variable = -1;        ///< variable: in Places::variables
+  std::int64_t number = 0;  ///< numbered: the register; immediate: the value
   BufferId buffer;
-  int prefix = -1;         ///< memory: pointer without the innermost group of terms; -1: the buffer
-  int shared = -1;         ///< pointer with it; used when its `uses` is above 1
-  AffineExpr last;         ///< the innermost group
+  int prefix = -1;  ///< memory: pointer without the innermost group of terms; -1: the buffer
+  int shared = -1;  ///< pointer with it; used when its `uses` is above 1
+  AffineExpr last;  ///< the innermost group
   std::int64_t constant = 0;
-  AffineExpr offset;       ///< the whole, instruction dims included
+  AffineExpr offset;  ///< the whole, instruction dims included
 };
 
 struct Variable {
@@ -48,21 +48,21 @@ struct Variable {
 /// A node with what it, and all nodes inside it, use.
 struct Item {
   const Node* node = nullptr;
-  std::vector<Place> places;        ///< calls: operands, then masks; elements: write, reads
+  std::vector<Place> places;  ///< calls: operands, then masks; elements: write, reads
   std::set<int> pointers, variables;
-  Ranges ranges;                    ///< of the loops around it
+  Ranges ranges;  ///< of the loops around it
   std::vector<Item> body, otherwise;
 };
 
 struct Places {
-  std::vector<Pointer> pointers;    ///< parents before children
+  std::vector<Pointer> pointers;  ///< parents before children
   std::vector<Variable> variables;
-  std::vector<std::string> buffers; ///< name of each buffer
+  std::vector<std::string> buffers;  ///< name of each buffer
 };
 
 /// `nodes` are expanded (backends/expand.h). Problems are appended to `diagnostics`.
-std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model, Names& names,
-                              Places& places, Diagnostics& diagnostics);
+std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                              Names& names, Places& places, Diagnostics& diagnostics);
 
 /// The pointer and the rest that name a memory place.
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places);

@@ -18,10 +18,20 @@ constexpr std::int64_t max_statements = 200'000;
 
 class Printer {
  public:
-  Printer(const Program& program, const HardwareModel& model, Places& places, Names& names, ElementText& elements, Diagnostics& diagnostics)
-      : program_(program), model_(model), places_(places), names_(names), elements_(elements), diagnostics_(diagnostics),
-        context_{program, model, places, [this](const Place& p, const Ranges& r) { return address(p, r); },
-                 [this](const AffineExpr& e, const Ranges& r) { return index(e, r); }, diagnostics} {}
+  Printer(const Program& program, const HardwareModel& model, Places& places, Names& names, ElementText& elements,
+          Diagnostics& diagnostics)
+      : program_(program),
+        model_(model),
+        places_(places),
+        names_(names),
+        elements_(elements),
+        diagnostics_(diagnostics),
+        context_{program,
+                 model,
+                 places,
+                 [this](const Place& p, const Ranges& r) { return address(p, r); },
+                 [this](const AffineExpr& e, const Ranges& r) { return index(e, r); },
+                 diagnostics} {}
 
   void block(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
@@ -51,20 +61,25 @@ class Printer {
     for (const Item& item : items) {
       const bool guard = std::holds_alternative<Guard>(item.node->is);
       for (const int p : item.pointers)
-        if (!guard && !declared_pointers_.contains(p) && open(places_.pointers[static_cast<std::size_t>(p)].variable)) wanted.insert(p);
+        if (!guard && !declared_pointers_.contains(p) && open(places_.pointers[static_cast<std::size_t>(p)].variable))
+          wanted.insert(p);
     }
     for (const int p : wanted) {
       const Pointer& pointer = places_.pointers[static_cast<std::size_t>(p)];
       declared_pointers_.insert(p);
-      const std::string base = pointer.parent < 0 ? places_.buffers[pointer.buffer.index()] : places_.pointers[static_cast<std::size_t>(pointer.parent)].name;
-      line(fmt::format("{}* const {} = {};", pointed_type(pointer.buffer), pointer.name, sum(base, pointer.offset, ranges_)));
+      const std::string base = pointer.parent < 0 ? places_.buffers[pointer.buffer.index()]
+                                                  : places_.pointers[static_cast<std::size_t>(pointer.parent)].name;
+      line(fmt::format("{}* const {} = {};", pointed_type(pointer.buffer), pointer.name,
+                       sum(base, pointer.offset, ranges_)));
     }
   }
   bool open(const std::string& variable) const { return variable.empty() || ranges_.contains(variable); }
-  std::string pointed_type(BufferId id) const { return (const_.contains(id.value) ? "const " : "") + element_type(model_, program_.buffers[id.index()].dtype); }
+  std::string pointed_type(BufferId id) const {
+    return (const_.contains(id.value) ? "const " : "") + element_type(model_, program_.buffers[id.index()].dtype);
+  }
 
-  /// Variables whose declaration stands in this block, by the item before (or in) which they are declared. A variable may
-  /// move into the one nested block that uses it if nothing there can see an older value.
+  /// Variables whose declaration stands in this block, by the item before (or in) which they are declared. A variable
+  /// may move into the one nested block that uses it if nothing there can see an older value.
   std::map<std::size_t, std::set<int>> starting_variables(const std::vector<Item>& items) const {
     std::map<int, std::vector<std::size_t>> users;
     for (std::size_t i = 0; i < items.size(); ++i)
@@ -85,16 +100,20 @@ class Printer {
     return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.variables.contains(v); });
   }
   bool written_first(const std::vector<Item>& items, int v) const {
-    const auto first = std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.variables.contains(v); });
+    const auto first =
+        std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.variables.contains(v); });
     if (first == items.end()) return false;
-    return std::visit(overloaded{
-                          [&](const Call& call) { return writes_only(*first, v) && overwrites(model_.instruction(call.instruction), call); },
-                          [&](const Element& e) { return e.reduction == Reduction::assign && writes_only(*first, v); },
-                          [&](const Loop&) { return written_first(first->body, v); },
-                          [&](const Guard&) { return written_first(first->body, v) && written_first(first->otherwise, v); },
-                          [](const auto&) { return false; },
-                      },
-                      first->node->is);
+    return std::visit(
+        overloaded{
+            [&](const Call& call) {
+              return writes_only(*first, v) && overwrites(model_.instruction(call.instruction), call);
+            },
+            [&](const Element& e) { return e.reduction == Reduction::assign && writes_only(*first, v); },
+            [&](const Loop&) { return written_first(first->body, v); },
+            [&](const Guard&) { return written_first(first->body, v) && written_first(first->otherwise, v); },
+            [](const auto&) { return false; },
+        },
+        first->node->is);
   }
   static bool writes_only(const Item& item, int v) {
     if (item.places.empty() || item.places[0].variable != v) return false;
@@ -117,7 +136,8 @@ class Printer {
   void print(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
-    line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip, loop.unit.empty() ? "" : "  // instances of " + loop.unit + ", one after another"));
+    line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
+                     loop.unit.empty() ? "" : "  // instances of " + loop.unit + ", one after another"));
     ranges_[loop.variable] = {0, loop.trip - 1};
     in_unit_ += loop.unit.empty() ? 0 : 1;
     nested(item.body);
@@ -135,7 +155,8 @@ class Printer {
   void print(const Guard& guard, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
     std::string conditions;
-    for (const AffineExpr& condition : guard.conditions) conditions += (conditions.empty() ? "" : " && ") + index(condition, ranges_) + " >= 0";
+    for (const AffineExpr& condition : guard.conditions)
+      conditions += (conditions.empty() ? "" : " && ") + index(condition, ranges_) + " >= 0";
     line("if (" + (item.body.empty() ? "!(" + conditions + ")" : conditions) + ") {");
     nested(item.body.empty() ? item.otherwise : item.body);
     if (!item.body.empty() && !item.otherwise.empty()) {
@@ -155,13 +176,15 @@ class Printer {
       at = end + 1;
     }
   }
-  /// Puts the type before a statement that starts with `v = ` and declares v by it; returns the variables left to declare.
+  /// Puts the type before a statement that starts with `v = ` and declares v by it; returns the variables left to
+  /// declare.
   std::set<int> initialised(std::string& statement, const Item& item, std::set<int> fresh) const {
     const int v = item.places.empty() ? -1 : item.places[0].variable;
     if (!fresh.contains(v)) return fresh;
     const Variable& variable = places_.variables[static_cast<std::size_t>(v)];
     const std::string head = variable.name + " = ";
-    const bool one = std::count(statement.begin(), statement.end(), ';') == 1 && statement.find('\n') == std::string::npos;
+    const bool one =
+        std::count(statement.begin(), statement.end(), ';') == 1 && statement.find('\n') == std::string::npos;
     if (!one || !statement.starts_with(head) || mentions(statement.substr(head.size()), variable.name)) return fresh;
     statement.insert(0, variable.type + " ");
     fresh.erase(v);
@@ -169,7 +192,9 @@ class Printer {
   }
 
   static bool mentions(const std::string& text, const std::string& name) {
-    const auto part = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+    const auto part = [&](std::size_t i) {
+      return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+    };
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
       if (!(at > 0 && part(at - 1)) && !part(at + name.size())) return true;
     return false;
@@ -179,18 +204,21 @@ class Printer {
     declare(fresh);
     std::vector<std::string> reads;
     for (std::size_t i = 1; i < item.places.size(); ++i) reads.push_back(element_place(item.places[i]));
-    line(elements_.statement(element.reduction, program_.buffers[element.write.buffer.index()].dtype, element_place(item.places[0]), element.body, reads));
+    line(elements_.statement(element.reduction, program_.buffers[element.write.buffer.index()].dtype,
+                             element_place(item.places[0]), element.body, reads));
   }
   std::string element_place(const Place& place) {
     if (place.kind == Place::Kind::variable) {
       const Buffer& buffer = program_.buffers[place.buffer.index()];
       std::int64_t inside = 1;
-      for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a) inside *= buffer.extents[a];
+      for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
+        inside *= buffer.extents[a];
       if (inside == 1) return places_.variables[static_cast<std::size_t>(place.variable)].name;
     }
     if (place.kind != Place::Kind::memory) {
-      diagnostics_.push_back(error("an element statement uses a register of several elements, which C++ cannot address one by one",
-                                   "stage the tensor in an addressed memory, or move it with an instruction"));
+      diagnostics_.push_back(
+          error("an element statement uses a register of several elements, which C++ cannot address one by one",
+                "stage the tensor in an addressed memory, or move it with an instruction"));
       return "x";
     }
     const auto [pointer, rest] = resolve(place, places_);
@@ -199,9 +227,12 @@ class Printer {
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {
     if (!sync.object.empty())
-      diagnostics_.push_back(error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));
+      diagnostics_.push_back(
+          error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));
     else if (in_unit_ > 0)
-      diagnostics_.push_back(error(fmt::format("a barrier of '{}' inside a loop over its instances, which a C++ program runs one after another", model_.unit(sync.unit).name)));
+      diagnostics_.push_back(error(
+          fmt::format("a barrier of '{}' inside a loop over its instances, which a C++ program runs one after another",
+                      model_.unit(sync.unit).name)));
   }
   void print(const Comment& comment, const Item&, const std::set<int>&) {
     std::string safe = comment.text;
@@ -213,7 +244,8 @@ class Printer {
   // Addresses --------------------------------------------------------------------------------------------------------
 
   std::string base_name(const Place& place, int pointer) const {
-    return pointer < 0 ? places_.buffers[place.buffer.index()] : places_.pointers[static_cast<std::size_t>(pointer)].name;
+    return pointer < 0 ? places_.buffers[place.buffer.index()]
+                       : places_.pointers[static_cast<std::size_t>(pointer)].name;
   }
   std::string address(const Place& place, const Ranges& ranges) {
     const auto [pointer, rest] = resolve(place, places_);
@@ -238,23 +270,29 @@ class Printer {
   }
   static void append(std::string& out, std::int64_t coefficient, const std::string& atom) {
     const bool negative = coefficient < 0;
-    const std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(coefficient) : static_cast<std::uint64_t>(coefficient);
+    const std::uint64_t magnitude =
+        negative ? 0 - static_cast<std::uint64_t>(coefficient) : static_cast<std::uint64_t>(coefficient);
     out += out.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
-    if (atom.empty()) out += std::to_string(magnitude);
-    else out += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + atom;
+    if (atom.empty())
+      out += std::to_string(magnitude);
+    else
+      out += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + atom;
   }
   std::string atom(const AffineTerm& term, const Ranges& ranges) {
-    return std::visit(overloaded{
-                          [&](const std::string& variable) { return variable_names_.contains(variable) ? variable_names_.at(variable) : identifier(variable); },
-                          [&](const FloorDiv& f) {
-                            const auto range = bounds(*f.numerator, ranges);
-                            const std::string numerator = index(*f.numerator, ranges);
-                            if (!range || range->low < 0) return elements_.floor_div(numerator, f.divisor);
-                            const bool simple = f.numerator->as_dim().has_value();
-                            return "(" + (simple ? numerator : "(" + numerator + ")") + "/" + std::to_string(f.divisor) + ")";
-                          },
-                      },
-                      term.atom);
+    return std::visit(
+        overloaded{
+            [&](const std::string& variable) {
+              return variable_names_.contains(variable) ? variable_names_.at(variable) : identifier(variable);
+            },
+            [&](const FloorDiv& f) {
+              const auto range = bounds(*f.numerator, ranges);
+              const std::string numerator = index(*f.numerator, ranges);
+              if (!range || range->low < 0) return elements_.floor_div(numerator, f.divisor);
+              const bool simple = f.numerator->as_dim().has_value();
+              return "(" + (simple ? numerator : "(" + numerator + ")") + "/" + std::to_string(f.divisor) + ")";
+            },
+        },
+        term.atom);
   }
 
  public:
@@ -277,7 +315,8 @@ class Printer {
 }  // namespace
 
 Result<std::string> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant, Names names, ElementText& elements) {
+                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
+                               Names names, ElementText& elements) {
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   Places places;

@@ -12,10 +12,10 @@
 
 namespace isamap {
 
-/// The lines of a function body, indented by two spaces. `buffers` are the names of memory buffers, `constant` those never written; `names` holds what the
-/// function may not reuse.
+/// The lines of a function body, indented by two spaces. `buffers` are the names of memory buffers, `constant` those
+/// never written; `names` holds what the function may not reuse.
 Result<std::string> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant, Names names,
-                               ElementText& elements);
+                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
+                               Names names, ElementText& elements);
 
 }  // namespace isamap

@@ -21,7 +21,8 @@ class CppRunner final : public Runner {
  public:
   explicit CppRunner(const HardwareModel& model) : model_(model) {}
 
-  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits, double min_seconds) override {
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double min_seconds) override {
     RunOutcome outcome;
     const Availability available = availability(model_);
     outcome.executed = available.how;
@@ -32,13 +33,18 @@ class CppRunner final : public Runner {
     const auto unit = print_cpp(program, model_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
-    if (!folder.ok()) return error("no directory for temporary files can be made", "set TMPDIR to a writable directory");
+    if (!folder.ok())
+      return error("no directory for temporary files can be made", "set TMPDIR to a writable directory");
     const Plan plan = make_plan(program, *unit);
-    if (auto made = compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry), folder.path() / "program"); !made) return made.diagnostics();
+    if (auto made =
+            compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry), folder.path() / "program");
+        !made)
+      return made.diagnostics();
     for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
       if (!plan.arrays[a].input) continue;
       const auto& from = data[plan.tensors[a].index()].bytes;
-      if (!write_file(folder.path() / fmt::format("{}.in", a), from.data(), from.size())) return error("cannot write the inputs of a run", "is the disk full?");
+      if (!write_file(folder.path() / fmt::format("{}.in", a), from.data(), from.size()))
+        return error("cannot write the inputs of a run", "is the disk full?");
     }
     return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
   }
@@ -61,7 +67,8 @@ class CppRunner final : public Runner {
       const bool inout = !packed && program.kernel.tensors[buffer.tensor.index()].inout;
       array_of[a.buffer.index()] = plan.arrays.size();
       plan.entry.arrays.push_back(plan.arrays.size());
-      plan.arrays.push_back({a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
+      plan.arrays.push_back(
+          {a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
       plan.tensors.push_back(packed ? TensorId{} : buffer.tensor);
     }
     if (!unit.pack.empty()) plan.pack.function = unit.name + "_pack";
@@ -69,8 +76,8 @@ class CppRunner final : public Runner {
     return plan;
   }
 
-  Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits, double min_seconds,
-                             const fs::path& folder, const Plan& plan, RunOutcome outcome) const {
+  Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                             double min_seconds, const fs::path& folder, const Plan& plan, RunOutcome outcome) const {
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
     if (outcome.executed == "emulated") {
@@ -79,7 +86,8 @@ class CppRunner final : public Runner {
         if (word == "{exe}") word = executable;
     }
     command.insert(command.end(), {folder.string(), fmt::format("{}", min_seconds)});
-    const auto result = run_process(command, {limits.seconds, limits.memory_bytes, limits.file_bytes}, folder / "run.log");
+    const auto result =
+        run_process(command, {limits.seconds, limits.memory_bytes, limits.file_bytes}, folder / "run.log");
     if (!result.started) return error(fmt::format("'{}' cannot be executed", command[0]), result.output);
     if (result.signal == SIGILL || result.exit_code == 128 + SIGILL) {
       outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", model_.name);
@@ -92,7 +100,8 @@ class CppRunner final : public Runner {
       const auto size = static_cast<std::size_t>(plan.arrays[a].bytes);
       const std::string found = read_file(folder / fmt::format("{}.out", a), size);
       auto& bytes = data[plan.tensors[a].index()].bytes;
-      if (found.size() != size || bytes.size() != size) return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), bytes.size()));
+      if (found.size() != size || bytes.size() != size)
+        return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), bytes.size()));
       std::memcpy(bytes.data(), found.data(), size);
     }
     double seconds = 0;
@@ -100,14 +109,20 @@ class CppRunner final : public Runner {
     return outcome;
   }
 
-  static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits, const ProcessResult& result) {
+  static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits,
+                                           const ProcessResult& result) {
     if (result.exit_code == 0) return std::nullopt;
     std::string what;
-    if (result.timed_out || result.signal == SIGXCPU) what = fmt::format("ran longer than {} s", limits.seconds);
-    else if (result.signal == SIGSEGV || result.signal == SIGBUS) what = "touched memory outside its tensors";
-    else if (result.signal == SIGXFSZ) what = fmt::format("wrote more than {} bytes to a file", limits.file_bytes);
-    else if (result.signal != 0) what = fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal));
-    else what = fmt::format("failed with exit code {}", result.exit_code);
+    if (result.timed_out || result.signal == SIGXCPU)
+      what = fmt::format("ran longer than {} s", limits.seconds);
+    else if (result.signal == SIGSEGV || result.signal == SIGBUS)
+      what = "touched memory outside its tensors";
+    else if (result.signal == SIGXFSZ)
+      what = fmt::format("wrote more than {} bytes to a file", limits.file_bytes);
+    else if (result.signal != 0)
+      what = fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal));
+    else
+      what = fmt::format("failed with exit code {}", result.exit_code);
     Diagnostic problem = error(fmt::format("the emitted program of '{}' {}", program.name, what));
     if (!result.output.empty()) problem.notes.push_back(result.output);
     return problem;

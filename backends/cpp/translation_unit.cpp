@@ -17,15 +17,23 @@ namespace {
 
 constexpr std::int64_t stack_bytes = 16 << 10;  // arrays up to this size live on the stack
 
-struct Touched { std::set<std::int32_t> read, written; };
+struct Touched {
+  std::set<std::int32_t> read, written;
+};
 
 void touch(const std::vector<Node>& nodes, Touched& out) {
   for (const Node& node : nodes)
     std::visit(overloaded{
-                   [&](const Loop& loop) { if (loop.trip > 0) touch(loop.body, out); },
-                   [&](const Guard& guard) { touch(guard.then, out); touch(guard.otherwise, out); },
+                   [&](const Loop& loop) {
+                     if (loop.trip > 0) touch(loop.body, out);
+                   },
+                   [&](const Guard& guard) {
+                     touch(guard.then, out);
+                     touch(guard.otherwise, out);
+                   },
                    [&](const Call& call) {
-                     for (std::size_t i = 0; i < call.operands.size(); ++i) (i == 0 ? out.written : out.read).insert(call.operands[i].buffer.value);
+                     for (std::size_t i = 0; i < call.operands.size(); ++i)
+                       (i == 0 ? out.written : out.read).insert(call.operands[i].buffer.value);
                      for (const Ref& mask : call.masks) out.read.insert(mask.buffer.value);
                    },
                    [&](const Element& element) {
@@ -46,8 +54,10 @@ std::string comment(const std::string& text, const std::string& indent) {
     line.clear();
   };
   for (const char c : text) {
-    if (c == '\n') flush();
-    else line += static_cast<unsigned char>(c) < ' ' || c == '\\' ? ' ' : c;
+    if (c == '\n')
+      flush();
+    else
+      line += static_cast<unsigned char>(c) < ' ' || c == '\\' ? ' ' : c;
   }
   if (!line.empty()) flush();
   return out;
@@ -55,7 +65,8 @@ std::string comment(const std::string& text, const std::string& indent) {
 
 class UnitPrinter {
  public:
-  UnitPrinter(const Program& program, const HardwareModel& model) : program_(program), model_(model), elements_(model) {}
+  UnitPrinter(const Program& program, const HardwareModel& model)
+      : program_(program), model_(model), elements_(model) {}
 
   Result<TranslationUnit> print() {
     if (const auto problem = unsupported()) return *problem;
@@ -67,7 +78,8 @@ class UnitPrinter {
     std::string functions;
     if (!program_.prepack.empty()) {
       unit.pack = pack_arguments();
-      auto text = function(unit.name + "_pack", unit.pack, program_.prepack, in_pack_, "Fills the packed buffers; to be called once before the entry.\n");
+      auto text = function(unit.name + "_pack", unit.pack, program_.prepack, in_pack_,
+                           "Fills the packed buffers; to be called once before the entry.\n");
       if (!text) return text.diagnostics();
       functions += *text + "\n";
     }
@@ -89,10 +101,12 @@ class UnitPrinter {
       for (const State& s : model_.states()) {
         const bool instance = state == s.name || (s.count > 1 && state.starts_with(s.name));
         if (instance && std::find(s.kept_by.begin(), s.kept_by.end(), "c++") == s.kept_by.end())
-          return error(fmt::format("state '{}' is needed, and C++ programs place no setters", state), "kept_by: [c++] if the compiler keeps it");
+          return error(fmt::format("state '{}' is needed, and C++ programs place no setters", state),
+                       "kept_by: [c++] if the compiler keeps it");
       }
       for (const Memory& m : model_.memories())
-        if (!m.fields.empty()) return error(fmt::format("registers of '{}' carry state, and C++ programs place no setters", m.name));
+        if (!m.fields.empty())
+          return error(fmt::format("registers of '{}' carry state, and C++ programs place no setters", m.name));
     }
     return std::nullopt;
   }
@@ -100,9 +114,13 @@ class UnitPrinter {
     for (const Node& node : nodes)
       std::visit(overloaded{
                      [&](const Loop& loop) { collect_states(loop.body, used); },
-                     [&](const Guard& guard) { collect_states(guard.then, used); collect_states(guard.otherwise, used); },
+                     [&](const Guard& guard) {
+                       collect_states(guard.then, used);
+                       collect_states(guard.otherwise, used);
+                     },
                      [&](const Call& call) {
-                       for (const StateValue& need : model_.instruction(call.instruction).needs) used.insert(need.field.substr(0, need.field.find('.')));
+                       for (const StateValue& need : model_.instruction(call.instruction).needs)
+                         used.insert(need.field.substr(0, need.field.find('.')));
                      },
                      [](const auto&) {},
                  },
@@ -119,13 +137,17 @@ class UnitPrinter {
 
   EntryArgument argument(std::size_t b, bool written) const {
     const Buffer& buffer = program_.buffers[b];
-    return {make_id<BufferId>(b), element_type(model_, buffer.dtype), buffers_[b], written, element_span(buffer) * bytes(buffer.dtype)};
+    return {make_id<BufferId>(b), element_type(model_, buffer.dtype), buffers_[b], written,
+            element_span(buffer) * bytes(buffer.dtype)};
   }
-  bool is_argument(const Buffer& buffer) const { return buffer.role == BufferRole::argument && !buffer.ahead_of_time && buffer.slots < 0; }
+  bool is_argument(const Buffer& buffer) const {
+    return buffer.role == BufferRole::argument && !buffer.ahead_of_time && buffer.slots < 0;
+  }
   std::vector<EntryArgument> main_arguments() const {
     std::vector<EntryArgument> out;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (is_argument(program_.buffers[b])) out.push_back(argument(b, role_of(program_.kernel, program_.buffers[b].tensor) != Role::input));
+      if (is_argument(program_.buffers[b]))
+        out.push_back(argument(b, role_of(program_.kernel, program_.buffers[b].tensor) != Role::input));
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (program_.buffers[b].ahead_of_time) out.push_back(argument(b, false));
     return out;
@@ -133,33 +155,37 @@ class UnitPrinter {
   std::vector<EntryArgument> pack_arguments() const {
     std::vector<EntryArgument> out;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (is_argument(program_.buffers[b]) && in_pack_.read.contains(static_cast<std::int32_t>(b))) out.push_back(argument(b, false));
+      if (is_argument(program_.buffers[b]) && in_pack_.read.contains(static_cast<std::int32_t>(b)))
+        out.push_back(argument(b, false));
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (program_.buffers[b].ahead_of_time) out.push_back(argument(b, true));
     return out;
   }
 
-  Result<std::string> function(const std::string& name, const std::vector<EntryArgument>& arguments, const std::vector<Node>& nodes,
-                               const Touched& touched, const std::string& about) {
+  Result<std::string> function(const std::string& name, const std::vector<EntryArgument>& arguments,
+                               const std::vector<Node>& nodes, const Touched& touched, const std::string& about) {
     std::string text = comment(about, " ");
     std::set<std::int32_t> constant;
     std::string list;
     for (const EntryArgument& a : arguments) {
       const Buffer& buffer = program_.buffers[a.buffer.index()];
-      text += comment(fmt::format("{}: {}{}, {} bytes{}", a.name, isamap::name(buffer.dtype), shape(buffer), a.bytes, a.written ? ", written" : ""), "   ");
+      text += comment(fmt::format("{}: {}{}, {} bytes{}", a.name, isamap::name(buffer.dtype), shape(buffer), a.bytes,
+                                  a.written ? ", written" : ""),
+                      "   ");
       if (!a.written) constant.insert(a.buffer.value);
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
     auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_);
     if (!body) return body.diagnostics();
     const std::string unused = silence(arguments, touched);
-    return text + (model_.program.function.empty() ? "" : model_.program.function + "\n") + "extern \"C\" void " + name + "(" + list + ") {\n" + unused +
-           locals(touched) + *body + "}\n";
+    return text + (model_.program.function.empty() ? "" : model_.program.function + "\n") + "extern \"C\" void " +
+           name + "(" + list + ") {\n" + unused + locals(touched) + *body + "}\n";
   }
   static std::string silence(const std::vector<EntryArgument>& arguments, const Touched& touched) {
     std::string text;
     for (const EntryArgument& a : arguments)
-      if (!touched.read.contains(a.buffer.value) && !touched.written.contains(a.buffer.value)) text += "  (void)" + a.name + ";\n";
+      if (!touched.read.contains(a.buffer.value) && !touched.written.contains(a.buffer.value))
+        text += "  (void)" + a.name + ";\n";
     return text;
   }
   static std::string shape(const Buffer& buffer) {
@@ -180,23 +206,27 @@ class UnitPrinter {
       if (!touched.read.contains(id) && !touched.written.contains(id)) continue;
       const std::int64_t count = std::max<std::int64_t>(element_span(buffer), 1), length = count * bytes(buffer.dtype);
       const std::int64_t align = std::max<std::int64_t>(buffer.align, 64);
-      const std::string type = element_type(model_, buffer.dtype), about = fmt::format("  // {} in {}", shape(buffer), model_.memory(buffer.memory).name);
+      const std::string type = element_type(model_, buffer.dtype),
+                        about = fmt::format("  // {} in {}", shape(buffer), model_.memory(buffer.memory).name);
       if (on_stack + length <= stack_bytes && align <= 4096) {
         stack += fmt::format("  alignas({}) {} {}[{}];{}\n", align, type, buffers_[b], count, about);
         on_stack += length;
       } else {
         size = (size + align - 1) / align * align;
-        block += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(scratch.at + {2});{3}\n", type, buffers_[b], size, about);
+        block += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(scratch.at + {2});{3}\n", type, buffers_[b],
+                             size, about);
         size += length;
       }
     }
     if (block.empty()) return stack;
     uses_scratch_ = true;
-    return stack + fmt::format("  static thread_local const Scratch scratch({});\n", (size + 4095) / 4096 * 4096) + block;
+    return stack + fmt::format("  static thread_local const Scratch scratch({});\n", (size + 4095) / 4096 * 4096) +
+           block;
   }
 
   std::string header() const {
-    std::string text = comment(fmt::format("{}: printed by isamap for {}\n\nkernel:", entry_name(program_.name), model_.name), " ");
+    std::string text =
+        comment(fmt::format("{}: printed by isamap for {}\n\nkernel:", entry_name(program_.name), model_.name), " ");
     text += comment(isamap::print(program_.kernel), "   ");
     if (!program_.schedule_text.empty()) text += comment("\nschedule:", " ") + comment(program_.schedule_text, "   ");
     text += comment("\nassumptions:\narguments do not overlap", " ");
@@ -252,6 +282,8 @@ struct Scratch {
 
 }  // namespace
 
-Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model) { return UnitPrinter(program, model).print(); }
+Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model) {
+  return UnitPrinter(program, model).print();
+}
 
 }  // namespace isamap

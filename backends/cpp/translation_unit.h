@@ -13,14 +13,14 @@ namespace isamap {
 /// A pointer argument of an entry.
 struct EntryArgument {
   BufferId buffer;
-  std::string type;            ///< of the elements: "float"
+  std::string type;  ///< of the elements: "float"
   std::string name;
   bool written = false;
   std::int64_t bytes = 0;
 };
 
 struct TranslationUnit {
-  std::string name;                      ///< of the entry
+  std::string name;  ///< of the entry
   std::string text;
   std::vector<EntryArgument> arguments;  ///< of the entry: kernel arguments, then packed buffers
   std::vector<EntryArgument> pack;       ///< of NAME_pack: inputs, then packed buffers; empty: there is none

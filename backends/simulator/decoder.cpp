@@ -14,14 +14,20 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
   const bool hexadecimal = digits.starts_with("0x");
   if (hexadecimal) digits.remove_prefix(2);
   std::uint64_t magnitude = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, hexadecimal ? 16 : 10);
-  if (failed != std::errc() || (hexadecimal && negative) || (!hexadecimal && magnitude > (1ULL << 63) - 1)) return std::nullopt;
+  const auto [end, failed] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, hexadecimal ? 16 : 10);
+  if (failed != std::errc() || (hexadecimal && negative) || (!hexadecimal && magnitude > (1ULL << 63) - 1))
+    return std::nullopt;
   text = std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end));
   return negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
 }
 
 /// The value of the one unknown in expr == target, if there is one and the expression is linear in it.
-struct Solution { std::optional<Reference> unknown; std::int64_t value = 0; bool failed = false; };
+struct Solution {
+  std::optional<Reference> unknown;
+  std::int64_t value = 0;
+  bool failed = false;
+};
 
 Solution solve(const IntExpr& expr, std::int64_t target, const Command& command, const KnownState& state) {
   std::optional<Reference> unknown;
@@ -68,9 +74,12 @@ Decoder::Decoder(const HardwareModel& model) : model_(model) {
     Pattern pattern{&instruction, {}};
     for (const auto& part : text.parts) {
       Piece piece;
-      if (const auto* literal = std::get_if<std::string>(&part)) piece.literal = *literal;
-      else piece.placeholder = &std::get<Placeholder>(part);
-      if (piece.placeholder != nullptr && piece.placeholder->expr.op == IntExpr::Op::reference && piece.placeholder->expr.reference.property.empty())
+      if (const auto* literal = std::get_if<std::string>(&part))
+        piece.literal = *literal;
+      else
+        piece.placeholder = &std::get<Placeholder>(part);
+      if (piece.placeholder != nullptr && piece.placeholder->expr.op == IntExpr::Op::reference &&
+          piece.placeholder->expr.reference.property.empty())
         for (const Operand& operand : instruction.operands)
           if (operand.name == piece.placeholder->expr.reference.object && operand.memory.valid()) {
             const std::string& print = model.memory(operand.memory).print;
@@ -103,35 +112,49 @@ std::optional<std::vector<std::int64_t>> Decoder::match(const Pattern& pattern, 
   return line.empty() ? std::optional(numbers) : std::nullopt;
 }
 
-std::optional<Diagnostic> Decoder::understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers, KnownState& state, Command& command) const {
+std::optional<Diagnostic> Decoder::understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers,
+                                              KnownState& state, Command& command) const {
   const Instruction& instruction = *pattern.instruction;
   command = {&instruction, {}};
-  struct Equation { const IntExpr* expr; std::int64_t target; std::string what; };
+  struct Equation {
+    const IntExpr* expr;
+    std::int64_t target;
+    std::string what;
+  };
   std::vector<Equation> equations;
   std::size_t n = 0;
   for (const Piece& piece : pattern.pieces) {
     if (piece.placeholder == nullptr) continue;
     const std::int64_t number = numbers[n++];
-    if (piece.placeholder->expr.op != IntExpr::Op::reference) { equations.push_back({&piece.placeholder->expr, number, "the printed number"}); continue; }
+    if (piece.placeholder->expr.op != IntExpr::Op::reference) {
+      equations.push_back({&piece.placeholder->expr, number, "the printed number"});
+      continue;
+    }
     const auto [found, fresh] = command.values.try_emplace(key(piece.placeholder->expr.reference), number);
-    if (!fresh && found->second != number) return error(fmt::format("{} stands there as {} and as {}", found->first, found->second, number));
+    if (!fresh && found->second != number)
+      return error(fmt::format("{} stands there as {} and as {}", found->first, found->second, number));
   }
   if (!instruction.semantics.empty())
     for (std::size_t d = 0; d < instruction.ranges.size(); ++d)
-      if (instruction.ranges[d].fixed()) command.values.try_emplace("extent[" + instruction.statement().domain.dims[d].name + "]", instruction.ranges[d].max);
+      if (instruction.ranges[d].fixed())
+        command.values.try_emplace("extent[" + instruction.statement().domain.dims[d].name + "]",
+                                   instruction.ranges[d].max);
   for (const StateValue& need : instruction.needs) {
     const auto held = state.find(need.field);
-    if (held == state.end()) return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, need.field));
+    if (held == state.end())
+      return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, need.field));
     equations.push_back({&need.value, held->second, need.field});
   }
   for (const auto& [expr, target, what] : equations) {
     const Solution solution = solve(*expr, target, command, state);
-    if (solution.failed) return error(fmt::format("'{}' needs {} = {}, which is {}", instruction.name, what, print(*expr), target));
+    if (solution.failed)
+      return error(fmt::format("'{}' needs {} = {}, which is {}", instruction.name, what, print(*expr), target));
     if (solution.unknown) command.values[key(*solution.unknown)] = solution.value;
   }
   for (const StateValue& set : instruction.sets) {
-    const auto value = set.any ? (command.values.contains(set.field) ? std::optional(command.values[set.field]) : std::nullopt)
-                               : evaluate(set.value, [&](const Reference& r) { return command.value(r); });
+    const auto value =
+        set.any ? (command.values.contains(set.field) ? std::optional(command.values[set.field]) : std::nullopt)
+                : evaluate(set.value, [&](const Reference& r) { return command.value(r); });
     if (value) state[set.field] = *value;
   }
   return std::nullopt;

@@ -1,8 +1,8 @@
 #pragma once
 // From a printed command back to the instruction and its values: the inverse of filling a template.
 //
-// A placeholder that is one reference gives its value at once. A sum such as {C + 4} and a need such as `st.stride = D.pitch[i]`
-// are equations with one unknown, linear in it, and are solved by two evaluations.
+// A placeholder that is one reference gives its value at once. A sum such as {C + 4} and a need such as `st.stride =
+// D.pitch[i]` are equations with one unknown, linear in it, and are solved by two evaluations.
 
 #include <cstdint>
 #include <map>
@@ -30,16 +30,23 @@ class Decoder {
  public:
   explicit Decoder(const HardwareModel& model);
 
-  /// Why a line cannot be decoded is told in words: no template matches, or the state holds another value than is needed.
-  /// Fields that the command sets are in `state` afterwards.
+  /// Why a line cannot be decoded is told in words: no template matches, or the state holds another value than is
+  /// needed. Fields that the command sets are in `state` afterwards.
   Result<Command> decode(std::string_view line, KnownState& state) const;
 
  private:
-  struct Piece { std::string literal, before, after; const Placeholder* placeholder = nullptr; };
-  struct Pattern { const Instruction* instruction = nullptr; std::vector<Piece> pieces; };
+  struct Piece {
+    std::string literal, before, after;
+    const Placeholder* placeholder = nullptr;
+  };
+  struct Pattern {
+    const Instruction* instruction = nullptr;
+    std::vector<Piece> pieces;
+  };
 
   std::optional<std::vector<std::int64_t>> match(const Pattern& pattern, std::string_view line) const;
-  std::optional<Diagnostic> understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers, KnownState& state, Command& command) const;
+  std::optional<Diagnostic> understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers,
+                                       KnownState& state, Command& command) const;
 
   const HardwareModel& model_;
   std::vector<Pattern> patterns_;

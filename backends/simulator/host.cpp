@@ -47,7 +47,8 @@ void Host::visit(const Node& node) {
                    auto [found, fresh] = guards_.try_emplace(&guard);
                    if (fresh)
                      for (const AffineExpr& e : guard.conditions) found->second.emplace_back(e, slots_.names());
-                   const bool holds = std::all_of(found->second.begin(), found->second.end(), [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
+                   const bool holds = std::all_of(found->second.begin(), found->second.end(),
+                                                  [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
                    visit(holds ? guard.then : guard.otherwise);
                  },
                  [&](const Element& element) { execute(element); },
@@ -59,8 +60,10 @@ void Host::visit(const Node& node) {
 Host::Place Host::place(const Ref& ref) {
   const Buffer& buffer = program_.buffers[ref.buffer.index()];
   AffineExpr offset;
-  for (std::size_t a = 0; a < ref.index.size() && a < buffer.strides.size(); ++a) offset += ref.index[a] * buffer.strides[a];
-  if (buffer.slots >= 0) problem_ = error(fmt::format("an element statement uses register '{}', which a host cannot", buffer.name));
+  for (std::size_t a = 0; a < ref.index.size() && a < buffer.strides.size(); ++a)
+    offset += ref.index[a] * buffer.strides[a];
+  if (buffer.slots >= 0)
+    problem_ = error(fmt::format("an element statement uses register '{}', which a host cannot", buffer.name));
   return {ref.buffer.index(), CompiledAffine(offset, slots_.names())};
 }
 
@@ -68,8 +71,11 @@ Host::Place Host::place(const Ref& ref) {
 std::uint8_t* Host::at(const Place& place) {
   const Buffer& buffer = program_.buffers[place.buffer];
   const std::int64_t offset = place.offset(values_.data());
-  if (offset >= 0 && offset < element_span(buffer)) return machine_.image(buffer.memory).data() + buffer.address + offset * bytes(buffer.dtype);
-  if (!problem_) problem_ = error(fmt::format("an element statement reaches element {} of '{}', which has {}", offset, buffer.name, element_span(buffer)));
+  if (offset >= 0 && offset < element_span(buffer))
+    return machine_.image(buffer.memory).data() + buffer.address + offset * bytes(buffer.dtype);
+  if (!problem_)
+    problem_ = error(fmt::format("an element statement reaches element {} of '{}', which has {}", offset, buffer.name,
+                                 element_span(buffer)));
   return nullptr;
 }
 
@@ -91,7 +97,8 @@ void Host::execute(const Element& element) {
   if (to == nullptr) return;
   const DType type = program_.buffers[places[0].buffer].dtype;
   const Scalar value = evaluate(element.body, reads.data());
-  store(type, to, element.reduction == Reduction::assign ? value : combine(element.reduction, type, load(type, to), value));
+  store(type, to,
+        element.reduction == Reduction::assign ? value : combine(element.reduction, type, load(type, to), value));
 }
 
 }  // namespace isamap

@@ -11,14 +11,20 @@ namespace isamap {
 
 class Host {
  public:
-  Host(const Program& program, const LoopSlots& slots, Machine& machine) : program_(program), slots_(slots), machine_(machine) {}
+  Host(const Program& program, const LoopSlots& slots, Machine& machine)
+      : program_(program), slots_(slots), machine_(machine) {}
 
   /// `loops`: values of the loops around the nest.
   std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
 
  private:
-  struct Place { std::size_t buffer = 0; CompiledAffine offset; };
-  struct Statement { std::vector<Place> places; };   ///< write, reads
+  struct Place {
+    std::size_t buffer = 0;
+    CompiledAffine offset;
+  };
+  struct Statement {
+    std::vector<Place> places;
+  };  ///< write, reads
 
   void visit(const Node& node);
   void visit(const std::vector<Node>& nodes);

@@ -40,14 +40,16 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
   std::vector<std::int64_t> needed(images_.size(), 0);
   for (const Buffer& buffer : program.buffers) {
     const Memory& memory = model.memory(buffer.memory);
-    const std::int64_t size = buffer.slots >= 0 ? slot_count(buffer) * buffer.registers_per_slot * memory.size : element_span(buffer) * bytes(buffer.dtype);
+    const std::int64_t size = buffer.slots >= 0 ? slot_count(buffer) * buffer.registers_per_slot * memory.size
+                                                : element_span(buffer) * bytes(buffer.dtype);
     needed[buffer.memory.index()] = std::max(needed[buffer.memory.index()], buffer.address + size);
   }
   for (std::size_t m = 0; m < images_.size(); ++m) {
     const Memory& memory = model.memories()[m];
     // A scratch memory is there as a whole; of a large one, what the program has in it.
     std::int64_t size = needed[m];
-    if (memory.kind != MemoryKind::dram && memory.kind != MemoryKind::cache && memory.capacity <= max_scratch) size = std::max(size, memory.capacity);
+    if (memory.kind != MemoryKind::dram && memory.kind != MemoryKind::cache && memory.capacity <= max_scratch)
+      size = std::max(size, memory.capacity);
     images_[m].bytes.resize(static_cast<std::size_t>(size));
     for (std::uint8_t& byte : images_[m].bytes) byte = static_cast<std::uint8_t>(random.next() >> 56);
     images_[m].written.resize(static_cast<std::size_t>(size / block + 1), 0);
@@ -60,16 +62,21 @@ std::optional<Diagnostic> Machine::extents_of(const Command& command, Use& use) 
   const auto& dims = instruction.statement().domain.dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const std::int64_t extent = command.value({"extent", "", dims[d].name}).value_or(dims[d].extent);
-    const DimRange range = d < instruction.ranges.size() ? instruction.ranges[d] : DimRange{dims[d].extent, dims[d].extent, 1, false, {}};
-    if (extent < range.min || extent > range.max || extent % std::max<std::int64_t>(range.fixed() ? 1 : range.multiple_of, 1) != 0)
-      return error(fmt::format("extent {} of {} in '{}' is not in {}..{}", extent, dims[d].name, instruction.name, range.min, range.max));
+    const DimRange range =
+        d < instruction.ranges.size() ? instruction.ranges[d] : DimRange{dims[d].extent, dims[d].extent, 1, false, {}};
+    if (extent < range.min || extent > range.max ||
+        extent % std::max<std::int64_t>(range.fixed() ? 1 : range.multiple_of, 1) != 0)
+      return error(fmt::format("extent {} of {} in '{}' is not in {}..{}", extent, dims[d].name, instruction.name,
+                               range.min, range.max));
     use.extents.push_back(extent);
   }
   return std::nullopt;
 }
 
-Result<AffineExpr> Machine::position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts, const Use& use) const {
-  if (std::holds_alternative<FragmentLayout>(operand.layout)) return error(fmt::format("the simulator does not know fragments ('{}')", operand.name));
+Result<AffineExpr> Machine::position_of(const Command& command, const Operand& operand,
+                                        const isamap::Access& subscripts, const Use& use) const {
+  if (std::holds_alternative<FragmentLayout>(operand.layout))
+    return error(fmt::format("the simulator does not know fragments ('{}')", operand.name));
   std::map<std::string, AffineExpr> index;
   for (std::size_t s = 0; s < subscripts.index.size(); ++s)
     index.emplace(s < operand.index_names.size() ? operand.index_names[s] : std::to_string(s), subscripts.index[s]);
@@ -77,15 +84,23 @@ Result<AffineExpr> Machine::position_of(const Command& command, const Operand& o
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) {
     for (const StrideTerm& term : strided->terms) {
       std::optional<std::int64_t> stride;
-      if (term.stride) stride = evaluate(*term.stride, [&](const Reference& r) { return command.value(r); });
-      else if (const auto elements = command.value({operand.name, "stride", term.text})) stride = elements;
-      else if (const auto pitch = command.value({operand.name, "pitch", term.text}); pitch && *pitch % bytes(use.accesses.back().dtype) == 0)
+      if (term.stride)
+        stride = evaluate(*term.stride, [&](const Reference& r) { return command.value(r); });
+      else if (const auto elements = command.value({operand.name, "stride", term.text}))
+        stride = elements;
+      else if (const auto pitch = command.value({operand.name, "pitch", term.text});
+               pitch && *pitch % bytes(use.accesses.back().dtype) == 0)
         stride = *pitch / bytes(use.accesses.back().dtype);
       if (!stride) return error(fmt::format("the stride of '{}' along {} is not told", operand.name, term.text));
-      if (*stride > (std::int64_t{1} << 40) || *stride < -(std::int64_t{1} << 40)) return error(fmt::format("the stride of '{}' along {} is out of range", operand.name, term.text));
+      if (*stride > (std::int64_t{1} << 40) || *stride < -(std::int64_t{1} << 40))
+        return error(fmt::format("the stride of '{}' along {} is out of range", operand.name, term.text));
       std::map<std::string, AffineExpr> by = index;
       for (std::size_t s = 0; s < subscripts.index.size(); ++s) by.emplace(std::to_string(s), subscripts.index[s]);
-      position += substitute(term.term.names().empty() && term.text.find_first_not_of("0123456789") == std::string::npos ? AffineExpr::dim(term.text) : term.term, by) * *stride;
+      position += substitute(term.term.names().empty() && term.text.find_first_not_of("0123456789") == std::string::npos
+                                 ? AffineExpr::dim(term.text)
+                                 : term.term,
+                             by) *
+                  *stride;
     }
     return position;
   }
@@ -108,7 +123,9 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   access.dtype = operand.dtype.value_or(instruction.tensors[subscripts.tensor.index()].dtype);
   const auto at = command.value({operand.name, "", ""});
   if (!operand.memory.valid()) {
-    access.immediate = !operand.state.empty() ? command.value({operand.state.substr(0, operand.state.find('.')), operand.state.substr(operand.state.find('.') + 1), ""}) : at;
+    access.immediate = !operand.state.empty() ? command.value({operand.state.substr(0, operand.state.find('.')),
+                                                               operand.state.substr(operand.state.find('.') + 1), ""})
+                                              : at;
     if (!access.immediate) return error(fmt::format("'{}' of '{}' has no value", operand.name, instruction.name));
     return std::nullopt;
   }
@@ -118,17 +135,21 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   const std::int64_t step = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : memory.granularity;
   const auto size = static_cast<std::int64_t>(images_[operand.memory.index()].bytes.size());
   const std::int64_t steps = memory.is_register() ? *at : *at - memory.base;
-  if (steps < 0 || steps > size / std::max<std::int64_t>(step, 1)) return error(fmt::format("address {} of '{}' is outside {}", *at, operand.name, memory.name));
+  if (steps < 0 || steps > size / std::max<std::int64_t>(step, 1))
+    return error(fmt::format("address {} of '{}' is outside {}", *at, operand.name, memory.name));
   access.origin = steps * step;
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) access.swizzle = strided->swizzle;
-  if (operand.align > 1 && access.origin % operand.align != 0) return error(fmt::format("address {} of '{}' is not aligned to {} bytes", *at, operand.name, operand.align));
+  if (operand.align > 1 && access.origin % operand.align != 0)
+    return error(fmt::format("address {} of '{}' is not aligned to {} bytes", *at, operand.name, operand.align));
   auto position = position_of(command, operand, subscripts, use);
   if (!position) return position.diagnostics().front();
   Ranges ranges;
   const auto& dims = instruction.statement().domain.dims;
   // Positions that become zero or garbage behind the extents are touched too.
-  const bool whole = number == 0 && (instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined);
-  for (std::size_t d = 0; d < dims.size(); ++d) ranges[dims[d].name] = {0, (whole ? dims[d].extent : use.extents[d]) - 1};
+  const bool whole =
+      number == 0 && (instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    ranges[dims[d].name] = {0, (whole ? dims[d].extent : use.extents[d]) - 1};
   const auto span = bounds(*position, ranges);
   if (!span) return error(fmt::format("'{}' has no bounded position", operand.name));
   access.low = span->low;
@@ -136,8 +157,10 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   const std::int64_t width = bytes(access.dtype);
   const bool empty = std::any_of(use.extents.begin(), use.extents.end(), [](std::int64_t e) { return e == 0; });
   if (!empty && (access.origin + access.low * width < 0 || access.origin + (access.high + 1) * width > size))
-    return error(fmt::format("'{}' of '{}' reaches byte {} of {}, of which the program has {}", operand.name, instruction.name,
-                             access.low < 0 ? access.origin + access.low * width : access.origin + (access.high + 1) * width - 1, memory.name, size));
+    return error(
+        fmt::format("'{}' of '{}' reaches byte {} of {}, of which the program has {}", operand.name, instruction.name,
+                    access.low < 0 ? access.origin + access.low * width : access.origin + (access.high + 1) * width - 1,
+                    memory.name, size));
   access.position = CompiledAffine(*position, dim_names(instruction.statement()));
   return std::nullopt;
 }
@@ -147,13 +170,15 @@ std::size_t Machine::byte_of(const Access& access, const std::int64_t* point) co
   if (access.swizzle) {
     const std::uint64_t mask = (std::uint64_t{1} << access.swizzle->bits) - 1;
     at ^= ((at >> access.swizzle->from) & mask) << access.swizzle->to;
-    at = std::min<std::uint64_t>(at, images_[access.memory.index()].bytes.size() - static_cast<std::size_t>(bytes(access.dtype)));
+    at = std::min<std::uint64_t>(
+        at, images_[access.memory.index()].bytes.size() - static_cast<std::size_t>(bytes(access.dtype)));
   }
   return at;
 }
 
 Scalar Machine::load(const Access& access, const std::int64_t* point) const {
-  if (access.immediate) return convert({static_cast<double>(*access.immediate), *access.immediate}, DType::s64, access.dtype, false);
+  if (access.immediate)
+    return convert({static_cast<double>(*access.immediate), *access.immediate}, DType::s64, access.dtype, false);
   const std::uint8_t* from = images_[access.memory.index()].bytes.data() + byte_of(access, point);
   std::uint64_t raw = 0;
   for (int b = bytes(access.dtype); b-- > 0;) raw = raw << 8 | from[b];
@@ -177,7 +202,8 @@ void Machine::compute(const Use& use) {
   for_each_point(use.extents, [&](const std::vector<std::int64_t>& p) {
     for (std::size_t r = 1; r < use.accesses.size(); ++r) reads[r - 1] = load(use.accesses[r], p.data());
     Scalar value = evaluate(statement.body, reads.data());
-    if (statement.reduction != Reduction::assign) value = combine(statement.reduction, written.dtype, load(written, p.data()), value);
+    if (statement.reduction != Reduction::assign)
+      value = combine(statement.reduction, written.dtype, load(written, p.data()), value);
     store(written, p.data(), value);
   });
 }
@@ -195,7 +221,11 @@ void Machine::deaden(const Use& use) {
     partial = partial || (of_output && use.extents[d] < dims[d].extent);
   }
   if (!partial) return;
-  const Scalar dead = instruction.inactive == Inactive::zero ? Scalar{} : convert({0x1.23456p+9, 0x5a5a5a5a}, is_float(use.accesses[0].dtype) ? DType::f64 : DType::s64, use.accesses[0].dtype, false);
+  const Scalar dead =
+      instruction.inactive == Inactive::zero
+          ? Scalar{}
+          : convert({0x1.23456p+9, 0x5a5a5a5a}, is_float(use.accesses[0].dtype) ? DType::f64 : DType::s64,
+                    use.accesses[0].dtype, false);
   for_each_point(box, [&](const std::vector<std::int64_t>& p) {
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (dims[d].kind == DimKind::parallel && p[d] >= use.extents[d]) return store(use.accesses[0], p.data(), dead);
@@ -217,20 +247,28 @@ void Machine::account(const Command& command, const Use& use) {
   if (instances.empty()) {
     const auto& ports = model_.unit(instruction.unit).ports;
     const auto found = ports.find(port);
-    instances.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(found == ports.end() ? 1 : found->second, 1, 1024)), 0);
+    instances.assign(
+        static_cast<std::size_t>(std::clamp<std::int64_t>(found == ports.end() ? 1 : found->second, 1, 1024)), 0);
   }
   auto& free = *std::min_element(instances.begin(), instances.end());
   std::int64_t start = std::max(issue_, free);
   const auto blocks = [&](const Access& a, auto&& f) {
     if (!a.memory.valid() || a.high < a.low) return;
     const std::int64_t width = bytes(a.dtype);
-    for (std::int64_t b = (a.origin + a.low * width) / block; b <= (a.origin + (a.high + 1) * width - 1) / block; ++b) f(images_[a.memory.index()], static_cast<std::size_t>(b));
+    for (std::int64_t b = (a.origin + a.low * width) / block; b <= (a.origin + (a.high + 1) * width - 1) / block; ++b)
+      f(images_[a.memory.index()], static_cast<std::size_t>(b));
   };
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
-    blocks(use.accesses[a], [&](Image& image, std::size_t b) { start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0}); });
-  const std::int64_t interval = cycles(instruction.timing.interval), end = start + std::max(cycles(instruction.timing.latency), interval);
+    blocks(use.accesses[a], [&](Image& image, std::size_t b) {
+      start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0});
+    });
+  const std::int64_t interval = cycles(instruction.timing.interval),
+                     end = start + std::max(cycles(instruction.timing.latency), interval);
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
-    blocks(use.accesses[a], [&](Image& image, std::size_t b) { auto& when = a == 0 ? image.written[b] : image.read[b]; when = std::max(when, end); });
+    blocks(use.accesses[a], [&](Image& image, std::size_t b) {
+      auto& when = a == 0 ? image.written[b] : image.read[b];
+      when = std::max(when, end);
+    });
   free = start + interval;
   issue_ = start;
   time_.cycles = std::max(time_.cycles, end);
@@ -248,7 +286,8 @@ std::optional<Diagnostic> Machine::execute(const Command& command) {
     time_.cycles = std::max(time_.cycles, issue_);
     return std::nullopt;
   }
-  if (instruction.semantics.size() != 1) return error(fmt::format("the simulator does not execute the several statements of '{}'", instruction.name));
+  if (instruction.semantics.size() != 1)
+    return error(fmt::format("the simulator does not execute the several statements of '{}'", instruction.name));
   Use use;
   use.instruction = &instruction;
   if (auto problem = extents_of(command, use)) return problem;
@@ -256,8 +295,10 @@ std::optional<Diagnostic> Machine::execute(const Command& command) {
     if (auto problem = access_of_operand(command, a, use)) return problem;
   for (const auto& [operand, choices] : instruction.start) {
     const auto chosen = command.value({"start", "", operand}).value_or(0);
-    if (chosen < 0 || chosen >= static_cast<std::int64_t>(choices.size())) return error(fmt::format("'{}' has no start {}", instruction.name, chosen));
-    if (operand == operand_of(instruction, 0).name) use.start_at_identity = choices[static_cast<std::size_t>(chosen)] == Start::zero;
+    if (chosen < 0 || chosen >= static_cast<std::int64_t>(choices.size()))
+      return error(fmt::format("'{}' has no start {}", instruction.name, chosen));
+    if (operand == operand_of(instruction, 0).name)
+      use.start_at_identity = choices[static_cast<std::size_t>(chosen)] == Start::zero;
   }
   compute(use);
   deaden(use);

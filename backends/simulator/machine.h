@@ -1,8 +1,8 @@
 #pragma once
 // Memories as bytes, and commands executed on them by their described semantics.
 //
-// Time: commands start in order; one waits for a free port and for the data of those before it (tracked in blocks of 256
-// bytes); a port is busy for the interval, results are there after the latency.
+// Time: commands start in order; one waits for a free port and for the data of those before it (tracked in blocks of
+// 256 bytes); a port is busy for the interval, results are there after the latency.
 
 #include <map>
 #include <string>
@@ -15,8 +15,8 @@
 namespace isamap {
 
 struct SimulatedTime {
-  std::int64_t cycles = 0;                            ///< until the last result
-  std::map<std::string, std::int64_t> link_bytes;     ///< moved over each link
+  std::int64_t cycles = 0;                         ///< until the last result
+  std::map<std::string, std::int64_t> link_bytes;  ///< moved over each link
   std::map<std::string, std::int64_t> port_busy;
 };
 
@@ -33,15 +33,19 @@ class Machine {
   const SimulatedTime& time() const { return time_; }
 
  private:
-  struct Image { std::vector<std::uint8_t> bytes; std::vector<std::int64_t> written, read; };
+  struct Image {
+    std::vector<std::uint8_t> bytes;
+    std::vector<std::int64_t> written, read;
+  };
 
-  /// One operand of a command: the byte at which it starts, and element positions as a function of the instruction point.
+  /// One operand of a command: the byte at which it starts, and element positions as a function of the instruction
+  /// point.
   struct Access {
     MemoryId memory;
     DType dtype = DType::f32;
     std::int64_t origin = 0;
     CompiledAffine position;
-    std::int64_t low = 0, high = 0;   ///< smallest and largest position within the extents
+    std::int64_t low = 0, high = 0;  ///< smallest and largest position within the extents
     std::optional<std::int64_t> immediate;
     std::optional<XorSwizzle> swizzle;
   };
@@ -55,7 +59,8 @@ class Machine {
 
   std::optional<Diagnostic> extents_of(const Command& command, Use& use) const;
   std::optional<Diagnostic> access_of_operand(const Command& command, int number, Use& use) const;
-  Result<AffineExpr> position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts, const Use& use) const;
+  Result<AffineExpr> position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts,
+                                 const Use& use) const;
   std::size_t byte_of(const Access& access, const std::int64_t* point) const;
   Scalar load(const Access& access, const std::int64_t* point) const;
   void store(const Access& access, const std::int64_t* point, Scalar value);

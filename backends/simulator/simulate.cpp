@@ -14,14 +14,24 @@ namespace {
 class Simulation {
  public:
   Simulation(const std::string& text, const Program& program, const HardwareModel& model, double seconds)
-      : text_(text), program_(program), model_(model), decoder_(model), machine_(program, model), slots_(program), host_(program, slots_, machine_),
-        state_(reset_values(model)), sign_(model.program.comment.empty() ? "#" : model.program.comment), seconds_(seconds),
-        deadline_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds))) {}
+      : text_(text),
+        program_(program),
+        model_(model),
+        decoder_(model),
+        machine_(program, model),
+        slots_(program),
+        host_(program, slots_, machine_),
+        state_(reset_values(model)),
+        sign_(model.program.comment.empty() ? "#" : model.program.comment),
+        seconds_(seconds),
+        deadline_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                         std::chrono::duration<double>(seconds))) {}
 
   Result<SimulatedTime> run(std::vector<TensorData>& data) {
     transfer(data, true);
     walk_line(program_, model_, slots_,
-              {[](const CallSite&, const std::int64_t*) {}, [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
+              {[](const CallSite&, const std::int64_t*) {},
+               [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
                [this] { return problem_.has_value(); }});
     if (!problem_) commands(-1);
     if (problem_) return *problem_;
@@ -62,7 +72,8 @@ class Simulation {
         const std::string_view rest = line.substr(sign_.size());
         if (!rest.starts_with(" host ")) continue;
         if (stop >= 0 && rest.substr(1) == host_marker(stop)) return;
-        return fail(error(fmt::format("'{}' stands where {} was expected", rest.substr(1, 80), stop < 0 ? "no host nest" : "'" + host_marker(stop) + "'")));
+        return fail(error(fmt::format("'{}' stands where {} was expected", rest.substr(1, 80),
+                                      stop < 0 ? "no host nest" : "'" + host_marker(stop) + "'")));
       }
       auto command = decoder_.decode(line, state_);
       if (!command) return fail(command.diagnostics().front());
@@ -99,7 +110,8 @@ class SimulatorRunner final : public Runner {
  public:
   explicit SimulatorRunner(const HardwareModel& model) : model_(model) {}
 
-  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits, double) override {
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double) override {
     const auto text = print_assembly(program, model_);
     if (!text) return text.diagnostics();
     const auto time = simulate(*text, program, model_, data, limits.seconds);
@@ -116,7 +128,8 @@ class SimulatorRunner final : public Runner {
 
 }  // namespace
 
-Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model, std::vector<TensorData>& data, double seconds) {
+Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model,
+                               std::vector<TensorData>& data, double seconds) {
   return Simulation(text, program, model, seconds).run(data);
 }
 

@@ -12,10 +12,11 @@
 
 namespace isamap {
 
-/// `text` is what print_assembly gave for this program, or another text with the same host markers. The program gives the
-/// places of tensors and the host's nests, nothing else. A line that cannot be decoded or executed is named with its number.
-Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model, std::vector<TensorData>& data,
-                               double seconds);
+/// `text` is what print_assembly gave for this program, or another text with the same host markers. The program gives
+/// the places of tensors and the host's nests, nothing else. A line that cannot be decoded or executed is named with
+/// its number.
+Result<SimulatedTime> simulate(const std::string& text, const Program& program, const HardwareModel& model,
+                               std::vector<TensorData>& data, double seconds);
 
 std::unique_ptr<Runner> make_simulator(const HardwareModel& model);
 

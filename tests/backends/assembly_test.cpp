@@ -127,7 +127,8 @@ TEST(Simulator, RefusesHostileLines) {
       {std::string("mvin\0", 5), "is no command"},
       {"# host 1:", "'host 1:' stands where no host nest was expected"},
   };
-  for (const auto& [line, expected] : lines) EXPECT_NE(complaint(line).find(expected), std::string::npos) << line << "\n" << complaint(line);
+  for (const auto& [line, expected] : lines)
+    EXPECT_NE(complaint(line).find(expected), std::string::npos) << line << "\n" << complaint(line);
   EXPECT_NE(complaint("mvin 0").find("ragged.s:2"), std::string::npos);
 }
 
@@ -138,7 +139,9 @@ TEST(Simulator, SurvivesRandomText) {
   Random random(99);
   for (int n = 0; n < 100; ++n) {
     std::string text = good;
-    for (int m = 0; m < 3; ++m) text[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(text.size()) - 1))] = static_cast<char>(random.between(32, 126));
+    for (int m = 0; m < 3; ++m)
+      text[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(text.size()) - 1))] =
+          static_cast<char>(random.between(32, 126));
     auto data = inputs(p, 1);
     (void)simulate(text, p, model, data, 10);
   }
@@ -151,7 +154,8 @@ TEST(Assembly, RefusesEndlessStreams) {
   p.body = {Node{outer}};
   const auto text = print_assembly(p, model);
   ASSERT_FALSE(text);
-  EXPECT_EQ(text.diagnostics()[0].message, "the program has more than 20000000 commands, which is the limit of a straight stream");
+  EXPECT_EQ(text.diagnostics()[0].message,
+            "the program has more than 20000000 commands, which is the limit of a straight stream");
 }
 
 const char* const stateful_text = R"(program stateful
@@ -224,9 +228,12 @@ TEST(Simulator, CatchesStaleState) {
   without.erase(without.find("mode 1\n"), 7);
   const auto time = simulate(without, p, model, data, 10);
   ASSERT_FALSE(time);
-  EXPECT_NE(render(time.diagnostics()).find("'store' needs dma.mode = 1, which is 0"), std::string::npos) << render(time.diagnostics());
+  EXPECT_NE(render(time.diagnostics()).find("'store' needs dma.mode = 1, which is 0"), std::string::npos)
+      << render(time.diagnostics());
   text.erase(text.find("pitch 0x8\n"), 10);
-  EXPECT_NE(render(simulate(text, p, model, data, 10).diagnostics()).find("'load' needs dma.pitch, which nothing has set"), std::string::npos);
+  EXPECT_NE(
+      render(simulate(text, p, model, data, 10).diagnostics()).find("'load' needs dma.pitch, which nothing has set"),
+      std::string::npos);
 }
 
 TEST(State, SaysWhichSetterIsMissing) {
@@ -235,7 +242,8 @@ TEST(State, SaysWhichSetterIsMissing) {
   EXPECT_EQ(known, (KnownState{{"dma.mode", 0}}));
   const auto uses = place_setters(model, {{"dma.speed", 3}}, "load", known);
   ASSERT_FALSE(uses);
-  EXPECT_EQ(uses.diagnostics()[0].message, "'load' needs dma.speed = 3, which holds an unknown value, and no setter can give it that value");
+  EXPECT_EQ(uses.diagnostics()[0].message,
+            "'load' needs dma.speed = 3, which holds an unknown value, and no setter can give it that value");
 }
 
 }  // namespace

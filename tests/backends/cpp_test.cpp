@@ -50,7 +50,9 @@ TEST(Cpp, RegisterTileWithMaskedEdge) {
   expect_same(p, model);
 }
 
-struct ElementCase { std::string a, b, o, statement; };
+struct ElementCase {
+  std::string a, b, o, statement;
+};
 
 /// Statements over one loop each, executed element by element; tensors A, B and O of case n are An, Bn and On.
 Program element_program(const std::vector<ElementCase>& cases) {
@@ -58,17 +60,21 @@ Program element_program(const std::vector<ElementCase>& cases) {
   int address = 0;
   for (std::size_t n = 0; n < cases.size(); ++n) {
     std::string statement;
-    for (const char c : cases[n].statement) statement += (c == 'A' || c == 'B' || c == 'O') ? c + std::to_string(n) : std::string(1, c);
-    for (const auto& [letter, type] : {std::pair("A", cases[n].a), std::pair("B", cases[n].b), std::pair("O", cases[n].o)}) {
+    for (const char c : cases[n].statement)
+      statement += (c == 'A' || c == 'B' || c == 'O') ? c + std::to_string(n) : std::string(1, c);
+    for (const auto& [letter, type] :
+         {std::pair("A", cases[n].a), std::pair("B", cases[n].b), std::pair("O", cases[n].o)}) {
       const std::string tensor = letter + std::to_string(n);
       tensors += "  tensor " + tensor + ": " + type + "[700]" + (letter[0] == 'O' ? " inout\n" : "\n");
-      buffers += "  " + tensor + ": " + type + "[700] in ram strides [1] align 64 at " + std::to_string(address) + " of " + tensor + " argument\n";
+      buffers += "  " + tensor + ": " + type + "[700] in ram strides [1] align 64 at " + std::to_string(address) +
+                 " of " + tensor + " argument\n";
       address += 8192;
     }
     statements += "  s" + std::to_string(n) + ": " + statement + " over x: 700\n";
     body += "  for x in 700\n    " + statement + " on core\n";
   }
-  Program p = program(machine("scalar_c"), "program elements\nkernel\n  kernel elements\n" + tensors + statements + "buffers\n" + buffers + "schedule\nbody\n" + body);
+  Program p = program(machine("scalar_c"), "program elements\nkernel\n  kernel elements\n" + tensors + statements +
+                                               "buffers\n" + buffers + "schedule\nbody\n" + body);
   std::vector<Buffer> sorted;  // in the order of arguments
   std::vector<BufferId> place(p.buffers.size());
   for (const TensorId tensor : arguments(p.kernel))
@@ -119,7 +125,8 @@ TEST(Elements, AreExactInEveryFormat) {
     for (std::uint8_t& byte : start.back().bytes) byte = static_cast<std::uint8_t>(random.next() >> 40);
     for (std::size_t i = 0; i < start.back().bytes.size(); i += 7) start.back().bytes[i] = (i % 2) != 0 ? 0xff : 0;
     if (tensor.dtype != DType::f32) continue;
-    for (std::size_t i = 0; i < start.back().bytes.size(); i += 12) start.back().bytes[i] = 0, start.back().bytes[i + 1] = 0x80;  // ties of bf16
+    for (std::size_t i = 0; i < start.back().bytes.size(); i += 12)
+      start.back().bytes[i] = 0, start.back().bytes[i + 1] = 0x80;  // ties of bf16
   }
   auto expected = start, found = start;
   ASSERT_TRUE(interpret(p, model, expected));
@@ -130,8 +137,9 @@ TEST(Elements, AreExactInEveryFormat) {
     for (std::int64_t i = 0; i < 700; ++i) {
       const Scalar e = expected[t].get(i), f = found[t].get(i), a = start[t - 2].get(i), b = start[t - 1].get(i);
       const bool both_nan = e.real != e.real && f.real != f.real;
-      EXPECT_TRUE(e == f || both_nan) << cases[t / 3].statement << " at " << i << " gives " << f.real << " " << f.integer << " instead of " << e.real << " " << e.integer
-                                      << " for A " << a.real << " " << a.integer << ", B " << b.real << " " << b.integer;
+      EXPECT_TRUE(e == f || both_nan) << cases[t / 3].statement << " at " << i << " gives " << f.real << " "
+                                      << f.integer << " instead of " << e.real << " " << e.integer << " for A "
+                                      << a.real << " " << a.integer << ", B " << b.real << " " << b.integer;
       if (e != f && !both_nan) break;
     }
 }
@@ -173,8 +181,11 @@ TEST(Cpp, PacksAheadOfTimeAndUsesScratch) {
   const auto files = emit(program(model, packed_text), model);
   ASSERT_TRUE(files);
   EXPECT_EQ((*files)[0].name, "packed.cpp");
-  EXPECT_NE((*files)[0].text.find("extern \"C\" void packed_pack(const float* __restrict A, float* __restrict P)"), std::string::npos);
-  EXPECT_NE((*files)[0].text.find("extern \"C\" void packed(const float* __restrict A, float* __restrict O, const float* __restrict P)"), std::string::npos);
+  EXPECT_NE((*files)[0].text.find("extern \"C\" void packed_pack(const float* __restrict A, float* __restrict P)"),
+            std::string::npos);
+  EXPECT_NE((*files)[0].text.find(
+                "extern \"C\" void packed(const float* __restrict A, float* __restrict O, const float* __restrict P)"),
+            std::string::npos);
 }
 
 TEST(Cpp, PrintsTheGoldenFile) {
@@ -196,11 +207,14 @@ TEST(Cpp, WrapsAssemblyLines) {
   ASSERT_TRUE(fma);
   instructions[fma->index()].emit = {};
   instructions[fma->index()].assembly = *parse_template("vfmadd231ps {A}{{1to16}}, {B}, {C}");
-  model.finish({model.units(), model.memories(), model.links(), instructions, model.states(), model.formats(), model.barriers(), model.async_objects(), model.symbols()});
+  model.finish({model.units(), model.memories(), model.links(), instructions, model.states(), model.formats(),
+                model.barriers(), model.async_objects(), model.symbols()});
   const auto p = program(model, gemm_text);
   const auto files = emit(p, model);
   ASSERT_TRUE(files) << render(files.diagnostics());
-  EXPECT_NE((*files)[0].text.find(R"(asm ("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(c_0_0) : "m"(*(const float (*)[1])A_k), "v"(b_0));)"), std::string::npos)
+  EXPECT_NE((*files)[0].text.find(
+                R"(asm ("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(c_0_0) : "m"(*(const float (*)[1])A_k), "v"(b_0));)"),
+            std::string::npos)
       << (*files)[0].text;
   expect_same(p, model);
 }
@@ -222,12 +236,17 @@ std::string outcome_of(const HardwareModel& model, double seconds = 20) {
 }
 
 TEST(Runner, SaysWhatWentWrong) {
-  const auto early = [&](const std::string& code) { return with_helpers("struct Early { Early() { " + code + " } }; static Early early;\n"); };
-  EXPECT_NE(outcome_of(with_helpers("this is no C++\n")).find("the emitted program does not compile"), std::string::npos);
+  const auto early = [&](const std::string& code) {
+    return with_helpers("struct Early { Early() { " + code + " } }; static Early early;\n");
+  };
+  EXPECT_NE(outcome_of(with_helpers("this is no C++\n")).find("the emitted program does not compile"),
+            std::string::npos);
   EXPECT_NE(outcome_of(with_helpers("this is no C++\n")).find("the command was: "), std::string::npos);
   EXPECT_NE(outcome_of(early("*(volatile int*)8 = 1;")).find("touched memory outside its tensors"), std::string::npos);
-  EXPECT_NE(outcome_of(early("for (volatile int i = 0;; i = i + 1) {}"), 0.3).find("ran longer than 0.3 s"), std::string::npos);
-  EXPECT_EQ(outcome_of(with_helpers("#include <signal.h>\nstruct Early { Early() { raise(SIGILL); } }; static Early early;\n")),
+  EXPECT_NE(outcome_of(early("for (volatile int i = 0;; i = i + 1) {}"), 0.3).find("ran longer than 0.3 s"),
+            std::string::npos);
+  EXPECT_EQ(outcome_of(with_helpers(
+                "#include <signal.h>\nstruct Early { Early() { raise(SIGILL); } }; static Early early;\n")),
             "unavailable: this machine does not execute the instructions of 'scalar_c'");
 }
 
@@ -268,7 +287,8 @@ TEST(Availability, ComparesNormalisedNames) {
   EXPECT_EQ(availability(model).why, "this processor does not report no_such_feature");
   model.program.run_emulated = "no-such-emulator {exe}";
   EXPECT_EQ(availability(model).why,
-            "this processor does not report no_such_feature, and the emulator 'no-such-emulator' is missing (Debian: apt-get install qemu-user)");
+            "this processor does not report no_such_feature, and the emulator 'no-such-emulator' is missing (Debian: "
+            "apt-get install qemu-user)");
   model.program.language = "cuda";
   EXPECT_EQ(availability(model).why, "there is no backend for cuda yet");
 }

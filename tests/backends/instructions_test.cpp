@@ -16,13 +16,15 @@ namespace {
 
 DType some_type(const HardwareModel& model, const Instruction& instruction, int access) {
   for (int a = access; a <= access_count(instruction.statement()); ++a)
-    if (a < access_count(instruction.statement()) && operand_of(instruction, a).dtype) return *operand_of(instruction, a).dtype;
+    if (a < access_count(instruction.statement()) && operand_of(instruction, a).dtype)
+      return *operand_of(instruction, a).dtype;
   const auto& types = model.program.types;
   return types.empty() ? DType::f32 : parse_dtype(types.begin()->first).value_or(DType::f32);
 }
 
 /// A local buffer of its own for an operand, indexed by the instruction's subscripts.
-Ref dummy(Program& program, const HardwareModel& model, const Instruction& instruction, int access, const std::string& name) {
+Ref dummy(Program& program, const HardwareModel& model, const Instruction& instruction, int access,
+          const std::string& name) {
   const Operand& operand = operand_of(instruction, access);
   if (!operand.memory.valid()) return {{}, {AffineExpr(operand.immediate.empty() ? 0 : operand.immediate[0])}};
   Buffer buffer;
@@ -35,9 +37,11 @@ Ref dummy(Program& program, const HardwareModel& model, const Instruction& instr
   if (model.memory(operand.memory).is_register()) buffer.slots = 0, buffer.strides.clear();
   buffer.registers_per_slot = operand.group;
   std::map<std::string, AffineExpr> points;
-  for (const Dim& dim : instruction.statement().domain.dims) points.emplace(dim.name, AffineExpr::dim(point_name(dim.name)));
+  for (const Dim& dim : instruction.statement().domain.dims)
+    points.emplace(dim.name, AffineExpr::dim(point_name(dim.name)));
   Ref ref{make_id<BufferId>(program.buffers.size()), {}};
-  for (const AffineExpr& e : access_of(instruction.statement(), access).index) ref.index.push_back(substitute(e, points));
+  for (const AffineExpr& e : access_of(instruction.statement(), access).index)
+    ref.index.push_back(substitute(e, points));
   program.buffers.push_back(buffer);
   return ref;
 }
@@ -48,7 +52,8 @@ Node use(Program& program, const HardwareModel& model, std::size_t number) {
   call.instruction = make_id<InstructionId>(number);
   for (const DimRange& range : instruction.ranges) call.extents.push_back(range.max);
   for (int a = 0; a < access_count(instruction.statement()); ++a)
-    call.operands.push_back(dummy(program, model, instruction, a, "x" + std::to_string(number) + "_" + std::to_string(a)));
+    call.operands.push_back(
+        dummy(program, model, instruction, a, "x" + std::to_string(number) + "_" + std::to_string(a)));
   for (const auto& [dim, memory] : instruction.masks) {
     Buffer mask;
     mask.name = "m" + std::to_string(number) + dim;
@@ -83,8 +88,10 @@ TEST(Instructions, EveryOneOfEveryCppModelCompiles) {
     ASSERT_TRUE(unit) << model.name << "\n" << render(unit.diagnostics());
     const TemporaryDirectory folder;
     ASSERT_TRUE(write_file(folder.path() / "kernel.cpp", unit->text.data(), unit->text.size()));
-    auto command = compile_command(model, {(folder.path() / "kernel.cpp").string()}, (folder.path() / "kernel.o").string());
-    command.insert(command.end(), {"-c", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-uninitialized", "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized"});
+    auto command =
+        compile_command(model, {(folder.path() / "kernel.cpp").string()}, (folder.path() / "kernel.o").string());
+    command.insert(command.end(), {"-c", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-uninitialized",
+                                   "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized"});
     const auto result = run_process(command, {100, 0, 0}, folder.path() / "log");
     if (!result.started) GTEST_SKIP() << command[0] << " is missing (Debian: apt-get install g++)";
     EXPECT_EQ(result.exit_code, 0) << model.name << "\n" << result.output << unit->text;

@@ -1,6 +1,6 @@
 #pragma once
-// Small machines and programs for the backends' tests, and the question they all ask: does what was printed compute what the
-// program's interpreter computes?
+// Small machines and programs for the backends' tests, and the question they all ask: does what was printed compute
+// what the program's interpreter computes?
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,8 @@ inline void expect_same(const Program& program, const HardwareModel& model, std:
     if (role_of(program.kernel, make_id<TensorId>(t)) == Role::output) {
       ASSERT_EQ(expected[t].bytes.size(), found[t].bytes.size());
       for (std::int64_t i = 0; i < found[t].count(); ++i)
-        ASSERT_EQ(expected[t].get(i), found[t].get(i)) << program.kernel.tensors[t].name << " at " << i << ", seed " << seed;
+        ASSERT_EQ(expected[t].get(i), found[t].get(i))
+            << program.kernel.tensors[t].name << " at " << i << ", seed " << seed;
     }
 }
 
