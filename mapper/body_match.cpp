@@ -8,7 +8,7 @@
 namespace isamap {
 namespace {
 
-constexpr int kMaxSteps = 20'000;   // trees of nested sums have exponentially many alignments
+constexpr int kMaxSteps = 20'000;  // trees of nested sums have exponentially many alignments
 constexpr std::size_t kMaxMatches = 64;
 
 enum class Types { exact, ignored };
@@ -39,8 +39,7 @@ class Aligner {
     align_arguments(a, b, 0, binding, next);
     const auto* op = std::get_if<Binary>(&b.op);
     if (op == nullptr || !commutes(op->op)) return;
-    align(a.args[1], b.args[0], binding,
-          [&](Binding& bound) { align(a.args[0], b.args[1], bound, next); });
+    align(a.args[1], b.args[0], binding, [&](Binding& bound) { align(a.args[0], b.args[1], bound, next); });
   }
 
  private:
@@ -77,7 +76,8 @@ std::vector<Binding> alignments(const Computation& statement, const Computation&
 
 std::vector<std::string> tensor_like_names(std::size_t count) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(i < 26 ? std::string(1, static_cast<char>('A' + i)) : "A" + std::to_string(i));
+  for (std::size_t i = 0; i < count; ++i)
+    names.push_back(i < 26 ? std::string(1, static_cast<char>('A' + i)) : "A" + std::to_string(i));
   return names;
 }
 
@@ -118,8 +118,10 @@ std::vector<Kill> both(const std::vector<Kill>& a, const std::vector<Kill>& b) {
       bool conflict = false;
       for (const auto& [read, value] : y) {
         const auto same = std::find_if(sum.begin(), sum.end(), [&, r = read](const auto& p) { return p.first == r; });
-        if (same == sum.end()) sum.emplace_back(read, value);
-        else conflict = conflict || same->second != value;
+        if (same == sum.end())
+          sum.emplace_back(read, value);
+        else
+          conflict = conflict || same->second != value;
       }
       if (!conflict) add_kill(result, std::move(sum));
     }
@@ -139,12 +141,19 @@ std::vector<Kill> reaching_unary(UnaryOp op, const ScalarExpr& a, double target)
   switch (op) {
     case UnaryOp::negate:
       return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Kill>{};
-    case UnaryOp::abs: case UnaryOp::sqrt: case UnaryOp::tanh: case UnaryOp::erf: case UnaryOp::round:
+    case UnaryOp::abs:
+    case UnaryOp::sqrt:
+    case UnaryOp::tanh:
+    case UnaryOp::erf:
+    case UnaryOp::round:
       return target == 0 ? reaching(a, 0) : std::vector<Kill>{};
     case UnaryOp::exp:
       if (target == 1) return reaching(a, 0);
       return target == 0 ? reaching(a, -kInfinity) : std::vector<Kill>{};
-    case UnaryOp::log: case UnaryOp::rsqrt: case UnaryOp::sigmoid: return {};
+    case UnaryOp::log:
+    case UnaryOp::rsqrt:
+    case UnaryOp::sigmoid:
+      return {};
   }
   return {};
 }
@@ -167,7 +176,8 @@ std::vector<Kill> reaching_binary(BinaryOp op, const ScalarExpr& a, const Scalar
     case BinaryOp::min:
       return target == -kInfinity ? either(reaching(a, target), reaching(b, target))
                                   : both(reaching(a, target), reaching(b, target));
-    case BinaryOp::div: return {};
+    case BinaryOp::div:
+      return {};
   }
   return {};
 }
@@ -220,15 +230,20 @@ std::vector<Kill> kills(const Computation& instruction) {
   const DType type = instruction.body.type;
   std::vector<Kill> all;
   switch (instruction.reduction) {
-    case Reduction::add: all = reaching(instruction.body, 0); break;
-    case Reduction::mul: all = reaching(instruction.body, 1); break;
+    case Reduction::add:
+      all = reaching(instruction.body, 0);
+      break;
+    case Reduction::mul:
+      all = reaching(instruction.body, 1);
+      break;
     case Reduction::max:
       all = reaching(instruction.body, is_float(type) ? -kInfinity : static_cast<double>(integer_min(type)));
       break;
     case Reduction::min:
       all = reaching(instruction.body, is_float(type) ? kInfinity : static_cast<double>(integer_max(type)));
       break;
-    case Reduction::assign: break;
+    case Reduction::assign:
+      break;
   }
   std::vector<Kill> minimal;
   std::stable_sort(all.begin(), all.end(), [](const Kill& a, const Kill& b) { return a.size() < b.size(); });

@@ -1,8 +1,8 @@
 #pragma once
 // Does an instruction compute what a statement computes at one point? Asked before anything about dims.
 //
-// Bodies are elaborated trees: every widening is a cast with its type, saturation is a flag of the cast. So equal trees,
-// up to the names of the reads and the order of the arguments of + * min max, mean equal values bit for bit.
+// Bodies are elaborated trees: every widening is a cast with its type, saturation is a flag of the cast. So equal
+// trees, up to the names of the reads and the order of the arguments of + * min max, mean equal values bit for bit.
 
 #include <optional>
 #include <string>

@@ -20,7 +20,9 @@ std::string list(const std::string& op, const std::vector<std::string>& terms, c
 std::string sum(const std::vector<std::string>& terms) { return list("+", terms, "0"); }
 std::string all(const std::vector<std::string>& terms) { return list("and", terms, "true"); }
 std::string any(const std::vector<std::string>& terms) { return list("or", terms, "false"); }
-std::string times(std::int64_t factor, const std::string& x) { return factor == 1 ? x : "(* " + number(factor) + " " + x + ")"; }
+std::string times(std::int64_t factor, const std::string& x) {
+  return factor == 1 ? x : "(* " + number(factor) + " " + x + ")";
+}
 std::string equal(const std::string& a, const std::string& b) { return "(= " + a + " " + b + ")"; }
 std::string within(const std::string& x, std::int64_t extent) { return "(<= 0 " + x + " " + number(extent - 1) + ")"; }
 std::string negation(const std::string& x) { return "(not " + x + ")"; }
@@ -36,10 +38,14 @@ class Writer {
   const Alignment& alignment() const { return alignment_; }
 
   std::string x(int k, int d) const { return "x" + std::to_string(k) + "." + dims()[static_cast<std::size_t>(d)].name; }
-  std::string y(int k, int m) const { return "y" + std::to_string(k) + "." + unit_dims()[static_cast<std::size_t>(m)].name; }
+  std::string y(int k, int m) const {
+    return "y" + std::to_string(k) + "." + unit_dims()[static_cast<std::size_t>(m)].name;
+  }
   std::string d(int k, std::size_t w) const { return "d" + std::to_string(k) + "." + std::to_string(w); }
   std::string z(int c, std::size_t l) const { return "z" + std::to_string(c) + "." + std::to_string(l); }
-  std::string t(int c, int m) const { return "t" + std::to_string(c) + "." + unit_dims()[static_cast<std::size_t>(m)].name; }
+  std::string t(int c, int m) const {
+    return "t" + std::to_string(c) + "." + unit_dims()[static_cast<std::size_t>(m)].name;
+  }
   const std::vector<Dim>& dims() const { return alignment_.computation().domain.dims; }
   const std::vector<Dim>& unit_dims() const { return alignment_.unit().domain.dims; }
   int dim_count() const { return static_cast<int>(dims().size()); }
@@ -122,7 +128,8 @@ class Writer {
 
   std::string same_slot(int operand) {
     std::vector<std::string> terms;
-    for (const AffineExpr& e : alignment_.unit_access(operand).index) terms.push_back(equal(unit_at(e, 1), unit_at(e, 2)));
+    for (const AffineExpr& e : alignment_.unit_access(operand).index)
+      terms.push_back(equal(unit_at(e, 1), unit_at(e, 2)));
     return all(terms);
   }
   std::string same_element(int operand) {
@@ -138,8 +145,9 @@ class Writer {
       return other.dim == loops_[loop].dim && other.stride > loops_[loop].stride;
     });
     return top && std::any_of(walkers_.begin(), walkers_.end(), [&](const Walker& w) {
-      return w.column[dim] != 0 && std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
-    });
+             return w.column[dim] != 0 &&
+                    std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
+           });
   }
 
  private:
@@ -174,7 +182,8 @@ Question soundness(Writer w, int operand) {
   w.active(2, 0);
   w.require(w.same_slot(operand));
   w.require(negation(w.same_element(operand)));
-  return w.finish("S " + w.alignment().tensor_name(operand) + ": two points of one call share a slot and differ in the element");
+  return w.finish("S " + w.alignment().tensor_name(operand) +
+                  ": two points of one call share a slot and differ in the element");
 }
 
 Question partials(Writer w) {
@@ -183,11 +192,13 @@ Question partials(Writer w) {
   w.active(2, 0);
   w.require(w.same_element(0));
   w.require(negation(w.same_slot(0)));
-  return w.finish("O: two points of one call share an element of " + w.alignment().tensor_name(0) + " and differ in the slot");
+  return w.finish("O: two points of one call share an element of " + w.alignment().tensor_name(0) +
+                  " and differ in the slot");
 }
 
 const Padding* find(const std::vector<Padding>& reasons, const std::string& reason) {
-  for (const Padding& padding : reasons) if (padding.reason == reason) return &padding;
+  for (const Padding& padding : reasons)
+    if (padding.reason == reason) return &padding;
   return nullptr;
 }
 
@@ -214,13 +225,15 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
   pad(w, 1, padding);
   w.active(2, 0);
   w.require(w.same_slot(operand));
-  return w.finish("N " + padding.reason + ": a padding point and an active point share a slot of " + w.alignment().tensor_name(operand));
+  return w.finish("N " + padding.reason + ": a padding point and an active point share a slot of " +
+                  w.alignment().tensor_name(operand));
 }
 
 /// Every face that a digit can cross, and both ends of every dim.
 std::vector<Padding> all_faces(const Alignment& alignment) {
   std::vector<Padding> faces;
-  for (const AffineExpr& face : alignment.computation().domain.faces) faces.push_back({print(face) + ">=0", 0, -1, face});
+  for (const AffineExpr& face : alignment.computation().domain.faces)
+    faces.push_back({print(face) + ">=0", 0, -1, face});
   for (const Dim& dim : alignment.computation().domain.dims) {
     const AffineExpr x = AffineExpr::dim(dim.name);
     faces.push_back({dim.name + ">=0", 0, -1, x});
@@ -232,7 +245,8 @@ std::vector<Padding> all_faces(const Alignment& alignment) {
 /// A point that is padding for a reason that no carrier is named for.
 Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& avoidable) {
   const auto carried = [&](const std::string& reason) {
-    return std::any_of(mapping.carriers.begin(), mapping.carriers.end(), [&](const Carrier& c) { return c.reason == reason; });
+    return std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
+                       [&](const Carrier& c) { return c.reason == reason; });
   };
   w.call(0);
   w.point(1, 0);
@@ -241,7 +255,8 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
     const std::int64_t walked = walked_extent(w.walkers(), m), extent = unit_extent(w.alignment(), m);
     w.require(within(w.t(0, m), ceil_div(walked, extent)));
     const std::string reason = "fill " + w.unit_dims()[static_cast<std::size_t>(m)].name;
-    if (!carried(reason) && find(avoidable, reason) == nullptr) ways.push_back("(<= " + number(walked) + " " + w.counter(0, 1, m) + ")");
+    if (!carried(reason) && find(avoidable, reason) == nullptr)
+      ways.push_back("(<= " + number(walked) + " " + w.counter(0, 1, m) + ")");
   }
   for (const Padding& face : all_faces(w.alignment())) {
     const bool walked = std::any_of(w.walkers().begin(), w.walkers().end(), [&](const Walker& walker) {
@@ -283,7 +298,8 @@ struct Peel {
 std::vector<Peel> peels_of(const Writer& w, int dim, const std::vector<int>& pivots) {
   std::vector<Peel> peels;
   for (std::size_t i = 0; i < w.walkers().size(); ++i) {
-    if (pivots[i] == dim) peels.push_back({w.walkers()[i].column[static_cast<std::size_t>(dim)], w.walkers()[i].extent, w.d(1, i), true});
+    if (pivots[i] == dim)
+      peels.push_back({w.walkers()[i].column[static_cast<std::size_t>(dim)], w.walkers()[i].extent, w.d(1, i), true});
   }
   for (std::size_t l = 0; l < w.loops().size(); ++l) {
     if (w.loops()[l].dim == dim) peels.push_back({w.loops()[l].stride, w.loops()[l].extent, w.z(1, l), !w.floats(l)});
@@ -305,8 +321,10 @@ Question covering(Writer w) {
   for (int i = 0; i < w.dim_count() && recipe; ++i) {
     const std::vector<Peel> peels = peels_of(w, i, *pivots);
     const std::string walked = equal(w.x(1, i), w.position(1, 1, i));
-    if (peels.empty()) misses.push_back(negation(walked));
-    else w.require(walked);
+    if (peels.empty())
+      misses.push_back(negation(walked));
+    else
+      w.require(walked);
     for (std::size_t p = 0; p < peels.size(); ++p) {
       if (p == 0) recipe = recipe && peels[p].stride == 1;
       if (p + 1 < peels.size()) {
@@ -325,7 +343,8 @@ Question covering(Writer w) {
 std::vector<ResidualLoop> residual_loops(const Cover& cover) {
   std::vector<ResidualLoop> loops;
   for (const Chain& chain : cover) {
-    for (const ChainLink& link : chain.links) if (link.walker < 0) loops.push_back({chain.pivot, link.stride, link.extent});
+    for (const ChainLink& link : chain.links)
+      if (link.walker < 0) loops.push_back({chain.pivot, link.stride, link.extent});
   }
   return loops;
 }
@@ -341,7 +360,8 @@ Certificate certify(const Alignment& alignment, const Mapping& mapping, const st
     known.push_back(std::move(fill));
   }
   for (const Carrier& carrier : mapping.carriers) {
-    if (const Padding* padding = find(known, carrier.reason)) certificate.questions.push_back(neutral(writer, *padding, carrier));
+    if (const Padding* padding = find(known, carrier.reason))
+      certificate.questions.push_back(neutral(writer, *padding, carrier));
   }
   certificate.questions.push_back(complete(writer, mapping, avoidable));
   certificate.questions.push_back(injective(writer));

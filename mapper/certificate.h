@@ -1,7 +1,8 @@
 #pragma once
 // The four conditions of one mapping as questions to a solver: linear, quantifier-free, `unsat` is the proof.
 //
-// A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they walk to:
+// A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they walk
+// to:
 //
 //   x(k) = sum of loop stride * z + sum of column * d(k),     sum of weight * d(k) on dim m = E(m) * t(m) + y(k).m
 //
@@ -23,7 +24,7 @@ std::vector<ResidualLoop> residual_loops(const Cover& cover);
 
 /// One question: declarations and assertions.
 struct Question {
-  std::string name;   ///< "S I: equal slots, different elements"
+  std::string name;  ///< "S I: equal slots, different elements"
   std::string text;
 };
 struct Certificate {

@@ -18,7 +18,8 @@ std::string plain(const std::string& text) {
   return result;
 }
 std::string one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, ' ');
   return text;
 }
 
@@ -33,7 +34,8 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
       "unsat answers prove it: S sound, O no partial sums, N padding is harmless, C exact cover (docs/mapping.md)"};
   for (const Carrier& carrier : mapping.carriers) {
     const Computation& statement = kernel.statements[mapping.statement.index()];
-    lines.push_back(one_line("carrier of " + carrier.reason + ": " + kernel.tensors[access_of(statement, carrier.access).tensor.index()].name));
+    lines.push_back(one_line("carrier of " + carrier.reason + ": " +
+                             kernel.tensors[access_of(statement, carrier.access).tensor.index()].name));
   }
   return lines;
 }
@@ -51,20 +53,23 @@ bool write_whole(const std::filesystem::path& path, const std::string& text) {
 
 }  // namespace
 
-Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options, MapResult& result) {
+Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+                               MapResult& result) {
   const std::filesystem::path folder = options.certificates;
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem) return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   for (Mapping& mapping : result.mappings) {
-    const Alignment alignment = align(kernel, mapping.statement, model.instruction(mapping.instruction), mapping.instruction, mapping.operands);
+    const Alignment alignment =
+        align(kernel, mapping.statement, model.instruction(mapping.instruction), mapping.instruction, mapping.operands);
     Certificate certificate = certify(alignment, mapping);
     certificate.comments = comments_of(kernel, model, mapping);
     std::string failed;
     const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
     ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
     if (truth == Truth::unknown) mapping.proof = Proof::unknown;
-    const std::string file = "mapping_" + std::to_string(mapping.id) + "_" + plain(model.instruction(mapping.instruction).name) + ".smt2";
+    const std::string file =
+        "mapping_" + std::to_string(mapping.id) + "_" + plain(model.instruction(mapping.instruction).name) + ".smt2";
     if (!write_whole(folder / file, print(certificate))) {
       return {error_at({(folder / file).string(), 0, 0}, "cannot write this file")};
     }

@@ -55,7 +55,8 @@ bool plainly_independent(const std::vector<std::vector<std::int64_t>>& vectors) 
   return std::all_of(vectors.begin(), vectors.end(), [&](const auto& v) {
     for (std::size_t i = 0; i < v.size(); ++i) {
       if (v[i] == 0) continue;
-      if (std::count_if(vectors.begin(), vectors.end(), [i](const auto& other) { return other[i] != 0; }) == 1) return true;
+      if (std::count_if(vectors.begin(), vectors.end(), [i](const auto& other) { return other[i] != 0; }) == 1)
+        return true;
     }
     return false;
   });
@@ -63,7 +64,8 @@ bool plainly_independent(const std::vector<std::vector<std::int64_t>>& vectors) 
 
 bool independent(std::vector<std::vector<std::int64_t>> vectors) {
   if (plainly_independent(vectors)) return true;
-  for (auto& v : vectors) for (auto& x : v) x = floor_mod(x, kPrime);
+  for (auto& v : vectors)
+    for (auto& x : v) x = floor_mod(x, kPrime);
   for (std::size_t row = 0; row < vectors.size(); ++row) {
     const auto& v = vectors[row];
     const auto lead = std::find_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) - v.begin();
@@ -103,7 +105,8 @@ bool radix(std::vector<Image> images) {
   std::vector<std::vector<std::int64_t>> directions;
   for (const Image& image : images) {
     if (image.size == 0) return false;
-    if (std::find(directions.begin(), directions.end(), image.direction) == directions.end()) directions.push_back(image.direction);
+    if (std::find(directions.begin(), directions.end(), image.direction) == directions.end())
+      directions.push_back(image.direction);
   }
   std::stable_sort(images.begin(), images.end(), [](const Image& a, const Image& b) { return a.size < b.size; });
   for (const auto& direction : directions) {
@@ -126,7 +129,8 @@ double share_inside(const IterationDomain& domain) {
   std::vector<std::int64_t> extents;
   std::int64_t box = 1;
   for (const Dim& dim : domain.dims) {
-    const bool spoken_of = std::any_of(domain.faces.begin(), domain.faces.end(), [&](const AffineExpr& face) { return face.names().count(dim.name) > 0; });
+    const bool spoken_of = std::any_of(domain.faces.begin(), domain.faces.end(),
+                                       [&](const AffineExpr& face) { return face.names().count(dim.name) > 0; });
     if (!spoken_of) continue;
     names.push_back(dim.name);
     extents.push_back(dim.extent);
@@ -138,7 +142,9 @@ double share_inside(const IterationDomain& domain) {
   std::vector<std::int64_t> x(names.size(), 0);
   std::int64_t inside = 0;
   for (std::int64_t n = 0; n < box; ++n) {
-    inside += std::all_of(faces.begin(), faces.end(), [&](const CompiledAffine& face) { return face(x.data()) >= 0; }) ? 1 : 0;
+    inside += std::all_of(faces.begin(), faces.end(), [&](const CompiledAffine& face) { return face(x.data()) >= 0; })
+                  ? 1
+                  : 0;
     for (std::size_t d = x.size(); d-- > 0;) {
       if (++x[d] < extents[d]) break;
       x[d] = 0;
@@ -151,7 +157,8 @@ double share_inside(const IterationDomain& domain) {
 
 std::int64_t walked_extent(const std::vector<Walker>& walkers, int m) {
   std::int64_t walked = 1;
-  for (const Walker& walker : walkers) if (walker.dim == m) walked *= walker.extent;
+  for (const Walker& walker : walkers)
+    if (walker.dim == m) walked *= walker.extent;
   return walked;
 }
 
@@ -181,8 +188,10 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
       if (uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], t)) continue;
       for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
         const auto step = step_of(row, walker.column);
-        if (!step) truth = Truth::unknown;
-        else if (*step != 0) return Truth::no;
+        if (!step)
+          truth = Truth::unknown;
+        else if (*step != 0)
+          return Truth::no;
       }
     }
   }
@@ -216,7 +225,10 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
     const std::int64_t last = walked_extent(walkers, static_cast<int>(m)) % extent;
     if (last != 0) {
-      reasons.push_back({"fill " + alignment.unit().domain.dims[m].name, std::uint32_t{1} << m, static_cast<int>(m), {},
+      reasons.push_back({"fill " + alignment.unit().domain.dims[m].name,
+                         std::uint32_t{1} << m,
+                         static_cast<int>(m),
+                         {},
                          allows_extent(*alignment.hardware, static_cast<int>(m), last)});
     }
   }
@@ -280,7 +292,8 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
     }
     // An input that does not tell meets the kill with live values in it: 0 times infinity is not 0.
     for (int t = 1; t < alignment.operand_count(); ++t) {
-      if (!tells(t, padding.dims) && is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) && result.needs.empty()) {
+      if (!tells(t, padding.dims) && is_float(alignment.kernel->tensors[alignment.access(t).tensor.index()].dtype) &&
+          result.needs.empty()) {
         result.needs.push_back("finite");
       }
     }
@@ -294,7 +307,8 @@ double utilisation(const Alignment& alignment, const std::vector<Walker>& walker
   for (const Dim& dim : domain.dims) points *= static_cast<double>(dim.extent);
   if (!domain.faces.empty() && points > 0) points *= share_inside(domain);
   for (const Chain& chain : cover) {
-    for (const ChainLink& link : chain.links) if (link.walker < 0) calls *= static_cast<double>(link.extent);
+    for (const ChainLink& link : chain.links)
+      if (link.walker < 0) calls *= static_cast<double>(link.extent);
   }
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));

@@ -26,7 +26,7 @@ struct Walker {
   int dim = 0;
   std::vector<std::int64_t> column;  ///< one entry for each dim of the statement
   std::int64_t extent = 1;
-  std::int64_t weight = 1;           ///< product of the extents of the later digits of the same instruction dim
+  std::int64_t weight = 1;  ///< product of the extents of the later digits of the same instruction dim
 };
 
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
@@ -38,13 +38,13 @@ std::int64_t walked_extent(const std::vector<Walker>& walkers, int m);
 /// A coordinate as digits and residual loops: x = first + sum over links of stride * value, innermost first.
 struct ChainLink {
   std::int64_t stride = 1, extent = 1;
-  int walker = -1;                   ///< -1: a residual loop
+  int walker = -1;  ///< -1: a residual loop
 };
 struct Chain {
-  int pivot = 0;                     ///< the coordinate that this chain decides
+  int pivot = 0;  ///< the coordinate that this chain decides
   std::vector<ChainLink> links;
-  bool shifted = false;              ///< walkers of earlier chains move this coordinate too
-  std::int64_t reach() const;        ///< product of the extents
+  bool shifted = false;        ///< walkers of earlier chains move this coordinate too
+  std::int64_t reach() const;  ///< product of the extents
 };
 /// Chains in the order in which Euclid's division peels them off a point. All pivots occur once.
 using Cover = std::vector<Chain>;
@@ -57,11 +57,11 @@ Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers
 
 /// Why some instruction points have no statement point.
 struct Padding {
-  std::string reason;                ///< "fill j", "s>=0", "r<=2"
-  std::uint32_t dims = 0;            ///< instruction dims whose counters decide it
-  int fill = -1;                     ///< the instruction dim that is filled, or -1:
-  AffineExpr face;                   ///< the face of the domain that is crossed, >= 0 inside
-  bool avoidable = false;            ///< the instruction can run with fewer points instead
+  std::string reason;      ///< "fill j", "s>=0", "r<=2"
+  std::uint32_t dims = 0;  ///< instruction dims whose counters decide it
+  int fill = -1;           ///< the instruction dim that is filled, or -1:
+  AffineExpr face;         ///< the face of the domain that is crossed, >= 0 inside
+  bool avoidable = false;  ///< the instruction can run with fewer points instead
 };
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers);
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);

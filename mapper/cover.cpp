@@ -18,7 +18,8 @@ constexpr int kMaxSteps = 10'000;
 /// Chooses the pivot of each walker such that some order of coordinates lets every column reach later ones only.
 class PivotSearch {
  public:
-  PivotSearch(const std::vector<Walker>& walkers, int dims) : walkers_(walkers), dims_(dims), pivot_(walkers.size(), -1) {
+  PivotSearch(const std::vector<Walker>& walkers, int dims)
+      : walkers_(walkers), dims_(dims), pivot_(walkers.size(), -1) {
     for (const Walker& w : walkers) {
       shears_ = shears_ || std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
     }
@@ -74,19 +75,27 @@ class PivotSearch {
   int steps_ = 0;
 };
 
-std::optional<Chain> chain_of(int pivot, std::int64_t extent, const std::vector<Walker>& walkers, const std::vector<int>& pivots) {
+std::optional<Chain> chain_of(int pivot, std::int64_t extent, const std::vector<Walker>& walkers,
+                              const std::vector<int>& pivots) {
   Chain chain;
   chain.pivot = pivot;
   std::vector<int> mine;
   for (std::size_t w = 0; w < walkers.size(); ++w) {
-    if (pivots[w] == pivot) mine.push_back(static_cast<int>(w));
-    else if (walkers[w].column[static_cast<std::size_t>(pivot)] != 0) chain.shifted = true;
+    if (pivots[w] == pivot)
+      mine.push_back(static_cast<int>(w));
+    else if (walkers[w].column[static_cast<std::size_t>(pivot)] != 0)
+      chain.shifted = true;
   }
-  const auto stride = [&](int w) { return walkers[static_cast<std::size_t>(w)].column[static_cast<std::size_t>(pivot)]; };
+  const auto stride = [&](int w) {
+    return walkers[static_cast<std::size_t>(w)].column[static_cast<std::size_t>(pivot)];
+  };
   std::stable_sort(mine.begin(), mine.end(), [&](int a, int b) { return stride(a) < stride(b); });
   std::int64_t reached = 1;
   for (const int w : mine) {
-    if (reached == 0) { chain.links.push_back({stride(w), walkers[static_cast<std::size_t>(w)].extent, w}); continue; }
+    if (reached == 0) {
+      chain.links.push_back({stride(w), walkers[static_cast<std::size_t>(w)].extent, w});
+      continue;
+    }
     if (stride(w) % reached != 0) return std::nullopt;
     if (stride(w) > reached) chain.links.push_back({reached, stride(w) / reached, -1});
     chain.links.push_back({stride(w), walkers[static_cast<std::size_t>(w)].extent, w});
@@ -94,15 +103,14 @@ std::optional<Chain> chain_of(int pivot, std::int64_t extent, const std::vector<
     if (!next) return std::nullopt;
     reached = *next;
   }
-  if (reached > 0 && (reached < extent || chain.shifted)) chain.links.push_back({reached, ceil_div(std::max<std::int64_t>(extent, 1), reached), -1});
+  if (reached > 0 && (reached < extent || chain.shifted))
+    chain.links.push_back({reached, ceil_div(std::max<std::int64_t>(extent, 1), reached), -1});
   return chain;
 }
 
 }  // namespace
 
-std::int64_t Chain::reach() const {
-  return links.empty() ? 1 : links.back().stride * links.back().extent;
-}
+std::int64_t Chain::reach() const { return links.empty() ? 1 : links.back().stride * links.back().extent; }
 
 std::optional<std::vector<int>> pivots_of(const std::vector<Walker>& walkers, int dims) {
   return PivotSearch(walkers, dims).run();

@@ -54,7 +54,9 @@ class Product {
     for (ScalarExpr& arg : e.args) arg = renumbered(std::move(arg));
     return e;
   }
-  void put(ScalarExpr factor) { body = body ? binary(BinaryOp::mul, std::move(*body), std::move(factor)) : std::move(factor); }
+  void put(ScalarExpr factor) {
+    body = body ? binary(BinaryOp::mul, std::move(*body), std::move(factor)) : std::move(factor);
+  }
 
   const Computation& source_;
   DType type_;
@@ -63,7 +65,7 @@ class Product {
 /// Which factors go first, and the dims that this decides.
 struct Split {
   std::vector<ScalarExpr> first, rest;
-  std::vector<Dim> inner, summed;   // I, R
+  std::vector<Dim> inner, summed;  // I, R
 };
 
 std::set<std::string> dims_of(const Computation& c, const std::vector<ScalarExpr>& factors) {
@@ -82,7 +84,8 @@ std::vector<Dim> in_order_of_use(const Computation& c, const std::vector<ScalarE
       for (const AffineExpr& index : c.reads[static_cast<std::size_t>(r)].index) {
         const auto names = index.names();
         for (const Dim& dim : dims) {
-          if (names.count(dim.name) > 0 && std::find(ordered.begin(), ordered.end(), dim) == ordered.end()) ordered.push_back(dim);
+          if (names.count(dim.name) > 0 && std::find(ordered.begin(), ordered.end(), dim) == ordered.end())
+            ordered.push_back(dim);
         }
       }
     }
@@ -92,7 +95,8 @@ std::vector<Dim> in_order_of_use(const Computation& c, const std::vector<ScalarE
 
 std::optional<Split> split(const Computation& c, const std::vector<ScalarExpr>& factors, unsigned chosen) {
   Split result;
-  for (std::size_t f = 0; f < factors.size(); ++f) ((chosen >> f & 1U) != 0 ? result.first : result.rest).push_back(factors[f]);
+  for (std::size_t f = 0; f < factors.size(); ++f)
+    ((chosen >> f & 1U) != 0 ? result.first : result.rest).push_back(factors[f]);
   const auto mine = dims_of(c, result.first), theirs = dims_of(c, result.rest), kept = dims_of(c.write);
   std::set<std::string> summed, known;
   for (const Dim& dim : c.domain.dims) {
@@ -105,7 +109,8 @@ std::optional<Split> split(const Computation& c, const std::vector<ScalarExpr>& 
   result.inner = in_order_of_use(c, result.first, std::move(result.inner));
   for (const AffineExpr& face : c.domain.faces) {
     const auto names = face.names();
-    const bool sums = std::any_of(names.begin(), names.end(), [&](const std::string& n) { return summed.count(n) > 0; });
+    const bool sums =
+        std::any_of(names.begin(), names.end(), [&](const std::string& n) { return summed.count(n) > 0; });
     if (sums && !std::includes(known.begin(), known.end(), names.begin(), names.end())) return std::nullopt;
   }
   return result;
@@ -114,7 +119,8 @@ std::optional<Split> split(const Computation& c, const std::vector<ScalarExpr>& 
 std::string fresh_name(const Kernel& kernel) {
   for (int n = 0;; ++n) {
     const std::string name = n == 0 ? "T" : "T" + std::to_string(n);
-    if (std::none_of(kernel.tensors.begin(), kernel.tensors.end(), [&](const Tensor& t) { return t.name == name; })) return name;
+    if (std::none_of(kernel.tensors.begin(), kernel.tensors.end(), [&](const Tensor& t) { return t.name == name; }))
+      return name;
   }
 }
 
@@ -176,19 +182,22 @@ std::string operand_names(const Kernel& kernel, const Computation& c) {
 /// "matmul(T, W)", "depthwise(I, D)", "product(D, W)", "sum(A, B)".
 std::string step_in_words(const Kernel& kernel, std::size_t statement) {
   const Computation& c = kernel.statements[statement];
-  const bool sums = std::any_of(c.domain.dims.begin(), c.domain.dims.end(), [](const Dim& d) { return d.kind == DimKind::reduction; });
+  const bool sums = std::any_of(c.domain.dims.begin(), c.domain.dims.end(),
+                                [](const Dim& d) { return d.kind == DimKind::reduction; });
   std::string what = sums ? "sum" : "product";
   if (const auto shape = extracted_matmul(kernel, make_id<StatementId>(statement))) {
     what = shape->outer.empty() ? "matmul" : "batched matmul";
   } else if (sums && c.reads.size() == 2) {
     const auto out = dims_of(c.write), a = dims_of(c.reads[0]), b = dims_of(c.reads[1]);
-    const bool shared = std::any_of(out.begin(), out.end(), [&](const std::string& d) { return a.count(d) > 0 && b.count(d) > 0; });
+    const bool shared =
+        std::any_of(out.begin(), out.end(), [&](const std::string& d) { return a.count(d) > 0 && b.count(d) > 0; });
     if (shared) what = "depthwise";
   }
   return what + "(" + operand_names(kernel, c) + ")";
 }
 
-std::optional<Factoring> factored(const Kernel& kernel, std::size_t statement, const std::vector<ScalarExpr>& factors, unsigned chosen) {
+std::optional<Factoring> factored(const Kernel& kernel, std::size_t statement, const std::vector<ScalarExpr>& factors,
+                                  unsigned chosen) {
   const Computation& c = kernel.statements[statement];
   const auto parts = split(c, factors, chosen);
   if (!parts) return std::nullopt;
@@ -223,7 +232,8 @@ std::vector<Factoring> factorings(const Kernel& kernel) {
     std::vector<ScalarExpr> factors;
     flatten(c.body, c.body.type, factors);
     if (c.reduction != Reduction::add || factors.size() < 3 || factors.size() > kMaxFactors) continue;
-    if (std::any_of(c.reads.begin(), c.reads.end(), [&](const Access& r) { return r.tensor == c.write.tensor; })) continue;
+    if (std::any_of(c.reads.begin(), c.reads.end(), [&](const Access& r) { return r.tensor == c.write.tensor; }))
+      continue;
     for (unsigned chosen = 0; chosen < 1U << factors.size() && found.size() < kMaxFactorings; ++chosen) {
       const int count = __builtin_popcount(chosen);
       if (count < 2 || count == static_cast<int>(factors.size())) continue;

@@ -67,7 +67,8 @@ void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) 
     return places;
   };
   const auto rank = [&](const Mapping& m) {
-    return std::tuple(m.kinds.count(Kind::axis) > 0 ? 0 : m.kinds.size(), digit_count(m), m.operands, m.kinds, positions(m));
+    return std::tuple(m.kinds.count(Kind::axis) > 0 ? 0 : m.kinds.size(), digit_count(m), m.operands, m.kinds,
+                      positions(m));
   };
   std::vector<std::pair<decltype(rank(mappings[0])), std::size_t>> order;
   for (std::size_t i = 0; i < mappings.size(); ++i) order.emplace_back(rank(mappings[i]), i);
@@ -83,14 +84,17 @@ struct Candidate {
   Placement placement;
 };
 
-std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, const MapOptions& options, PairMappings& result) {
+std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, const MapOptions& options,
+                                  PairMappings& result) {
   std::vector<Candidate> list;
   if (options.use_z3) {
-    SolvedPlacements solved = place_by_solver(alignments, options.rule, options.max_mappings, options.rlimit, result.solver);
+    SolvedPlacements solved =
+        place_by_solver(alignments, options.rule, options.max_mappings, options.rlimit, result.solver);
     for (auto& [a, placement] : solved.list) list.push_back({a, std::move(placement)});
     for (std::size_t a = 0; a < alignments.size(); ++a) {
       const std::vector<Slot> slots = slots_of(alignments[a], options.rule);
-      for (const int s : solved.empty_slots[a]) add_reason(result, slot_reason(alignments[a], slots[static_cast<std::size_t>(s)], options.rule));
+      for (const int s : solved.empty_slots[a])
+        add_reason(result, slot_reason(alignments[a], slots[static_cast<std::size_t>(s)], options.rule));
     }
     result.limit_reached = solved.limit_reached;
     return list;
@@ -100,14 +104,16 @@ std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, cons
     Placements placements = place_directly(slots, alignments[a].statement_uses.size(), options.max_mappings);
     result.limit_reached = result.limit_reached || placements.limit_reached;
     if (placements.list.empty()) {
-      for (std::string& reason : slot_reasons(alignments[a], slots, options.rule)) add_reason(result, std::move(reason));
+      for (std::string& reason : slot_reasons(alignments[a], slots, options.rule))
+        add_reason(result, std::move(reason));
     }
     for (Placement& placement : placements.list) list.push_back({a, std::move(placement)});
   }
   return list;
 }
 
-/// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the solver.
+/// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
+/// solver.
 Judged judge_fully(const Alignment& alignment, Dims dims, const std::vector<Kill>& kill_sets, const MapOptions& options,
                    PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
@@ -117,9 +123,13 @@ Judged judge_fully(const Alignment& alignment, Dims dims, const std::vector<Kill
   const Truth truth = result.solver.queries > kMaxQueries
                           ? Truth::unknown
                           : replay(certify(alignment, *judged.mapping), options.rlimit, result.solver, &failed);
-  if (truth == Truth::yes) { judged.mapping->proof = Proof::proved; return judged; }
+  if (truth == Truth::yes) {
+    judged.mapping->proof = Proof::proved;
+    return judged;
+  }
   result.limit_reached = result.limit_reached || truth == Truth::unknown;
-  return {std::nullopt, (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
+  return {std::nullopt,
+          (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
 }
 
 void list_once(const std::vector<Alignment>& alignments, const std::vector<Candidate>& list, const MapOptions& options,
@@ -132,14 +142,19 @@ void list_once(const std::vector<Alignment>& alignments, const std::vector<Candi
   for (const Alignment& alignment : alignments) slots.push_back(slots_of(alignment, options.rule));
   std::unordered_set<std::string> seen;
   for (const Candidate& candidate : list) {
-    if (static_cast<std::int64_t>(result.mappings.size()) >= options.max_mappings) { result.limit_reached = true; break; }
+    if (static_cast<std::int64_t>(result.mappings.size()) >= options.max_mappings) {
+      result.limit_reached = true;
+      break;
+    }
     const Alignment& alignment = alignments[candidate.alignment];
     const Dims dims = realise(alignment, slots[candidate.alignment], candidate.placement);
     Judged judged = judge_fully(alignment, dims, kill_sets, options, result);
-    if (!judged.mapping) { add_reason(result, operand_prefix(alignment) + judged.refusal); continue; }
-    const bool known = std::any_of(symmetries.begin(), symmetries.end(), [&](const Automorphism& by) {
-      return seen.count(key_of(*judged.mapping, by)) > 0;
-    });
+    if (!judged.mapping) {
+      add_reason(result, operand_prefix(alignment) + judged.refusal);
+      continue;
+    }
+    const bool known = std::any_of(symmetries.begin(), symmetries.end(),
+                                   [&](const Automorphism& by) { return seen.count(key_of(*judged.mapping, by)) > 0; });
     if (known || !seen.insert(key_of(*judged.mapping, same)).second) continue;
     result.mappings.push_back(std::move(*judged.mapping));
   }
@@ -152,7 +167,8 @@ std::string unmappable(const Computation& statement, const Instruction& instruct
   if (static_cast<int>(unit.reads.size()) >= kMaxOperands || static_cast<int>(statement.reads.size()) >= kMaxOperands) {
     return "more than " + std::to_string(kMaxOperands - 1) + " operands";
   }
-  if (static_cast<int>(unit.domain.dims.size()) > kMaxDims || static_cast<int>(statement.domain.dims.size()) > kMaxDims) {
+  if (static_cast<int>(unit.domain.dims.size()) > kMaxDims ||
+      static_cast<int>(statement.domain.dims.size()) > kMaxDims) {
     return "more than " + std::to_string(kMaxDims) + " dims";
   }
   for (const Dim& dim : unit.domain.dims) {
@@ -183,7 +199,7 @@ Result<std::vector<InstructionId>> chosen(const HardwareModel& model, const std:
 }  // namespace
 
 PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId id,
-                    const MapOptions& options) {
+                           const MapOptions& options) {
   PairMappings result;
   const Computation& computation = kernel.statements[statement.index()];
   if (const std::string reason = unmappable(computation, hardware); !reason.empty()) {

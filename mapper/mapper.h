@@ -17,11 +17,11 @@ enum class Rule { access, full, all };
 
 struct MapOptions {
   Rule rule = Rule::full;
-  std::string instruction;            ///< only this one; empty: all compute instructions
-  bool use_z3 = false;                ///< enumerate with Z3 instead of the direct construction (the two must agree)
-  std::string certificates;           ///< folder for SMT-LIB files; empty: none
-  std::int64_t max_mappings = 4096;   ///< for each instruction and statement
-  std::uint64_t rlimit = 2'000'000;   ///< Z3 resource units for each query
+  std::string instruction;           ///< only this one; empty: all compute instructions
+  bool use_z3 = false;               ///< enumerate with Z3 instead of the direct construction (the two must agree)
+  std::string certificates;          ///< folder for SMT-LIB files; empty: none
+  std::int64_t max_mappings = 4096;  ///< for each instruction and statement
+  std::uint64_t rlimit = 2'000'000;  ///< Z3 resource units for each query
 };
 
 /// Why one instruction covers one statement in no way. Each reason names the dimension, the operand, the number
@@ -38,11 +38,11 @@ struct SolverStatistics {
 };
 
 struct MapResult {
-  std::vector<Mapping> mappings;      ///< ordered by statement, instruction, then canonical order; id = position
+  std::vector<Mapping> mappings;  ///< ordered by statement, instruction, then canonical order; id = position
   std::vector<std::string> certificate_files;  ///< one for each mapping when certificates were asked for
   std::vector<Rejection> rejected;
   SolverStatistics solver;
-  bool limit_reached = false;         ///< max_mappings or rlimit: the list may be incomplete
+  bool limit_reached = false;  ///< max_mappings or rlimit: the list may be incomplete
 };
 
 /// All mappings of one instruction on one statement (ids not set), or why there are none.
@@ -52,8 +52,8 @@ struct PairMappings {
   SolverStatistics solver;
   bool limit_reached = false;
 };
-PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& instruction, InstructionId id,
-                           const MapOptions& options);
+PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& instruction,
+                           InstructionId id, const MapOptions& options);
 
 Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options);
 
@@ -61,7 +61,7 @@ Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& 
 /// T[x_I] = reduce_R A*B ; O (+)= T[x_I]*C (docs/mapping.md, kind `factor`).
 struct Factoring {
   Kernel kernel;
-  std::string description;            ///< "depthwise(I, D) then matmul with W"
+  std::string description;  ///< "depthwise(I, D) then matmul with W"
 };
 std::vector<Factoring> factorings(const Kernel& kernel);
 

@@ -27,7 +27,8 @@ class Search {
 
  private:
   /// Must this slot still get a digit, given what is decided and how many digits are left?
-  bool lacks(const Slot& slot, std::size_t s, std::size_t decided, int left, std::uint32_t filled, std::uint32_t placed) const {
+  bool lacks(const Slot& slot, std::size_t s, std::size_t decided, int left, std::uint32_t filled,
+             std::uint32_t placed) const {
     if ((filled >> s & 1U) != 0 || slot.empty == Slot::Empty::always) return false;
     if (slot.empty == Slot::Empty::never) return slot.stand_in < 0;
     const std::uint32_t before = bit(decided) - 1;
@@ -47,11 +48,16 @@ class Search {
 
   void visit(std::size_t d, int left, std::uint32_t filled, std::uint32_t placed) {
     if (stopped()) return;
-    if (++steps_ > kMaxSteps) { out_.limit_reached = true; return; }
+    if (++steps_ > kMaxSteps) {
+      out_.limit_reached = true;
+      return;
+    }
     if (left > static_cast<int>(place_.size() - d) || hopeless(d, left, filled, placed)) return;
     if (d == place_.size()) {
-      if (static_cast<std::int64_t>(out_.list.size()) >= limit_) out_.limit_reached = true;
-      else out_.list.push_back(place_);
+      if (static_cast<std::int64_t>(out_.list.size()) >= limit_)
+        out_.limit_reached = true;
+      else
+        out_.list.push_back(place_);
       return;
     }
     for (std::size_t s = 0; s < slots_.size() && left > 0; ++s) {
@@ -76,13 +82,17 @@ std::vector<Slot> slots_of(const Alignment& alignment, Rule rule) {
   std::vector<Slot> slots;
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    const auto same = std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.uses == alignment.unit_uses[m]; });
-    if (same != slots.end()) { same->dims.push_back(static_cast<int>(m)); continue; }
+    const auto same =
+        std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.uses == alignment.unit_uses[m]; });
+    if (same != slots.end()) {
+      same->dims.push_back(static_cast<int>(m));
+      continue;
+    }
     Slot slot;
     slot.dims = {static_cast<int>(m)};
     slot.uses = alignment.unit_uses[m];
     slot.empty = rule == Rule::access ? Slot::Empty::never
-               : rule == Rule::full   ? Slot::Empty::when_reachable_are_elsewhere
+                 : rule == Rule::full ? Slot::Empty::when_reachable_are_elsewhere
                                       : Slot::Empty::always;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       const OperandSet used = alignment.statement_uses[d];

@@ -29,8 +29,11 @@ std::vector<std::int64_t> digit_extents(const Alignment& alignment, const Placem
   for (std::size_t fine = 0; fine < placement.size(); ++fine) {
     if (placement[fine] < 0 || (alignment.statement_uses[fine] & 1U) == 0) continue;
     for (std::size_t coarse = 0; coarse < placement.size(); ++coarse) {
-      if (coarse == fine || placement[coarse] < 0 || (alignment.statement_uses[coarse] & 1U) == 0 || extents[coarse] <= 1) continue;
-      if (const std::int64_t ratio = ratio_of(alignment, coarse, fine); ratio > 1) extents[fine] = std::min(extents[fine], ratio);
+      if (coarse == fine || placement[coarse] < 0 || (alignment.statement_uses[coarse] & 1U) == 0 ||
+          extents[coarse] <= 1)
+        continue;
+      if (const std::int64_t ratio = ratio_of(alignment, coarse, fine); ratio > 1)
+        extents[fine] = std::min(extents[fine], ratio);
     }
   }
   return extents;
@@ -49,11 +52,13 @@ void spread(const Alignment& alignment, const Slot& slot, std::vector<Digit> dig
   dims[static_cast<std::size_t>(slot.dims[0])] = std::move(digits);
 }
 
-std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<Walker>& walkers,
+                                       const Cover& cover) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   std::vector<bool> outer(dims.size(), true);
   for (const Walker& walker : walkers) {
-    for (std::size_t d = 0; d < dims.size(); ++d) if (walker.column[d] != 0) outer[d] = false;
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (walker.column[d] != 0) outer[d] = false;
   }
   for (const Chain& chain : cover) {
     for (const ChainLink& link : chain.links) {
@@ -61,7 +66,8 @@ std::vector<std::string> residual_dims(const Alignment& alignment, const std::ve
     }
   }
   std::vector<std::string> names;
-  for (std::size_t d = 0; d < dims.size(); ++d) if (outer[d]) names.push_back(dims[d].name);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (outer[d]) names.push_back(dims[d].name);
   return names;
 }
 
@@ -112,7 +118,8 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& w
       home[d] = walker.dim;
     }
     if (moved > 1) kinds.insert(Kind::skew);
-    if ((alignment.unit_uses[static_cast<std::size_t>(walker.dim)] & ~used & ~OperandSet{1}) != 0) kinds.insert(Kind::replicate);
+    if ((alignment.unit_uses[static_cast<std::size_t>(walker.dim)] & ~used & ~OperandSet{1}) != 0)
+      kinds.insert(Kind::replicate);
   }
   if (std::find(walked.begin(), walked.end(), false) != walked.end()) kinds.insert(Kind::virtual_dim);
   if (!in_written_order(alignment.operands)) kinds.insert(Kind::exchange);
@@ -128,7 +135,8 @@ Judged judge(const Alignment& alignment, Dims dims, const std::vector<Kill>& kil
   const Truth slots = sound(alignment, *walkers), elements = no_partials(alignment, *walkers);
   if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
   if (elements == Truth::no) {
-    return {std::nullopt, "two digits move " + alignment.tensor_name(0) + " along one direction, so an element would have several slots (partial sums)"};
+    return {std::nullopt, "two digits move " + alignment.tensor_name(0) +
+                              " along one direction, so an element would have several slots (partial sums)"};
   }
   Neutral neutral = neutralise(alignment, paddings(alignment, *walkers, *cover), kills);
   if (neutral.uncarried) return {std::nullopt, refusal_of(alignment, *neutral.uncarried, *walkers)};

@@ -19,8 +19,8 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& w
 
 /// A mapping whose four conditions were asked: `proof` is proved, or unknown where the solver is needed.
 struct Judged {
-  std::optional<Mapping> mapping;          ///< nothing: refused
-  std::string refusal;                     ///< why
+  std::optional<Mapping> mapping;  ///< nothing: refused
+  std::string refusal;             ///< why
 };
 Judged judge(const Alignment& alignment, Dims dims, const std::vector<Kill>& kills);
 

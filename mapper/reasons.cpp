@@ -18,7 +18,10 @@ int nearest_dim(const Alignment& alignment, const Slot& slot) {
   int best = -1, distance = kMaxOperands + 1;
   for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
     const int here = std::popcount(alignment.statement_uses[d] ^ slot.uses);
-    if (here < distance) { distance = here; best = static_cast<int>(d); }
+    if (here < distance) {
+      distance = here;
+      best = static_cast<int>(d);
+    }
   }
   return best;
 }
@@ -39,7 +42,8 @@ std::string access_reason(const Alignment& alignment, const Slot& slot) {
     text += "; nearest is " + alignment.computation().domain.dims[static_cast<std::size_t>(near)].name + ", used by " +
             in_words(alignment, alignment.statement_uses[static_cast<std::size_t>(near)]);
   }
-  if (slot.reachable == 0) return text + "; rule full leaves " + unit_dim_names(alignment, slot) + " virtual (filled up)";
+  if (slot.reachable == 0)
+    return text + "; rule full leaves " + unit_dim_names(alignment, slot) + " virtual (filled up)";
   if (near >= 0) text += "; rule full also repeats inputs along a dim";
   return text;
 }
@@ -70,7 +74,8 @@ std::string operand_prefix(const Alignment& alignment) {
 }
 
 std::string slot_reason(const Alignment& alignment, const Slot& slot, Rule rule) {
-  return operand_prefix(alignment) + (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, slot));
+  return operand_prefix(alignment) +
+         (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, slot));
 }
 
 std::vector<std::string> slot_reasons(const Alignment& alignment, const std::vector<Slot>& slots, Rule rule) {
@@ -82,7 +87,8 @@ std::vector<std::string> slot_reasons(const Alignment& alignment, const std::vec
   }
   // Each could walk, but not all at once: they compete for dims.
   for (const Slot& slot : slots) {
-    if (rule == Rule::full && reasons.empty() && slot.reachable != 0) reasons.push_back(slot_reason(alignment, slot, rule));
+    if (rule == Rule::full && reasons.empty() && slot.reachable != 0)
+      reasons.push_back(slot_reason(alignment, slot, rule));
   }
   return reasons;
 }

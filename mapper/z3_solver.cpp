@@ -35,9 +35,12 @@ Truth ask(const Question& question, std::uint64_t rlimit, SolverStatistics& stat
     bound(context, solver, rlimit);
     solver.from_string(question.text.c_str());
     switch (solver.check()) {
-      case z3::unsat: return Truth::yes;
-      case z3::sat: return Truth::no;
-      case z3::unknown: break;
+      case z3::unsat:
+        return Truth::yes;
+      case z3::sat:
+        return Truth::no;
+      case z3::unknown:
+        break;
     }
   } catch (const z3::exception&) {
     // Running out of resources surfaces as an exception in some tactics: no answer either way.
@@ -99,7 +102,9 @@ class BindingProblem {
  private:
   std::size_t dims() const { return alignments_[0].statement_uses.size(); }
   z3::expr on(std::size_t d, std::size_t s) const { return on_[d * slots_.size() + s]; }
-  void block(const z3::expr_vector& differs) { solver_.add(differs.empty() ? context_.bool_val(false) : z3::mk_or(differs)); }
+  void block(const z3::expr_vector& differs) {
+    solver_.add(differs.empty() ? context_.bool_val(false) : z3::mk_or(differs));
+  }
 
   void declare() {
     for (std::size_t d = 0; d < dims(); ++d) {
@@ -109,7 +114,8 @@ class BindingProblem {
         here.push_back(on_.back());
       }
       if (!here.empty()) solver_.add(z3::atmost(here, 1));
-      if (alignments_[0].computation().domain.dims[d].extent == 1) for (const z3::expr& e : here) solver_.add(!e);
+      if (alignments_[0].computation().domain.dims[d].extent == 1)
+        for (const z3::expr& e : here) solver_.add(!e);
     }
     for (std::size_t a = 0; a < alignments_.size(); ++a) {
       operands_.push_back(context_.bool_const(("operands." + std::to_string(a)).c_str()));
@@ -142,12 +148,16 @@ class BindingProblem {
     bool class_has_dims = false, stand_in = false;
     for (std::size_t d = 0; d < dims(); ++d) {
       const OperandSet used = alignment.statement_uses[d], outside = used & ~slots_[s].uses;
-      if (alignment.computation().domain.dims[d].extent == 1) { stand_in = stand_in || used == slots_[s].uses; continue; }
+      if (alignment.computation().domain.dims[d].extent == 1) {
+        stand_in = stand_in || used == slots_[s].uses;
+        continue;
+      }
       some = some || on(d, s);
       class_has_dims = class_has_dims || used == slots_[s].uses;
       if (outside != 0) continue;
       z3::expr_vector others(context_);
-      for (std::size_t other = 0; other < slots_.size(); ++other) if (other != s) others.push_back(on(d, other));
+      for (std::size_t other = 0; other < slots_.size(); ++other)
+        if (other != s) others.push_back(on(d, other));
       elsewhere = elsewhere && (others.empty() ? context_.bool_val(false) : z3::mk_or(others));
     }
     if (rule_ == Rule::access) return !class_has_dims && stand_in ? context_.bool_val(true) : some;
@@ -177,8 +187,8 @@ Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatist
   return truth;
 }
 
-SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule rule, std::int64_t limit, std::uint64_t rlimit,
-                                 SolverStatistics& statistics) {
+SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule rule, std::int64_t limit,
+                                 std::uint64_t rlimit, SolverStatistics& statistics) {
   SolvedPlacements result;
   result.empty_slots.resize(alignments.size());
   if (alignments.empty()) return result;
@@ -192,9 +202,19 @@ SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule 
       while (true) {
         ++statistics.queries;
         const z3::check_result answer = problem.check(assumptions);
-        if (answer == z3::unknown) { ++statistics.unknown; result.limit_reached = true; break; }
-        if (answer == z3::unsat) { if (found == 0) result.empty_slots[a] = problem.core_slots(a); break; }
-        if (found++ == limit) { result.limit_reached = true; break; }
+        if (answer == z3::unknown) {
+          ++statistics.unknown;
+          result.limit_reached = true;
+          break;
+        }
+        if (answer == z3::unsat) {
+          if (found == 0) result.empty_slots[a] = problem.core_slots(a);
+          break;
+        }
+        if (found++ == limit) {
+          result.limit_reached = true;
+          break;
+        }
         result.list.emplace_back(a, problem.take());
       }
       problem.end();

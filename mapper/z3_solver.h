@@ -1,6 +1,6 @@
 #pragma once
-// What is asked of Z3. No type of Z3 leaves z3_solver.cpp; every query is bounded by resource units, never by the clock,
-// so that answers repeat.
+// What is asked of Z3. No type of Z3 leaves z3_solver.cpp; every query is bounded by resource units, never by the
+// clock, so that answers repeat.
 
 #include "mapper/certificate.h"
 #include "mapper/placements.h"
@@ -8,16 +8,17 @@
 namespace isamap {
 
 /// All questions of a certificate: yes when each is `unsat`, no when one is `sat` (its name in `failed`), else unknown.
-Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatistics& statistics, std::string* failed = nullptr);
+Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatistics& statistics,
+             std::string* failed = nullptr);
 
 /// The same lists as place_directly, from conditions on the bindings instead of a construction: which operands (one of
 /// `alignments`, all of one statement and instruction) and which dim on which slot are variables of one problem.
 struct SolvedPlacements {
-  std::vector<std::pair<std::size_t, Placement>> list;     ///< position in `alignments`, placement
-  std::vector<std::vector<int>> empty_slots;               ///< for each alignment without a placement, slots of its unsat core
+  std::vector<std::pair<std::size_t, Placement>> list;  ///< position in `alignments`, placement
+  std::vector<std::vector<int>> empty_slots;  ///< for each alignment without a placement, slots of its unsat core
   bool limit_reached = false;
 };
-SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule rule, std::int64_t limit, std::uint64_t rlimit,
-                                 SolverStatistics& statistics);
+SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule rule, std::int64_t limit,
+                                 std::uint64_t rlimit, SolverStatistics& statistics);
 
 }  // namespace isamap

@@ -8,7 +8,8 @@
 namespace isamap::testing {
 namespace {
 
-std::string matches(const std::string& kernel, const std::string& unit, const Types& kernel_types, const Types& unit_types) {
+std::string matches(const std::string& kernel, const std::string& unit, const Types& kernel_types,
+                    const Types& unit_types) {
   const Sizes sizes{{"i", 4}, {"j", 4}, {"k", 4}};
   const Kernel a = kernel_of(kernel, sizes, kernel_types), b = kernel_of(unit, sizes, unit_types);
   std::string text;
@@ -19,7 +20,8 @@ std::string matches(const std::string& kernel, const std::string& unit, const Ty
   return text.empty() ? body_mismatch(a.statements[0], b.statements[0]) : text;
 }
 
-const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}}, kS8U8{{"A", DType::s8}, {"B", DType::u8}};
+const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}},
+    kS8U8{{"A", DType::s8}, {"B", DType::u8}};
 const std::string kProduct = "C[i,j] += A[i,k] * B[k,j]";
 
 TEST(Bodies, BothOrdersWhereTypesAllow) {
@@ -36,7 +38,8 @@ TEST(Bodies, TypesAreExact) {
   EXPECT_EQ(matches(kProduct, "C[i,j] += sat_s16(A[i,k] * B[k,j])", kU8S8, kU8S8).substr(0, 6), "dtype:");
   EXPECT_EQ(matches(kProduct, "C[i,j] max= A[i,k] * B[k,j]", {}, {}),
             "reduction: the instruction combines with max=, the statement with +=");
-  EXPECT_EQ(matches(kProduct, "C[i,j] += A[i,k] + B[k,j]", {}, {}), "body: the instruction computes A + B; the statement computes A * B");
+  EXPECT_EQ(matches(kProduct, "C[i,j] += A[i,k] + B[k,j]", {}, {}),
+            "body: the instruction computes A + B; the statement computes A * B");
 }
 
 std::string killing(const std::string& text, DType type) {
@@ -54,7 +57,7 @@ TEST(Kills, ByBody) {
   EXPECT_EQ(killing("C[j] += abs(A[j] - B[j])", DType::s32), "0=0.000000 1=0.000000 | ");
   EXPECT_EQ(killing("C[j] += (A[j] - B[j]) * (A[j] - B[j])", DType::f32), "0=0.000000 1=0.000000 | ");
   EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::f32), "0=-inf | 1=-inf | ");
-  EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::s32), "");   // no integer is minus infinity
+  EXPECT_EQ(killing("C[j] max= A[j] + B[j]", DType::s32), "");  // no integer is minus infinity
   EXPECT_EQ(killing("C[j] max= A[j]", DType::s8), "0=-128.000000 | ");
   EXPECT_EQ(killing("C[j] = A[j] + B[j]", DType::f32), "");
 }

@@ -18,7 +18,8 @@ inline DType type_of(const Types& types, const std::string& tensor, DType otherw
 }
 
 /// Tensors of a statement, shapes just large enough; the written one first.
-inline std::vector<Tensor> tensors_of(const ParsedStatement& parsed, const Sizes& sizes, const Types& types, DType otherwise) {
+inline std::vector<Tensor> tensors_of(const ParsedStatement& parsed, const Sizes& sizes, const Types& types,
+                                      DType otherwise) {
   Ranges ranges;
   for (const auto& [name, extent] : sizes) ranges[name] = {0, std::max<std::int64_t>(extent, 1) - 1};
   std::vector<Tensor> tensors;
@@ -42,7 +43,8 @@ inline std::vector<Tensor> tensors_of(const ParsedStatement& parsed, const Sizes
 }
 
 /// kernel_of("C[i,j] += A[i,k] * B[k,j]", {{"i", 4}, {"j", 5}, {"k", 6}})
-inline Kernel kernel_of(const std::string& text, const Sizes& sizes, const Types& types = {}, DType otherwise = DType::s32) {
+inline Kernel kernel_of(const std::string& text, const Sizes& sizes, const Types& types = {},
+                        DType otherwise = DType::s32) {
   const auto parsed = parse_statement(text);
   ISAMAP_CHECK(static_cast<bool>(parsed), render(parsed.diagnostics()));
   Kernel kernel;
@@ -54,7 +56,8 @@ inline Kernel kernel_of(const std::string& text, const Sizes& sizes, const Types
   return kernel;
 }
 
-inline Instruction instruction_of(const std::string& text, const Sizes& sizes, const Types& types = {}, DType otherwise = DType::s32) {
+inline Instruction instruction_of(const std::string& text, const Sizes& sizes, const Types& types = {},
+                                  DType otherwise = DType::s32) {
   const Kernel kernel = kernel_of(text, sizes, types, otherwise);
   Instruction instruction;
   instruction.name = "unit";
@@ -67,7 +70,8 @@ inline Instruction instruction_of(const std::string& text, const Sizes& sizes, c
     operand.dtype = kernel.tensors[t].dtype;
     instruction.operands.push_back(operand);
   }
-  for (const Dim& dim : kernel.statements[0].domain.dims) instruction.ranges.push_back({dim.extent, dim.extent, dim.extent, false, {}});
+  for (const Dim& dim : kernel.statements[0].domain.dims)
+    instruction.ranges.push_back({dim.extent, dim.extent, dim.extent, false, {}});
   return instruction;
 }
 
@@ -80,7 +84,8 @@ inline PairMappings map_one(const Kernel& kernel, const Instruction& instruction
 
 inline std::vector<Mapping> written_order(const std::vector<Mapping>& mappings) {
   std::vector<Mapping> plain;
-  for (const Mapping& mapping : mappings) if (mapping.kinds.count(Kind::exchange) == 0) plain.push_back(mapping);
+  for (const Mapping& mapping : mappings)
+    if (mapping.kinds.count(Kind::exchange) == 0) plain.push_back(mapping);
   return plain;
 }
 
@@ -89,7 +94,8 @@ inline std::string shown(const Mapping& mapping, const Kernel& kernel, const Ins
   for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);
   std::string text = print(mapping, kernel, dims, instruction.name) + " kinds";
   for (const Kind kind : mapping.kinds) text += " " + std::string(name(kind));
-  for (const Carrier& carrier : mapping.carriers) text += "; " + carrier.reason + " -> " + std::to_string(carrier.access);
+  for (const Carrier& carrier : mapping.carriers)
+    text += "; " + carrier.reason + " -> " + std::to_string(carrier.access);
   return text;
 }
 

@@ -1,7 +1,8 @@
 // Certificates as the z3 program sees them: `unsat` only for what the mapper lists, `sat` somewhere for mutants.
 
-#include <gtest/gtest.h>
+#include "mapper/certificate.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,7 +11,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "mapper/certificate.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {
@@ -20,7 +20,8 @@ bool z3_found() { return std::system("z3 -version > /dev/null 2>&1") == 0; }
 
 /// The lines that `z3 FILE` prints.
 std::string z3_says(const std::string& text, const std::string& name) {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("isamap_" + name + "_" + std::to_string(::getpid()) + ".smt2");
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("isamap_" + name + "_" + std::to_string(::getpid()) + ".smt2");
   std::ofstream(file) << text;
   FILE* pipe = ::popen(("z3 -T:5 " + file.string() + " 2>&1").c_str(), "r");
   std::string said;
@@ -64,11 +65,15 @@ TEST(Certificates, TheZ3ProgramAnswersUnsatOnly) {
   expect_proved(gemm(1000, 1030, 1047), matrix, Rule::access, 2);
   expect_proved(conv2d(), matrix, Rule::access, 4);
   expect_proved(kernel_of("O[n,k,p,q] += I[n,c,2*p+r,2*q+s] * F[k,c,r,s]",
-                          {{"n", 4}, {"k", 64}, {"c", 60}, {"p", 56}, {"q", 56}, {"r", 3}, {"s", 3}}), matrix, Rule::access, 3);
+                          {{"n", 4}, {"k", 64}, {"c", 60}, {"p", 56}, {"q", 56}, {"r", 3}, {"s", 3}}),
+                matrix, Rule::access, 3);
   expect_proved(depthwise2d(), matrix, Rule::full, 2);
   expect_proved(depthwise2d(), vector, Rule::all, 3);
-  expect_proved(kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 5}, {"c", 3}, {"p", 4}, {"r", 3}}), matrix, Rule::access, 4);
-  expect_proved(gemm(20, 30, 40), instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 16}, {"j", 16}, {"k", 16}, {"x", 4}}), Rule::access, 1);
+  expect_proved(kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 5}, {"c", 3}, {"p", 4}, {"r", 3}}),
+                matrix, Rule::access, 4);
+  expect_proved(gemm(20, 30, 40),
+                instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 16}, {"j", 16}, {"k", 16}, {"x", 4}}),
+                Rule::access, 1);
   expect_proved(conv1d(), instruction_of("C[] += A[] * B[]", {}), Rule::access, 1);
 }
 
@@ -78,19 +83,27 @@ TEST(Certificates, MutantsWithTheLoopsKeptAreRefuted) {
   const Instruction unit = matrix_unit(4, 4, 4);
   const PairMappings found = map_one(kernel, unit, Rule::access);
   const Mapping mapping = written_order(found.mappings).back();  // i = n.p, j = k, k = c.r
-  ASSERT_EQ(shown(mapping, kernel, unit), "unit(i = n.p, j = k, k = c.r) O <- I, F kinds axis; fill j -> 0; fill k -> 1");
+  ASSERT_EQ(shown(mapping, kernel, unit),
+            "unit(i = n.p, j = k, k = c.r) O <- I, F kinds axis; fill j -> 0; fill k -> 1");
   const Alignment alignment = alignment_of(kernel, unit, mapping);
   const auto loops = residual_loops(*exact_cover(alignment, *walkers_of(alignment, mapping.dims)));
   const auto mutants = [&] {
     std::vector<std::pair<std::string, Mapping>> list;
-    const auto add = [&](const std::string& name, auto change) { Mapping m = mapping; change(m); list.emplace_back(name, m); };
+    const auto add = [&](const std::string& name, auto change) {
+      Mapping m = mapping;
+      change(m);
+      list.emplace_back(name, m);
+    };
     add("a digit is dropped", [](Mapping& m) { m.dims[0].pop_back(); });
     add("a digit is shorter", [](Mapping& m) { m.dims[0][1].extent -= 1; });
     add("a digit is longer", [](Mapping& m) { m.dims[2][0].extent += 1; });
     add("a column is another dim's", [](Mapping& m) { m.dims[2][1].column = AffineExpr::dim("k"); });
     add("a column is doubled", [](Mapping& m) { m.dims[0][1].column = 2 * AffineExpr::dim("p"); });
     add("a column is skewed", [](Mapping& m) { m.dims[0][1].column = AffineExpr::dim("p") + AffineExpr::dim("r"); });
-    add("a digit is on another dim", [](Mapping& m) { m.dims[2].push_back(m.dims[0].back()); m.dims[0].pop_back(); });
+    add("a digit is on another dim", [](Mapping& m) {
+      m.dims[2].push_back(m.dims[0].back());
+      m.dims[0].pop_back();
+    });
     add("two dims are swapped", [](Mapping& m) { std::swap(m.dims[0], m.dims[1]); });
     add("a carrier is the wrong operand", [](Mapping& m) { m.carriers.back().access = 0; });
     add("a carrier is missing", [](Mapping& m) { m.carriers.pop_back(); });

@@ -41,24 +41,25 @@ TEST(AccessCounts, OneInputWithoutTheVectorDim) {
 }
 
 TEST(AccessCounts, JoinedDimsAreOneClass) {
-  const Instruction joined = instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 16}, {"j", 16}, {"k", 16}, {"x", 4}});
+  const Instruction joined =
+      instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 16}, {"j", 16}, {"k", 16}, {"x", 4}});
   EXPECT_EQ(count(gemm(20, 30, 40), joined, Rule::access), 1U);
   EXPECT_EQ(count(conv1d(), joined, Rule::access), 9U);
 }
 
 TEST(AccessCounts, AllThreeOperandsAlongTheVector) {
-  EXPECT_EQ(list(depthwise2d(), kVector, Rule::access),
-            "unit(j = c) O <- I, F kinds axis; fill j -> 0\n");
+  EXPECT_EQ(list(depthwise2d(), kVector, Rule::access), "unit(j = c) O <- I, F kinds axis; fill j -> 0\n");
 }
 
 TEST(AccessCounts, BroadcastFormOfDepthwise) {
-  EXPECT_EQ(list(kernel_of("O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", {{"c", 5}, {"p", 16}, {"q", 5}, {"r", 3}, {"s", 2}}), kBroadcast,
-                 Rule::access),
-            "unit(j = p) O <- F, I kinds exchange\n"
-            "unit(j = q) O <- F, I kinds exchange; fill j -> 0\n"
-            "unit(j = p.q) O <- F, I kinds exchange\n"
-            "- no dim is used by O and F only, so instruction dim j has nothing to walk; nearest is c, used by O, I and F; "
-            "rule full leaves j virtual (filled up)\n");
+  EXPECT_EQ(
+      list(kernel_of("O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", {{"c", 5}, {"p", 16}, {"q", 5}, {"r", 3}, {"s", 2}}),
+           kBroadcast, Rule::access),
+      "unit(j = p) O <- F, I kinds exchange\n"
+      "unit(j = q) O <- F, I kinds exchange; fill j -> 0\n"
+      "unit(j = p.q) O <- F, I kinds exchange\n"
+      "- no dim is used by O and F only, so instruction dim j has nothing to walk; nearest is c, used by O, I and F; "
+      "rule full leaves j virtual (filled up)\n");
 }
 
 TEST(FullCounts, RepeatedInputsAndVirtualDims) {
@@ -70,7 +71,7 @@ TEST(FullCounts, RepeatedInputsAndVirtualDims) {
   EXPECT_EQ(count(depthwise2d(), kDot, Rule::full), 45U);
   EXPECT_EQ(count(gemm(20, 30, 40), kMatrix, Rule::full), 1U);
   EXPECT_EQ(count(conv2d(), kMatrix, Rule::full), 49U);
-  EXPECT_EQ(count(depthwise2d(), kMatrix, Rule::full), 21U);   // those with j virtual
+  EXPECT_EQ(count(depthwise2d(), kMatrix, Rule::full), 21U);  // those with j virtual
   EXPECT_EQ(count(gemm(20, 30, 40), kMatrix, Rule::all), 8U);
   EXPECT_EQ(count(conv1d(), kVector, Rule::all), 8U);
   EXPECT_EQ(count(conv2d(), kVector, Rule::all), 16U);
@@ -104,7 +105,8 @@ TEST(Lists, ScalarInstructionsTakeEverything) {
 }
 
 TEST(Lists, AScatterCutsTheFinerDigit) {
-  const Kernel scatter = kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 5}, {"c", 3}, {"p", 4}, {"r", 3}});
+  const Kernel scatter =
+      kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 5}, {"c", 3}, {"p", 4}, {"r", 3}});
   EXPECT_EQ(count(scatter, kMatrix, Rule::access), 9U);
   for (const Mapping& mapping : map_one(scatter, kMatrix, Rule::access).mappings) {
     bool has_p = false;
@@ -120,8 +122,8 @@ TEST(Lists, AScatterCutsTheFinerDigit) {
 }
 
 TEST(Lists, EqualDimsOfASymmetricInstructionAreOne) {
-  EXPECT_EQ(map_one(gemm(20, 30, 40), kVector, Rule::full).mappings.size(), 3U);   // A, B interchangeable
-  EXPECT_EQ(map_one(gemm(20, 30, 40), kMatrix, Rule::full).mappings.size(), 2U);   // layouts differ: [i,k], [k,j]
+  EXPECT_EQ(map_one(gemm(20, 30, 40), kVector, Rule::full).mappings.size(), 3U);  // A, B interchangeable
+  EXPECT_EQ(map_one(gemm(20, 30, 40), kMatrix, Rule::full).mappings.size(), 2U);  // layouts differ: [i,k], [k,j]
 }
 
 TEST(Lists, UnitAndZeroExtents) {
@@ -131,7 +133,9 @@ TEST(Lists, UnitAndZeroExtents) {
   const PairMappings none = map_one(gemm(0, 32, 16), kMatrix, Rule::access);
   ASSERT_EQ(none.mappings.size(), 2U);
   EXPECT_EQ(none.mappings[0].utilisation, 0);
-  EXPECT_EQ(count(kernel_of("O[n,k,p] += I[n,c,p+r] * F[k,c,r]", {{"n", 1}, {"k", 5}, {"c", 3}, {"p", 6}, {"r", 1}}), kMatrix, Rule::access), 1U);
+  EXPECT_EQ(count(kernel_of("O[n,k,p] += I[n,c,p+r] * F[k,c,r]", {{"n", 1}, {"k", 5}, {"c", 3}, {"p", 6}, {"r", 1}}),
+                  kMatrix, Rule::access),
+            1U);
 }
 
 TEST(Lists, Utilisation) {
@@ -151,7 +155,10 @@ TEST(Bounds, ManyDimsAnswerQuickly) {
     if (d % 3 != 1) first += index;
     if (d % 3 != 0) second += index;
   }
-  const auto close = [](std::string text) { text.back() = ']'; return text; };
+  const auto close = [](std::string text) {
+    text.back() = ']';
+    return text;
+  };
   const Kernel kernel = kernel_of(close(out) + " += " + close(first) + " * " + close(second), sizes);
   for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
     for (const Instruction* unit : {&kMatrix, &kVector, &kDot}) {

@@ -42,7 +42,8 @@ TEST(Examples, MapOnEveryMachineInUnder50Milliseconds) {
         EXPECT_LT(ms, 50) << hardware << " " << file;
         EXPECT_FALSE(result->limit_reached) << hardware << " " << file;
         for (const Mapping& mapping : result->mappings) EXPECT_EQ(mapping.proof, Proof::proved);
-        for (const Rejection& rejection : result->rejected) EXPECT_FALSE(rejection.reasons.empty()) << hardware << " " << file;
+        for (const Rejection& rejection : result->rejected)
+          EXPECT_FALSE(rejection.reasons.empty()) << hardware << " " << file;
         mapped += result->mappings.empty() ? 0 : 1;
       }
     }
@@ -51,7 +52,8 @@ TEST(Examples, MapOnEveryMachineInUnder50Milliseconds) {
 }
 
 TEST(Examples, CertificatesOnDiskAreProofs) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("isamap_certificates_" + std::to_string(::getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("isamap_certificates_" + std::to_string(::getpid()));
   const std::string root = std::string(ISAMAP_SOURCE_DIR);
   const auto machine = load_hardware(root + "/hardware_models/x86_avx512.yaml", {}, {});
   const auto kernel = load_kernel(root + "/examples/conv2d_strided.yaml");

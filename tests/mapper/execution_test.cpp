@@ -15,7 +15,8 @@ std::string shown_all(const std::vector<Mapping>& mappings, const Kernel& kernel
 }
 
 /// Executes up to `most` mappings, spread over the list; returns how many.
-int execute_all(const Kernel& kernel, const Instruction& instruction, Rule rule, std::size_t most, std::int64_t* garbage = nullptr) {
+int execute_all(const Kernel& kernel, const Instruction& instruction, Rule rule, std::size_t most,
+                std::int64_t* garbage = nullptr) {
   const PairMappings found = map_one(kernel, instruction, rule);
   const std::size_t step = std::max<std::size_t>(1, found.mappings.size() / most);
   int executed = 0;
@@ -35,9 +36,11 @@ TEST(Execution, KnownKernelsOnSmallUnits) {
   const Instruction dot = instruction_of("C[i] += A[i,x] * B[i,x]", {{"i", 4}, {"x", 4}});
   const Instruction joined = instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 4}, {"j", 2}, {"k", 3}, {"x", 2}});
   for (const Instruction* unit : {&matrix, &vector, &dot, &joined}) {
-    for (const Kernel& kernel : {gemm(5, 3, 6), conv1d(), conv2d(), depthwise2d(), kernel_of("O[i] += A[i,k] * B[k]", {{"i", 5}, {"k", 7}}),
-                                 kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 3}, {"c", 3}, {"p", 4}, {"r", 3}})}) {
-      for (const Rule rule : {Rule::access, Rule::full, Rule::all}) executed += execute_all(kernel, *unit, rule, 4, &garbage);
+    for (const Kernel& kernel :
+         {gemm(5, 3, 6), conv1d(), conv2d(), depthwise2d(), kernel_of("O[i] += A[i,k] * B[k]", {{"i", 5}, {"k", 7}}),
+          kernel_of("O[n,k,2*p+r] += I[n,c,p] * F[k,c,r]", {{"n", 2}, {"k", 3}, {"c", 3}, {"p", 4}, {"r", 3}})}) {
+      for (const Rule rule : {Rule::access, Rule::full, Rule::all})
+        executed += execute_all(kernel, *unit, rule, 4, &garbage);
     }
   }
   EXPECT_GT(executed, 150);
@@ -47,7 +50,9 @@ TEST(Execution, KnownKernelsOnSmallUnits) {
 TEST(Execution, OtherBodies) {
   const auto f32 = DType::f32;
   const Instruction plus = instruction_of("C[i,j] max= A[i,k] + B[k,j]", {{"i", 4}, {"j", 2}, {"k", 4}}, {}, f32);
-  EXPECT_GT(execute_all(kernel_of("C[i,j] max= A[i,k] + B[k,j]", {{"i", 5}, {"j", 3}, {"k", 6}}, {}, f32), plus, Rule::access, 9), 0);
+  EXPECT_GT(execute_all(kernel_of("C[i,j] max= A[i,k] + B[k,j]", {{"i", 5}, {"j", 3}, {"k", 6}}, {}, f32), plus,
+                        Rule::access, 9),
+            0);
   const Instruction sad = instruction_of("C[i,j] += abs(A[i,k] - B[k,j])", {{"i", 4}, {"j", 2}, {"k", 4}});
   EXPECT_GT(execute_all(kernel_of("O[p] += abs(I[p+r] - F[r])", {{"p", 5}, {"r", 3}}), sad, Rule::all, 9), 0);
   const Instruction max = instruction_of("C[j] max= A[j]", {{"j", 8}});
@@ -62,11 +67,15 @@ std::string bracket(const std::vector<std::string>& parts) {
   return text + "]";
 }
 
-struct Case { Kernel kernel; Instruction instruction; };
+struct Case {
+  Kernel kernel;
+  Instruction instruction;
+};
 
 /// Dims on random non-empty sets of operands; some operands add two dims in one index, as windows do.
 std::optional<Case> random_case(Random& random) {
-  static const std::vector<std::pair<std::string, std::string>> bodies = {{" += ", " * "}, {" += ", " * "}, {" max= ", " + "}, {" += ", " - "}};
+  static const std::vector<std::pair<std::string, std::string>> bodies = {
+      {" += ", " * "}, {" += ", " * "}, {" max= ", " + "}, {" += ", " - "}};
   const auto& [reduction, op] = bodies[static_cast<std::size_t>(random.between(0, 3))];
   const bool distance = op == " - ";
   const auto text = [&](int dims, const std::string& prefix, bool windows, Sizes& sizes, std::int64_t largest) {
@@ -100,7 +109,8 @@ TEST(RandomCases, EveryMappingRunsRight) {
   for (int n = 0; n < 600; ++n) {
     SCOPED_TRACE("seed 2024, case " + std::to_string(n));
     const auto c = random_case(random);
-    for (const Rule rule : {Rule::access, Rule::full, Rule::all}) executed += execute_all(c->kernel, c->instruction, rule, 6);
+    for (const Rule rule : {Rule::access, Rule::full, Rule::all})
+      executed += execute_all(c->kernel, c->instruction, rule, 6);
   }
   EXPECT_GT(executed, 500);
 }
@@ -112,8 +122,11 @@ TEST(RandomCases, TheSolverFindsTheSameLists) {
     SCOPED_TRACE("seed 7, case " + std::to_string(n));
     const auto c = random_case(random);
     for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
-      const PairMappings direct = map_one(c->kernel, c->instruction, rule), solved = map_one(c->kernel, c->instruction, rule, true);
-      EXPECT_EQ(shown_all(direct.mappings, c->kernel, c->instruction), shown_all(solved.mappings, c->kernel, c->instruction)) << print(c->kernel);
+      const PairMappings direct = map_one(c->kernel, c->instruction, rule),
+                         solved = map_one(c->kernel, c->instruction, rule, true);
+      EXPECT_EQ(shown_all(direct.mappings, c->kernel, c->instruction),
+                shown_all(solved.mappings, c->kernel, c->instruction))
+          << print(c->kernel);
       EXPECT_EQ(direct.mappings.empty(), solved.mappings.empty());
       EXPECT_EQ(direct.reasons.empty(), solved.reasons.empty());
       mapped += direct.mappings.empty() ? 0 : 1;
@@ -124,9 +137,11 @@ TEST(RandomCases, TheSolverFindsTheSameLists) {
 
 TEST(KnownCases, TheSolverFindsTheSameLists) {
   for (const Kernel& kernel : {gemm(20, 30, 40), conv1d(), conv2d(), depthwise2d()}) {
-    for (const Instruction& unit : {matrix_unit(16, 16, 16), instruction_of("C[i] += A[i,x] * B[i,x]", {{"i", 8}, {"x", 4}})}) {
+    for (const Instruction& unit :
+         {matrix_unit(16, 16, 16), instruction_of("C[i] += A[i,x] * B[i,x]", {{"i", 8}, {"x", 4}})}) {
       for (const Rule rule : {Rule::access, Rule::full}) {
-        EXPECT_EQ(shown_all(map_one(kernel, unit, rule).mappings, kernel, unit), shown_all(map_one(kernel, unit, rule, true).mappings, kernel, unit));
+        EXPECT_EQ(shown_all(map_one(kernel, unit, rule).mappings, kernel, unit),
+                  shown_all(map_one(kernel, unit, rule, true).mappings, kernel, unit));
       }
     }
   }

@@ -16,20 +16,26 @@ namespace isamap::testing {
 using Tuple = std::vector<std::int64_t>;
 
 struct Execution {
-  std::string problem;                      ///< empty: equal to the plain nest
-  std::int64_t calls = 0, garbage = 0;      ///< garbage: don't-care slots that were read
+  std::string problem;                  ///< empty: equal to the plain nest
+  std::int64_t calls = 0, garbage = 0;  ///< garbage: don't-care slots that were read
 };
 
 class Executor {
  public:
   Executor(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping, std::uint64_t seed)
-      : kernel_(kernel), statement_(kernel.statements[0]), unit_(instruction.statement()), mapping_(mapping), seed_(seed), random_(seed) {}
+      : kernel_(kernel),
+        statement_(kernel.statements[0]),
+        unit_(instruction.statement()),
+        mapping_(mapping),
+        seed_(seed),
+        random_(seed) {}
 
   Execution run() {
     std::map<std::pair<Tuple, Tuple>, std::map<Tuple, Tuple>> calls;  // (loops, tiles) -> y -> x
     for_each(statement_.domain.dims, [&](const Tuple& x) { place(x, calls); });
     plain();
-    for (const auto& [where, points] : calls) if (result_.problem.empty()) call(where.second, points);
+    for (const auto& [where, points] : calls)
+      if (result_.problem.empty()) call(where.second, points);
     result_.calls = static_cast<std::int64_t>(calls.size());
     if (result_.problem.empty() && mapped_ != expected_) result_.problem = "wrong values";
     return result_;
@@ -39,7 +45,8 @@ class Executor {
   template <class F>
   static void for_each(const std::vector<Dim>& dims, const F& f) {
     Tuple x(dims.size(), 0);
-    for (const Dim& d : dims) if (d.extent == 0) return;
+    for (const Dim& d : dims)
+      if (d.extent == 0) return;
     while (true) {
       f(x);
       std::size_t d = dims.size();
@@ -64,7 +71,9 @@ class Executor {
   Scalar element(int access, const Tuple& index) const {
     std::uint64_t mixed = seed_ + static_cast<std::uint64_t>(access_of(statement_, access).tensor.value) * 77;
     for (const std::int64_t i : index) mixed = Random(mixed ^ static_cast<std::uint64_t>(i + 1000)).next();
-    return scalar(type_of_access(access), static_cast<double>(mixed % 9) - (is_integer(type_of_access(access)) && integer_min(type_of_access(access)) == 0 ? 0.0 : 4.0));
+    return scalar(type_of_access(access),
+                  static_cast<double>(mixed % 9) -
+                      (is_integer(type_of_access(access)) && integer_min(type_of_access(access)) == 0 ? 0.0 : 4.0));
   }
   Scalar start() const { return identity(statement_.reduction, type_of_access(0)); }
 
@@ -74,7 +83,8 @@ class Executor {
       for (int a = 1; a < access_count(statement_); ++a) reads.push_back(element(a, index_of(statement_, a, x)));
       const Tuple at = index_of(statement_, 0, x);
       const Scalar old = expected_.count(at) > 0 ? expected_[at] : start();
-      expected_[at] = combine(statement_.reduction, type_of_access(0), old, isamap::evaluate(statement_.body, reads.data()));
+      expected_[at] =
+          combine(statement_.reduction, type_of_access(0), old, isamap::evaluate(statement_.body, reads.data()));
     });
   }
 
@@ -96,7 +106,8 @@ class Executor {
         rest /= stride / reached;
         const Digit& digit = mapping_.dims[at.first][at.second];
         std::int64_t weight = 1;
-        for (std::size_t l = at.second + 1; l < mapping_.dims[at.first].size(); ++l) weight *= mapping_.dims[at.first][l].extent;
+        for (std::size_t l = at.second + 1; l < mapping_.dims[at.first].size(); ++l)
+          weight *= mapping_.dims[at.first][l].extent;
         counters[at.first] += weight * (rest % digit.extent);
         rest /= digit.extent;
         reached = stride * digit.extent;
@@ -127,7 +138,8 @@ class Executor {
       for (std::size_t l = mapping_.dims[m].size(); l-- > 0;) {
         const Digit& digit = mapping_.dims[m][l];
         for (std::size_t d = 0; d < x.size(); ++d) {
-          x[d] += digit.column.coefficient(statement_.domain.dims[d].name) * (here % digit.extent - there % digit.extent);
+          x[d] +=
+              digit.column.coefficient(statement_.domain.dims[d].name) * (here % digit.extent - there % digit.extent);
         }
         here /= digit.extent;
         there /= digit.extent;
@@ -140,7 +152,8 @@ class Executor {
   std::vector<std::string> reasons(const Tuple& tiles, const Tuple& y, const std::map<Tuple, Tuple>& points) const {
     std::vector<std::string> found;
     for (std::size_t m = 0; m < y.size(); ++m) {
-      if (tiles[m] * unit_.domain.dims[m].extent + y[m] >= walked(m)) found.push_back("fill " + unit_.domain.dims[m].name);
+      if (tiles[m] * unit_.domain.dims[m].extent + y[m] >= walked(m))
+        found.push_back("fill " + unit_.domain.dims[m].name);
     }
     if (!found.empty()) return found;
     const Tuple x = point_of(tiles, y, *points.begin());
@@ -158,25 +171,32 @@ class Executor {
     std::map<Tuple, Tuple> home;                                                   // output element -> slot
     for (const auto& [y, x] : points) {
       for (int t = 0; t < operands; ++t) {
-        const Tuple slot = index_of(unit_, t, y), at = index_of(statement_, mapping_.operands[static_cast<std::size_t>(t)], x);
-        if (live[static_cast<std::size_t>(t)].emplace(slot, at).first->second != at) result_.problem = "one slot, two elements";
+        const Tuple slot = index_of(unit_, t, y),
+                    at = index_of(statement_, mapping_.operands[static_cast<std::size_t>(t)], x);
+        if (live[static_cast<std::size_t>(t)].emplace(slot, at).first->second != at)
+          result_.problem = "one slot, two elements";
         if (t == 0 && home.emplace(at, slot).first->second != slot) result_.problem = "one element, two slots";
       }
     }
     std::vector<std::map<Tuple, Scalar>> slots(static_cast<std::size_t>(operands));
     for (std::size_t t = 0; t < slots.size(); ++t) {
-      for (const auto& [slot, at] : live[t]) slots[t][slot] = t == 0 ? old_value(at) : element(mapping_.operands[t], at);
+      for (const auto& [slot, at] : live[t])
+        slots[t][slot] = t == 0 ? old_value(at) : element(mapping_.operands[t], at);
     }
     const auto kill_sets = kills(unit_);
     for_each(unit_.domain.dims, [&](const Tuple& y) {
       if (points.count(y) > 0) return;
       const auto why = reasons(tiles, y, points);
-      if (why.empty()) { result_.problem = "padding without a reason"; return; }
+      if (why.empty()) {
+        result_.problem = "padding without a reason";
+        return;
+      }
       for (const std::string& reason : why) neutralise(reason, y, live, slots, kill_sets);
     });
     for_each(unit_.domain.dims, [&](const Tuple& y) {
       std::vector<Scalar> reads;
-      for (int t = 1; t < operands; ++t) reads.push_back(slot_value(slots[static_cast<std::size_t>(t)], t, index_of(unit_, t, y)));
+      for (int t = 1; t < operands; ++t)
+        reads.push_back(slot_value(slots[static_cast<std::size_t>(t)], t, index_of(unit_, t, y)));
       const Tuple slot = index_of(unit_, 0, y);
       const Scalar old = slot_value(slots[0], 0, slot);
       slots[0][slot] = combine(unit_.reduction, type_of_access(0), old, isamap::evaluate(unit_.body, reads.data()));
@@ -189,12 +209,22 @@ class Executor {
     std::vector<int> operands;
     for (const Carrier& carrier : mapping_.carriers) {
       if (carrier.reason != reason) continue;
-      for (std::size_t t = 0; t < mapping_.operands.size(); ++t) if (mapping_.operands[t] == carrier.access) { operands.push_back(static_cast<int>(t)); break; }
+      for (std::size_t t = 0; t < mapping_.operands.size(); ++t)
+        if (mapping_.operands[t] == carrier.access) {
+          operands.push_back(static_cast<int>(t));
+          break;
+        }
     }
-    if (operands.empty()) { result_.problem = "no carrier for " + reason; return; }
+    if (operands.empty()) {
+      result_.problem = "no carrier for " + reason;
+      return;
+    }
     for (const int t : operands) {
       const Tuple slot = index_of(unit_, t, y);
-      if (live[static_cast<std::size_t>(t)].count(slot) > 0) { result_.problem = "the carrier of " + reason + " has a live slot there"; return; }
+      if (live[static_cast<std::size_t>(t)].count(slot) > 0) {
+        result_.problem = "the carrier of " + reason + " has a live slot there";
+        return;
+      }
       if (t == 0) continue;  // not stored
       for (const Kill& kill : kill_sets) {
         if (kill.size() != operands.size()) continue;

@@ -19,7 +19,8 @@ void expect_same_result(const Kernel& kernel, const Kernel& factored, std::uint6
   Random random(seed);
   std::vector<TensorData> data, other;
   for (const Tensor& tensor : kernel.tensors) data.push_back(random_data(tensor, Fill::integers, random));
-  for (std::size_t t = 0; t < factored.tensors.size(); ++t) other.push_back(t < data.size() ? data[t] : make_data(factored.tensors[t]));
+  for (std::size_t t = 0; t < factored.tensors.size(); ++t)
+    other.push_back(t < data.size() ? data[t] : make_data(factored.tensors[t]));
   interpret(kernel, data);
   interpret(factored, other);
   const std::size_t output = kernel.statements[0].write.tensor.index();
@@ -34,7 +35,8 @@ TEST(Factorings, DepthwiseSeparable) {
   std::string text;
   for (const Factoring& factoring : factorings(kernel)) {
     text += factoring.description + "\n";
-    for (const Computation& c : factoring.kernel.statements) text += "  " + statement_text(print(c, factoring.kernel.tensors)) + "\n";
+    for (const Computation& c : factoring.kernel.statements)
+      text += "  " + statement_text(print(c, factoring.kernel.tensors)) + "\n";
     expect_same_result(kernel, factoring.kernel, 11);
   }
   EXPECT_EQ(text,
@@ -83,7 +85,8 @@ TEST(Matmul, InsideStatements) {
   EXPECT_EQ(shape_of(gemm(4, 5, 6)), "4 5 6");
   EXPECT_EQ(shape_of(conv2d()), "40 5 18");
   EXPECT_EQ(shape_of(depthwise2d()), "none");
-  EXPECT_EQ(shape_of(kernel_of("C[b,i,j] += A[b,i,k] * B[b,k,j]", {{"b", 3}, {"i", 4}, {"j", 1}, {"k", 6}})), "4 1 6 b=3");
+  EXPECT_EQ(shape_of(kernel_of("C[b,i,j] += A[b,i,k] * B[b,k,j]", {{"b", 3}, {"i", 4}, {"j", 1}, {"k", 6}})),
+            "4 1 6 b=3");
   EXPECT_EQ(shape_of(kernel_of("C[i] += A[i,k] * B[k]", {{"i", 4}, {"k", 6}})), "none");
   EXPECT_EQ(shape_of(kernel_of("C[i,j] += abs(A[i,k] - B[k,j])", {{"i", 4}, {"j", 4}, {"k", 6}})), "none");
 }
