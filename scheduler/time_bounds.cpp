@@ -78,6 +78,17 @@ double needed_by(const NestView& view, const TileCounts& counts, const StageView
   return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.walks);
 }
 
+/// An operand that calls take from memory and share is loaded once, into a register that nobody named: one for all.
+int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId registers) {
+  if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers) return 0;
+  const int all = static_cast<int>(view.walks.size());
+  for (int a = 1; a < access_count(view.statement); ++a) {
+    const bool in_place = operand_memory(view, a).valid() && !view.model->memory(operand_memory(view, a)).is_register();
+    if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Bound compute_bound(const NestView& view, const TileCounts& counts) {
@@ -99,7 +110,11 @@ Bound compute_bound(const NestView& view, const TileCounts& counts) {
 std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
   Ports ports(view);
   for (const Transfer& t : traffic.transfers) {
-    if (!t.to.valid() || t.from == t.to || t.stage < 0) continue;
+    if (!t.to.valid() || t.from == t.to) continue;
+    if (t.stage < 0) {  // taken in place: a load inside the call
+      if (t.access != 0 && view.model->memory(t.to).is_register()) ports.add(t.from, t.to, t.access, 1, t.loads / t.instances);
+      continue;
+    }
     const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
     const bool registers = view.model->memory(t.to).is_register();
     const double calls = registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
@@ -117,6 +132,8 @@ std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
     const double shared = copies == traffic.link_instances.end() ? 1 : copies->second;
     if (link.bandwidth > 0) bounds.push_back({"link " + link.name, moved / link.bandwidth / shared});
   }
+  for (const auto& [id, cache] : traffic.caches)
+    if (cache.bandwidth > 0) bounds.push_back({"cache " + view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances});
   return bounds;
 }
 
@@ -166,6 +183,10 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
       const double own = needed_by(view, counts, s);
       needed += own;
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
+    }
+    if (const int held = held_in_passing(view, counts, id); held > 0) {
+      needed += held;
+      parts += fmt::format("{}operands taken in place {}", parts.empty() ? "" : ", ", held);
     }
     const bool registers = m.is_register() && m.size > 0;
     const double available = static_cast<double>(registers ? m.count : m.capacity);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/cache_traffic.h"
 #include "scheduler/machine_costs.h"
 
 namespace isamap {
@@ -70,6 +71,7 @@ class Counting {
     Transfer t{access, last ? -1 : child, view_.memory_of(stage), {}, 0, 0, 1};
     if (last) {
       t.elements_in = counts_.touched(access, all, shared);
+      t.loads = counts_.refills(access, all);
       t.to = view_.instruction ? view_.instruction->operands[operand_of_access(*view_.instruction, 0).index()].memory : MemoryId{};
     } else {
       const Stage& line = *line_of(view_, child);
@@ -123,7 +125,8 @@ class Counting {
         copies = std::max({copies, t.instances, 1.0});
       }
     };
-    add(t.from, t.to, t.elements_in);
+    const bool in_place = t.stage < 0 && t.access != 0;  // what stays the same from call to call is loaded once
+    add(t.from, t.to, in_place ? counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in);
     add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
   }
 
@@ -134,24 +137,6 @@ class Counting {
 
 std::int64_t whole(double words) {
   return words >= 9.0e18 ? INT64_MAX : static_cast<std::int64_t>(std::ceil(words - 1e-9));
-}
-
-/// How an access lies in its innermost addressed place: rows of the last axis, in lines.
-double bytes_in_lines(const NestView& view, const TileCounts& counts, int access, int walks, std::int64_t line, bool dense) {
-  const double size = element_bytes(view, access);
-  const double elements = counts.tile(access, walks);
-  if (dense || line <= 1 || access_of(view.statement, access).index.empty()) return elements * size;
-  const AffineExpr& last = access_of(view.statement, access).index.back();
-  const std::vector<std::int64_t> tiles = view.tiles(walks);
-  double row = 1;
-  for (const std::string& name : last.names()) {
-    const int d = view.statement.domain.find(name);
-    const auto step = static_cast<double>(std::max<std::int64_t>(1, std::abs(last.coefficient(name))));
-    if (d >= 0) row += step * static_cast<double>(tiles[static_cast<std::size_t>(d)] - 1);
-  }
-  row = std::min(row, elements);
-  const double lines = std::ceil(row * size / static_cast<double>(line)) * static_cast<double>(line);
-  return elements / row * lines;
 }
 
 }  // namespace
@@ -177,7 +162,11 @@ double tiles_per_instance(const NestView& view, const TileCounts& counts, int ac
   return tiles;
 }
 
-Traffic traffic_of(const NestView& view, const TileCounts& counts) { return Counting(view, counts).run(); }
+Traffic traffic_of(const NestView& view, const TileCounts& counts) {
+  Traffic traffic = Counting(view, counts).run();
+  add_cache_traffic(view, counts, traffic);
+  return traffic;
+}
 
 std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view) {
   std::map<std::string, std::map<std::string, TensorTraffic>> result;
@@ -191,42 +180,6 @@ std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traff
     }
   }
   return result;
-}
-
-void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic) {
-  std::map<MemoryId, std::vector<std::pair<int, bool>>> passing;  // cache -> (access, dense)
-  for (const Transfer& t : traffic.transfers) {
-    if (!t.to.valid() || t.from == t.to) continue;
-    bool dense = false;
-    for (const StageView& s : view.stages) dense |= s.access == t.access && s.memory == t.from && !s.stage.layout.empty();
-    for (LinkId l : links_between(*view.model, t.from, t.to))
-      for (MemoryId cache : view.model->link(l).via) passing[cache].push_back({t.access, dense});
-  }
-  for (const auto& [cache, accesses] : passing) {
-    const Memory& m = view.model->memory(cache);
-    const auto size_at = [&](const std::pair<int, bool>& a, int walks) {
-      return bytes_in_lines(view, counts, a.first, walks, m.line, a.second);
-    };
-    int walks = 0;
-    for (; walks < static_cast<int>(view.walks.size()); ++walks) {
-      double total = 0;
-      for (const auto& a : accesses) total += size_at(a, walks);
-      if (total <= 0.75 * static_cast<double>(m.capacity)) break;
-    }
-    double moved = 0;
-    for (const auto& a : accesses) {
-      const double raw = std::max(1.0, counts.tile(a.first, walks)) * element_bytes(view, a.first);
-      const double elements = counts.moved(a.first, walks, {}, false);
-      moved += elements * element_bytes(view, a.first) * (size_at(a, walks) / raw) * (a.first == 0 ? 2 : 1);
-    }
-    for (std::size_t l = 0; l < view.model->links().size(); ++l)
-      if (view.model->links()[l].to == cache) {
-        traffic.link_bytes[make_id<LinkId>(l)] += moved;
-        double& copies = traffic.link_instances[make_id<LinkId>(l)];
-        copies = std::max(copies, instances_of(view, counts, cache));
-        break;
-      }
-  }
 }
 
 }  // namespace isamap

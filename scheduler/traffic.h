@@ -22,24 +22,25 @@ struct Transfer {
   MemoryId from, to;          ///< of an input; an output drains from `to` into `from`
   double elements_in = 0;     ///< into the stage, as the parent sees it (multicast counted once)
   double elements_out = 0;    ///< from the stage back to its parent
+  double loads = 0;           ///< calls that take it where it lies: times it must be loaded, over all instances
   double instances = 1;       ///< of the stage
 };
+
+/// What flows into a cache, over all instances.
+struct CacheTraffic { double bytes = 0, bandwidth = 0, instances = 1; };
 
 struct Traffic {
   std::map<MemoryId, std::map<TensorId, Totals>> memories;
   std::vector<Transfer> transfers;
   std::map<LinkId, double> link_bytes;      ///< over all instances
   std::map<LinkId, double> link_instances;  ///< how many copies of a link share that
+  std::map<MemoryId, CacheTraffic> caches;
 };
 
 Traffic traffic_of(const NestView& view, const TileCounts& counts);
 
 /// Counts per instance, in words of each memory, rounded up.
 std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view);
-
-/// Adds what flows into the caches on the way: each holds, at the outermost walk where everything below fits, the tiles
-/// of all accesses that pass it; so the access model with a stage that nobody wrote.
-void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic);
 
 /// Instances of a memory that the walks on units occupy.
 double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory);

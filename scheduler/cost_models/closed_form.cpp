@@ -30,8 +30,7 @@ class ClosedForm final : public CostModel {
       problems.push_back(error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
                                "unroll less, or choose tiles that divide"));
     if (!problems.empty()) return problems;
-    Traffic traffic = traffic_of(*view, counts);
-    add_cache_traffic(*view, counts, traffic);
+    const Traffic traffic = traffic_of(*view, counts);
     Cost cost;
     cost.memories = in_words(traffic, *view);
     for (const auto& [link, moved] : traffic.link_bytes) {
