@@ -16,14 +16,16 @@ const Memory& memory_of(const Context& context, MemoryId id) { return context.pa
 std::string field_of(const Instruction& instruction, const std::string& field, const Context& context) {
   const std::size_t dot = field.find('.');
   for (const Operand& operand : instruction.operands)
-    if (operand.name == field.substr(0, dot) && operand.memory.valid()) return memory_of(context, operand.memory).name + field.substr(dot);
+    if (operand.name == field.substr(0, dot) && operand.memory.valid())
+      return memory_of(context, operand.memory).name + field.substr(dot);
   return field;
 }
 
 bool kept_by_compiler(const std::string& field, const Context& context) {
   const std::string object = field.substr(0, field.find('.'));
   return std::any_of(context.parts.states.begin(), context.parts.states.end(), [&](const State& state) {
-    const bool keeps = std::find(state.kept_by.begin(), state.kept_by.end(), context.model.program.language) != state.kept_by.end();
+    const bool keeps =
+        std::find(state.kept_by.begin(), state.kept_by.end(), context.model.program.language) != state.kept_by.end();
     return keeps && object.starts_with(state.name);
   });
 }
@@ -44,7 +46,9 @@ void check_setters(Context& context) {
     for (const StateValue& need : instruction.needs) {
       const std::string field = field_of(instruction, need.field, context);
       if (set.count(field) || kept_by_compiler(field, context) || holds_at_entry(field, need, context)) continue;
-      context.problems.error(instruction.where, "instruction '" + instruction.name + "' needs '" + field + "', which no instruction sets", "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
+      context.problems.error(instruction.where,
+                             "instruction '" + instruction.name + "' needs '" + field + "', which no instruction sets",
+                             "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
     }
 }
 
@@ -53,13 +57,18 @@ void check_masks(Context& context) {
     for (const auto& [dim, memory] : instruction.masks) {
       const int d = instruction.statement().domain.find(dim);
       const std::int64_t extent = d < 0 ? 1 : instruction.ranges[static_cast<std::size_t>(d)].max;
-      const bool made = std::any_of(context.parts.instructions.begin(), context.parts.instructions.end(), [&, m = memory](const Instruction& fill) {
-        const bool fills = fill_value(fill) == 1.0 && fill.operands.front().memory == m && fill.operands.front().dtype == DType::b1;
-        return fills && fill.inactive == Inactive::zero && fill.ranges.size() == 1 && fill.ranges[0].max >= extent;
-      });
+      const bool made = std::any_of(context.parts.instructions.begin(), context.parts.instructions.end(),
+                                    [&, m = memory](const Instruction& fill) {
+                                      const bool fills = fill_value(fill) == 1.0 && fill.operands.front().memory == m &&
+                                                         fill.operands.front().dtype == DType::b1;
+                                      return fills && fill.inactive == Inactive::zero && fill.ranges.size() == 1 &&
+                                             fill.ranges[0].max >= extent;
+                                    });
       if (!made)
-        context.problems.error(instruction.where, "nothing makes the mask of dim '" + dim + "' of instruction '" + instruction.name + "'",
-                               "add a fill of '" + memory_of(context, memory).name + "' with 1 over a ranged dim of at least " + std::to_string(extent) + ", inactive: zero");
+        context.problems.error(
+            instruction.where, "nothing makes the mask of dim '" + dim + "' of instruction '" + instruction.name + "'",
+            "add a fill of '" + memory_of(context, memory).name + "' with 1 over a ranged dim of at least " +
+                std::to_string(extent) + ", inactive: zero");
     }
 }
 
@@ -78,7 +87,8 @@ Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) 
   const std::int64_t elements = fragment ? fragment->over.back().second : INT64_MAX, width = bytes(*operand.dtype);
   std::vector<std::int64_t> covered;
   for (const std::int64_t place : *places)
-    for (std::int64_t b = 0; b < width; ++b) covered.push_back((place / elements) * (std::int64_t{1} << 24) + (place % elements) * width + b);
+    for (std::int64_t b = 0; b < width; ++b)
+      covered.push_back((place / elements) * (std::int64_t{1} << 24) + (place % elements) * width + b);
   std::sort(covered.begin(), covered.end());
   return covered;
 }
@@ -99,13 +109,16 @@ bool can_write(const Instruction& writer, Wanted& what, Context& context) {
   const Operand& target = writer.operands.front();
   const Operand& wanted = what.user.operands[what.operand];
   if (target.memory != wanted.memory || !same_type(target, wanted)) return false;
-  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(wanted.layout)) return true;
-  if (target.layout == wanted.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape) return true;
+  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(wanted.layout))
+    return true;
+  if (target.layout == wanted.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape)
+    return true;
   if (!what.known) what.known = bytes_of(what.user, what.operand, context);
   const Bytes written = bytes_of(writer, 0, context);
   const Bytes& needed = *what.known;
   if (!written || !needed) return true;
-  return std::includes(written->begin(), written->end(), needed->begin(), needed->end()) || std::includes(needed->begin(), needed->end(), written->begin(), written->end());
+  return std::includes(written->begin(), written->end(), needed->begin(), needed->end()) ||
+         std::includes(needed->begin(), needed->end(), written->begin(), written->end());
 }
 
 // --- feeding and emptying: warnings ---
@@ -134,7 +147,8 @@ class Reach {
 
   std::vector<bool> spread(bool forward) const {
     std::vector<bool> reached(memories_, false);
-    for (std::size_t m = 0; m < memories_; ++m) reached[m] = context_.parts.memories[m].kind == MemoryKind::dram || scalar_reaches(context_.parts.memories[m]);
+    for (std::size_t m = 0; m < memories_; ++m)
+      reached[m] = context_.parts.memories[m].kind == MemoryKind::dram || scalar_reaches(context_.parts.memories[m]);
     for (std::size_t round = 0; round < memories_; ++round)
       for (const auto& [from, to] : moves_) {
         const MemoryId known = forward ? from : to, next = forward ? to : from;
@@ -151,7 +165,8 @@ class Reach {
 
 bool starts_at_zero(const Instruction& instruction) {
   return std::any_of(instruction.start.begin(), instruction.start.end(), [&](const auto& start) {
-    return start.first == instruction.operands.front().name && std::find(start.second.begin(), start.second.end(), Start::zero) != start.second.end();
+    return start.first == instruction.operands.front().name &&
+           std::find(start.second.begin(), start.second.end(), Start::zero) != start.second.end();
   });
 }
 
@@ -164,30 +179,47 @@ class Feeding {
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
       const Operand& operand = user.operands[i];
       if (!operand.memory.valid()) continue;
-      if (i == 0) check_result(user, operand);
-      else if (!reach_.from_dram(operand.memory)) once(operand.memory, "in", "nothing moves data from a dram memory to '" + memory_of(context_, operand.memory).name + "', which " + what + " reads", "add a move: compute: \"D[i] = S[i]\" on a link");
+      if (i == 0)
+        check_result(user, operand);
+      else if (!reach_.from_dram(operand.memory))
+        once(operand.memory, "in",
+             "nothing moves data from a dram memory to '" + memory_of(context_, operand.memory).name + "', which " +
+                 what + " reads",
+             "add a move: compute: \"D[i] = S[i]\" on a link");
       else if (memory_of(context_, operand.memory).is_register() && !filled(user, i))
-        context_.problems.warning(user.where, "operand '" + operand.name + "' of " + what + " can be filled only by scalar code: no move into '" + memory_of(context_, operand.memory).name + "' writes its layout in its type");
+        context_.problems.warning(user.where, "operand '" + operand.name + "' of " + what +
+                                                  " can be filled only by scalar code: no move into '" +
+                                                  memory_of(context_, operand.memory).name +
+                                                  "' writes its layout in its type");
     }
   }
 
  private:
   void check_result(const Instruction& user, const Operand& result) {
     const std::string& memory = memory_of(context_, result.memory).name;
-    if (!reach_.to_dram(result.memory)) once(result.memory, "out", "nothing moves results from '" + memory + "' to a dram memory: what instruction '" + user.name + "' writes cannot be read out", "add a move out of it");
+    if (!reach_.to_dram(result.memory))
+      once(result.memory, "out",
+           "nothing moves results from '" + memory + "' to a dram memory: what instruction '" + user.name +
+               "' writes cannot be read out",
+           "add a move out of it");
     if (user.statement().reduction == Reduction::assign || starts_at_zero(user)) return;
     const bool scalar = !memory_of(context_, result.memory).is_register() && reach_.from_dram(result.memory);
-    if (!scalar && !cleared(user)) once(result.memory, "clear", "nothing clears '" + memory + "', which instruction '" + user.name + "' updates", "add a fill: compute: \"D[i] = 0\", or start: {" + result.name + ": [zero, keep]}");
+    if (!scalar && !cleared(user))
+      once(result.memory, "clear", "nothing clears '" + memory + "', which instruction '" + user.name + "' updates",
+           "add a fill: compute: \"D[i] = 0\", or start: {" + result.name + ": [zero, keep]}");
   }
 
   bool filled(const Instruction& user, std::size_t i) {
     Wanted wanted{user, i};
-    return any_writer([&](const Instruction& writer) { return is_move(writer) && can_write(writer, wanted, context_); });
+    return any_writer(
+        [&](const Instruction& writer) { return is_move(writer) && can_write(writer, wanted, context_); });
   }
 
   bool cleared(const Instruction& user) {
     Wanted wanted{user, 0};
-    return any_writer([&](const Instruction& writer) { return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, wanted, context_); });
+    return any_writer([&](const Instruction& writer) {
+      return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, wanted, context_);
+    });
   }
 
   template <class Test>
@@ -196,7 +228,8 @@ class Feeding {
   }
 
   void once(MemoryId memory, const std::string& kind, const std::string& message, const std::string& hint) {
-    if (said_.insert(std::to_string(memory.value) + kind).second) context_.problems.warning(memory_of(context_, memory).where, message, hint);
+    if (said_.insert(std::to_string(memory.value) + kind).second)
+      context_.problems.warning(memory_of(context_, memory).where, message, hint);
   }
 
   Context& context_;

@@ -10,7 +10,7 @@ namespace isamap::loader {
 
 namespace {
 
-constexpr std::int64_t max_side = 64;        // larger boxes are checked in the corner where indices are small
+constexpr std::int64_t max_side = 64;  // larger boxes are checked in the corner where indices are small
 constexpr std::int64_t max_points = 1 << 16;
 
 using Box = std::vector<std::int64_t>;
@@ -51,7 +51,9 @@ bool afford(const Box& box, std::size_t terms, const Place& place) {
   std::int64_t cost = static_cast<std::int64_t>(terms);
   for (const std::int64_t extent : box) cost = checked_mul(cost, extent).value_or(INT64_MAX / 2);
   if (cost > place.context.points_left) {
-    place.context.problems.warning(place.where, "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+    place.context.problems.warning(
+        place.where,
+        "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
     return false;
   }
   place.context.points_left -= cost;
@@ -81,7 +83,8 @@ bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
     if (!term.stride) continue;
     const std::int64_t stride = at_maximum(*term.stride, place.context).value_or(0);
     if (stride < 1) return false;
-    const auto at = std::find(place.operand.index_names.begin(), place.operand.index_names.end(), *dim) - place.operand.index_names.begin();
+    const auto at = std::find(place.operand.index_names.begin(), place.operand.index_names.end(), *dim) -
+                    place.operand.index_names.begin();
     digits.emplace_back(stride, place.box[static_cast<std::size_t>(at)]);
   }
   std::sort(digits.begin(), digits.end());
@@ -98,11 +101,14 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     const CompiledAffine compiled(term.term, place.operand.index_names);
     const auto stride = term.stride ? at_maximum(*term.stride, place.context) : std::nullopt;
     if (term.stride && !stride) {
-      place.context.problems.error(place.where, "stride '" + term.text + "' of " + place.what + " is not a number", "write a number, an expression of symbols, any, or {each: UNIT}");
+      place.context.problems.error(place.where, "stride '" + term.text + "' of " + place.what + " is not a number",
+                                   "write a number, an expression of symbols, any, or {each: UNIT}");
       return;
     }
-    if (stride) fixed.emplace_back(compiled, *stride);
-    else free.push_back(compiled);
+    if (stride)
+      fixed.emplace_back(compiled, *stride);
+    else
+      free.push_back(compiled);
   }
   const Box box = corner(place.box);
   if (!afford(box, layout.terms.size(), place)) return;
@@ -115,9 +121,13 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     places.emplace_back(std::move(at), point);
   } while (advance(point, box));
   std::sort(places.begin(), places.end());
-  const auto twice = std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  const auto twice =
+      std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice == places.end()) return;
-  place.context.problems.error(place.where, "layout of " + place.what + " puts " + shown(twice->second) + " and " + shown((twice + 1)->second) + " at one place", "do its terms rebuild every index?");
+  place.context.problems.error(place.where,
+                               "layout of " + place.what + " puts " + shown(twice->second) + " and " +
+                                   shown((twice + 1)->second) + " at one place",
+                               "do its terms rebuild every index?");
 }
 
 void check_fragment(const FragmentLayout& layout, const Place& place) {
@@ -130,13 +140,17 @@ void check_fragment(const FragmentLayout& layout, const Place& place) {
     places = std::min<std::int64_t>(places * extent, 1 << 24);
   }
   for (const std::int64_t extent : place.box) points = std::min<std::int64_t>(points * extent, 1 << 24);
-  const auto fail = [&](const std::string& message) { place.context.problems.error(place.where, "layout of " + place.what + " " + message); };
-  if (places != points) return fail("has " + std::to_string(places) + " places for " + std::to_string(points) + " elements");
+  const auto fail = [&](const std::string& message) {
+    place.context.problems.error(place.where, "layout of " + place.what + " " + message);
+  };
+  if (places != points)
+    return fail("has " + std::to_string(places) + " places for " + std::to_string(points) + " elements");
   if (places > (1 << 20)) return fail("has more than 2^20 places");
   if (!afford(extents, layout.index.size(), place)) return;
   for (const AffineExpr& formula : layout.index)
     for (const std::string& name : formula.names())
-      if (std::find(names.begin(), names.end(), name) == names.end()) return fail("names '" + name + "', which 'over' does not give");
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        return fail("names '" + name + "', which 'over' does not give");
   std::vector<CompiledAffine> formulas;
   for (const AffineExpr& formula : layout.index) formulas.emplace_back(formula, names);
   std::vector<bool> taken(static_cast<std::size_t>(points), false);  // by element, row-major
@@ -146,10 +160,12 @@ void check_fragment(const FragmentLayout& layout, const Place& place) {
     for (std::size_t d = 0; d < formulas.size(); ++d) {
       index[d] = formulas[d](at.data());
       if (index[d] < 0 || index[d] >= place.box[d])
-        return fail("gives " + place.operand.index_names[d] + " = " + std::to_string(index[d]) + " at " + shown(at) + "; the extent is " + std::to_string(place.box[d]));
+        return fail("gives " + place.operand.index_names[d] + " = " + std::to_string(index[d]) + " at " + shown(at) +
+                    "; the extent is " + std::to_string(place.box[d]));
       element = element * place.box[d] + index[d];
     }
-    if (taken[static_cast<std::size_t>(element)]) return fail("has element " + shown(index) + " twice, the second time at " + shown(at));
+    if (taken[static_cast<std::size_t>(element)])
+      return fail("has element " + shown(index) + " twice, the second time at " + shown(at));
     taken[static_cast<std::size_t>(element)] = true;
   } while (advance(at, extents));
 }
@@ -183,8 +199,10 @@ void check_room(const Place& place) {
   if (fragment) room = memory.capacity;  // elements fill as many registers as they need
   if (bits_needed && ceil_div(*bits_needed, 8) <= room) return;
   const std::string need = bits_needed ? std::to_string(ceil_div(*bits_needed, 8)) + " bytes" : "more than 2^63 bits";
-  const std::string have = !memory.is_register() || fragment ? "memory '" + memory.name + "' has " : place.operand.group > 1 ? std::to_string(place.operand.group) + " registers of '" + memory.name + "' have "
-                                                                                                                            : "a register of '" + memory.name + "' has ";
+  const std::string have = !memory.is_register() || fragment ? "memory '" + memory.name + "' has "
+                           : place.operand.group > 1
+                               ? std::to_string(place.operand.group) + " registers of '" + memory.name + "' have "
+                               : "a register of '" + memory.name + "' has ";
   place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room));
 }
 
@@ -197,14 +215,20 @@ bool moves_into_cache(const Instruction& instruction, const Context& context) {
 void check_place(const Place& place) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
   if (memory.kind == MemoryKind::cache && !moves_into_cache(place.instruction, place.context))
-    place.context.problems.error(place.where, place.what + " is in cache '" + memory.name + "'", "a cache is never addressed: name the memory behind it");
+    place.context.problems.error(place.where, place.what + " is in cache '" + memory.name + "'",
+                                 "a cache is never addressed: name the memory behind it");
   const ProgramText& program = place.context.model.program;
-  if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) && !program.types.count(std::string(name(*place.operand.dtype))))
-    place.context.problems.error(place.where, place.what + " is " + std::string(name(*place.operand.dtype)) + "; 'types' of program has no type for it");
+  if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) &&
+      !program.types.count(std::string(name(*place.operand.dtype))))
+    place.context.problems.error(place.where, place.what + " is " + std::string(name(*place.operand.dtype)) +
+                                                  "; 'types' of program has no type for it");
   if (memory.is_register() && memory.named_by_compiler() && place.operand.dtype) {
     const std::string type(name(*place.operand.dtype));
-    const bool known = std::any_of(memory.value.begin(), memory.value.end(), [&](const auto& entry) { return entry.first == type || entry.first == "any"; });
-    if (!known) place.context.problems.error(place.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
+    const bool known = std::any_of(memory.value.begin(), memory.value.end(),
+                                   [&](const auto& entry) { return entry.first == type || entry.first == "any"; });
+    if (!known)
+      place.context.problems.error(
+          place.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
   }
   if (const auto* strided = std::get_if<StridedLayout>(&place.operand.layout)) check_strides(*strided, place);
   if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) check_fragment(*fragment, place);
@@ -221,7 +245,8 @@ void check_operands(const Instruction& instruction, const Node& node, Context& c
     const Node* entry = written ? written->find(operand.name) : nullptr;
     const Node* layout = entry ? entry->find("layout") : nullptr;
     const SourceLocation where = layout ? layout->where : entry ? entry->where : instruction.where;
-    check_place({instruction, operand, instruction.tensors[i].shape, "operand '" + operand.name + "' of instruction '" + instruction.name + "'", where, context});
+    check_place({instruction, operand, instruction.tensors[i].shape,
+                 "operand '" + operand.name + "' of instruction '" + instruction.name + "'", where, context});
   }
 }
 

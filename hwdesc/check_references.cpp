@@ -38,7 +38,8 @@ const Memory* find_memory(const Context& context, const std::string& name) {
 
 bool has_dim(const Instruction& instruction, const std::string& name) {
   if (instruction.semantics.empty()) return false;
-  return std::any_of(instruction.semantics.begin(), instruction.semantics.end(), [&](const Computation& c) { return c.domain.find(name) >= 0; });
+  return std::any_of(instruction.semantics.begin(), instruction.semantics.end(),
+                     [&](const Computation& c) { return c.domain.find(name) >= 0; });
 }
 
 struct Scope {
@@ -51,11 +52,15 @@ struct Scope {
     if (r.property == "type") return in_template ? "" : "'" + r.object + ".type' is no number";
     if (r.property == "stride" || r.property == "pitch") return stride_problem(operand, r);
     if (r.property == "coord") {
-      const bool known = std::find(operand.index_names.begin(), operand.index_names.end(), r.argument) != operand.index_names.end();
+      const bool known =
+          std::find(operand.index_names.begin(), operand.index_names.end(), r.argument) != operand.index_names.end();
       return known ? "" : "'" + operand.name + "' has no index '" + r.argument + "'";
     }
-    if (operand.memory.valid() && has_field(context.parts.memories[operand.memory.index()].fields, r.property)) return "";
-    return "'" + r.object + "." + r.property + "' means nothing: an operand has .type, .index, .group, .stride[..], .pitch[..], .coord[..] and the fields of its memory";
+    if (operand.memory.valid() && has_field(context.parts.memories[operand.memory.index()].fields, r.property))
+      return "";
+    return "'" + r.object + "." + r.property +
+           "' means nothing: an operand has .type, .index, .group, .stride[..], .pitch[..], .coord[..] and the fields "
+           "of its memory";
   }
 
   std::string stride_problem(const Operand& operand, const Reference& r) const {
@@ -65,7 +70,8 @@ struct Scope {
       for (const StrideTerm& term : layout->terms)
         if (!term.stride && term.each.empty()) free.push_back(term.text);
     if (std::find(free.begin(), free.end(), r.argument) != free.end()) return "";
-    return "'" + r.object + "." + r.property + "[" + r.argument + "]' is no free stride of the layout (free: " + (free.empty() ? "none" : join(free)) + ")";
+    return "'" + r.object + "." + r.property + "[" + r.argument +
+           "]' is no free stride of the layout (free: " + (free.empty() ? "none" : join(free)) + ")";
   }
 
   /// What is wrong with the reference, or nothing.
@@ -89,8 +95,10 @@ struct Scope {
   }
 
   std::string field_problem(const std::string& object, const std::string& field) const {
-    if (const State* state = find_state(context, object)) return has_field(state->fields, field) ? "" : "state '" + object + "' has no field '" + field + "'";
-    if (const Memory* memory = find_memory(context, object)) return has_field(memory->fields, field) ? "" : "memory '" + object + "' has no field '" + field + "'";
+    if (const State* state = find_state(context, object))
+      return has_field(state->fields, field) ? "" : "state '" + object + "' has no field '" + field + "'";
+    if (const Memory* memory = find_memory(context, object))
+      return has_field(memory->fields, field) ? "" : "memory '" + object + "' has no field '" + field + "'";
     for (const AsyncObject& async : context.parts.async)
       if (async.name == object && field == "at") return "";
     return "'" + object + "." + field + "': there is no operand, state or memory '" + object + "'";
@@ -110,7 +118,8 @@ void check_expression(const IntExpr& e, const SourceLocation& where, const std::
   }
 }
 
-void check_template(const Template& text, const Node& node, const std::string& what, Context& context, const Instruction& instruction) {
+void check_template(const Template& text, const Node& node, const std::string& what, Context& context,
+                    const Instruction& instruction) {
   const Scope scope{instruction, context, true};
   for (const auto& part : text.parts) {
     const auto* placeholder = std::get_if<Placeholder>(&part);
@@ -122,7 +131,8 @@ void check_template(const Template& text, const Node& node, const std::string& w
       if (problem.empty()) continue;
       const auto names = operand_names(instruction);
       const std::string guess = yaml::nearest(r.object, names);
-      context.problems.error(where, "placeholder {" + placeholder->text + "} in " + what + ": " + problem, guess.empty() || guess == r.object ? "" : "did you mean {" + guess + "}?",
+      context.problems.error(where, "placeholder {" + placeholder->text + "} in " + what + ": " + problem,
+                             guess.empty() || guess == r.object ? "" : "did you mean {" + guess + "}?",
                              {"operands: " + (names.empty() ? "none" : join(names))});
     }
   }
@@ -145,16 +155,21 @@ bool is_told(const Instruction& instruction, const Operand& operand, const Templ
   if (mentions(text, operand.name) || !operand.memory.valid()) return true;
   const Memory& memory = context.parts.memories[operand.memory.index()];
   if ((memory.is_register() && memory.count == 1) || memory.kind == MemoryKind::cache) return true;
-  return std::any_of(instruction.needs.begin(), instruction.needs.end(), [&](const StateValue& need) { return mentions(need.value, operand.name); });
+  return std::any_of(instruction.needs.begin(), instruction.needs.end(),
+                     [&](const StateValue& need) { return mentions(need.value, operand.name); });
 }
 
-void check_told(const Instruction& instruction, const Template& text, const Node& node, const std::string& key, Context& context) {
+void check_told(const Instruction& instruction, const Template& text, const Node& node, const std::string& key,
+                Context& context) {
   for (const Operand& operand : instruction.operands) {
     if (is_told(instruction, operand, text, context)) continue;
     const bool written = &operand == &instruction.operands.front();
-    const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" + operand.name + "}, which the statement " + (written ? "writes" : "reads");
-    if (written) context.problems.error(node.where, message);
-    else context.problems.warning(node.where, message);
+    const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" +
+                                operand.name + "}, which the statement " + (written ? "writes" : "reads");
+    if (written)
+      context.problems.error(node.where, message);
+    else
+      context.problems.warning(node.where, message);
   }
 }
 
@@ -173,12 +188,17 @@ void check_references(const Instruction& instruction, const Node& node, Context&
   const auto at = [&](const char* key) { return node.find(key) ? node.find(key)->where : instruction.where; };
   const auto field = [&](const StateValue& value, const char* key) {
     const std::size_t dot = value.field.find('.');
-    const std::string object = value.field.substr(0, dot), name = dot == std::string::npos ? "" : value.field.substr(dot + 1);
+    const std::string object = value.field.substr(0, dot),
+                      name = dot == std::string::npos ? "" : value.field.substr(dot + 1);
     std::string problem = name.empty() ? "'" + value.field + "' is no state field" : "";
     if (const Operand* operand = find_operand(instruction, object); operand && !name.empty())
-      problem = operand->memory.valid() && has_field(context.parts.memories[operand->memory.index()].fields, name) ? "" : "memory of '" + object + "' has no field '" + name + "'";
-    else if (problem.empty()) problem = scope.field_problem(object, name);
-    if (!problem.empty()) context.problems.error(at(key), "'" + std::string(key) + "' of " + what + ": " + problem, "write state.field");
+      problem = operand->memory.valid() && has_field(context.parts.memories[operand->memory.index()].fields, name)
+                    ? ""
+                    : "memory of '" + object + "' has no field '" + name + "'";
+    else if (problem.empty())
+      problem = scope.field_problem(object, name);
+    if (!problem.empty())
+      context.problems.error(at(key), "'" + std::string(key) + "' of " + what + ": " + problem, "write state.field");
     if (!value.any) check_expression(value.value, at(key), "'" + std::string(key) + "' of " + what, scope);
   };
   for (const StateValue& need : instruction.needs) field(need, "needs");
@@ -188,18 +208,23 @@ void check_references(const Instruction& instruction, const Node& node, Context&
   if (instruction.async_bytes) check_expression(*instruction.async_bytes, at("async"), "'async' of " + what, scope);
   const auto use = [&](const std::optional<FormatUse>& format, const char* key) {
     if (!format) return;
-    for (const auto& [name, value] : format->fields) check_expression(value, at(key), "'" + std::string(key) + "' of " + what, scope);
+    for (const auto& [name, value] : format->fields)
+      check_expression(value, at(key), "'" + std::string(key) + "' of " + what, scope);
   };
   use(instruction.encoding, "encoding");
   use(instruction.pack, "pack");
   for (const Operand& operand : instruction.operands) use(operand.pack, "operands");
   for (const std::string& pending : instruction.async_pending)
-    if (!find_operand(instruction, pending)) context.problems.error(at("async"), "'pending' of " + what + " names '" + pending + "', which is no operand");
+    if (!find_operand(instruction, pending))
+      context.problems.error(at("async"), "'pending' of " + what + " names '" + pending + "', which is no operand");
   for (const Operand& operand : instruction.operands)
     if (!operand.state.empty()) {
       const std::size_t dot = operand.state.find('.');
-      const std::string problem = dot == std::string::npos ? "'" + operand.state + "' is no state field" : scope.field_problem(operand.state.substr(0, dot), operand.state.substr(dot + 1));
-      if (!problem.empty()) context.problems.error(at("operands"), "operand '" + operand.name + "' of " + what + ": " + problem);
+      const std::string problem =
+          dot == std::string::npos ? "'" + operand.state + "' is no state field"
+                                   : scope.field_problem(operand.state.substr(0, dot), operand.state.substr(dot + 1));
+      if (!problem.empty())
+        context.problems.error(at("operands"), "operand '" + operand.name + "' of " + what + ": " + problem);
     }
 }
 

@@ -54,7 +54,8 @@ std::string units_section(const HardwareModel& model) {
   std::vector<std::vector<std::string>> rows{{"unit", "inside", "count", "instances", ""}};
   for (std::size_t i = 0; i < model.units().size(); ++i) {
     const Unit& unit = model.units()[i];
-    rows.push_back({unit.name, unit.parent.valid() ? model.unit(unit.parent).name : "-", count_text(unit), std::to_string(model.instances(make_id<UnitId>(i))), traits(unit)});
+    rows.push_back({unit.name, unit.parent.valid() ? model.unit(unit.parent).name : "-", count_text(unit),
+                    std::to_string(model.instances(make_id<UnitId>(i))), traits(unit)});
   }
   return section("units", rows);
 }
@@ -62,9 +63,14 @@ std::string units_section(const HardwareModel& model) {
 std::string memories_section(const HardwareModel& model) {
   std::vector<std::vector<std::string>> rows{{"memory", "kind", "per", "capacity", "read", "write", "energy"}};
   for (const Memory& m : model.memories()) {
-    const std::string size = m.is_register() ? fmt::format("{} x {}", m.count, size_text(m.size)) : size_text(m.capacity);
-    const std::string energy = m.read_energy > 0 || m.write_energy > 0 ? fmt::format("{:g}/{:g} pJ per {}", m.read_energy, m.write_energy, size_text(m.word)) : "";
-    rows.push_back({m.name, std::string(name(m.kind)), model.unit(m.per).name, size, rate_text(m.read_bandwidth), rate_text(m.write_bandwidth), energy});
+    const std::string size =
+        m.is_register() ? fmt::format("{} x {}", m.count, size_text(m.size)) : size_text(m.capacity);
+    const std::string energy =
+        m.read_energy > 0 || m.write_energy > 0
+            ? fmt::format("{:g}/{:g} pJ per {}", m.read_energy, m.write_energy, size_text(m.word))
+            : "";
+    rows.push_back({m.name, std::string(name(m.kind)), model.unit(m.per).name, size, rate_text(m.read_bandwidth),
+                    rate_text(m.write_bandwidth), energy});
   }
   return section("memories", rows);
 }
@@ -74,14 +80,17 @@ std::string links_section(const HardwareModel& model) {
   for (const Link& link : model.links()) {
     std::vector<std::string> via;
     for (const MemoryId cache : link.via) via.push_back(model.memory(cache).name);
-    rows.push_back({link.name, model.memory(link.from).name, model.memory(link.to).name, join(via), rate_text(link.bandwidth), link.latency > 0 ? fmt::format("{:g} cycles", link.latency) : ""});
+    rows.push_back({link.name, model.memory(link.from).name, model.memory(link.to).name, join(via),
+                    rate_text(link.bandwidth), link.latency > 0 ? fmt::format("{:g} cycles", link.latency) : ""});
   }
   return section("links", rows);
 }
 
 std::string operand_text(const Operand& operand, const HardwareModel& model) {
   const std::string type = operand.dtype ? std::string(name(*operand.dtype)) : "any";
-  const std::string place = operand.memory.valid() ? model.memory(operand.memory).name : !operand.state.empty() ? operand.state : "immediate";
+  const std::string place = operand.memory.valid()   ? model.memory(operand.memory).name
+                            : !operand.state.empty() ? operand.state
+                                                     : "immediate";
   return fmt::format("{}:{}@{}", operand.name, type, place);
 }
 
@@ -92,7 +101,8 @@ std::string dims_text(const Instruction& instruction) {
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const DimRange& range = instruction.ranges[d];
     const std::string step = range.multiple_of > 1 && !range.fixed() ? fmt::format(" step {}", range.multiple_of) : "";
-    words.push_back(dims[d].name + "=" + (range.fixed() ? std::to_string(range.max) : fmt::format("{}..{}{}", range.min, range.max, step)));
+    words.push_back(dims[d].name + "=" +
+                    (range.fixed() ? std::to_string(range.max) : fmt::format("{}..{}{}", range.min, range.max, step)));
   }
   return join(words);
 }
@@ -117,15 +127,21 @@ std::string instructions_section(const HardwareModel& model) {
 }  // namespace
 
 std::string size_text(std::int64_t bytes) {
-  for (const auto& [unit, factor] : {std::pair{"TiB", std::int64_t{1} << 40}, {"GiB", std::int64_t{1} << 30}, {"MiB", std::int64_t{1} << 20}, {"KiB", std::int64_t{1} << 10}})
+  for (const auto& [unit, factor] : {std::pair{"TiB", std::int64_t{1} << 40},
+                                     {"GiB", std::int64_t{1} << 30},
+                                     {"MiB", std::int64_t{1} << 20},
+                                     {"KiB", std::int64_t{1} << 10}})
     if (bytes >= factor && bytes % factor == 0) return fmt::format("{}{}", bytes / factor, unit);
   return fmt::format("{}B", bytes);
 }
 
-std::string rate_text(double bytes_per_cycle) { return bytes_per_cycle > 0 ? fmt::format("{:.4g} B/cycle", bytes_per_cycle) : ""; }
+std::string rate_text(double bytes_per_cycle) {
+  return bytes_per_cycle > 0 ? fmt::format("{:.4g} B/cycle", bytes_per_cycle) : "";
+}
 
 std::string describe(const HardwareModel& model) {
-  std::string text = fmt::format("{} ({}), {:g} GHz, {}\n", model.name, model.program.language, model.clock_hz / 1e9, model.file);
+  std::string text =
+      fmt::format("{} ({}), {:g} GHz, {}\n", model.name, model.program.language, model.clock_hz / 1e9, model.file);
   if (!model.requires_cpu.empty()) text += "requires cpu: " + join(model.requires_cpu) + "\n";
   if (!model.requires_arch.empty()) text += "requires arch: " + join(model.requires_arch) + "\n";
   for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);

@@ -3,7 +3,6 @@
 #include "hwdesc/hardware_model.h"
 
 #include <algorithm>
-
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/breadth_first_search.hpp>
 
@@ -37,17 +36,26 @@ int depth(const std::vector<Unit>& units, UnitId id) {
 
 std::string_view name(MemoryKind kind) {
   switch (kind) {
-    case MemoryKind::dram: return "dram";
-    case MemoryKind::cache: return "cache";
-    case MemoryKind::scratchpad: return "scratchpad";
-    case MemoryKind::accumulator: return "accumulator";
-    case MemoryKind::register_file: return "register";
+    case MemoryKind::dram:
+      return "dram";
+    case MemoryKind::cache:
+      return "cache";
+    case MemoryKind::scratchpad:
+      return "scratchpad";
+    case MemoryKind::accumulator:
+      return "accumulator";
+    case MemoryKind::register_file:
+      return "register";
   }
   return "";
 }
 
-std::optional<UnitId> HardwareModel::find_unit(const std::string& wanted) const { return find_named<UnitId>(units_, wanted); }
-std::optional<MemoryId> HardwareModel::find_memory(const std::string& wanted) const { return find_named<MemoryId>(memories_, wanted); }
+std::optional<UnitId> HardwareModel::find_unit(const std::string& wanted) const {
+  return find_named<UnitId>(units_, wanted);
+}
+std::optional<MemoryId> HardwareModel::find_memory(const std::string& wanted) const {
+  return find_named<MemoryId>(memories_, wanted);
+}
 std::optional<InstructionId> HardwareModel::find_instruction(const std::string& wanted) const {
   return find_named<InstructionId>(instructions_, wanted);
 }

@@ -16,14 +16,14 @@ namespace isamap {
 
 struct Unit {
   std::string name;
-  UnitId parent;                          ///< the unit it is inside; invalid for the outermost
-  std::int64_t count = 1;                 ///< instances inside one parent instance: product of the axes
+  UnitId parent;           ///< the unit it is inside; invalid for the outermost
+  std::int64_t count = 1;  ///< instances inside one parent instance: product of the axes
   std::vector<std::pair<std::string, std::int64_t>> axes;  ///< named mesh axes; empty: one dimension
-  bool at_most = false;                   ///< count: {max: n}
-  bool queued = false;                    ///< more instances than count wait their turn
-  bool scalar = false;                    ///< executes any statement element by element
-  bool tokens = false;                    ///< order: tokens
-  std::string index;                      ///< how an instance asks for its number; empty: not addressable
+  bool at_most = false;                                    ///< count: {max: n}
+  bool queued = false;                                     ///< more instances than count wait their turn
+  bool scalar = false;                                     ///< executes any statement element by element
+  bool tokens = false;                                     ///< order: tokens
+  std::string index;  ///< how an instance asks for its number; empty: not addressable
   std::map<std::string, std::int64_t> ports;
   SourceLocation where;
 };
@@ -33,8 +33,8 @@ struct Symbol {
   std::string name;
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool power_of_two = false;
-  bool known_at_compile_time = false;     ///< `known: compile`; default `run`
-  std::string emit;                       ///< how a program asks for it
+  bool known_at_compile_time = false;  ///< `known: compile`; default `run`
+  std::string emit;                    ///< how a program asks for it
   SourceLocation where;
 };
 
@@ -44,7 +44,7 @@ struct StateField {
   std::int64_t min = 0, max = 0, multiple_of = 1;  ///< max 0: unbounded
   std::vector<std::int64_t> values;
   std::optional<DType> dtype;
-  std::optional<std::int64_t> reset;      ///< the value at entry and to restore
+  std::optional<std::int64_t> reset;  ///< the value at entry and to restore
 };
 
 /// `count` instances; with 3 of them `ld` is spelled ld0, ld1, ld2.
@@ -52,7 +52,7 @@ struct State {
   std::string name;
   UnitId per;
   std::int64_t count = 1;
-  std::vector<std::string> kept_by;       ///< languages whose compiler keeps it: no setter is printed
+  std::vector<std::string> kept_by;  ///< languages whose compiler keeps it: no setter is printed
   std::vector<StateField> fields;
 };
 
@@ -61,21 +61,21 @@ std::string_view name(MemoryKind kind);
 
 struct Memory {
   std::string name;
-  UnitId per;                             ///< who owns an instance
+  UnitId per;  ///< who owns an instance
   MemoryKind kind = MemoryKind::dram;
-  std::int64_t capacity = 0;              ///< bytes of an instance; registers: count * size
-  std::int64_t count = 0, size = 0;       ///< registers and bytes of one (over symbols: at their maximum)
-  std::int64_t granularity = 1;           ///< bytes that one address step means
-  std::int64_t base = 0;                  ///< where addresses start
+  std::int64_t capacity = 0;         ///< bytes of an instance; registers: count * size
+  std::int64_t count = 0, size = 0;  ///< registers and bytes of one (over symbols: at their maximum)
+  std::int64_t granularity = 1;      ///< bytes that one address step means
+  std::int64_t base = 0;             ///< where addresses start
   std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
   std::vector<std::pair<std::string, std::string>> value;  ///< dtype (or "any") -> type name
-  std::string print;                      ///< spelling of a register that isamap numbers
+  std::string print;                                       ///< spelling of a register that isamap numbers
   std::map<std::string, std::string> constraint;
   std::string pointer_type, pointer_constraint;
   double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
-  std::int64_t word = 1;                  ///< bytes: the unit of access counts and energies
+  std::int64_t word = 1;                           ///< bytes: the unit of access counts and energies
   double read_energy = 0, write_energy = 0;        ///< pJ for one word
-  std::vector<StateField> fields;         ///< state that every register of the file carries
+  std::vector<StateField> fields;                  ///< state that every register of the file carries
   SourceLocation where;
 
   bool is_register() const { return kind == MemoryKind::register_file; }
@@ -86,10 +86,10 @@ struct Memory {
 struct Link {
   std::string name;
   MemoryId from, to;
-  std::vector<MemoryId> via;              ///< caches on the way
-  double bandwidth = 0;                   ///< bytes/cycle; 0: unlimited
-  double latency = 0;                     ///< cycles
-  double energy = 0;                      ///< pJ/B
+  std::vector<MemoryId> via;  ///< caches on the way
+  double bandwidth = 0;       ///< bytes/cycle; 0: unlimited
+  double latency = 0;         ///< cycles
+  double energy = 0;          ///< pJ/B
   std::string port;
   SourceLocation where;
 };
@@ -98,7 +98,7 @@ struct Link {
 struct FormatField {
   std::string name;
   int high = 0, low = 0;
-  std::optional<std::int64_t> value;      ///< constant unless given
+  std::optional<std::int64_t> value;  ///< constant unless given
   int width = 0, count = 0;
 };
 struct Format {
@@ -112,22 +112,22 @@ struct Barrier {
   UnitId unit;
   std::vector<MemoryId> memories;
   Template emit, assembly;
-  double latency = 0;                     ///< cycles
+  double latency = 0;  ///< cycles
 };
 
 /// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
 /// (phases), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
 struct AsyncObject {
-  std::string name, kind;                 ///< kind: "groups" or "phases"
+  std::string name, kind;  ///< kind: "groups" or "phases"
   UnitId per;
-  MemoryId memory;                        ///< phases: where the counters stand
-  std::int64_t size = 0;                  ///< phases: bytes of one
+  MemoryId memory;        ///< phases: where the counters stand
+  std::int64_t size = 0;  ///< phases: bytes of one
   std::map<std::string, std::string> texts;
 };
 
 /// How a whole program is printed, compiled and run.
 struct ProgramText {
-  std::string language = "asm";           ///< "c++", "cuda", "asm"
+  std::string language = "asm";  ///< "c++", "cuda", "asm"
   std::vector<std::string> include;
   std::map<std::string, std::string> types;               ///< dtype -> element type
   std::map<std::string, std::vector<std::string>> flags;  ///< "any", "gcc", "clang", "nvcc"
@@ -138,7 +138,7 @@ struct ProgramText {
 class HardwareModel {
  public:
   std::string name;
-  std::string file;                       ///< where it came from
+  std::string file;  ///< where it came from
   double clock_hz = 1e9;
   std::vector<std::string> requires_cpu;  ///< features this machine must report
   std::vector<std::string> requires_arch;
@@ -178,9 +178,15 @@ class HardwareModel {
 
   /// Lists are filled by the loader, then `finish` builds the graph; afterwards the model is a constant value.
   struct Parts {
-    std::vector<Unit> units; std::vector<Memory> memories; std::vector<Link> links;
-    std::vector<Instruction> instructions; std::vector<State> states; std::vector<Format> formats;
-    std::vector<Barrier> barriers; std::vector<AsyncObject> async; std::vector<Symbol> symbols;
+    std::vector<Unit> units;
+    std::vector<Memory> memories;
+    std::vector<Link> links;
+    std::vector<Instruction> instructions;
+    std::vector<State> states;
+    std::vector<Format> formats;
+    std::vector<Barrier> barriers;
+    std::vector<AsyncObject> async;
+    std::vector<Symbol> symbols;
   };
   void finish(Parts parts);
 

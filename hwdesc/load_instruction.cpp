@@ -12,10 +12,14 @@ void read_name(Reading& r) {
   const auto name = r.map.text("name", true);
   if (!name) return;
   const SourceLocation& where = r.entry.node.find("name")->where;
-  const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; });
+  const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+  });
   if (!plain) r.fail(where, "instruction name '" + *name + "' may hold only letters, digits, '_', '-' and '.'");
   for (const Instruction& other : r.context.parts.instructions)
-    if (other.name == *name) r.fail(where, "a second instruction is called '" + *name + "'", "put a row's parameter into the name: \"load_${t}\"");
+    if (other.name == *name)
+      r.fail(where, "a second instruction is called '" + *name + "'",
+             "put a row's parameter into the name: \"load_${t}\"");
   r.instruction.name = *name;
 }
 
@@ -35,33 +39,47 @@ void read_executor(Reading& r) {
   const Node* unit = r.map.child("unit");
   const Node* link = r.map.child("link");
   if (link) r.instruction.link = link_named(*link, r.what, r.context).value_or(LinkId{});
-  if (unit) r.instruction.unit = unit_named(*unit, r.what, r.context).value_or(UnitId{});
-  else if (r.instruction.link.valid()) r.instruction.unit = mover(r.context.parts.links[r.instruction.link.index()], r.context);
-  if (!unit && !link) r.fail(r.entry.node.where, r.what + " has neither 'unit' nor 'link'", "say who executes it: unit: NAME");
+  if (unit)
+    r.instruction.unit = unit_named(*unit, r.what, r.context).value_or(UnitId{});
+  else if (r.instruction.link.valid())
+    r.instruction.unit = mover(r.context.parts.links[r.instruction.link.index()], r.context);
+  if (!unit && !link)
+    r.fail(r.entry.node.where, r.what + " has neither 'unit' nor 'link'", "say who executes it: unit: NAME");
   if (!r.instruction.unit.valid()) r.broken = true;
 }
 
 void read_masks(Reading& r) {
   const Node* mask = r.map.child("mask");
   if (!mask) return;
-  if (mask->kind != Kind::map) return r.fail(mask->where, "'mask' of " + r.what + " must be a map", "write {j: MEMORY}");
+  if (mask->kind != Kind::map)
+    return r.fail(mask->where, "'mask' of " + r.what + " must be a map", "write {j: MEMORY}");
   for (std::size_t i = 0; i < mask->entries.size(); ++i) {
     const auto& [dim, memory] = mask->entries[i];
     const DimRange* range = range_of(r, dim);
-    if (!range) r.fail(mask->key_where[i], "'mask' of " + r.what + " names dim '" + dim + "', which the statement does not have");
-    else if (range->fixed()) r.fail(mask->key_where[i], "dim '" + dim + "' of " + r.what + " is always " + std::to_string(range->max) + ": a mask says nothing", "write dims: {" + dim + ": {max: " + std::to_string(range->max) + "}}");
+    if (!range)
+      r.fail(mask->key_where[i], "'mask' of " + r.what + " names dim '" + dim + "', which the statement does not have");
+    else if (range->fixed())
+      r.fail(mask->key_where[i],
+             "dim '" + dim + "' of " + r.what + " is always " + std::to_string(range->max) + ": a mask says nothing",
+             "write dims: {" + dim + ": {max: " + std::to_string(range->max) + "}}");
     const auto id = memory_named(memory, "'mask' of " + r.what, r.context);
-    if (id && !r.context.parts.memories[id->index()].is_register()) r.fail(memory.where, "'mask' of " + r.what + " names '" + memory.scalar + "', which is no register file");
+    if (id && !r.context.parts.memories[id->index()].is_register())
+      r.fail(memory.where, "'mask' of " + r.what + " names '" + memory.scalar + "', which is no register file");
     if (id) r.instruction.masks.emplace_back(dim, *id);
   }
 }
 
 void read_inactive(Reading& r) {
   if (const auto text = r.map.text("inactive")) {
-    if (*text == "zero") r.instruction.inactive = Inactive::zero;
-    else if (*text == "keep") r.instruction.inactive = Inactive::keep;
-    else if (*text == "undefined") r.instruction.inactive = Inactive::undefined;
-    else r.fail(r.entry.node.find("inactive")->where, "'inactive' of " + r.what + " must be zero, keep or undefined, found '" + *text + "'");
+    if (*text == "zero")
+      r.instruction.inactive = Inactive::zero;
+    else if (*text == "keep")
+      r.instruction.inactive = Inactive::keep;
+    else if (*text == "undefined")
+      r.instruction.inactive = Inactive::undefined;
+    else
+      r.fail(r.entry.node.find("inactive")->where,
+             "'inactive' of " + r.what + " must be zero, keep or undefined, found '" + *text + "'");
     return;
   }
   if (r.broken || r.instruction.semantics.empty()) return;
@@ -74,45 +92,65 @@ void read_inactive(Reading& r) {
           r.instruction.inactive = Inactive::undefined;
           return;
         }
-        return r.fail(r.entry.node.where, r.what + " has no 'inactive': dim '" + dim + "' is ranged and '" + output.name + "' is a register", "say what the positions beyond the extent hold: zero, keep or undefined");
+        return r.fail(
+            r.entry.node.where,
+            r.what + " has no 'inactive': dim '" + dim + "' is ranged and '" + output.name + "' is a register",
+            "say what the positions beyond the extent hold: zero, keep or undefined");
       }
 }
 
 void read_start(Reading& r) {
   const Node* start = r.map.child("start");
   if (!start) return;
-  if (start->kind != Kind::map) return r.fail(start->where, "'start' of " + r.what + " must be a map", "write {C: [zero, keep]}");
+  if (start->kind != Kind::map)
+    return r.fail(start->where, "'start' of " + r.what + " must be a map", "write {C: [zero, keep]}");
   for (std::size_t i = 0; i < start->entries.size(); ++i) {
     const auto& [name, value] = start->entries[i];
-    const bool updated = !r.statements.empty() && r.statements.back().write.tensor == name && r.statements.back().reduction != Reduction::assign;
-    if (!updated) r.fail(start->key_where[i], "'start' of " + r.what + " names '" + name + "', which the statement does not update");
+    const bool updated = !r.statements.empty() && r.statements.back().write.tensor == name &&
+                         r.statements.back().reduction != Reduction::assign;
+    if (!updated)
+      r.fail(start->key_where[i],
+             "'start' of " + r.what + " names '" + name + "', which the statement does not update");
     std::vector<Start> choices;
     const auto one = [&](const Node& node) {
-      if (node.scalar == "keep") choices.push_back(Start::keep);
-      else if (node.scalar == "zero") choices.push_back(Start::zero);
-      else if (std::any_of(r.instruction.operands.begin(), r.instruction.operands.end(), [&](const Operand& o) { return o.name == node.scalar; })) r.fail(node.where, "'start' from another operand is not supported yet");
-      else r.fail(node.where, "'start' of " + r.what + " must be keep, zero or a list of them, found '" + node.scalar + "'");
+      if (node.scalar == "keep")
+        choices.push_back(Start::keep);
+      else if (node.scalar == "zero")
+        choices.push_back(Start::zero);
+      else if (std::any_of(r.instruction.operands.begin(), r.instruction.operands.end(),
+                           [&](const Operand& o) { return o.name == node.scalar; }))
+        r.fail(node.where, "'start' from another operand is not supported yet");
+      else
+        r.fail(node.where,
+               "'start' of " + r.what + " must be keep, zero or a list of them, found '" + node.scalar + "'");
     };
-    if (value.kind == Kind::list) std::for_each(value.items.begin(), value.items.end(), one);
-    else one(value);
+    if (value.kind == Kind::list)
+      std::for_each(value.items.begin(), value.items.end(), one);
+    else
+      one(value);
     r.instruction.start.emplace_back(name, choices);
   }
 }
 
 void read_state_use(Reading& r) {
   if (const Node* needs = r.map.child("needs")) {
-    if (needs->kind != Kind::map) r.fail(needs->where, "'needs' of " + r.what + " must be a map", "write {state.field: value}");
+    if (needs->kind != Kind::map)
+      r.fail(needs->where, "'needs' of " + r.what + " must be a map", "write {state.field: value}");
     for (const auto& [field, value] : needs->entries)
-      if (const auto expression = int_expr(value, r.problems())) r.instruction.needs.push_back({field, *expression, false});
+      if (const auto expression = int_expr(value, r.problems()))
+        r.instruction.needs.push_back({field, *expression, false});
   }
   const Node* sets = r.map.child("sets");
   if (!sets) return;
   for (const Node& field : sets->items) r.instruction.sets.push_back({field.scalar, {}, true});
   for (const auto& [field, value] : sets->entries) {
-    if (value.kind == Kind::scalar && value.scalar == "any") r.instruction.sets.push_back({field, {}, true});
-    else if (const auto expression = int_expr(value, r.problems())) r.instruction.sets.push_back({field, *expression, false});
+    if (value.kind == Kind::scalar && value.scalar == "any")
+      r.instruction.sets.push_back({field, {}, true});
+    else if (const auto expression = int_expr(value, r.problems()))
+      r.instruction.sets.push_back({field, *expression, false});
   }
-  if (sets->kind == Kind::scalar) r.fail(sets->where, "'sets' of " + r.what + " must be a list of fields or a map", "write [state.field]");
+  if (sets->kind == Kind::scalar)
+    r.fail(sets->where, "'sets' of " + r.what + " must be a list of fields or a map", "write [state.field]");
 }
 
 void read_async(const Node& node, Reading& r) {
@@ -132,7 +170,8 @@ void read_numerics(const Node& node, Reading& r) {
   const auto one_of = [&](const char* key, std::initializer_list<const char*> allowed) {
     const std::string text = map.text(key).value_or("");
     if (!text.empty() && std::find(allowed.begin(), allowed.end(), text) == allowed.end())
-      r.fail(node.find(key)->where, "'" + std::string(key) + "' of 'numerics' of " + r.what + " must be " + join({allowed.begin(), allowed.end()}) + "; found '" + text + "'");
+      r.fail(node.find(key)->where, "'" + std::string(key) + "' of 'numerics' of " + r.what + " must be " +
+                                        join({allowed.begin(), allowed.end()}) + "; found '" + text + "'");
     return text;
   };
   numerics.fused = map.boolean("fused").value_or(false);
@@ -140,8 +179,10 @@ void read_numerics(const Node& node, Reading& r) {
   numerics.denormals = one_of("denormals", {"keep", "zero"});
   const Node* order = map.child("order");
   if (!order) return;
-  if (order->kind == Kind::scalar && order->scalar == "any") numerics.order_any = true;
-  else if (order->kind != Kind::map) r.fail(order->where, "'order' of 'numerics' of " + r.what + " must be any or a list for each dim");
+  if (order->kind == Kind::scalar && order->scalar == "any")
+    numerics.order_any = true;
+  else if (order->kind != Kind::map)
+    r.fail(order->where, "'order' of 'numerics' of " + r.what + " must be any or a list for each dim");
   for (const auto& [dim, list] : order->entries)
     for (const Node& item : list.items) numerics.order[dim].push_back(yaml::to_integer(item).value_or(0));
 }
@@ -149,15 +190,18 @@ void read_numerics(const Node& node, Reading& r) {
 void read_timing(const Node& node, Reading& r) {
   Timing& timing = r.instruction.timing;
   Fields map(node, "'timing' of " + r.what, r.problems());
-  if (const Node* latency = map.child("latency")) timing.latency = read_cycles(*latency, "'latency' of " + r.what, r.context);
-  if (const Node* interval = map.child("interval")) timing.interval = read_cycles(*interval, "'interval' of " + r.what, r.context);
+  if (const Node* latency = map.child("latency"))
+    timing.latency = read_cycles(*latency, "'latency' of " + r.what, r.context);
+  if (const Node* interval = map.child("interval"))
+    timing.interval = read_cycles(*interval, "'interval' of " + r.what, r.context);
   timing.port = map.text("port").value_or("");
   if (timing.port.empty() || !r.instruction.unit.valid()) return;
   std::vector<std::string> known;
   for (const Unit& unit : r.context.parts.units)
     for (const auto& [port, count] : unit.ports) known.push_back(port);
   if (std::find(known.begin(), known.end(), timing.port) == known.end())
-    r.fail(node.find("port")->where, "'timing' of " + r.what + " names port '" + timing.port + "', which no unit has", "declare it in 'ports' of a unit: {" + timing.port + ": 1}",
+    r.fail(node.find("port")->where, "'timing' of " + r.what + " names port '" + timing.port + "', which no unit has",
+           "declare it in 'ports' of a unit: {" + timing.port + ": 1}",
            {"declared ports: " + (known.empty() ? "none" : join(known))});
 }
 
@@ -165,28 +209,38 @@ void read_texts(Reading& r) {
   const auto one = [&](const char* key, Template& out) {
     const Node* node = r.map.child(key);
     if (!node) return;
-    if (node->kind != Kind::scalar) return r.fail(node->where, "'" + std::string(key) + "' of " + r.what + " must be text", "quote text that begins with '{'");
-    if (auto text = template_of(*node, r.problems())) out = std::move(*text);
-    else r.broken = true;
+    if (node->kind != Kind::scalar)
+      return r.fail(node->where, "'" + std::string(key) + "' of " + r.what + " must be text",
+                    "quote text that begins with '{'");
+    if (auto text = template_of(*node, r.problems()))
+      out = std::move(*text);
+    else
+      r.broken = true;
   };
   one("emit", r.instruction.emit);
   one("asm", r.instruction.assembly);
-  if (!r.map.has("emit") && !r.map.has("asm")) r.fail(r.entry.node.where, r.what + " has neither 'emit' nor 'asm'", "say how it is printed");
+  if (!r.map.has("emit") && !r.map.has("asm"))
+    r.fail(r.entry.node.where, r.what + " has neither 'emit' nor 'asm'", "say how it is printed");
   r.instruction.reset = r.map.text("reset").value_or("");
   r.instruction.scope = r.map.text("scope").value_or("use");
-  if (r.instruction.scope != "use" && r.instruction.scope != "function") r.fail(r.entry.node.find("scope")->where, "'scope' of " + r.what + " must be use or function");
+  if (r.instruction.scope != "use" && r.instruction.scope != "function")
+    r.fail(r.entry.node.find("scope")->where, "'scope' of " + r.what + " must be use or function");
   const std::string issue = r.map.text("issue").value_or("all");
-  if (issue != "all" && issue != "one") r.fail(r.entry.node.find("issue")->where, "'issue' of " + r.what + " must be all or one, found '" + issue + "'");
+  if (issue != "all" && issue != "one")
+    r.fail(r.entry.node.find("issue")->where, "'issue' of " + r.what + " must be all or one, found '" + issue + "'");
   r.instruction.issue_one = issue == "one";
 }
 
 void read_rest(Reading& r) {
   if (const Node* clobbers = r.map.child("clobbers"))
     for (const Node& item : clobbers->items)
-      if (const auto memory = memory_named(item, "'clobbers' of " + r.what, r.context)) r.instruction.clobbers.push_back(*memory);
+      if (const auto memory = memory_named(item, "'clobbers' of " + r.what, r.context))
+        r.instruction.clobbers.push_back(*memory);
   if (const Node* async = r.map.child("async")) read_async(*async, r);
-  if (const Node* pack = r.map.child("pack")) r.instruction.pack = load_format_use(*pack, "'pack' of " + r.what, r.context);
-  if (const Node* encoding = r.map.child("encoding")) r.instruction.encoding = load_format_use(*encoding, "'encoding' of " + r.what, r.context);
+  if (const Node* pack = r.map.child("pack"))
+    r.instruction.pack = load_format_use(*pack, "'pack' of " + r.what, r.context);
+  if (const Node* encoding = r.map.child("encoding"))
+    r.instruction.encoding = load_format_use(*encoding, "'encoding' of " + r.what, r.context);
   if (const Node* numerics = r.map.child("numerics")) read_numerics(*numerics, r);
   r.instruction.legal = r.map.texts("legal");
   if (const Node* requirements = r.map.child("requires")) {
@@ -196,7 +250,8 @@ void read_rest(Reading& r) {
     r.instruction.requires_features = std::move(cpu);
   }
   if (const Node* timing = r.map.child("timing")) read_timing(*timing, r);
-  if (const Node* energy = r.map.child("energy")) r.instruction.energy_pJ = read_energy(*energy, "'energy' of " + r.what, r.context).value_or(0);
+  if (const Node* energy = r.map.child("energy"))
+    r.instruction.energy_pJ = read_energy(*energy, "'energy' of " + r.what, r.context).value_or(0);
 }
 
 }  // namespace

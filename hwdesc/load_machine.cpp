@@ -18,8 +18,8 @@ std::vector<std::string> names_of(const std::vector<Named>& list) {
 }
 
 template <class IdType, class Named>
-std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& list, const std::string& what, const std::string& kind,
-                                    const std::string& kinds, Context& context) {
+std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& list, const std::string& what,
+                                    const std::string& kind, const std::string& kinds, Context& context) {
   if (node.kind != Kind::scalar) {
     context.problems.error(node.where, what + " must name a " + kind);
     return std::nullopt;
@@ -29,7 +29,8 @@ std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& 
   const auto known = names_of(list);
   const std::string guess = yaml::nearest(node.scalar, known);
   context.problems.error(node.where, what + " names " + kind + " '" + node.scalar + "', which is not declared",
-                         guess.empty() ? "" : "did you mean '" + guess + "'?", {"declared " + kinds + ": " + (known.empty() ? "none" : join(known))});
+                         guess.empty() ? "" : "did you mean '" + guess + "'?",
+                         {"declared " + kinds + ": " + (known.empty() ? "none" : join(known))});
   return std::nullopt;
 }
 
@@ -38,12 +39,16 @@ template <class Named>
 std::string take_name(Fields& fields, const std::vector<Named>& list, const std::string& kind, Context& context) {
   const auto name = fields.text("name", true);
   if (!name) return "?";
-  const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
-  if (!plain) context.problems.error(fields.node().find("name")->where, kind + " name '" + *name + "' may hold only letters, digits, '_' and '-'");
+  const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-';
+  });
+  if (!plain)
+    context.problems.error(fields.node().find("name")->where,
+                           kind + " name '" + *name + "' may hold only letters, digits, '_' and '-'");
   for (const Named& other : list)
     if (other.name == *name)
-      context.problems.error(fields.node().find("name")->where, "a second " + kind + " is called '" + *name + "'", "names are unique",
-                             {"the first stands in line " + std::to_string(other.where.line)});
+      context.problems.error(fields.node().find("name")->where, "a second " + kind + " is called '" + *name + "'",
+                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
   return *name;
 }
 
@@ -52,10 +57,12 @@ std::string what_of(const std::string& kind, const Node& node) {
   return kind + (name && name->kind == Kind::scalar ? " '" + name->scalar + "'" : "");
 }
 
-std::int64_t positive(const Node& node, const std::string& what, Context& context, std::int64_t largest = max_instances) {
+std::int64_t positive(const Node& node, const std::string& what, Context& context,
+                      std::int64_t largest = max_instances) {
   const auto value = yaml::to_integer(node);
   if (value && *value >= 1 && *value <= largest) return *value;
-  context.problems.error(node.where, what + " must be an integer from 1 to " + std::to_string(largest) + ", found " + (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"));
+  context.problems.error(node.where, what + " must be an integer from 1 to " + std::to_string(largest) + ", found " +
+                                         (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"));
   return 1;
 }
 
@@ -76,13 +83,16 @@ void load_count(const Node& node, Unit& unit, const std::string& what, Context& 
 }
 
 void load_ports(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  if (node.kind != Kind::map) context.problems.error(node.where, "'ports' of " + what + " must be a map", "write {load: 2, store: 1}");
-  for (const auto& [port, count] : node.entries) unit.ports[port] = positive(count, "port '" + port + "' of " + what, context, 1 << 20);
+  if (node.kind != Kind::map)
+    context.problems.error(node.where, "'ports' of " + what + " must be a map", "write {load: 2, store: 1}");
+  for (const auto& [port, count] : node.entries)
+    unit.ports[port] = positive(count, "port '" + port + "' of " + what, context, 1 << 20);
 }
 
 std::int64_t count_all(const std::vector<Unit>& units, const Unit& unit) {
   std::int64_t product = unit.count;
-  for (UnitId u = unit.parent; u.valid() && product <= max_instances; u = units[u.index()].parent) product *= units[u.index()].count;
+  for (UnitId u = unit.parent; u.valid() && product <= max_instances; u = units[u.index()].parent)
+    product *= units[u.index()].count;
   return product;
 }
 
@@ -91,7 +101,8 @@ void place_units(const std::vector<const Node*>& nodes, Context& context) {
   auto& units = context.parts.units;
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (const Node* inside = nodes[i]->find("inside")) {
-      if (const auto parent = unit_named(*inside, "'inside' of unit '" + units[i].name + "'", context)) units[i].parent = *parent;
+      if (const auto parent = unit_named(*inside, "'inside' of unit '" + units[i].name + "'", context))
+        units[i].parent = *parent;
     } else if (i > 0) {
       units[i].parent = make_id<UnitId>(i - 1);
     }
@@ -104,19 +115,22 @@ void place_units(const std::vector<const Node*>& nodes, Context& context) {
     unit.parent = {};
   }
   for (const Unit& unit : units)
-    if (count_all(units, unit) > max_instances) context.problems.error(unit.where, "unit '" + unit.name + "' has more than 2^40 instances");
+    if (count_all(units, unit) > max_instances)
+      context.problems.error(unit.where, "unit '" + unit.name + "' has more than 2^40 instances");
 }
 
 /// Reads `{read: .., write: ..}` with `one`, which reads a quantity.
 template <class One>
-void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, double& read, double& write, One one) {
+void load_pair(const Node* node, const std::string& key, const std::string& what, Context& context, double& read,
+               double& write, One one) {
   if (!node) return;
   Fields pair(*node, "'" + key + "' of " + what, context.problems);
   if (const Node* value = pair.child("read")) read = one(*value, "'read' of '" + key + "' of " + what).value_or(0);
   if (const Node* value = pair.child("write")) write = one(*value, "'write' of '" + key + "' of " + what).value_or(0);
 }
 
-void load_texts_by_dtype(const Node& node, const std::string& what, std::vector<std::pair<std::string, std::string>>& out, Context& context) {
+void load_texts_by_dtype(const Node& node, const std::string& what,
+                         std::vector<std::pair<std::string, std::string>>& out, Context& context) {
   if (node.kind == Kind::scalar) {
     out.emplace_back("any", node.scalar);
     return;
@@ -124,18 +138,24 @@ void load_texts_by_dtype(const Node& node, const std::string& what, std::vector<
   if (node.kind != Kind::map) context.problems.error(node.where, what + " must be text or a map from dtype to text");
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
-    if (key != "any" && !parse_dtype(key)) context.problems.error(node.key_where[i], what + " names dtype '" + key + "', which does not exist");
-    if (value.kind == Kind::scalar) out.emplace_back(key, value.scalar);
-    else context.problems.error(value.where, what + " must give text for '" + key + "'");
+    if (key != "any" && !parse_dtype(key))
+      context.problems.error(node.key_where[i], what + " names dtype '" + key + "', which does not exist");
+    if (value.kind == Kind::scalar)
+      out.emplace_back(key, value.scalar);
+    else
+      context.problems.error(value.where, what + " must give text for '" + key + "'");
   }
 }
 
 MemoryKind load_kind(Fields& fields, const std::string& what, Context& context) {
   const auto text = fields.text("kind", true);
   if (!text) return MemoryKind::dram;
-  for (const MemoryKind kind : {MemoryKind::dram, MemoryKind::cache, MemoryKind::scratchpad, MemoryKind::accumulator, MemoryKind::register_file})
+  for (const MemoryKind kind : {MemoryKind::dram, MemoryKind::cache, MemoryKind::scratchpad, MemoryKind::accumulator,
+                                MemoryKind::register_file})
     if (name(kind) == *text) return kind;
-  context.problems.error(fields.node().find("kind")->where, "kind of " + what + " is '" + *text + "', which does not exist", "", {"kinds: dram, cache, scratchpad, accumulator, register"});
+  context.problems.error(fields.node().find("kind")->where,
+                         "kind of " + what + " is '" + *text + "', which does not exist", "",
+                         {"kinds: dram, cache, scratchpad, accumulator, register"});
   return MemoryKind::dram;
 }
 
@@ -157,11 +177,16 @@ void load_sizes(Fields& fields, Memory& memory, const std::string& what, Context
   const Node* count = fields.child("count");
   if (count) memory.count = positive(*count, "'count' of " + what, context, 1 << 20);
   if (memory.is_register()) {
-    if (has_capacity) context.problems.error(fields.node().find("capacity")->where, what + " is a register file and has no 'capacity'", "give 'count' and 'size' of its registers");
-    if (!has_size || !count) context.problems.error(memory.where, what + " is a register file and needs 'count' and 'size'");
+    if (has_capacity)
+      context.problems.error(fields.node().find("capacity")->where, what + " is a register file and has no 'capacity'",
+                             "give 'count' and 'size' of its registers");
+    if (!has_size || !count)
+      context.problems.error(memory.where, what + " is a register file and needs 'count' and 'size'");
     memory.capacity = memory.count * memory.size;
   } else {
-    if (has_size || count) context.problems.error(fields.node().find(has_size ? "size" : "count")->where, what + " is no register file: give its 'capacity'");
+    if (has_size || count)
+      context.problems.error(fields.node().find(has_size ? "size" : "count")->where,
+                             what + " is no register file: give its 'capacity'");
     if (!has_capacity) context.problems.error(memory.where, what + " has no 'capacity'", "write capacity: 64KiB");
   }
 }
@@ -179,11 +204,14 @@ void load_memory(const Node& node, Context& context) {
   memory.where = node.where;
   memory.name = take_name(fields, context.parts.memories, "memory", context);
   memory.kind = load_kind(fields, what, context);
-  if (const Node* per = fields.required("per")) memory.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{0});
+  if (const Node* per = fields.required("per"))
+    memory.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{0});
   load_sizes(fields, memory, what, context);
   memory.base = fields.integer("base").value_or(0);
-  if (const Node* banks = fields.child("banks")) memory.banks = positive(*banks, "'banks' of " + what, context, 1 << 20);
-  if (const Node* value = fields.child("value")) load_texts_by_dtype(*value, "'value' of " + what, memory.value, context);
+  if (const Node* banks = fields.child("banks"))
+    memory.banks = positive(*banks, "'banks' of " + what, context, 1 << 20);
+  if (const Node* value = fields.child("value"))
+    load_texts_by_dtype(*value, "'value' of " + what, memory.value, context);
   memory.print = fields.text("print").value_or("");
   if (const Node* constraint = fields.child("constraint")) {
     std::vector<std::pair<std::string, std::string>> letters;
@@ -191,15 +219,19 @@ void load_memory(const Node& node, Context& context) {
     memory.constraint.insert(letters.begin(), letters.end());
   }
   if (const Node* pointer = fields.child("pointer")) load_pointer(*pointer, memory, what, context);
-  if (const Node* state = fields.child("fields")) memory.fields = load_state_fields(*state, "'fields' of " + what, context);
+  if (const Node* state = fields.child("fields"))
+    memory.fields = load_state_fields(*state, "'fields' of " + what, context);
   load_pair(fields.child("bandwidth"), "bandwidth", what, context, memory.read_bandwidth, memory.write_bandwidth,
             [&](const Node& value, const std::string& name) { return read_rate(value, name, context, memory.word); });
   load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
             [&](const Node& value, const std::string& name) { return read_energy(value, name, context); });
   fields.known_later("first");
   fields.known_later("views");
-  const bool register_only = !memory.is_register() && (!memory.value.empty() || !memory.print.empty() || !memory.fields.empty());
-  if (register_only) context.problems.error(memory.where, what + " is no register file: 'value', 'print' and 'fields' are for registers");
+  const bool register_only =
+      !memory.is_register() && (!memory.value.empty() || !memory.print.empty() || !memory.fields.empty());
+  if (register_only)
+    context.problems.error(memory.where,
+                           what + " is no register file: 'value', 'print' and 'fields' are for registers");
   context.parts.memories.push_back(std::move(memory));
 }
 
@@ -209,21 +241,28 @@ void load_link(const Node& node, Context& context) {
   Link link;
   link.where = node.where;
   link.name = take_name(fields, context.parts.links, "link", context);
-  if (const Node* from = fields.required("from")) link.from = memory_named(*from, "'from' of " + what, context).value_or(MemoryId{0});
-  if (const Node* to = fields.required("to")) link.to = memory_named(*to, "'to' of " + what, context).value_or(MemoryId{0});
+  if (const Node* from = fields.required("from"))
+    link.from = memory_named(*from, "'from' of " + what, context).value_or(MemoryId{0});
+  if (const Node* to = fields.required("to"))
+    link.to = memory_named(*to, "'to' of " + what, context).value_or(MemoryId{0});
   if (const Node* via = fields.child("via")) {
-    if (via->kind != Kind::list) context.problems.error(via->where, "'via' of " + what + " must be a list of caches", "write [l2, l1]");
+    if (via->kind != Kind::list)
+      context.problems.error(via->where, "'via' of " + what + " must be a list of caches", "write [l2, l1]");
     for (const Node& item : via->items) {
       const auto cache = memory_named(item, "'via' of " + what, context);
       if (!cache) continue;
       if (context.parts.memories[cache->index()].kind != MemoryKind::cache)
-        context.problems.error(item.where, "'via' of " + what + " names '" + item.scalar + "', which is no cache", "a move through an addressed memory is two links");
+        context.problems.error(item.where, "'via' of " + what + " names '" + item.scalar + "', which is no cache",
+                               "a move through an addressed memory is two links");
       link.via.push_back(*cache);
     }
   }
-  if (const Node* bandwidth = fields.child("bandwidth")) link.bandwidth = read_rate(*bandwidth, "'bandwidth' of " + what, context).value_or(0);
-  if (const Node* latency = fields.child("latency")) link.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
-  if (const Node* energy = fields.child("energy")) link.energy = read_energy_per_byte(*energy, "'energy' of " + what, context).value_or(0);
+  if (const Node* bandwidth = fields.child("bandwidth"))
+    link.bandwidth = read_rate(*bandwidth, "'bandwidth' of " + what, context).value_or(0);
+  if (const Node* latency = fields.child("latency"))
+    link.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
+  if (const Node* energy = fields.child("energy"))
+    link.energy = read_energy_per_byte(*energy, "'energy' of " + what, context).value_or(0);
   link.port = fields.text("port").value_or("");
   if (link.from.valid() && link.to.valid()) context.parts.links.push_back(std::move(link));
 }
@@ -240,12 +279,18 @@ void load_symbol(const std::string& name, const Node& node, Context& context) {
   symbol.power_of_two = fields.boolean("power_of_two").value_or(false);
   symbol.emit = fields.text("emit").value_or("");
   const std::string known = fields.text("known").value_or("run");
-  if (known != "run" && known != "compile") context.problems.error(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");
+  if (known != "run" && known != "compile")
+    context.problems.error(node.find("known")->where,
+                           "'known' of " + what + " must be run or compile, found '" + known + "'");
   symbol.known_at_compile_time = known == "compile";
-  if (symbol.min < 0 || symbol.max < symbol.min) context.problems.error(node.where, what + " has min " + std::to_string(symbol.min) + " and max " + std::to_string(symbol.max));
+  if (symbol.min < 0 || symbol.max < symbol.min)
+    context.problems.error(node.where,
+                           what + " has min " + std::to_string(symbol.min) + " and max " + std::to_string(symbol.max));
   if (symbol.multiple_of < 1 || symbol.max % symbol.multiple_of != 0)
-    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no multiple of " + std::to_string(symbol.multiple_of));
-  if (symbol.power_of_two && (symbol.max & (symbol.max - 1)) != 0) context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no power of two");
+    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no multiple of " +
+                                           std::to_string(symbol.multiple_of));
+  if (symbol.power_of_two && (symbol.max & (symbol.max - 1)) != 0)
+    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no power of two");
   context.parts.symbols.push_back(std::move(symbol));
 }
 
@@ -276,12 +321,15 @@ void load_units(const Node& root, Context& context) {
     unit.scalar = fields.boolean("scalar").value_or(false);
     if (const Node* ports = fields.child("ports")) load_ports(*ports, unit, what, context);
     const std::string order = fields.text("order").value_or("program");
-    if (order != "program" && order != "tokens") context.problems.error(node->find("order")->where, "'order' of " + what + " must be program or tokens, found '" + order + "'");
+    if (order != "program" && order != "tokens")
+      context.problems.error(node->find("order")->where,
+                             "'order' of " + what + " must be program or tokens, found '" + order + "'");
     unit.tokens = order == "tokens";
     context.parts.units.push_back(std::move(unit));
   }
   place_units(nodes, context);
-  if (nodes.empty() && (!root.find("units") || root.find("units")->kind == Kind::list)) context.problems.error(root.where, "there are no 'units'", "write units: [{name: host}]");
+  if (nodes.empty() && (!root.find("units") || root.find("units")->kind == Kind::list))
+    context.problems.error(root.where, "there are no 'units'", "write units: [{name: host}]");
 }
 
 void load_memories(const Node& root, Context& context) {
@@ -289,7 +337,8 @@ void load_memories(const Node& root, Context& context) {
   const auto& memories = context.parts.memories;
   if (root.find("memories") && root.find("memories")->kind != Kind::list) return;
   if (std::none_of(memories.begin(), memories.end(), [](const Memory& m) { return m.kind == MemoryKind::dram; }))
-    context.problems.error(root.where, "no memory has 'kind: dram'", "tensors live in a dram memory before and after the program");
+    context.problems.error(root.where, "no memory has 'kind: dram'",
+                           "tensors live in a dram memory before and after the program");
 }
 
 void load_links(const Node& root, Context& context) {
@@ -300,7 +349,8 @@ void load_links(const Node& root, Context& context) {
 void load_symbols(const Node& root, Context& context) {
   const Node* symbols = root.find("symbols");
   if (!symbols) return;
-  if (symbols->kind != Kind::map) context.problems.error(symbols->where, "'symbols' must be a map", "write {VB: {min: 16, max: 256}}");
+  if (symbols->kind != Kind::map)
+    context.problems.error(symbols->where, "'symbols' must be a map", "write {VB: {min: 16, max: 256}}");
   for (const auto& [name, node] : symbols->entries) load_symbol(name, node, context);
 }
 

@@ -19,9 +19,10 @@ std::string without_spaces(const std::string& text) {
 using Renames = std::map<std::string, AffineExpr>;
 
 /// `k/4` over the operand's index names; a bare number is the subscript at that position.
-std::optional<AffineExpr> layout_term(const std::string& key, const SourceLocation& where, const Operand& operand, const Renames& renames,
-                                      const std::string& what, Context& context) {
-  const bool position = !key.empty() && key.size() <= 2 && std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isdigit(c); });
+std::optional<AffineExpr> layout_term(const std::string& key, const SourceLocation& where, const Operand& operand,
+                                      const Renames& renames, const std::string& what, Context& context) {
+  const bool position = !key.empty() && key.size() <= 2 &&
+                        std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isdigit(c); });
   AffineExpr term = AffineExpr::dim(key);
   if (!position) {
     const Result<AffineExpr> parsed = parse_affine(key, where);
@@ -31,10 +32,12 @@ std::optional<AffineExpr> layout_term(const std::string& key, const SourceLocati
     }
     term = isamap::substitute(*parsed, renames);
   }
-  if (position && std::stoul(key) < operand.index_names.size()) return AffineExpr::dim(operand.index_names[std::stoul(key)]);
+  if (position && std::stoul(key) < operand.index_names.size())
+    return AffineExpr::dim(operand.index_names[std::stoul(key)]);
   for (const std::string& name : term.names()) {
     if (std::find(operand.index_names.begin(), operand.index_names.end(), name) != operand.index_names.end()) continue;
-    context.problems.error(where, "layout of " + what + " names '" + name + "', which is no index of it", "a subscript that is no plain iterator is named by its position",
+    context.problems.error(where, "layout of " + what + " names '" + name + "', which is no index of it",
+                           "a subscript that is no plain iterator is named by its position",
                            {"indices: " + (operand.index_names.empty() ? "none" : join(operand.index_names))});
     return std::nullopt;
   }
@@ -53,22 +56,27 @@ std::optional<XorSwizzle> load_xor(const Node& node, const std::string& what, Co
   Fields map(node, "'xor' of the layout of " + what, context.problems);
   const auto bits = map.integer("bits", true), from = map.integer("from", true), to = map.integer("to", true);
   if (!bits || !from || !to) return std::nullopt;
-  const bool apart = *bits >= 1 && *bits <= 16 && *from >= 0 && *to >= 0 && *from <= 32 && *to <= 32 && (*from >= *to + *bits || *to >= *from + *bits);
-  if (!apart) context.problems.error(node.where, "'xor' of the layout of " + what + " must move 1 to 16 bits between ranges that do not overlap");
+  const bool apart = *bits >= 1 && *bits <= 16 && *from >= 0 && *to >= 0 && *from <= 32 && *to <= 32 &&
+                     (*from >= *to + *bits || *to >= *from + *bits);
+  if (!apart)
+    context.problems.error(
+        node.where, "'xor' of the layout of " + what + " must move 1 to 16 bits between ranges that do not overlap");
   return XorSwizzle{static_cast<int>(*bits), static_cast<int>(*from), static_cast<int>(*to)};
 }
 
 void load_stride(const Node& value, StrideTerm& term, const std::string& what, Context& context) {
   if (value.kind == Kind::map) {
     Fields map(value, "stride '" + term.text + "' of " + what, context.problems);
-    if (const Node* unit = map.required("each"); unit && unit_named(*unit, "'each' of " + what, context)) term.each = unit->scalar;
+    if (const Node* unit = map.required("each"); unit && unit_named(*unit, "'each' of " + what, context))
+      term.each = unit->scalar;
     return;
   }
   if (value.scalar == "any" && value.kind == Kind::scalar) return;
   term.stride = int_expr(value, context.problems);
 }
 
-std::optional<OperandLayout> load_strides(const Node& node, const Operand& operand, const Renames& renames, const std::string& what, Context& context) {
+std::optional<OperandLayout> load_strides(const Node& node, const Operand& operand, const Renames& renames,
+                                          const std::string& what, Context& context) {
   StridedLayout layout;
   bool complete = true;
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
@@ -91,18 +99,21 @@ std::optional<OperandLayout> load_strides(const Node& node, const Operand& opera
 
 bool load_over(const Node& over, FragmentLayout& layout, const std::string& what, Context& context) {
   if (over.kind != Kind::map || over.entries.size() < 2) {
-    context.problems.error(over.where, "'over' of the layout of " + what + " must name units and, last, the elements", "write {lane: 32, elem: 4}");
+    context.problems.error(over.where, "'over' of the layout of " + what + " must name units and, last, the elements",
+                           "write {lane: 32, elem: 4}");
     return false;
   }
   for (std::size_t i = 0; i < over.entries.size(); ++i) {
     const auto& [name, value] = over.entries[i];
     const auto extent = yaml::to_integer(value);
     if (value.kind == Kind::scalar && value.scalar.find("extent") != std::string::npos) {
-      context.problems.error(value.where, "'" + name + "' of the layout of " + what + " depends on an extent, which is not supported yet");
+      context.problems.error(
+          value.where, "'" + name + "' of the layout of " + what + " depends on an extent, which is not supported yet");
       return false;
     }
     if (!extent || *extent < 1 || *extent > 65536) {
-      context.problems.error(value.where, "'" + name + "' of the layout of " + what + " must be a number from 1 to 65536");
+      context.problems.error(value.where,
+                             "'" + name + "' of the layout of " + what + " must be a number from 1 to 65536");
       return false;
     }
     layout.over.emplace_back(name, *extent);
@@ -113,13 +124,15 @@ bool load_over(const Node& over, FragmentLayout& layout, const std::string& what
     unit.where = over.key_where[i];
     const auto id = unit_named(unit, "layout of " + what, context);
     if (id && context.parts.units[id->index()].count != *extent && !context.parts.units[id->index()].at_most)
-      context.problems.error(value.where, "the layout of " + what + " spreads over " + std::to_string(*extent) + " " + name + "s; unit '" + name + "' has " +
+      context.problems.error(value.where, "the layout of " + what + " spreads over " + std::to_string(*extent) + " " +
+                                              name + "s; unit '" + name + "' has " +
                                               std::to_string(context.parts.units[id->index()].count));
   }
   return true;
 }
 
-std::optional<OperandLayout> load_fragment(const Node& node, const Operand& operand, const Renames& renames, const std::string& what, Context& context) {
+std::optional<OperandLayout> load_fragment(const Node& node, const Operand& operand, const Renames& renames,
+                                           const std::string& what, Context& context) {
   FragmentLayout layout;
   if (!load_over(*node.find("over"), layout, what, context)) return std::nullopt;
   std::map<std::string, AffineExpr> formulas;
@@ -151,12 +164,14 @@ std::optional<OperandLayout> load_fragment(const Node& node, const Operand& oper
 }
 
 const Node* named_layout(const Node& name, const std::string& what, Context& context) {
-  const Node* found = context.layouts && context.layouts->kind == Kind::map ? context.layouts->find(name.scalar) : nullptr;
+  const Node* found =
+      context.layouts && context.layouts->kind == Kind::map ? context.layouts->find(name.scalar) : nullptr;
   if (found && found->kind == Kind::map) return found;
   std::vector<std::string> known;
   if (context.layouts)
     for (const auto& [key, value] : context.layouts->entries) known.push_back(key);
-  context.problems.error(name.where, what + " names layout '" + name.scalar + "', which is not declared", "", {"declared layouts: " + (known.empty() ? "none" : join(known))});
+  context.problems.error(name.where, what + " names layout '" + name.scalar + "', which is not declared", "",
+                         {"declared layouts: " + (known.empty() ? "none" : join(known))});
   return nullptr;
 }
 
@@ -178,16 +193,20 @@ void load_align(const Node& node, Operand& operand, const std::string& what, Con
 }
 
 void load_immediate(const Node& node, Operand& operand, const std::string& what, Context& context) {
-  if (node.kind != Kind::list || node.items.empty()) context.problems.error(node.where, "'immediate' of " + what + " must list the allowed values", "write [0, 1]");
+  if (node.kind != Kind::list || node.items.empty())
+    context.problems.error(node.where, "'immediate' of " + what + " must list the allowed values", "write [0, 1]");
   for (const Node& item : node.items) {
-    if (const auto value = yaml::to_integer(item)) operand.immediate.push_back(*value);
-    else context.problems.error(item.where, "'immediate' of " + what + " must list integers");
+    if (const auto value = yaml::to_integer(item))
+      operand.immediate.push_back(*value);
+    else
+      context.problems.error(item.where, "'immediate' of " + what + " must list integers");
   }
 }
 
 }  // namespace
 
-std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context) {
+std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what,
+                                         Context& context) {
   const Node* body = &node;
   Renames renames;
   if (node.kind == Kind::scalar) body = named_layout(node, what, context);
@@ -195,8 +214,11 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
     body = named_layout(*node.find("of"), what, context);
     for (const auto& [formal, actual] : node.entries) {
       if (formal == "of") continue;
-      if (actual.kind != Kind::scalar || std::find(operand.index_names.begin(), operand.index_names.end(), actual.scalar) == operand.index_names.end()) {
-        context.problems.error(actual.where, "layout of " + what + " renames '" + formal + "' to what is no index of it", "", {"indices: " + (operand.index_names.empty() ? "none" : join(operand.index_names))});
+      if (actual.kind != Kind::scalar || std::find(operand.index_names.begin(), operand.index_names.end(),
+                                                   actual.scalar) == operand.index_names.end()) {
+        context.problems.error(actual.where,
+                               "layout of " + what + " renames '" + formal + "' to what is no index of it", "",
+                               {"indices: " + (operand.index_names.empty() ? "none" : join(operand.index_names))});
         return std::nullopt;
       }
       renames[formal] = AffineExpr::dim(actual.scalar);
@@ -204,7 +226,8 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
   }
   if (!body) return std::nullopt;
   if (body->kind != Kind::map) {
-    context.problems.error(node.where, "layout of " + what + " must be a name or a map of strides", "write {i: 16, j: 1}");
+    context.problems.error(node.where, "layout of " + what + " must be a name or a map of strides",
+                           "write {i: 16, j: 1}");
     return std::nullopt;
   }
   if (body->find("over")) return load_fragment(*body, operand, renames, what, context);
@@ -225,10 +248,14 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
   }
   if (const Node* align = map.child("align")) load_align(*align, operand, what, context);
   if (const Node* multiples = map.child("multiple_of"))
-    for (const auto& [term, size] : multiples->entries) operand.multiple_of[without_spaces(term)] = read_size(size, "'multiple_of' of " + what, context).value_or(1);
+    for (const auto& [term, size] : multiples->entries)
+      operand.multiple_of[without_spaces(term)] = read_size(size, "'multiple_of' of " + what, context).value_or(1);
   const auto group = map.integer("group");
-  if (group && (*group < 1 || *group > 64)) context.problems.error(map.node().find("group")->where, "'group' of " + what + " must be 1 to 64, found " + std::to_string(*group));
-  else operand.group = static_cast<int>(group.value_or(1));
+  if (group && (*group < 1 || *group > 64))
+    context.problems.error(map.node().find("group")->where,
+                           "'group' of " + what + " must be 1 to 64, found " + std::to_string(*group));
+  else
+    operand.group = static_cast<int>(group.value_or(1));
   operand.state = map.text("state").value_or("");
   if (const Node* immediate = map.child("immediate")) load_immediate(*immediate, operand, what, context);
   operand.outside = map.real("outside");

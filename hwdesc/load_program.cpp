@@ -9,12 +9,16 @@ namespace isamap::loader {
 namespace {
 
 void load_types(const Node& node, ProgramText& program, Context& context) {
-  if (node.kind != Kind::map) context.problems.error(node.where, "'types' of program must be a map", "write {f32: float}");
+  if (node.kind != Kind::map)
+    context.problems.error(node.where, "'types' of program must be a map", "write {f32: float}");
   for (std::size_t i = 0; i < node.entries.size(); ++i) {
     const auto& [key, value] = node.entries[i];
-    if (!parse_dtype(key)) context.problems.error(node.key_where[i], "'types' of program names dtype '" + key + "', which does not exist");
-    if (value.kind == Kind::scalar) program.types[key] = value.scalar;
-    else context.problems.error(value.where, "'types' of program must give text for '" + key + "'");
+    if (!parse_dtype(key))
+      context.problems.error(node.key_where[i], "'types' of program names dtype '" + key + "', which does not exist");
+    if (value.kind == Kind::scalar)
+      program.types[key] = value.scalar;
+    else
+      context.problems.error(value.where, "'types' of program must give text for '" + key + "'");
   }
 }
 
@@ -47,10 +51,12 @@ bool load_bits(const Node& node, FormatField& field, const Format& format, const
   return true;
 }
 
-void load_array_field(Fields& map, FormatField& field, const Format& format, const std::string& what, Context& context) {
+void load_array_field(Fields& map, FormatField& field, const Format& format, const std::string& what,
+                      Context& context) {
   const auto at = map.integer("at", true), width = map.integer("width", true), count = map.integer("count", true);
   if (!at || !width || !count) return;
-  const bool fits = *width >= 1 && *width <= 64 && *count >= 1 && *count <= 4096 && in_bits(*at + *width * *count - 1, *at, format.bits);
+  const bool fits = *width >= 1 && *width <= 64 && *count >= 1 && *count <= 4096 &&
+                    in_bits(*at + *width * *count - 1, *at, format.bits);
   if (!fits) context.problems.error(map.node().where, what + " does not fit " + std::to_string(format.bits) + " bits");
   if (!fits) return;
   field.low = static_cast<int>(*at);
@@ -68,8 +74,10 @@ FormatField load_field(const std::string& name, const Node& node, const Format& 
     return field;
   }
   Fields map(node, what, context.problems);
-  if (const Node* bits = map.child("bits")) load_bits(*bits, field, format, what, context);
-  else load_array_field(map, field, format, what, context);
+  if (const Node* bits = map.child("bits"))
+    load_bits(*bits, field, format, what, context);
+  else
+    load_array_field(map, field, format, what, context);
   field.value = map.integer("value");
   for (const char* key : {"at", "width", "count"}) map.child(key);
   return field;
@@ -80,10 +88,12 @@ void load_format(const std::string& name, const Node& node, Context& context) {
   Format format;
   format.name = name;
   const auto bits = map.integer("bits", true);
-  if (bits && (*bits < 1 || *bits > 65536)) context.problems.error(node.where, "format '" + name + "' must have 1 to 65536 bits");
+  if (bits && (*bits < 1 || *bits > 65536))
+    context.problems.error(node.where, "format '" + name + "' must have 1 to 65536 bits");
   format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 1;
   const Node* fields = map.required("fields");
-  if (fields && fields->kind != Kind::map) context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");
+  if (fields && fields->kind != Kind::map)
+    context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");
   if (fields && fields->entries.size() > 256) {
     context.problems.error(fields->where, "format '" + name + "' has more than 256 fields");
     fields = nullptr;
@@ -104,7 +114,8 @@ void load_emit(const Node& node, const std::string& what, Template& emit, Templa
     if (auto text = template_of(*line, context.problems)) assembly = std::move(*text);
 }
 
-void load_async_text(const Node& node, const std::string& key, AsyncObject& object, const std::string& what, Context& context) {
+void load_async_text(const Node& node, const std::string& key, AsyncObject& object, const std::string& what,
+                     Context& context) {
   if (node.kind == Kind::scalar) {
     object.texts[key] = node.scalar;
     template_of(node, context.problems);
@@ -125,17 +136,25 @@ void load_async_object(const Node& node, Context& context) {
   object.name = map.text("name", true).value_or("?");
   object.kind = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
-  if (object.kind == "tokens" || object.kind == "fence") context.problems.error(node.find("kind")->where, "kind '" + object.kind + "' of " + what + " is not supported yet");
-  else if (object.kind != "groups" && object.kind != "phases") context.problems.error(node.find("kind")->where, "kind of " + what + " is '" + object.kind + "', which does not exist", "", {"kinds: groups, phases"});
+  if (object.kind == "tokens" || object.kind == "fence")
+    context.problems.error(node.find("kind")->where, "kind '" + object.kind + "' of " + what + " is not supported yet");
+  else if (object.kind != "groups" && object.kind != "phases")
+    context.problems.error(node.find("kind")->where,
+                           "kind of " + what + " is '" + object.kind + "', which does not exist", "",
+                           {"kinds: groups, phases"});
   for (const char* key : {"open", "commit", "wait", "init", "arrive", "expect", "test"}) {
     const bool groups_key = std::string(key) == "open" || std::string(key) == "commit" || std::string(key) == "wait";
     if (groups_key != (object.kind == "groups")) continue;
-    if (const Node* text = map.child(key)) load_async_text(*text, key, object, what, context);
-    else if (object.kind == "groups" && std::string(key) != "open") context.problems.error(node.where, what + " has no '" + key + "'");
+    if (const Node* text = map.child(key))
+      load_async_text(*text, key, object, what, context);
+    else if (object.kind == "groups" && std::string(key) != "open")
+      context.problems.error(node.where, what + " has no '" + key + "'");
   }
   if (object.kind == "phases") {
-    if (const Node* memory = map.required("memory")) object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
-    if (const Node* size = map.required("size")) object.size = read_size(*size, "'size' of " + what, context).value_or(0);
+    if (const Node* memory = map.required("memory"))
+      object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
+    if (const Node* size = map.required("size"))
+      object.size = read_size(*size, "'size' of " + what, context).value_or(0);
   }
   for (const char* key : {"from", "to", "push", "pop", "emit"}) map.known_later(key);
   context.parts.async.push_back(std::move(object));
@@ -150,7 +169,9 @@ void load_program(const Node& root, Context& context) {
   Fields map(*node, "program", context.problems);
   program.language = map.text("language").value_or("asm");
   if (program.language != "c++" && program.language != "cuda" && program.language != "asm")
-    context.problems.error(node->find("language")->where, "language of program is '" + program.language + "', which does not exist", "", {"languages: c++, cuda, asm"});
+    context.problems.error(node->find("language")->where,
+                           "language of program is '" + program.language + "', which does not exist", "",
+                           {"languages: c++, cuda, asm"});
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) load_flags(*flags, program, context);
@@ -167,7 +188,8 @@ void load_program(const Node& root, Context& context) {
   map.known_later("inline");
 }
 
-void load_requires(const Node& requirements, const std::string& what, std::vector<std::string>& cpu, std::vector<std::string>& arch, Context& context) {
+void load_requires(const Node& requirements, const std::string& what, std::vector<std::string>& cpu,
+                   std::vector<std::string>& arch, Context& context) {
   Fields map(requirements, "'requires' of " + what, context.problems);
   cpu = map.texts("cpu");
   arch = map.texts("arch");
@@ -184,13 +206,18 @@ std::vector<StateField> load_state_fields(const Node& node, const std::string& w
     field.max = map.integer("max").value_or(0);
     field.multiple_of = map.integer("multiple_of").value_or(1);
     field.reset = map.integer("reset");
-    if (const Node* type = map.child("dtype")) field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
+    if (const Node* type = map.child("dtype"))
+      field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
     if (const Node* values = map.child("values"))
       for (const Node& item : values->items) {
-        if (const auto number = yaml::to_integer(item)) field.values.push_back(*number);
-        else context.problems.error(item.where, "'values' of field '" + name + "' must be integers");
+        if (const auto number = yaml::to_integer(item))
+          field.values.push_back(*number);
+        else
+          context.problems.error(item.where, "'values' of field '" + name + "' must be integers");
       }
-    if (field.max != 0 && field.max < field.min) context.problems.error(value.where, "field '" + name + "' has min " + std::to_string(field.min) + " and max " + std::to_string(field.max));
+    if (field.max != 0 && field.max < field.min)
+      context.problems.error(value.where, "field '" + name + "' has min " + std::to_string(field.min) + " and max " +
+                                              std::to_string(field.max));
     fields.push_back(std::move(field));
   }
   return fields;
@@ -201,11 +228,14 @@ void load_states(const Node& root, Context& context) {
     Fields map(*node, "state", context.problems);
     State state;
     state.name = map.text("name", true).value_or("?");
-    if (const Node* per = map.required("per")) state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
+    if (const Node* per = map.required("per"))
+      state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
     state.count = map.integer("count").value_or(1);
-    if (state.count < 1 || state.count > 256) context.problems.error(node->where, "'count' of state '" + state.name + "' must be 1 to 256");
+    if (state.count < 1 || state.count > 256)
+      context.problems.error(node->where, "'count' of state '" + state.name + "' must be 1 to 256");
     state.kept_by = map.texts("kept_by");
-    if (const Node* fields = map.required("fields")) state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);
+    if (const Node* fields = map.required("fields"))
+      state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);
     map.known_later("pool");
     context.parts.states.push_back(std::move(state));
   }
@@ -224,15 +254,20 @@ void load_barriers(const Node& root, Context& context) {
     Barrier barrier;
     barrier.name = map.text("name", true).value_or("?");
     const std::string what = "barrier '" + barrier.name + "'";
-    if (const Node* unit = map.required("unit")) barrier.unit = unit_named(*unit, "'unit' of " + what, context).value_or(UnitId{});
+    if (const Node* unit = map.required("unit"))
+      barrier.unit = unit_named(*unit, "'unit' of " + what, context).value_or(UnitId{});
     if (const Node* memories = map.child("memories"))
       for (const Node& item : memories->items)
-        if (const auto memory = memory_named(item, "'memories' of " + what, context)) barrier.memories.push_back(*memory);
-    if (const Node* emit = map.child("emit")) load_emit(*emit, "'emit' of " + what, barrier.emit, barrier.assembly, context);
+        if (const auto memory = memory_named(item, "'memories' of " + what, context))
+          barrier.memories.push_back(*memory);
+    if (const Node* emit = map.child("emit"))
+      load_emit(*emit, "'emit' of " + what, barrier.emit, barrier.assembly, context);
     if (const Node* line = map.child("asm"))
       if (auto text = template_of(*line, context.problems)) barrier.assembly = std::move(*text);
-    if (barrier.emit.empty() && barrier.assembly.empty()) context.problems.error(node->where, what + " has neither 'emit' nor 'asm'");
-    if (const Node* latency = map.child("latency")) barrier.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
+    if (barrier.emit.empty() && barrier.assembly.empty())
+      context.problems.error(node->where, what + " has neither 'emit' nor 'asm'");
+    if (const Node* latency = map.child("latency"))
+      barrier.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
     map.known_later("count");
     map.known_later("partial");
     context.parts.barriers.push_back(std::move(barrier));

@@ -15,7 +15,9 @@ void parse_statements(Reading& r) {
   const Node* compute = r.map.child("compute");
   if (!compute) return;
   const auto one = [&](const Node& text) {
-    if (text.kind != Kind::scalar) return r.fail(text.where, "'compute' of " + r.what + " must be a statement or a list of statements", "write \"C[i,j] += A[i,k] * B[k,j]\"");
+    if (text.kind != Kind::scalar)
+      return r.fail(text.where, "'compute' of " + r.what + " must be a statement or a list of statements",
+                    "write \"C[i,j] += A[i,k] * B[k,j]\"");
     Result<ParsedStatement> parsed = parse_statement(text.scalar, text_where(text));
     if (parsed) {
       r.statements.push_back(std::move(*parsed));
@@ -24,19 +26,25 @@ void parse_statements(Reading& r) {
       r.broken = true;
     }
   };
-  if (compute->kind == Kind::list) std::for_each(compute->items.begin(), compute->items.end(), one);
-  else one(*compute);
-  if (compute->kind == Kind::list && compute->items.empty()) r.fail(compute->where, "'compute' of " + r.what + " is empty");
+  if (compute->kind == Kind::list)
+    std::for_each(compute->items.begin(), compute->items.end(), one);
+  else
+    one(*compute);
+  if (compute->kind == Kind::list && compute->items.empty())
+    r.fail(compute->where, "'compute' of " + r.what + " is empty");
 }
 
 // --- dims ---
 
-std::optional<std::int64_t> extent_of(const Node& node, std::optional<IntExpr>& symbolic, const std::string& what, Reading& r) {
+std::optional<std::int64_t> extent_of(const Node& node, std::optional<IntExpr>& symbolic, const std::string& what,
+                                      Reading& r) {
   const auto expression = int_expr(node, r.problems());
   if (!expression) return std::nullopt;
   const auto value = at_maximum(*expression, r.context);
   if (!value || *value < 0 || *value > max_extent) {
-    r.fail(node.where, what + " must be a number from 0 to 2^32" + (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" + node.scalar + "'");
+    r.fail(node.where, what + " must be a number from 0 to 2^32" +
+                           (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" +
+                           node.scalar + "'");
     return std::nullopt;
   }
   if (!references(*expression).empty()) symbolic = *expression;
@@ -54,15 +62,20 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   }
   Fields map(node, what, r.problems());
   std::optional<IntExpr> ignored;
-  if (const Node* max = map.required("max")) range.max = extent_of(*max, range.symbolic_max, "'max' of " + what, r).value_or(1);
+  if (const Node* max = map.required("max"))
+    range.max = extent_of(*max, range.symbolic_max, "'max' of " + what, r).value_or(1);
   if (const Node* min = map.child("min")) range.min = extent_of(*min, ignored, "'min' of " + what, r).value_or(1);
-  if (const Node* multiple = map.child("multiple_of")) range.multiple_of = extent_of(*multiple, ignored, "'multiple_of' of " + what, r).value_or(1);
+  if (const Node* multiple = map.child("multiple_of"))
+    range.multiple_of = extent_of(*multiple, ignored, "'multiple_of' of " + what, r).value_or(1);
   const std::string known = map.text("known").value_or("run");
-  if (known != "run" && known != "compile") r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");
+  if (known != "run" && known != "compile")
+    r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");
   range.known_at_compile_time = known == "compile";
-  if (range.max < std::max<std::int64_t>(1, range.min)) r.fail(node.where, what + " has min " + std::to_string(range.min) + " and max " + std::to_string(range.max));
+  if (range.max < std::max<std::int64_t>(1, range.min))
+    r.fail(node.where, what + " has min " + std::to_string(range.min) + " and max " + std::to_string(range.max));
   if (range.multiple_of < 1 || range.max % range.multiple_of != 0)
-    r.fail(node.where, "max " + std::to_string(range.max) + " of " + what + " is no multiple of " + std::to_string(range.multiple_of));
+    r.fail(node.where, "max " + std::to_string(range.max) + " of " + what + " is no multiple of " +
+                           std::to_string(range.multiple_of));
   return range;
 }
 
@@ -83,7 +96,8 @@ std::vector<std::string> iterators(const std::vector<ParsedStatement>& statement
 void read_dims(Reading& r) {
   const Node* dims = r.map.child("dims");
   const auto used = iterators(r.statements);
-  if (dims && dims->kind != Kind::map) r.fail(dims->where, "'dims' of " + r.what + " must be a map", "write {i: 16, j: {max: 16}}");
+  if (dims && dims->kind != Kind::map)
+    r.fail(dims->where, "'dims' of " + r.what + " must be a map", "write {i: 16, j: {max: 16}}");
   if (dims)
     for (std::size_t i = 0; i < dims->entries.size(); ++i) {
       const auto& [name, value] = dims->entries[i];
@@ -92,7 +106,9 @@ void read_dims(Reading& r) {
         r.fail(dims->key_where[i], "'dims' of " + r.what + " gives '" + name + "', which the statement does not use");
     }
   for (const std::string& name : used)
-    if (!r.dims.count(name)) r.fail(r.entry.node.find("compute")->where, "dim '" + name + "' of " + r.what + " has no extent", "write dims: {" + name + ": 16}");
+    if (!r.dims.count(name))
+      r.fail(r.entry.node.find("compute")->where, "dim '" + name + "' of " + r.what + " has no extent",
+             "write dims: {" + name + ": 16}");
   std::int64_t points = 1;
   for (const auto& [name, range] : r.dims) {
     const auto product = checked_mul(points, range.max);
@@ -114,11 +130,14 @@ std::vector<TensorUse> tensor_uses(const Reading& r) {
   std::vector<TensorUse> uses, temporaries;
   std::set<std::string> written_before;
   for (std::size_t s = 0; s + 1 < r.statements.size(); ++s)
-    if (r.statements[s].write.tensor != r.statements.back().write.tensor) written_before.insert(r.statements[s].write.tensor);
+    if (r.statements[s].write.tensor != r.statements.back().write.tensor)
+      written_before.insert(r.statements[s].write.tensor);
   const auto note = [&](const ParsedAccess& access) {
     auto& list = written_before.count(access.tensor) ? temporaries : uses;
-    auto found = std::find_if(list.begin(), list.end(), [&](const TensorUse& use) { return use.name == access.tensor; });
-    if (found == list.end()) found = list.insert(list.end(), {access.tensor, {}, written_before.count(access.tensor) > 0});
+    auto found =
+        std::find_if(list.begin(), list.end(), [&](const TensorUse& use) { return use.name == access.tensor; });
+    if (found == list.end())
+      found = list.insert(list.end(), {access.tensor, {}, written_before.count(access.tensor) > 0});
     found->accesses.push_back(&access);
   };
   note(r.statements.back().write);
@@ -134,7 +153,9 @@ std::vector<std::string> index_names(const TensorUse& use) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < use.accesses.front()->index.size(); ++i) {
     const auto dim = use.accesses.front()->index[i].as_dim();
-    const bool agreed = dim && std::all_of(use.accesses.begin(), use.accesses.end(), [&](const ParsedAccess* a) { return i < a->index.size() && a->index[i].as_dim() == dim; });
+    const bool agreed = dim && std::all_of(use.accesses.begin(), use.accesses.end(), [&](const ParsedAccess* a) {
+                          return i < a->index.size() && a->index[i].as_dim() == dim;
+                        });
     names.push_back(agreed && std::find(names.begin(), names.end(), *dim) == names.end() ? *dim : std::to_string(i));
   }
   return names;
@@ -146,13 +167,16 @@ std::vector<std::int64_t> shape_of(const TensorUse& use, const SourceLocation& w
   std::vector<std::int64_t> shape(use.accesses.front()->index.size(), 1);
   for (const ParsedAccess* access : use.accesses) {
     if (access->index.size() != shape.size()) {
-      r.fail(where, "'" + use.name + "' of " + r.what + " has " + std::to_string(shape.size()) + " subscripts in one place and " + std::to_string(access->index.size()) + " in another");
+      r.fail(where, "'" + use.name + "' of " + r.what + " has " + std::to_string(shape.size()) +
+                        " subscripts in one place and " + std::to_string(access->index.size()) + " in another");
       continue;
     }
     for (std::size_t i = 0; i < shape.size(); ++i) {
       const auto span = bounds(access->index[i], ranges);
       if (!span) continue;  // a dim without an extent, reported above
-      if (span->low < 0) r.fail(where, "subscript " + print(access->index[i]) + " of '" + use.name + "' in " + r.what + " becomes negative");
+      if (span->low < 0)
+        r.fail(where,
+               "subscript " + print(access->index[i]) + " of '" + use.name + "' in " + r.what + " becomes negative");
       shape[i] = std::max(shape[i], span->high + 1);
     }
   }
@@ -166,17 +190,22 @@ bool is_copy(const ParsedStatement& statement) {
 void default_memory(Operand& operand, bool written, const SourceLocation& where, Reading& r) {
   const bool on_link = r.instruction.link.valid();
   if (!operand.state.empty() || !operand.immediate.empty()) {
-    if (operand.memory.valid()) r.fail(where, "operand '" + operand.name + "' of " + r.what + " has a memory and is a state field or an immediate");
+    if (operand.memory.valid())
+      r.fail(where,
+             "operand '" + operand.name + "' of " + r.what + " has a memory and is a state field or an immediate");
     return;
   }
   if (!on_link) {
-    if (!operand.memory.valid()) r.fail(where, "operand '" + operand.name + "' of " + r.what + " has no memory", "write operands: {" + operand.name + ": {memory: NAME, dtype: ..}}");
+    if (!operand.memory.valid())
+      r.fail(where, "operand '" + operand.name + "' of " + r.what + " has no memory",
+             "write operands: {" + operand.name + ": {memory: NAME, dtype: ..}}");
     return;
   }
   const Link& link = r.context.parts.links[r.instruction.link.index()];
   const MemoryId end = written ? link.to : link.from;
   if (operand.memory.valid() && operand.memory != end)
-    r.fail(where, "operand '" + operand.name + "' of " + r.what + " is in '" + r.context.parts.memories[operand.memory.index()].name + "'; link '" + link.name + "' " +
+    r.fail(where, "operand '" + operand.name + "' of " + r.what + " is in '" +
+                      r.context.parts.memories[operand.memory.index()].name + "'; link '" + link.name + "' " +
                       (written ? "ends in '" : "begins in '") + r.context.parts.memories[end.index()].name + "'");
   operand.memory = end;
 }
@@ -185,7 +214,9 @@ std::optional<DType> state_dtype(const Operand& operand, const Context& context)
   const std::size_t dot = operand.state.find('.');
   for (const State& state : context.parts.states)
     for (const StateField& field : state.fields)
-      if (operand.state.substr(0, dot) == state.name && dot != std::string::npos && operand.state.substr(dot + 1) == field.name) return field.dtype;
+      if (operand.state.substr(0, dot) == state.name && dot != std::string::npos &&
+          operand.state.substr(dot + 1) == field.name)
+        return field.dtype;
   return std::nullopt;
 }
 
@@ -199,14 +230,18 @@ void default_dtypes(Reading& r) {
     return;
   }
   for (const Operand& operand : operands)
-    if (!operand.dtype) r.fail(r.entry.node.where, "operand '" + operand.name + "' of " + r.what + " has no dtype", "only a move may take whatever its tensor has");
+    if (!operand.dtype)
+      r.fail(r.entry.node.where, "operand '" + operand.name + "' of " + r.what + " has no dtype",
+             "only a move may take whatever its tensor has");
 }
 
 void read_operands(Reading& r) {
   const Node* written = r.map.child("operands");
-  if (written && written->kind != Kind::map) r.fail(written->where, "'operands' of " + r.what + " must be a map", "write {A: {memory: NAME, dtype: f32}}");
+  if (written && written->kind != Kind::map)
+    r.fail(written->where, "'operands' of " + r.what + " must be a map", "write {A: {memory: NAME, dtype: f32}}");
   if (r.statements.empty() || r.broken) {
-    if (written && r.statements.empty() && !r.broken) r.fail(written->where, r.what + " has 'operands' and no 'compute'");
+    if (written && r.statements.empty() && !r.broken)
+      r.fail(written->where, r.what + " has 'operands' and no 'compute'");
     return;
   }
   const auto uses = tensor_uses(r);
@@ -235,7 +270,8 @@ void read_operands(Reading& r) {
       if (use.where.line == 0) use = {use.used, written->key_where[i], join(names)};
     }
   if (!r.broken) default_dtypes(r);
-  for (std::size_t i = 0; i < r.instruction.tensors.size(); ++i) r.instruction.tensors[i].dtype = r.instruction.operands[i].dtype.value_or(DType::b8);
+  for (std::size_t i = 0; i < r.instruction.tensors.size(); ++i)
+    r.instruction.tensors[i].dtype = r.instruction.operands[i].dtype.value_or(DType::b8);
 }
 
 void bind_statements(Reading& r) {
@@ -271,7 +307,10 @@ void read_statement(Reading& r) {
 
 void report_unused_operands(Context& context) {
   for (const auto& [key, use] : context.operand_use)
-    if (!use.used) context.problems.error(use.where, "'operands' of " + key.first + " names '" + key.second + "', which the statement does not use", "", {"operands of the statement: " + use.known});
+    if (!use.used)
+      context.problems.error(
+          use.where, "'operands' of " + key.first + " names '" + key.second + "', which the statement does not use", "",
+          {"operands of the statement: " + use.known});
 }
 
 }  // namespace isamap::loader

@@ -27,7 +27,8 @@ using yaml::Node;
 /// Problems found so far; equal ones (the same place of one entry, met in many variants) are kept once.
 class Problems {
  public:
-  void error(const SourceLocation& where, std::string message, std::string hint = "", std::vector<std::string> notes = {});
+  void error(const SourceLocation& where, std::string message, std::string hint = "",
+             std::vector<std::string> notes = {});
   void warning(const SourceLocation& where, std::string message, std::string hint = "");
   void add(Diagnostic diagnostic);
   void add(const Diagnostics& diagnostics);
@@ -41,12 +42,15 @@ class Problems {
   std::size_t count_ = 0;
 };
 
-struct OwnDiagnostics { Diagnostics own; };  // a base, so that it lives before and after MapReader
+struct OwnDiagnostics {
+  Diagnostics own;
+};  // a base, so that it lives before and after MapReader
 
 /// Reads one map through MapReader; what it finds, unknown keys included, reaches `problems` when it goes out of scope.
 class Fields : private OwnDiagnostics, public MapReader {
  public:
-  Fields(const Node& node, std::string what, Problems& problems) : MapReader(node, std::move(what), own), problems_(problems) {}
+  Fields(const Node& node, std::string what, Problems& problems)
+      : MapReader(node, std::move(what), own), problems_(problems) {}
   ~Fields() {
     finish();
     problems_.add(own);
@@ -65,7 +69,7 @@ std::string join(const std::vector<std::string>& words);
 // --- source_files.cpp, merge.cpp -------------------------------------------------------------------------------------
 
 struct Tree {
-  std::string file;                             ///< the one that was asked for
+  std::string file;  ///< the one that was asked for
   Node root;
   std::map<std::string, yaml::Source> sources;  ///< by file, for source lines in messages
 };
@@ -83,7 +87,8 @@ void drop(Node& root, const Node& names, Problems& problems);
 struct Parameters {
   std::map<std::string, std::string> values;
   std::set<std::string> used;
-  std::shared_ptr<std::size_t> text_left = std::make_shared<std::size_t>(std::size_t{32} << 20);  ///< characters that replacing may still make
+  std::shared_ptr<std::size_t> text_left =
+      std::make_shared<std::size_t>(std::size_t{32} << 20);  ///< characters that replacing may still make
 };
 Parameters read_parameters(const Node& root, const std::map<std::string, std::string>& overrides, Problems& problems);
 void substitute(Node& node, Parameters& parameters, Problems& problems);
@@ -112,7 +117,8 @@ struct Context {
   Problems& problems;
   const Node* layouts = nullptr;
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
-  std::int64_t points_left = 10'000'000;  ///< terms at index points that proofs may still evaluate: bounds the work on hostile files
+  std::int64_t points_left =
+      10'000'000;  ///< terms at index points that proofs may still evaluate: bounds the work on hostile files
 };
 
 void load_units(const Node& root, Context& context);
@@ -129,9 +135,11 @@ void load_barriers(const Node& root, Context& context);
 void load_async(const Node& root, Context& context);
 void load_instruction(const Entry& entry, Context& context);
 void report_unused_operands(Context& context);
-/// Fills memory, layout and all else of `operand` from its map; name and index names are set before. False: something in it is missing.
+/// Fills memory, layout and all else of `operand` from its map; name and index names are set before. False: something
+/// in it is missing.
 bool load_operand(const Node& node, Operand& operand, const std::string& what, Context& context);
-std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what, Context& context);
+std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what,
+                                         Context& context);
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context);
 
 /// Items of a top-level list, at most 4096; a list that is no list is reported.
@@ -148,22 +156,26 @@ const Symbol* find_symbol(const Context& context, const std::string& name);
 
 // --- quantity.cpp ----------------------------------------------------------------------------------------------------
 
-std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context);      ///< bytes
+std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context);  ///< bytes
 /// Bytes per cycle; `word` > 0 allows `words/cycle`.
-std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context, std::int64_t word = 0);
-std::optional<double> read_time(const Node& node, const std::string& what, const Context& context);            ///< cycles
-std::optional<double> read_energy(const Node& node, const std::string& what, const Context& context);          ///< pJ
-std::optional<double> read_energy_per_byte(const Node& node, const std::string& what, const Context& context); ///< pJ/B
-std::optional<double> read_frequency(const Node& node, const std::string& what, const Context& context);       ///< Hz
+std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context,
+                                std::int64_t word = 0);
+std::optional<double> read_time(const Node& node, const std::string& what, const Context& context);    ///< cycles
+std::optional<double> read_energy(const Node& node, const std::string& what, const Context& context);  ///< pJ
+std::optional<double> read_energy_per_byte(const Node& node, const std::string& what,
+                                           const Context& context);                                       ///< pJ/B
+std::optional<double> read_frequency(const Node& node, const std::string& what, const Context& context);  ///< Hz
 /// `extent[j]*4/32 cycles`, `4cycles`.
 std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, const Context& context);
 
 // --- check_*.cpp -----------------------------------------------------------------------------------------------------
 
 /// `node` is the entry, for places.
-void check_operands(const Instruction& instruction, const Node& node, Context& context);    ///< layouts, fragments, register sizes
-void check_references(const Instruction& instruction, const Node& node, Context& context);  ///< templates and expressions
-void check_formats(const Instruction& instruction, Context& context);     ///< doubly set bits, values that do not fit
-void check_machine(Context& context);                                     ///< setters, masks, fills, reachability
+void check_operands(const Instruction& instruction, const Node& node,
+                    Context& context);  ///< layouts, fragments, register sizes
+void check_references(const Instruction& instruction, const Node& node,
+                      Context& context);                               ///< templates and expressions
+void check_formats(const Instruction& instruction, Context& context);  ///< doubly set bits, values that do not fit
+void check_machine(Context& context);                                  ///< setters, masks, fills, reachability
 
 }  // namespace isamap::loader

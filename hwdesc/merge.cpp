@@ -57,9 +57,11 @@ Node merge_named(const Node& base, const Node& over) {
 
 /// One text for equal nodes.
 std::string written(const Node& node) {
-  std::string text = std::to_string(static_cast<int>(node.kind)) + std::to_string(node.scalar.size()) + ":" + node.scalar;
+  std::string text =
+      std::to_string(static_cast<int>(node.kind)) + std::to_string(node.scalar.size()) + ":" + node.scalar;
   for (const Node& item : node.items) text += "," + written(item);
-  for (const auto& [key, value] : node.entries) text += ";" + std::to_string(key.size()) + ":" + key + "=" + written(value);
+  for (const auto& [key, value] : node.entries)
+    text += ";" + std::to_string(key.size()) + ":" + key + "=" + written(value);
   return text + ".";
 }
 
@@ -96,7 +98,8 @@ void drop(Node& root, const Node& names, Problems& problems) {
     }
     if (found) continue;
     const std::string guess = yaml::nearest(name.scalar, known);
-    problems.error(name.where, "'without' names '" + name.scalar + "', which no inherited list has", guess.empty() ? "" : "did you mean '" + guess + "'?");
+    problems.error(name.where, "'without' names '" + name.scalar + "', which no inherited list has",
+                   guess.empty() ? "" : "did you mean '" + guess + "'?");
   }
 }
 

@@ -1,4 +1,5 @@
-// Quantities carry units: `256KiB`, `16B/cycle`, `35GB/s`, `90ns`, `6pJ`; before the unit may stand an integer expression.
+// Quantities carry units: `256KiB`, `16B/cycle`, `35GB/s`, `90ns`, `6pJ`; before the unit may stand an integer
+// expression.
 
 #include <cmath>
 
@@ -14,8 +15,10 @@ struct UnitOfMeasure {
 };
 
 // Factors to bytes, seconds, pJ, Hz.
-constexpr UnitOfMeasure sizes[] = {{"B", 1}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776.0},
-                                   {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"b", 0.125}};
+constexpr UnitOfMeasure sizes[] = {
+    {"B", 1},    {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776.0},
+    {"kB", 1e3}, {"KB", 1e3},   {"MB", 1e6},      {"GB", 1e9},         {"TB", 1e12},
+    {"b", 0.125}};
 constexpr UnitOfMeasure times[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 constexpr UnitOfMeasure energies[] = {{"fJ", 1e-3}, {"pJ", 1}, {"nJ", 1e3}, {"uJ", 1e6}};
 constexpr UnitOfMeasure frequencies[] = {{"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
@@ -40,17 +43,23 @@ Split split(const std::string& text) {
   if (begin > 1 && text[begin - 1] == '/' && begin < text.size() && is_letter(text[begin - 2])) {
     std::size_t upper = begin - 1;
     while (upper > 0 && is_letter(text[upper - 1])) --upper;
-    if (upper > 0 && (std::isdigit(static_cast<unsigned char>(text[upper - 1])) || text[upper - 1] == ' ' || text[upper - 1] == ')')) begin = upper;
+    if (upper > 0 &&
+        (std::isdigit(static_cast<unsigned char>(text[upper - 1])) || text[upper - 1] == ' ' || text[upper - 1] == ')'))
+      begin = upper;
   }
   std::string number = text.substr(0, begin);
   while (!number.empty() && number.back() == ' ') number.pop_back();
   return {number, text.substr(begin)};
 }
 
-std::nullopt_t fail(const Node& node, const std::string& what, const std::string& kind, const std::string& example, const Context& context) {
-  const std::string found = node.kind == Kind::scalar ? "'" + node.scalar + "'" : node.kind == Kind::null ? "nothing" : "a collection";
+std::nullopt_t fail(const Node& node, const std::string& what, const std::string& kind, const std::string& example,
+                    const Context& context) {
+  const std::string found = node.kind == Kind::scalar ? "'" + node.scalar + "'"
+                            : node.kind == Kind::null ? "nothing"
+                                                      : "a collection";
   const bool bare = yaml::to_real(node).has_value();
-  context.problems.error(node.where, what + " must be " + kind + ", found " + found, (bare ? "a bare number has no unit; write " : "write ") + example);
+  context.problems.error(node.where, what + " must be " + kind + ", found " + found,
+                         (bare ? "a bare number has no unit; write " : "write ") + example);
   return std::nullopt;
 }
 
@@ -67,8 +76,8 @@ std::optional<double> number_before_unit(const Node& node, const std::string& te
 }
 
 template <class UnitFactor>
-std::optional<double> read(const Node& node, const std::string& what, const std::string& kind, const std::string& example,
-                           const Context& context, UnitFactor unit_factor) {
+std::optional<double> read(const Node& node, const std::string& what, const std::string& kind,
+                           const std::string& example, const Context& context, UnitFactor unit_factor) {
   if (node.kind != Kind::scalar) return fail(node, what, kind, example, context);
   const Split parts = split(node.scalar);
   const std::optional<double> unit = unit_factor(parts.unit);
@@ -80,7 +89,8 @@ std::optional<double> read(const Node& node, const std::string& what, const std:
 }  // namespace
 
 std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context) {
-  const auto bytes = read(node, what, "a size", "256KiB or 64B", context, [](const std::string& unit) { return factor(sizes, unit); });
+  const auto bytes =
+      read(node, what, "a size", "256KiB or 64B", context, [](const std::string& unit) { return factor(sizes, unit); });
   if (!bytes) return std::nullopt;
   if (*bytes > 0x1p60) {
     context.problems.error(node.where, what + " is larger than 2^60 bytes");
@@ -90,24 +100,27 @@ std::optional<std::int64_t> read_size(const Node& node, const std::string& what,
 }
 
 std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context, std::int64_t word) {
-  return read(node, what, "a rate", "16B/cycle or 35GB/s", context, [&](const std::string& unit) -> std::optional<double> {
-    const std::size_t slash = unit.find('/');
-    if (slash == std::string::npos) return std::nullopt;
-    const std::string amount = unit.substr(0, slash), per = unit.substr(slash + 1);
-    const auto bytes = amount == "words" && word > 0 ? std::optional(static_cast<double>(word)) : factor(sizes, amount);
-    if (!bytes) return std::nullopt;
-    if (per == "cycle") return bytes;
-    const auto seconds = factor(times, per);
-    return seconds ? std::optional(*bytes / *seconds / context.model.clock_hz) : std::nullopt;
-  });
+  return read(node, what, "a rate", "16B/cycle or 35GB/s", context,
+              [&](const std::string& unit) -> std::optional<double> {
+                const std::size_t slash = unit.find('/');
+                if (slash == std::string::npos) return std::nullopt;
+                const std::string amount = unit.substr(0, slash), per = unit.substr(slash + 1);
+                const auto bytes =
+                    amount == "words" && word > 0 ? std::optional(static_cast<double>(word)) : factor(sizes, amount);
+                if (!bytes) return std::nullopt;
+                if (per == "cycle") return bytes;
+                const auto seconds = factor(times, per);
+                return seconds ? std::optional(*bytes / *seconds / context.model.clock_hz) : std::nullopt;
+              });
 }
 
 std::optional<double> read_time(const Node& node, const std::string& what, const Context& context) {
-  return read(node, what, "a time", "100cycles or 90ns", context, [&](const std::string& unit) -> std::optional<double> {
-    if (unit == "cycles" || unit == "cycle") return 1.0;
-    const auto seconds = factor(times, unit);
-    return seconds ? std::optional(*seconds * context.model.clock_hz) : std::nullopt;
-  });
+  return read(node, what, "a time", "100cycles or 90ns", context,
+              [&](const std::string& unit) -> std::optional<double> {
+                if (unit == "cycles" || unit == "cycle") return 1.0;
+                const auto seconds = factor(times, unit);
+                return seconds ? std::optional(*seconds * context.model.clock_hz) : std::nullopt;
+              });
 }
 
 std::optional<double> read_energy(const Node& node, const std::string& what, const Context& context) {
@@ -115,16 +128,18 @@ std::optional<double> read_energy(const Node& node, const std::string& what, con
 }
 
 std::optional<double> read_energy_per_byte(const Node& node, const std::string& what, const Context& context) {
-  return read(node, what, "an energy for each byte", "2pJ/B", context, [](const std::string& unit) -> std::optional<double> {
-    const std::size_t slash = unit.find('/');
-    if (slash == std::string::npos) return std::nullopt;
-    const auto energy = factor(energies, unit.substr(0, slash)), size = factor(sizes, unit.substr(slash + 1));
-    return energy && size ? std::optional(*energy / *size) : std::nullopt;
-  });
+  return read(
+      node, what, "an energy for each byte", "2pJ/B", context, [](const std::string& unit) -> std::optional<double> {
+        const std::size_t slash = unit.find('/');
+        if (slash == std::string::npos) return std::nullopt;
+        const auto energy = factor(energies, unit.substr(0, slash)), size = factor(sizes, unit.substr(slash + 1));
+        return energy && size ? std::optional(*energy / *size) : std::nullopt;
+      });
 }
 
 std::optional<double> read_frequency(const Node& node, const std::string& what, const Context& context) {
-  const auto hertz = read(node, what, "a frequency", "1GHz", context, [](const std::string& unit) { return factor(frequencies, unit); });
+  const auto hertz = read(node, what, "a frequency", "1GHz", context,
+                          [](const std::string& unit) { return factor(frequencies, unit); });
   if (hertz && *hertz < 1) return fail(node, what, "a frequency", "1GHz", context);
   return hertz;
 }

@@ -9,15 +9,16 @@ namespace isamap::loader {
 struct Reading {
   const Entry& entry;
   Fields& map;
-  std::string what;                       ///< "instruction 'fma_${t}'"
+  std::string what;  ///< "instruction 'fma_${t}'"
   Context& context;
   Instruction instruction;
   std::vector<ParsedStatement> statements;
   std::map<std::string, DimRange> dims;
-  bool broken = false;                    ///< the statement cannot be bound; the rest is still read
+  bool broken = false;  ///< the statement cannot be bound; the rest is still read
 
   Problems& problems() const { return context.problems; }
-  void fail(const SourceLocation& where, std::string message, std::string hint = "", std::vector<std::string> notes = {}) {
+  void fail(const SourceLocation& where, std::string message, std::string hint = "",
+            std::vector<std::string> notes = {}) {
     problems().error(where, std::move(message), std::move(hint), std::move(notes));
     broken = true;
   }

@@ -10,7 +10,7 @@ namespace isamap::loader {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t max_chain = 16;   // files on one way from the file that was asked for to a base
+constexpr std::size_t max_chain = 16;  // files on one way from the file that was asked for to a base
 constexpr std::size_t max_files = 64;
 
 bool is_file(const fs::path& path) {
@@ -36,7 +36,8 @@ std::vector<std::string> names_in(const std::vector<std::string>& folders) {
   std::set<std::string> names;
   for (const std::string& folder : folders) {
     std::error_code ignored;
-    for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end && names.size() < 1000; entry.increment(ignored))
+    for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end && names.size() < 1000;
+         entry.increment(ignored))
       if (entry->path().extension() == ".yaml") names.insert(entry->path().stem().string());
   }
   return {names.begin(), names.end()};
@@ -53,7 +54,8 @@ bool stays_inside(const fs::path& file, const fs::path& folder) {
 
 class Reader {
  public:
-  Reader(const std::vector<std::string>& folders, Problems& problems, Tree& tree) : folders_(folders), problems_(problems), tree_(tree) {}
+  Reader(const std::vector<std::string>& folders, Problems& problems, Tree& tree)
+      : folders_(folders), problems_(problems), tree_(tree) {}
 
   std::optional<Node> read(const std::string& file) {
     const Result<std::string> text = yaml::read_text_file(file);
@@ -96,8 +98,10 @@ class Reader {
     std::vector<const Node*> result;
     if (extends.kind != Kind::list) problems_.error(extends.where, "'extends' must be a file or a list of files");
     for (const Node& item : extends.items) {
-      if (item.kind == Kind::scalar) result.push_back(&item);
-      else problems_.error(item.where, "'extends' must list files");
+      if (item.kind == Kind::scalar)
+        result.push_back(&item);
+      else
+        problems_.error(item.where, "'extends' must list files");
     }
     return result;
   }
@@ -105,7 +109,8 @@ class Reader {
   std::optional<Node> read_base(const Node& name, const std::string& file) {
     const std::string wanted = with_extension(name.scalar);
     if (wanted.find_first_of("/\\") != std::string::npos || wanted.starts_with('.')) {
-      problems_.error(name.where, "'extends' names '" + name.scalar + "', which leaves the folder", "put the base beside this file and write its plain name");
+      problems_.error(name.where, "'extends' names '" + name.scalar + "', which leaves the folder",
+                      "put the base beside this file and write its plain name");
       return std::nullopt;
     }
     std::vector<fs::path> places{fs::path(file).parent_path()};
@@ -119,14 +124,17 @@ class Reader {
       }
       return read_once(candidate.string(), name);
     }
-    problems_.error(name.where, "'extends' names '" + name.scalar + "', which is no file beside this one", "", {"looked for " + wanted});
+    problems_.error(name.where, "'extends' names '" + name.scalar + "', which is no file beside this one", "",
+                    {"looked for " + wanted});
     return std::nullopt;
   }
 
   std::optional<Node> read_once(const std::string& file, const Node& name) {
-    if (std::find(chain_.begin(), chain_.end(), file) != chain_.end() || chain_.size() >= max_chain || ++files_ > max_files) {
+    if (std::find(chain_.begin(), chain_.end(), file) != chain_.end() || chain_.size() >= max_chain ||
+        ++files_ > max_files) {
       const bool cycle = std::find(chain_.begin(), chain_.end(), file) != chain_.end();
-      problems_.error(name.where, cycle ? "'extends' leads back to '" + name.scalar + "'" : "'extends' names too many files",
+      problems_.error(name.where,
+                      cycle ? "'extends' leads back to '" + name.scalar + "'" : "'extends' names too many files",
                       cycle ? "a file cannot stand below itself" : "");
       return std::nullopt;
     }

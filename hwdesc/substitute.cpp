@@ -31,7 +31,9 @@ class Substitution {
 
   /// Every `${...}` of the text replaced; nothing after an error, which is reported.
   std::optional<std::string> text(const std::string& in, int nesting = 0) {
-    if (nesting > max_nesting) return fail("parameters refer to each other more than " + std::to_string(max_nesting) + " deep", "does one refer to itself?");
+    if (nesting > max_nesting)
+      return fail("parameters refer to each other more than " + std::to_string(max_nesting) + " deep",
+                  "does one refer to itself?");
     std::string out;
     std::size_t done = 0;
     for (std::size_t open = in.find("${"); open != std::string::npos; open = in.find("${", done)) {
@@ -60,7 +62,8 @@ class Substitution {
       std::vector<std::string> known;
       for (const auto& [parameter, value] : parameters_.values) known.push_back(parameter);
       const std::string guess = yaml::nearest(name, known);
-      problems_.error(where_, "'${" + name + "}' is no parameter", guess.empty() ? "" : "did you mean '${" + guess + "}'?",
+      problems_.error(where_, "'${" + name + "}' is no parameter",
+                      guess.empty() ? "" : "did you mean '${" + guess + "}'?",
                       {"known parameters: " + (known.empty() ? "none" : join(known))});
       return std::nullopt;
     }
@@ -70,7 +73,8 @@ class Substitution {
 
   std::optional<std::string> expression(const std::string& in, int nesting) {
     if (is_name(in)) return value_of(in, nesting);
-    if (in.size() > max_expression) return fail("an expression of more than " + std::to_string(max_expression) + " characters");
+    if (in.size() > max_expression)
+      return fail("an expression of more than " + std::to_string(max_expression) + " characters");
     std::string plain = in;  // `//`, which some write for a division that rounds down, is `/` here
     for (std::size_t at = plain.find("//"); at != std::string::npos; at = plain.find("//")) plain.erase(at, 1);
     const Result<IntExpr> parsed = parse_int_expr(plain, where_);
@@ -128,7 +132,8 @@ Parameters read_parameters(const Node& root, const std::map<std::string, std::st
   if (const Node* params = root.find("params")) {
     if (params->kind != Kind::map) problems.error(params->where, "'params' must be a map", "write {name: value}");
     for (const auto& [name, value] : params->entries) {
-      if (value.kind != Kind::scalar && value.kind != Kind::null) problems.error(value.where, "parameter '" + name + "' must be a number or text");
+      if (value.kind != Kind::scalar && value.kind != Kind::null)
+        problems.error(value.where, "parameter '" + name + "' must be a number or text");
       parameters.values[name] = value.scalar;
     }
   }
@@ -136,7 +141,8 @@ Parameters read_parameters(const Node& root, const std::map<std::string, std::st
     if (!parameters.values.count(name)) {
       std::vector<std::string> known;
       for (const auto& [parameter, ignored] : parameters.values) known.push_back(parameter);
-      problems.error({root.where.file, 0, 0}, "there is no parameter '" + name + "' to set", "", {"known parameters: " + (known.empty() ? "none" : join(known))});
+      problems.error({root.where.file, 0, 0}, "there is no parameter '" + name + "' to set", "",
+                     {"known parameters: " + (known.empty() ? "none" : join(known))});
     }
     parameters.values[name] = value;
   }

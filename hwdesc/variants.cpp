@@ -20,7 +20,7 @@ std::size_t size_of(const Node& node) {
 }
 
 struct Axis {
-  std::string table;   ///< empty: rows written in the entry
+  std::string table;  ///< empty: rows written in the entry
   std::vector<const Node*> rows;
 };
 
@@ -49,7 +49,9 @@ class Expander {
     for (const Axis& axis : axes) product = std::min(product * axis.rows.size(), 2 * max_instructions);
     nodes_ += product * size_of(written);
     if (out.size() + product > max_instructions || nodes_ > max_nodes) {
-      problems_.error(variants ? variants->where : written.where, "more than " + std::to_string(max_instructions) + " instructions, or a million values, in one model");
+      problems_.error(
+          variants ? variants->where : written.where,
+          "more than " + std::to_string(max_instructions) + " instructions, or a million values, in one model");
       return;
     }
     std::vector<std::size_t> choice(axes.size(), 0);
@@ -68,8 +70,10 @@ class Expander {
     for (std::size_t i = 0; i < tables_->entries.size(); ++i) {
       const auto& [name, rows] = tables_->entries[i];
       const TableUse& use = uses_[name];
-      if (!use.any) problems_.warning(tables_->key_where[i], "table '" + name + "' is not used");
-      else report_unused(rows_of(rows), use.columns, "table '" + name + "'");
+      if (!use.any)
+        problems_.warning(tables_->key_where[i], "table '" + name + "' is not used");
+      else
+        report_unused(rows_of(rows), use.columns, "table '" + name + "'");
     }
   }
 
@@ -89,7 +93,8 @@ class Expander {
       std::vector<std::string> known;
       if (tables_)
         for (const auto& [key, value] : tables_->entries) known.push_back(key);
-      problems_.error(name.where, "'variants' names table '" + name.scalar + "', which is not declared", "", {"declared tables: " + (known.empty() ? "none" : join(known))});
+      problems_.error(name.where, "'variants' names table '" + name.scalar + "', which is not declared", "",
+                      {"declared tables: " + (known.empty() ? "none" : join(known))});
       return {};
     }
     return {name.scalar, rows_of(*table)};
@@ -103,32 +108,40 @@ class Expander {
   std::vector<Axis> axes_of(const Node& variants) {
     std::vector<Axis> axes;
     const bool rows = variants.kind == Kind::list && !variants.items.empty() &&
-                      std::all_of(variants.items.begin(), variants.items.end(), [](const Node& item) { return item.kind == Kind::map; });
+                      std::all_of(variants.items.begin(), variants.items.end(),
+                                  [](const Node& item) { return item.kind == Kind::map; });
     if (variants.kind == Kind::scalar || rows) {
       axes.push_back(axis_of(variants));
     } else if (variants.kind == Kind::list && !variants.items.empty()) {
       for (const Node& item : variants.items) {
-        const bool fine = item.kind == Kind::scalar || (item.kind == Kind::list && !rows_of(item).empty() && rows_of(item).size() == item.items.size());
-        if (fine) axes.push_back(axis_of(item));
-        else problems_.error(item.where, "an axis of 'variants' must be a table or a list of rows", "write - [{..}, {..}] or - TABLE, or only rows");
+        const bool fine = item.kind == Kind::scalar || (item.kind == Kind::list && !rows_of(item).empty() &&
+                                                        rows_of(item).size() == item.items.size());
+        if (fine)
+          axes.push_back(axis_of(item));
+        else
+          problems_.error(item.where, "an axis of 'variants' must be a table or a list of rows",
+                          "write - [{..}, {..}] or - TABLE, or only rows");
       }
     } else {
       problems_.error(variants.where, "'variants' must be a table, a list of rows, or a list of those");
     }
     if (axes.size() > max_axes) {
-      problems_.error(variants.where, "'variants' has " + std::to_string(axes.size()) + " axes; at most " + std::to_string(max_axes) + " are multiplied");
+      problems_.error(variants.where, "'variants' has " + std::to_string(axes.size()) + " axes; at most " +
+                                          std::to_string(max_axes) + " are multiplied");
       axes.clear();
     }
     return axes;
   }
 
-  Node combination(const Node& written, const std::vector<Axis>& axes, const std::vector<std::size_t>& choice, std::vector<std::set<std::string>>& used) {
+  Node combination(const Node& written, const std::vector<Axis>& axes, const std::vector<std::size_t>& choice,
+                   std::vector<std::set<std::string>>& used) {
     Parameters parameters = globals_;
     std::map<std::string, std::size_t> given_by;
     Node overlay;
     overlay.kind = Kind::map;
     overlay.where = written.where;
-    for (std::size_t a = 0; a < axes.size(); ++a) overlay = merge(overlay, take_row(*axes[a].rows[choice[a]], a, parameters, given_by));
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      overlay = merge(overlay, take_row(*axes[a].rows[choice[a]], a, parameters, given_by));
     Node node = without_variants(written);
     node = merge(node, overlay);
     node.where = written.where;
@@ -139,7 +152,8 @@ class Expander {
   }
 
   /// Sets the row's parameters and returns its instruction keys.
-  Node take_row(const Node& row, std::size_t axis, Parameters& parameters, std::map<std::string, std::size_t>& given_by) {
+  Node take_row(const Node& row, std::size_t axis, Parameters& parameters,
+                std::map<std::string, std::size_t>& given_by) {
     Node keys;
     keys.kind = Kind::map;
     keys.where = row.where;
@@ -153,7 +167,8 @@ class Expander {
       const auto [given, fresh] = given_by.emplace(key, axis);
       if (!fresh) problems_.error(row.key_where[i], "parameter '" + key + "' is given by two axes of 'variants'");
       if (value.kind == Kind::list || value.kind == Kind::map)
-        problems_.error(row.key_where[i], "unknown key '" + key + "' in a row: a parameter must be a number or text", guess(key));
+        problems_.error(row.key_where[i], "unknown key '" + key + "' in a row: a parameter must be a number or text",
+                        guess(key));
       parameters.values[key] = value.scalar;
     }
     return keys;
@@ -186,7 +201,10 @@ class Expander {
       for (std::size_t i = 0; i < row->entries.size(); ++i) {
         const std::string& key = row->entries[i].first;
         if (is_instruction_key(key) || used.count(key) || !reported.insert(key).second) continue;
-        problems_.error(row->key_where[i], "row key '" + key + "' of " + what + " is neither an instruction key nor used as '${" + key + "}'", guess(key));
+        problems_.error(
+            row->key_where[i],
+            "row key '" + key + "' of " + what + " is neither an instruction key nor used as '${" + key + "}'",
+            guess(key));
       }
   }
 
@@ -205,16 +223,20 @@ class Expander {
 }  // namespace
 
 const std::vector<std::string>& instruction_keys() {
-  static const std::vector<std::string> keys{"name", "unit", "link", "issue", "compute", "dims", "mask", "inactive", "start", "operands", "needs", "sets",
-                                             "clobbers", "reset", "scope", "async", "pack", "numerics", "legal", "requires", "timing", "energy", "emit", "asm", "encoding"};
+  static const std::vector<std::string> keys{
+      "name",     "unit",     "link",   "issue",    "compute", "dims",  "mask",    "inactive", "start",
+      "operands", "needs",    "sets",   "clobbers", "reset",   "scope", "async",   "pack",     "numerics",
+      "legal",    "requires", "timing", "energy",   "emit",    "asm",   "encoding"};
   return keys;
 }
 
 std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems) {
   Expander expander(root, parameters, problems);
   for (const Node* entry : items(root, "instructions", problems)) {
-    if (entry->kind == Kind::map) expander.expand(*entry);
-    else problems.error(entry->where, "an instruction must be a map", "write - {name: .., compute: .., ...}");
+    if (entry->kind == Kind::map)
+      expander.expand(*entry);
+    else
+      problems.error(entry->where, "an instruction must be a map", "write - {name: .., compute: .., ...}");
   }
   expander.report_unused_columns();
   return std::move(expander.out);

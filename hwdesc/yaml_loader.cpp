@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t max_problems = 200;
 
 const std::vector<std::string>& top_level_keys() {
-  static const std::vector<std::string> keys{"hardware", "extends", "without", "params", "tables", "symbols", "clock", "requires", "program", "units", "memories",
-                                             "links", "instructions", "states", "formats", "layouts", "barriers", "async"};
+  static const std::vector<std::string> keys{"hardware",     "extends",  "without", "params",  "tables",   "symbols",
+                                             "clock",        "requires", "program", "units",   "memories", "links",
+                                             "instructions", "states",   "formats", "layouts", "barriers", "async"};
   return keys;
 }
 
@@ -30,7 +31,8 @@ void check_top_level(const Node& root, Context& context) {
 /// Everything but tables, parameters and instructions, which are replaced row by row.
 void substitute_machine(Node& root, Parameters& parameters, Problems& problems) {
   for (auto& [key, value] : root.entries)
-    if (key != "tables" && key != "params" && key != "instructions" && key != "layouts") substitute(value, parameters, problems);
+    if (key != "tables" && key != "params" && key != "instructions" && key != "layouts")
+      substitute(value, parameters, problems);
   for (auto& [key, value] : root.entries)
     if (key == "layouts") substitute(value, parameters, problems);
 }
@@ -44,7 +46,8 @@ void load(Tree& tree, const LoadOptions& options, HardwareModel& model, Problems
   model.file = tree.file;
   model.params = parameters.values;
   if (const Node* clock = root.find("clock")) model.clock_hz = read_frequency(*clock, "'clock'", context).value_or(1e9);
-  if (const Node* requirements = root.find("requires")) load_requires(*requirements, "the hardware file", model.requires_cpu, model.requires_arch, context);
+  if (const Node* requirements = root.find("requires"))
+    load_requires(*requirements, "the hardware file", model.requires_cpu, model.requires_arch, context);
   load_symbols(root, context);
   load_program(root, context);
   load_units(root, context);
@@ -72,7 +75,8 @@ void attach_sources(Diagnostics& diagnostics, const Tree& tree) {
 
 }  // namespace
 
-void Problems::error(const SourceLocation& where, std::string message, std::string hint, std::vector<std::string> notes) {
+void Problems::error(const SourceLocation& where, std::string message, std::string hint,
+                     std::vector<std::string> notes) {
   Diagnostic diagnostic = error_at(where, std::move(message), std::move(hint));
   diagnostic.notes = std::move(notes);
   add(std::move(diagnostic));
@@ -87,9 +91,12 @@ void Problems::warning(const SourceLocation& where, std::string message, std::st
 void Problems::add(Diagnostic diagnostic) {
   ++count_;
   if (list_.size() > max_problems && has_errors(list_)) return;
-  const std::string key = diagnostic.where.file + ":" + std::to_string(diagnostic.where.line) + ":" + std::to_string(diagnostic.where.column) + ":" + diagnostic.message;
+  const std::string key = diagnostic.where.file + ":" + std::to_string(diagnostic.where.line) + ":" +
+                          std::to_string(diagnostic.where.column) + ":" + diagnostic.message;
   if (!seen_.insert(key).second) return;
-  if (list_.size() == max_problems) diagnostic = isamap::error_at({diagnostic.where.file, 0, 0}, "more than " + std::to_string(max_problems) + " problems: the rest is not shown");
+  if (list_.size() == max_problems)
+    diagnostic = isamap::error_at({diagnostic.where.file, 0, 0},
+                                  "more than " + std::to_string(max_problems) + " problems: the rest is not shown");
   list_.push_back(std::move(diagnostic));
 }
 
@@ -115,7 +122,9 @@ std::vector<const Node*> items(const Node& root, const std::string& key, Problem
   if (!list || list->kind == Kind::null) return result;
   if (list->kind != Kind::list) problems.error(list->where, "'" + key + "' must be a list", "write - {name: .., ...}");
   constexpr std::size_t most = 4096;
-  if (list->items.size() > most) problems.error(list->where, "'" + key + "' has " + std::to_string(list->items.size()) + " entries; at most " + std::to_string(most) + " are read");
+  if (list->items.size() > most)
+    problems.error(list->where, "'" + key + "' has " + std::to_string(list->items.size()) + " entries; at most " +
+                                    std::to_string(most) + " are read");
   for (const Node& item : list->items)
     if (result.size() < most) result.push_back(&item);
   return result;
@@ -123,9 +132,11 @@ std::vector<const Node*> items(const Node& root, const std::string& key, Problem
 
 std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context) {
   if (const auto type = parse_dtype(node.scalar)) return type;
-  static const std::vector<std::string> known{"f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2", "s64", "s32", "s16", "s8", "u32", "u16", "u8", "b1", "b8", "b16", "b32", "b64"};
+  static const std::vector<std::string> known{"f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2", "s64", "s32", "s16",
+                                              "s8",  "u32", "u16",  "u8",   "b1",  "b8",   "b16",  "b32", "b64"};
   const std::string guess = yaml::nearest(node.scalar, known);
-  context.problems.error(node.where, "dtype of " + what + " is '" + node.scalar + "', which does not exist", guess.empty() ? "" : "did you mean '" + guess + "'?", {"dtypes: " + join(known)});
+  context.problems.error(node.where, "dtype of " + what + " is '" + node.scalar + "', which does not exist",
+                         guess.empty() ? "" : "did you mean '" + guess + "'?", {"dtypes: " + join(known)});
   return std::nullopt;
 }
 
@@ -156,7 +167,8 @@ std::optional<std::int64_t> at_maximum(const IntExpr& e, const Context& context)
 
 }  // namespace loader
 
-Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders, const LoadOptions& options) {
+Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
+                                     const LoadOptions& options) {
   loader::Problems problems;
   loader::Tree tree;
   LoadedHardware loaded;

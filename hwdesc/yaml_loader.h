@@ -10,16 +10,16 @@
 namespace isamap {
 
 struct LoadOptions {
-  std::map<std::string, std::string> params;   ///< --set name=value
+  std::map<std::string, std::string> params;  ///< --set name=value
 };
 
 struct LoadedHardware {
   HardwareModel model;
-  Diagnostics warnings;                        ///< "its accumulator can be neither cleared nor read out"
+  Diagnostics warnings;  ///< "its accumulator can be neither cleared nor read out"
 };
 
-/// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in `folders`;
-/// it may not leave them.
+/// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in
+/// `folders`; it may not leave them.
 Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
                                      const LoadOptions& options = {});
 

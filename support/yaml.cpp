@@ -1,18 +1,18 @@
-// Bytes to nodes. yaml-cpp is used through its events, not its node graph: events carry marks, keep the text of scalars,
-// and let duplicate keys, aliases, depth and size be judged while reading, before anything has grown.
+// Bytes to nodes. yaml-cpp is used through its events, not its node graph: events carry marks, keep the text of
+// scalars, and let duplicate keys, aliases, depth and size be judged while reading, before anything has grown.
 
 #include "support/yaml.h"
+
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
-
-#include <yaml-cpp/anchor.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
 
 namespace isamap::yaml {
 
@@ -24,15 +24,17 @@ constexpr std::size_t max_nodes = 200'000;
 constexpr std::size_t max_reported = 100;
 
 /// Ends the reading of a file: what follows cannot be trusted.
-struct Stop { Diagnostic why; };
+struct Stop {
+  Diagnostic why;
+};
 
 /// Nodes of an unfinished list or map.
 struct Open {
   Node node;
   YAML::anchor_t anchor = 0;
-  std::optional<std::string> key;      ///< map: the key whose value comes next
+  std::optional<std::string> key;  ///< map: the key whose value comes next
   SourceLocation key_where;
-  bool skip_value = false;             ///< the key was a duplicate
+  bool skip_value = false;  ///< the key was a duplicate
   std::set<std::string> keys;
 };
 
@@ -58,7 +60,8 @@ class Builder final : public YAML::EventHandler {
   int documents = 0;
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents > 1) throw Stop{error_at(at(mark), "a second document begins", "one file holds one document: remove '---'")};
+    if (++documents > 1)
+      throw Stop{error_at(at(mark), "a second document begins", "one file holds one document: remove '---'")};
   }
   void OnDocumentEnd() override {}
 
@@ -68,7 +71,8 @@ class Builder final : public YAML::EventHandler {
     leaf(std::move(node), anchor);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     refuse_tag(mark, tag);
     Node node;
     node.where = at(mark);
@@ -87,10 +91,12 @@ class Builder final : public YAML::EventHandler {
     place(found->second);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     start(mark, tag, anchor, Kind::list);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     start(mark, tag, anchor, Kind::map);
   }
   void OnSequenceEnd() override { end(); }
@@ -106,16 +112,19 @@ class Builder final : public YAML::EventHandler {
   void count(const YAML::Mark& mark, std::size_t more) {
     nodes_ += more;
     if (nodes_ > max_nodes)
-      throw Stop{error_at(at(mark), "more than " + std::to_string(max_nodes) + " values in one file, aliases expanded")};
+      throw Stop{
+          error_at(at(mark), "more than " + std::to_string(max_nodes) + " values in one file, aliases expanded")};
   }
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!") return;
-    report(error_at(at(mark), "tag '" + tag + "' is not supported", "remove it: every key knows the type of its value"));
+    report(
+        error_at(at(mark), "tag '" + tag + "' is not supported", "remove it: every key knows the type of its value"));
   }
 
   void report(Diagnostic diagnostic) {
-    if (diagnostics_.size() >= max_reported) throw Stop{error_at(diagnostic.where, "too many errors: the rest is not read")};
+    if (diagnostics_.size() >= max_reported)
+      throw Stop{error_at(diagnostic.where, "too many errors: the rest is not read")};
     diagnostics_.push_back(std::move(diagnostic));
   }
 
@@ -195,7 +204,11 @@ class Builder final : public YAML::EventHandler {
 /// Length of the UTF-8 sequence at `text[i]`, 0 when it is none (RFC 3629, overlong forms are not looked for).
 std::size_t utf8_length(const std::string& text, std::size_t i) {
   const auto byte = static_cast<unsigned char>(text[i]);
-  const std::size_t length = byte < 0x80 ? 1 : byte >= 0xc2 && byte < 0xe0 ? 2 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xf0 && byte < 0xf5 ? 4 : 0;
+  const std::size_t length = byte < 0x80                   ? 1
+                             : byte >= 0xc2 && byte < 0xe0 ? 2
+                             : byte >= 0xe0 && byte < 0xf0 ? 3
+                             : byte >= 0xf0 && byte < 0xf5 ? 4
+                                                           : 0;
   if (length == 0 || i + length > text.size()) return 0;
   for (std::size_t k = 1; k < length; ++k)
     if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return 0;
@@ -204,7 +217,8 @@ std::size_t utf8_length(const std::string& text, std::size_t i) {
 
 std::optional<Diagnostic> refuse_binary(const std::string& text, const std::string& file) {
   if (text.size() > max_bytes)
-    return error_at({file, 0, 0}, "the file has " + std::to_string(text.size()) + " bytes; at most " + std::to_string(max_bytes) + " are read");
+    return error_at({file, 0, 0}, "the file has " + std::to_string(text.size()) + " bytes; at most " +
+                                      std::to_string(max_bytes) + " are read");
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
@@ -230,7 +244,8 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {}
+    while (parser.HandleNextDocument(builder)) {
+    }
   } catch (const Stop& stop) {
     diagnostics.push_back(stop.why);
   } catch (const YAML::Exception& e) {
@@ -251,7 +266,8 @@ Result<std::string> read_text_file(const std::string& path) {
     text.append(block, static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad() || !(stream || stream.eof())) return error_at({path, 0, 0}, "cannot read the file");
-  if (text.size() > max_bytes) return error_at({path, 0, 0}, "the file has more than " + std::to_string(max_bytes) + " bytes");
+  if (text.size() > max_bytes)
+    return error_at({path, 0, 0}, "the file has more than " + std::to_string(max_bytes) + " bytes");
   return text;
 }
 

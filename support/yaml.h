@@ -18,9 +18,9 @@ struct Node {
   Kind kind = Kind::null;
   std::string scalar;
   bool quoted = false;
-  std::vector<Node> items;                               ///< list
-  std::vector<std::pair<std::string, Node>> entries;     ///< map, in file order, keys unique
-  std::vector<SourceLocation> key_where;                 ///< map: where each key stands
+  std::vector<Node> items;                            ///< list
+  std::vector<std::pair<std::string, Node>> entries;  ///< map, in file order, keys unique
+  std::vector<SourceLocation> key_where;              ///< map: where each key stands
   SourceLocation where;
 
   const Node* find(const std::string& key) const;
@@ -49,13 +49,13 @@ class MapReader {
   MapReader(const Node& node, std::string what, Diagnostics& diagnostics);
 
   bool has(const std::string& key) const;
-  const Node* child(const std::string& key);                        ///< marks it as read
-  const Node* required(const std::string& key);                     ///< a missing key is reported
+  const Node* child(const std::string& key);     ///< marks it as read
+  const Node* required(const std::string& key);  ///< a missing key is reported
   std::optional<std::string> text(const std::string& key, bool is_required = false);
   std::optional<std::int64_t> integer(const std::string& key, bool is_required = false);
   std::optional<double> real(const std::string& key);
-  std::optional<bool> boolean(const std::string& key);              ///< true or false only
-  std::vector<std::string> texts(const std::string& key);           ///< list of scalars; one scalar is a list of one
+  std::optional<bool> boolean(const std::string& key);     ///< true or false only
+  std::vector<std::string> texts(const std::string& key);  ///< list of scalars; one scalar is a list of one
   void known_later(const std::string& key);
   void finish();
   const Node& node() const { return node_; }

@@ -13,10 +13,14 @@ namespace {
 
 std::string kind_text(const Node& node) {
   switch (node.kind) {
-    case Kind::null: return "nothing";
-    case Kind::scalar: return "'" + node.scalar + "'";
-    case Kind::list: return "a list";
-    case Kind::map: return "a map";
+    case Kind::null:
+      return "nothing";
+    case Kind::scalar:
+      return "'" + node.scalar + "'";
+    case Kind::list:
+      return "a list";
+    case Kind::map:
+      return "a map";
   }
   return "";
 }
@@ -97,7 +101,8 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
 MapReader::MapReader(const Node& node, std::string what, Diagnostics& diagnostics)
     : node_(node), what_(std::move(what)), diagnostics_(diagnostics) {
   if (node.kind != Kind::map)
-    diagnostics_.push_back(error_at(node.where, what_ + " must be a map, found " + kind_text(node), "write {key: value, ...}"));
+    diagnostics_.push_back(
+        error_at(node.where, what_ + " must be a map, found " + kind_text(node), "write {key: value, ...}"));
 }
 
 bool MapReader::has(const std::string& key) const { return node_.find(key) != nullptr; }
@@ -117,7 +122,8 @@ std::optional<std::string> MapReader::text(const std::string& key, bool is_requi
   const Node* found = is_required ? required(key) : child(key);
   if (!found) return std::nullopt;
   if (found->kind == Kind::scalar) return found->scalar;
-  diagnostics_.push_back(error_at(found->where, "'" + key + "' of " + what_ + " must be text, found " + kind_text(*found),
+  diagnostics_.push_back(error_at(found->where,
+                                  "'" + key + "' of " + what_ + " must be text, found " + kind_text(*found),
                                   found->kind == Kind::map ? "quote text that begins with '{'" : ""));
   return std::nullopt;
 }
@@ -127,7 +133,8 @@ std::optional<std::int64_t> MapReader::integer(const std::string& key, bool is_r
   if (!found) return std::nullopt;
   const auto value = to_integer(*found);
   if (!value)
-    diagnostics_.push_back(error_at(found->where, "'" + key + "' of " + what_ + " must be an integer, found " + kind_text(*found),
+    diagnostics_.push_back(error_at(found->where,
+                                    "'" + key + "' of " + what_ + " must be an integer, found " + kind_text(*found),
                                     "write decimal digits, 0x.. or 0b.., without a leading zero"));
   return value;
 }
@@ -137,7 +144,8 @@ std::optional<double> MapReader::real(const std::string& key) {
   if (!found) return std::nullopt;
   const auto value = to_real(*found);
   if (!value)
-    diagnostics_.push_back(error_at(found->where, "'" + key + "' of " + what_ + " must be a number, found " + kind_text(*found)));
+    diagnostics_.push_back(
+        error_at(found->where, "'" + key + "' of " + what_ + " must be a number, found " + kind_text(*found)));
   return value;
 }
 
@@ -146,7 +154,8 @@ std::optional<bool> MapReader::boolean(const std::string& key) {
   if (!found) return std::nullopt;
   if (found->kind == Kind::scalar && !found->quoted && found->scalar == "true") return true;
   if (found->kind == Kind::scalar && !found->quoted && found->scalar == "false") return false;
-  diagnostics_.push_back(error_at(found->where, "'" + key + "' of " + what_ + " must be true or false, found " + kind_text(*found)));
+  diagnostics_.push_back(
+      error_at(found->where, "'" + key + "' of " + what_ + " must be true or false, found " + kind_text(*found)));
   return std::nullopt;
 }
 
@@ -156,12 +165,16 @@ std::vector<std::string> MapReader::texts(const std::string& key) {
   if (!found) return result;
   if (found->kind == Kind::scalar) return {found->scalar};
   if (found->kind != Kind::list) {
-    diagnostics_.push_back(error_at(found->where, "'" + key + "' of " + what_ + " must be a list, found " + kind_text(*found), "write [a, b]"));
+    diagnostics_.push_back(error_at(
+        found->where, "'" + key + "' of " + what_ + " must be a list, found " + kind_text(*found), "write [a, b]"));
     return result;
   }
   for (const Node& item : found->items) {
-    if (item.kind == Kind::scalar) result.push_back(item.scalar);
-    else diagnostics_.push_back(error_at(item.where, "'" + key + "' of " + what_ + " must list text, found " + kind_text(item)));
+    if (item.kind == Kind::scalar)
+      result.push_back(item.scalar);
+    else
+      diagnostics_.push_back(
+          error_at(item.where, "'" + key + "' of " + what_ + " must list text, found " + kind_text(item)));
   }
   return result;
 }
@@ -179,7 +192,8 @@ void MapReader::finish() {
       continue;
     }
     if (++unknown_keys > most) {
-      diagnostics_.push_back(error_at(node_.key_where[i], "more than " + std::to_string(most) + " unknown keys in " + what_));
+      diagnostics_.push_back(
+          error_at(node_.key_where[i], "more than " + std::to_string(most) + " unknown keys in " + what_));
       return;
     }
     Diagnostic unknown = error_at(node_.key_where[i], "unknown key '" + key + "' in " + what_);

@@ -48,7 +48,8 @@ TEST_P(InvalidHardware, ReportsWhatItsFirstCommentSays) {
   EXPECT_EQ(found, expected(path));
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, InvalidHardware, testing::ValuesIn(invalid_files()), [](const auto& file) { return file.param; });
+INSTANTIATE_TEST_SUITE_P(Files, InvalidHardware, testing::ValuesIn(invalid_files()),
+                         [](const auto& file) { return file.param; });
 
 }  // namespace
 }  // namespace isamap

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -6,8 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <sstream>
-
-#include <unistd.h>
 
 #include "hwdesc/yaml_loader.h"
 #include "support/random.h"
@@ -52,7 +51,8 @@ TEST(Loader, EveryModelLoadsWithoutAWarning) {
 }
 
 TEST(Loader, TheLanguageOfTheNotesLoads) {
-  const std::map<std::string, std::size_t> expected{{"arm_sme", 9}, {"arm_sve", 5}, {"gemmini_like", 16}, {"riscv_v", 6}, {"x86_amx", 30}};
+  const std::map<std::string, std::size_t> expected{
+      {"arm_sme", 9}, {"arm_sve", 5}, {"gemmini_like", 16}, {"riscv_v", 6}, {"x86_amx", 30}};
   for (const auto& [name, instructions] : expected) {
     const auto loaded = load_hardware(name, {data, models});
     ASSERT_TRUE(loaded) << render(loaded.diagnostics());
@@ -65,7 +65,8 @@ TEST(Loader, TheToyHasAnAccumulatorThatCanBeNeitherClearedNorReadOut) {
   const auto loaded = load_hardware(data + "/toy_npu.yaml", {});
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   ASSERT_EQ(loaded->warnings.size(), 2u) << render(loaded->warnings);
-  EXPECT_EQ(loaded->warnings[0].message, "nothing moves results from 'acc' to a dram memory: what instruction 'mac4x4' writes cannot be read out");
+  EXPECT_EQ(loaded->warnings[0].message,
+            "nothing moves results from 'acc' to a dram memory: what instruction 'mac4x4' writes cannot be read out");
   EXPECT_EQ(loaded->warnings[1].message, "nothing clears 'acc', which instruction 'mac4x4' updates");
   EXPECT_EQ(loaded->warnings[1].where.line, 8);
   const Instruction& mac = loaded->model.instructions()[0];
@@ -77,12 +78,13 @@ TEST(Loader, TheToyHasAnAccumulatorThatCanBeNeitherClearedNorReadOut) {
 }
 
 TEST(Loader, QuantitiesBecomeCyclesAndBytes) {
-  const auto model = model_of(load_text(
-      "hardware: h\nclock: 2GHz\nunits: [{name: u}]\nsymbols: {VB: {min: 16, max: 64}}\nmemories:\n"
-      "  - {name: m, per: u, kind: dram, capacity: 1.5KiB, word: 2B, bandwidth: {read: 8words/cycle, write: 35GB/s}, energy: {read: 2nJ, write: 6pJ}}\n"
-      "  - {name: r, per: u, kind: register, count: 2, size: \"VB*1B\"}\n"
-      "  - {name: p, per: u, kind: register, count: 2, size: \"VB*1b\"}\n"
-      "links: [{name: l, from: m, to: r, bandwidth: 16B/cycle, latency: 90ns, energy: 4pJ/B}]\n"));
+  const auto model =
+      model_of(load_text("hardware: h\nclock: 2GHz\nunits: [{name: u}]\nsymbols: {VB: {min: 16, max: 64}}\nmemories:\n"
+                         "  - {name: m, per: u, kind: dram, capacity: 1.5KiB, word: 2B, bandwidth: {read: "
+                         "8words/cycle, write: 35GB/s}, energy: {read: 2nJ, write: 6pJ}}\n"
+                         "  - {name: r, per: u, kind: register, count: 2, size: \"VB*1B\"}\n"
+                         "  - {name: p, per: u, kind: register, count: 2, size: \"VB*1b\"}\n"
+                         "links: [{name: l, from: m, to: r, bandwidth: 16B/cycle, latency: 90ns, energy: 4pJ/B}]\n"));
   const Memory& m = model.memories()[0];
   EXPECT_EQ(m.capacity, 1536);
   EXPECT_DOUBLE_EQ(m.read_bandwidth, 16);
@@ -100,11 +102,14 @@ TEST(Loader, RowsMultiplyAndParametersReachKeys) {
       "  - name: load_${t}${e}\n    link: ld\n"
       "    variants: [types, [{e: \"\"}, {e: _half, dims: {j: \"${n/2}\"}}]]\n"
       "    compute: \"D[j] = S[j]\"\n    dims: {j: \"${n}\"}\n"
-      "    operands: {D: {dtype: \"${t}\", layout: {\"j/${g}\": \"${g}\", \"j%${g}\": 1}}}\n    emit: \"{D} {S} ${g//2}\"\n";
+      "    operands: {D: {dtype: \"${t}\", layout: {\"j/${g}\": \"${g}\", \"j%${g}\": 1}}}\n    emit: \"{D} {S} "
+      "${g//2}\"\n";
   const auto model = model_of(load_text(text));
   std::string found;
-  for (const Instruction& i : model.instructions()) found += i.name + " " + std::to_string(i.ranges[0].max) + " " + print(i.emit) + "\n";
-  EXPECT_EQ(found, "load_f32 16 {D} {S} 2\nload_f32_half 8 {D} {S} 2\nload_s8 64 {D} {S} 2\nload_s8_half 32 {D} {S} 2\n");
+  for (const Instruction& i : model.instructions())
+    found += i.name + " " + std::to_string(i.ranges[0].max) + " " + print(i.emit) + "\n";
+  EXPECT_EQ(found,
+            "load_f32 16 {D} {S} 2\nload_f32_half 8 {D} {S} 2\nload_s8 64 {D} {S} 2\nload_s8_half 32 {D} {S} 2\n");
   const auto& layout = std::get<StridedLayout>(model.instructions()[0].operands[0].layout);
   EXPECT_EQ(layout.terms[0].text, "j/4");
   const auto set = model_of(load_text(text, {{{"g", "8"}}}));
@@ -113,9 +118,10 @@ TEST(Loader, RowsMultiplyAndParametersReachKeys) {
 }
 
 TEST(Loader, AFileOnTopOfAnotherMergesByName) {
-  const auto model = model_of(load_text(
-      "hardware: h\nextends: tiny\nwithout: [st]\nclock: 3GHz\nunits: [{name: core, ports: {load: 2}}, {name: part, inside: core, count: {x: 2, y: 3}}]\n"
-      "memories: [{name: reg, count: 8}, {name: buf, per: part, kind: scratchpad, capacity: 1KiB}]\n"));
+  const auto model = model_of(
+      load_text("hardware: h\nextends: tiny\nwithout: [st]\nclock: 3GHz\nunits: [{name: core, ports: {load: 2}}, "
+                "{name: part, inside: core, count: {x: 2, y: 3}}]\n"
+                "memories: [{name: reg, count: 8}, {name: buf, per: part, kind: scratchpad, capacity: 1KiB}]\n"));
   EXPECT_EQ(model.memories()[1].count, 8);
   EXPECT_EQ(model.memories()[1].size, 64);
   EXPECT_EQ(model.units()[1].ports, (std::map<std::string, std::int64_t>{{"fma", 1}, {"load", 2}}));
@@ -146,7 +152,7 @@ TEST(Loader, AFragmentPlacesEveryElement) {
   const Instruction& mma = gpu.instruction(*gpu.find_instruction("mma_bf16"));
   const auto places = positions(mma.operands[0], {16, 8});
   ASSERT_TRUE(places);
-  EXPECT_EQ((*places)[0], 0);             // C[0,0]: lane 0, element 0
+  EXPECT_EQ((*places)[0], 0);                  // C[0,0]: lane 0, element 0
   EXPECT_EQ((*places)[9 * 8 + 5], 6 * 4 + 3);  // C[9,5]: lane 1*4 + 2, element 2 + 1
 }
 
@@ -160,7 +166,9 @@ TEST(Loader, ExamplesOfTheManualLoad) {
     const std::size_t begin = text.find('\n', at) + 1;
     const auto loaded = load_text(text.substr(begin, text.find("```", begin) - begin));
     EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-    if (loaded) { EXPECT_EQ(render(loaded->warnings), ""); }
+    if (loaded) {
+      EXPECT_EQ(render(loaded->warnings), "");
+    }
   }
   EXPECT_EQ(examples, 3);
 }
@@ -171,7 +179,12 @@ TEST(Loader, MissingFilesAreNamedAsGiven) {
   EXPECT_EQ(missing.diagnostics()[0].where, (SourceLocation{"npu61", 0, 0}));
   EXPECT_EQ(missing.diagnostics()[0].message, "no such hardware file");
   EXPECT_EQ(missing.diagnostics()[0].hint, "did you mean 'npu16'?");
-  EXPECT_EQ(load_text(std::string("\x7f" "ELF\0", 5)).diagnostics()[0].message, "not a text file (byte 0 is no UTF-8 text)");
+  EXPECT_EQ(load_text(std::string("\x7f"
+                                  "ELF\0",
+                                  5))
+                .diagnostics()[0]
+                .message,
+            "not a text file (byte 0 is no UTF-8 text)");
 }
 
 TEST(Loader, DescribesInTables) {
@@ -215,17 +228,26 @@ std::string repeated(int count, const std::function<std::string(std::string)>& i
 /// Files that mean harm: each is refused, or read, in bounded time and memory.
 TEST(Loader, HostileFilesCostLittle) {
   const std::string head = "hardware: h\nextends: tiny\n";
-  const std::string rows = "[" + repeated(64, [](const std::string& i) { return "{p" + i + ": 1, a" + i + ": 1},"; }) + "]";
+  const std::string rows =
+      "[" + repeated(64, [](const std::string& i) { return "{p" + i + ": 1, a" + i + ": 1},"; }) + "]";
   const std::vector<std::string> files{
-      head + "memories: [" + repeated(20000, [](const std::string& i) { return "{name: m" + i + ", per: host, kind: dram, capacity: 1KiB},"; }) + "]",
+      head + "memories: [" +
+          repeated(20000,
+                   [](const std::string& i) { return "{name: m" + i + ", per: host, kind: dram, capacity: 1KiB},"; }) +
+          "]",
       head + repeated(60000, [](const std::string& i) { return "k" + i + ": 1\n"; }),
-      head + "tables: {t: [" + repeated(4096, [](const std::string& i) { return "{n: " + i + "},"; }) + "]}\ninstructions:\n  - {name: \"l${n}\", variants: t, link: ld, compute: \"D[j,i] = S[j,i]\", "
-             "dims: {j: 256, i: 256}, operands: {D: {dtype: s8, group: 64, layout: {j/2: 512, j%2: 256, i/2: 2, i%2: 1}}}, emit: \"{D} {S}\"}\n",
+      head + "tables: {t: [" + repeated(4096, [](const std::string& i) { return "{n: " + i + "},"; }) +
+          "]}\ninstructions:\n  - {name: \"l${n}\", variants: t, link: ld, compute: \"D[j,i] = S[j,i]\", "
+          "dims: {j: 256, i: 256}, operands: {D: {dtype: s8, group: 64, layout: {j/2: 512, j%2: 256, i/2: 2, i%2: "
+          "1}}}, emit: \"{D} {S}\"}\n",
       head + "tables: {t: " + rows + "}\ninstructions: [{name: a, variants: [t, t, t, t, t, t, t, t], emit: x}]\n",
-      head + "params: {a: \"" + std::string(60000, 'x') + "\", b: \"${a}${a}${a}\", c: \"${b}${b}${b}\"}\nprogram: {helpers: \"${c}\"}\n",
+      head + "params: {a: \"" + std::string(60000, 'x') +
+          "\", b: \"${a}${a}${a}\", c: \"${b}${b}${b}\"}\nprogram: {helpers: \"${c}\"}\n",
       head + "clock: \"${" + std::string(60000, '/') + "}GHz\"\n",
       head + "instructions: [{name: a, link: ld, compute: \"D[" + std::string(30000, '(') + "i\", emit: x}]\n",
-      head + "instructions: [{name: a, link: ld, compute: \"D[i] = S[i]\", dims: {i: 4294967296}, operands: {D: {dtype: b64}}, emit: \"{D} {S}\"}]\n",
+      head +
+          "instructions: [{name: a, link: ld, compute: \"D[i] = S[i]\", dims: {i: 4294967296}, operands: {D: {dtype: "
+          "b64}}, emit: \"{D} {S}\"}]\n",
   };
   for (const std::string& text : files) {
     const auto start = std::chrono::steady_clock::now();
@@ -254,7 +276,9 @@ TEST(Loader, AnyDamageIsReportedAndNothingBreaks) {
     }
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto loaded = load_text(text);
-    if (!loaded) { EXPECT_TRUE(has_errors(loaded.diagnostics())); }
+    if (!loaded) {
+      EXPECT_TRUE(has_errors(loaded.diagnostics()));
+    }
   }
 }
 

@@ -1,15 +1,18 @@
+#include "support/yaml.h"
+
 #include <gtest/gtest.h>
 
 #include "support/random.h"
-#include "support/yaml.h"
 
 namespace isamap::yaml {
 namespace {
 
 std::string shown(const Node& node) {
   switch (node.kind) {
-    case Kind::null: return "~";
-    case Kind::scalar: return node.quoted ? "\"" + node.scalar + "\"" : node.scalar;
+    case Kind::null:
+      return "~";
+    case Kind::scalar:
+      return node.quoted ? "\"" + node.scalar + "\"" : node.scalar;
     case Kind::list: {
       std::string text = "[";
       for (const Node& item : node.items) text += (text.size() > 1 ? "," : "") + shown(item);
@@ -44,7 +47,8 @@ Node scalar(const std::string& text) {
 }
 
 TEST(Yaml, KeepsTheTextOfScalars) {
-  EXPECT_EQ(parsed("a: 010\nb: no\nc: 'no'\nd:\ne: 0x7b\nf: [1, {x: ~}]"), "{a:010,b:no,c:\"no\",d:~,e:0x7b,f:[1,{x:~}]}");
+  EXPECT_EQ(parsed("a: 010\nb: no\nc: 'no'\nd:\ne: 0x7b\nf: [1, {x: ~}]"),
+            "{a:010,b:no,c:\"no\",d:~,e:0x7b,f:[1,{x:~}]}");
   EXPECT_EQ(parsed(""), "~");
   EXPECT_EQ(parsed("a: &x {p: 1}\nb: *x"), "{a:{p:1},b:{p:1}}");
 }
@@ -87,10 +91,13 @@ TEST(Yaml, AnyBytesAreReadOrRefused) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Random random(seed);
     std::string text;
-    for (std::int64_t n = random.between(0, 40); n > 0; --n) text += alphabet[static_cast<std::size_t>(random.between(0, std::ssize(alphabet) - 1))];
+    for (std::int64_t n = random.between(0, 40); n > 0; --n)
+      text += alphabet[static_cast<std::size_t>(random.between(0, std::ssize(alphabet) - 1))];
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto result = parse_text(text, "t.yaml");
-    if (!result) { EXPECT_FALSE(result.diagnostics().front().message.empty()); }
+    if (!result) {
+      EXPECT_FALSE(result.diagnostics().front().message.empty());
+    }
   }
 }
 
@@ -100,7 +107,8 @@ TEST(Yaml, NumbersAreReadWithoutGuessing) {
   EXPECT_EQ(integer("-7"), -7);
   EXPECT_EQ(integer("0x7b"), 123);
   EXPECT_EQ(integer("0b101"), 5);
-  for (const char* bad : {"010", "", "-", "1.0", "1e3", "0x", "9223372036854775808", "1 ", "+1"}) EXPECT_FALSE(integer(bad)) << bad;
+  for (const char* bad : {"010", "", "-", "1.0", "1e3", "0x", "9223372036854775808", "1 ", "+1"})
+    EXPECT_FALSE(integer(bad)) << bad;
   EXPECT_EQ(to_real(scalar("2.5e-1")), 0.25);
   EXPECT_FALSE(to_real(scalar("inf")));
 }
@@ -117,10 +125,13 @@ TEST(Yaml, ReaderReportsEverythingInOneRun) {
   reader.known_later("later");
   reader.finish();
   std::string all;
-  for (const Diagnostic& d : diagnostics) all += std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + " " + d.message + (d.hint.empty() ? "" : " (" + d.hint + ")") + "\n";
+  for (const Diagnostic& d : diagnostics)
+    all += std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + " " + d.message +
+           (d.hint.empty() ? "" : " (" + d.hint + ")") + "\n";
   EXPECT_EQ(all,
             "1:1 unit 'u' has no 'name'\n"
-            "2:8 'count' of unit 'u' must be an integer, found '010' (write decimal digits, 0x.. or 0b.., without a leading zero)\n"
+            "2:8 'count' of unit 'u' must be an integer, found '010' (write decimal digits, 0x.. or 0b.., without a "
+            "leading zero)\n"
             "3:5 'on' of unit 'u' must be true or false, found 'yes'\n"
             "5:12 'words' of unit 'u' must list text, found a map\n"
             "1:1 unknown key 'nmae' in unit 'u' (did you mean 'name'?)\n"
