@@ -195,10 +195,10 @@ class LevelsWriter {
   LevelsWriter(const Kernel& kernel, const Computation& statement, const HardwareModel& model, Diagnostics& problems)
       : kernel_(kernel), statement_(statement), model_(model), problems_(problems) {}
 
-  Nest write(const std::vector<Level>& levels, const Mapping& mapping) {
+  LevelsNest write(const std::vector<Level>& levels, const Mapping& mapping) {
     if (levels.front().memory != model_.home())
       problems_.push_back(error_at(levels.front().where, "the outermost level must be " + model_.memory(model_.home()).name + ", where tensors live"));
-    Nest nest;
+    LevelsNest nest;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       const Level& level = levels[l];
       if (l > 0) stages(level, nest);
@@ -206,20 +206,25 @@ class LevelsWriter {
       for (const Steps& s : level.spatial)
         if (const auto unit = unit_of(s, level, l + 1 < levels.size() ? &levels[l + 1] : nullptr)) walk(s, *unit, nest);
     }
-    nest.lines.push_back({do_line(mapping, kernel_, model_)});
+    add({do_line(mapping, kernel_, model_)}, levels.back().where, nest);
     return nest;
   }
 
  private:
-  void walk(const Steps& s, const std::string& unit, Nest& nest) {
+  static void add(Line line, const SourceLocation& where, LevelsNest& nest) {
+    nest.nest.lines.push_back(std::move(line));
+    nest.where.push_back(where);
+  }
+
+  void walk(const Steps& s, const std::string& unit, LevelsNest& nest) {
     if (s.count == 1) return;
     For f;
     f.walks = {{statement_.domain.dims[static_cast<std::size_t>(s.dim)].name, s.tile}};
     f.unit = unit;
-    nest.lines.push_back({f});
+    add({f}, s.where, nest);
   }
 
-  void stages(const Level& level, Nest& nest) {
+  void stages(const Level& level, LevelsNest& nest) {
     for (const std::string& tensor : tensors_of(kernel_, statement_)) {
       if (!level.keeps(tensor)) continue;
       Stage stage;
@@ -228,7 +233,7 @@ class LevelsWriter {
       stage.slide = has_window(statement_, kernel_, tensor);
       for (const auto& [name, count] : level.buffers)
         if (name == tensor) stage.buffers = static_cast<int>(count);
-      nest.lines.push_back({stage});
+      add({stage}, level.where, nest);
     }
   }
 
@@ -250,7 +255,7 @@ class LevelsWriter {
 
 }  // namespace
 
-Result<Nest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const HardwareModel& model) {
+Result<LevelsNest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const HardwareModel& model) {
   if (kernel.statements.size() != 1)
     return error_at(node.where, fmt::format("levels describes one statement; {} has {}", kernel.name, kernel.statements.size()), "write nests");
   auto mapping = only_mapping(kernel, model);
@@ -270,7 +275,7 @@ Result<Nest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const 
   std::vector<Level> levels = LevelsReader(kernel, statement, model, problems).read(node);
   if (!problems.empty() || levels.empty()) return problems;
   find_tiles(levels, statement, block, problems);
-  Nest nest = LevelsWriter(kernel, statement, model, problems).write(levels, *mapping);
+  LevelsNest nest = LevelsWriter(kernel, statement, model, problems).write(levels, *mapping);
   if (!problems.empty()) return problems;
   return nest;
 }

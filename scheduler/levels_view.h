@@ -16,8 +16,13 @@
 
 namespace isamap {
 
-/// The nest of the kernel's only statement.
-Result<Nest> nest_of_levels(const yaml::Node& levels, const Kernel& kernel, const HardwareModel& model);
+/// Lines and the place of the entry that each comes from.
+struct LevelsNest {
+  Nest nest;
+  std::vector<SourceLocation> where;
+};
 
+/// The nest of the kernel's only statement.
+Result<LevelsNest> nest_of_levels(const yaml::Node& levels, const Kernel& kernel, const HardwareModel& model);
 
 }  // namespace isamap

@@ -76,6 +76,8 @@ class Resolver {
     problems_.push_back(error_at(at, text + message, hint));
   }
 
+  void later(const std::string& what) { problem(what + " is not supported yet", "leave it out"); }
+
   bool find_do() {
     const Do* last = nullptr;
     for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
@@ -87,6 +89,8 @@ class Resolver {
     const Computation& original = view_.kernel->statements[view_.id.index()];
     if (!last) return problem("the nest of " + original.name + " has no do line", "end it with 'do " + original.name + " with INSTRUCTION(...)'"), false;
     if (last->statement != original.name) return problem("this nest computes " + original.name + ", not " + last->statement), false;
+    for (const auto& [tensor, how] : last->outside)
+      if (how != Outside::pad) later("outside " + tensor + " other than pad");
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);
@@ -120,12 +124,16 @@ class Resolver {
         continue;
       }
       w.tile = std::min(step.tile, tile);
-      if (step.tile > tile && step.tile > view_.block[static_cast<std::size_t>(w.dim)])
-        problem(fmt::format("tile {} of {} is larger than the {} in work here", step.tile, step.dim, tile));
+      std::int64_t& around = walked_[w.dim];  // larger than the dim itself is fine: one schedule serves many sizes
+      if (around > 0 && step.tile > around)
+        problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
+      around = step.tile;
       if (w.unit.valid()) on_unit(w, ceil_div(tile, w.tile));
       tile = w.tile;
       view_.walks.push_back(w);
     }
+    if (!f.combine.empty()) later("combine");
+    if (f.tail != Tail::none && f.tail != Tail::split) problem("a tail other than split is not supported yet", "leave it out: what a short tile does is derived");
     if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 
@@ -177,6 +185,7 @@ class Resolver {
       last = static_cast<int>(view_.stages.size()) - 1;
     }
     if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, did_you_mean(s.tensor, known));
+    if (s.drain_adds) later("drain add");
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
   }
@@ -204,6 +213,7 @@ class Resolver {
   Diagnostics problems_;
   int line_ = 0;
   std::vector<std::int64_t> tile_;
+  std::map<int, std::int64_t> walked_;  // dim -> tile of the last walk
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
 

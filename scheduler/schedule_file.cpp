@@ -89,7 +89,7 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
   if (levels) {
     auto made = nest_of_levels(*levels, kernel, model);
     if (!made) return made.diagnostics();
-    placed = {{*made, std::vector<SourceLocation>(made->lines.size(), levels->where)}};
+    placed = {{std::move(made->nest), std::move(made->where)}};
   }
   if (problems.empty()) check(placed, kernel, model, root.where, problems);
   if (!problems.empty()) return problems;

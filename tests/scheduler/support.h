@@ -8,6 +8,7 @@
 #include "hwdesc/yaml_loader.h"
 #include "scheduler/cost_model.h"
 #include "scheduler/schedule_file.h"
+#include "support/random.h"
 
 namespace isamap::testing_support {
 
