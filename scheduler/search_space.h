@@ -51,7 +51,10 @@ class SearchSpace {
   Point repair(Point point) const;
   std::vector<Point> neighbours(const Point& point) const;
   Point random(std::uint64_t seed) const;
-  Point first() const;                                ///< the point that greedy starts from
+  Point first() const;                                ///< every choice at its first value
+  /// Promising points, at most `count`: the mappings with the least work, each with a register tile that suits the
+  /// machine's ports and with the largest tiles that fit its memories.
+  std::vector<Point> starts(std::size_t count) const;
 
   Result<Nest> build(const Point& point) const;       ///< diagnostics: why this point is not legal
   const Mapping& mapping_of(const Point& point) const;
@@ -61,6 +64,8 @@ class SearchSpace {
   const HardwareModel& model() const;
 
  private:
+  Point start_at(Point point) const;
+  Point shrink_levels(Point point) const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,176 @@
+#include "scheduler/build_nest.h"
+
+#include <algorithm>
+
+#include "scheduler/nest_view.h"
+
+namespace isamap {
+
+namespace {
+
+bool is_scratch(const HardwareModel& model, const Hop& hop) {
+  return !hop.packed && !model.memory(hop.memory).is_register();
+}
+
+// Collects lines and remembers each dim's tile, so that walks that would have one step are left out.
+class Builder {
+ public:
+  explicit Builder(const NormalForm& form) : form_(form) {
+    for (const Dim& dim : form.statement->domain.dims) tile_[dim.name] = dim.extent;
+  }
+
+  Nest build() {
+    packed_copies();
+    const std::size_t levels = levels_of(form_.routes, *form_.model);
+    for (std::size_t level = 0; level < levels; ++level) {
+      walks(DimKind::parallel, form_.tiles[level], false);
+      scratch(level, true);
+      walks(DimKind::reduction, form_.tiles[level], false);
+      scratch(level, false);
+    }
+    in_registers(form_, 0) ? accumulating() : streaming();
+    nest_.lines.push_back({do_line(*form_.mapping, *form_.kernel, *form_.model)});
+    return std::move(nest_);
+  }
+
+ private:
+  const std::string& tensor(int access) const {
+    return form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].name;
+  }
+
+  void walk(const std::string& dim, std::int64_t tile, bool unroll) {
+    if (tile >= tile_[dim]) return;
+    For line;
+    line.walks = {{dim, tile}};
+    line.unroll = unroll;
+    if (!unroll && unit_free_ && !form_.unit.empty()) {
+      line.unit = form_.unit;
+      unit_free_ = false;
+    }
+    nest_.lines.push_back({line});
+    tile_[dim] = tile;
+  }
+
+  std::vector<std::string> dims(DimKind kind) const {
+    if (kind == DimKind::parallel) return form_.parallel_order;
+    std::vector<std::string> names;
+    for (const Dim& dim : form_.statement->domain.dims)
+      if (dim.kind == kind) names.push_back(dim.name);
+    return names;
+  }
+
+  void walks(DimKind kind, const std::map<std::string, std::int64_t>& tiles, bool unroll) {
+    for (const std::string& dim : dims(kind)) {
+      const auto it = tiles.find(dim);
+      walk(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll);
+    }
+  }
+
+  void stage(int access, const Hop& hop) {
+    Stage line;
+    line.tensor = tensor(access);
+    line.memory = form_.model->memory(hop.memory).name;
+    line.layout = hop.layout;
+    line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
+    if (access == 0 && !hop.packed && has_start_choice()) line.first = First::flag;
+    for (const Line& other : nest_.lines)   // a tensor that is read twice in the same way is staged once
+      if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory) return;
+    nest_.lines.push_back({line});
+  }
+
+  bool has_start_choice() const {
+    const auto& starts = form_.pairing.instruction->start;
+    return !starts.empty() && std::find(starts[0].second.begin(), starts[0].second.end(), Start::zero) != starts[0].second.end();
+  }
+
+  void packed_copies() {
+    for (int a = 1; a <= access_count(*form_.statement); ++a) {   // inputs first, the output last
+      const int access = a % access_count(*form_.statement);
+      for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
+        if (hop.packed) stage(access, hop);
+    }
+  }
+
+  void scratch(std::size_t level, bool output) {
+    for (int a = 0; a < access_count(*form_.statement); ++a) {
+      if ((a == 0) != output) continue;
+      std::size_t depth = 0;
+      for (const Hop& hop : form_.routes[static_cast<std::size_t>(a)].hops)
+        if (is_scratch(*form_.model, hop) && depth++ == level) stage(a, hop);
+    }
+  }
+
+  void register_stage(int access) {
+    for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
+      if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
+  }
+
+  std::int64_t slots_below(int access) const {
+    std::int64_t slots = 1;
+    for (const auto& [dim, tile] : tile_)
+      if (uses(access_of(*form_.statement, access), dim)) slots *= (tile + step_of(form_, dim) - 1) / step_of(form_, dim);
+    return slots;
+  }
+
+  // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside the
+  // walks of the dims they use, so that one register serves.
+  void accumulating() {
+    walks(DimKind::parallel, form_.register_tile, false);
+    register_stage(0);
+    walks(DimKind::reduction, {}, false);
+    std::vector<int> inputs;
+    for (int a = 1; a < access_count(*form_.statement); ++a)
+      if (in_registers(form_, a)) inputs.push_back(a);
+    std::stable_sort(inputs.begin(), inputs.end(), [&](int a, int b) { return slots_below(a) < slots_below(b); });
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (i > 0)
+        for (const std::string& dim : form_.parallel_order)
+          if (uses(access_of(*form_.statement, inputs[i]), dim)) walk(dim, step_of(form_, dim), true);
+      register_stage(inputs[i]);
+    }
+    walks(DimKind::parallel, {}, true);
+  }
+
+  // The output lives in an addressed memory: inputs that must stand in registers are fetched for one step of the dims they
+  // use; the other dims run inside.
+  void streaming() {
+    std::vector<int> inputs;
+    for (int a = 1; a < access_count(*form_.statement); ++a)
+      if (in_registers(form_, a)) inputs.push_back(a);
+    for (int a : inputs)
+      for (const Dim& dim : form_.statement->domain.dims)
+        if (uses(access_of(*form_.statement, a), dim.name)) walk(dim.name, step_of(form_, dim.name), false);
+    for (int a : inputs) register_stage(a);
+    walks(DimKind::parallel, {}, false);
+    walks(DimKind::reduction, {}, false);
+  }
+
+  const NormalForm& form_;
+  Nest nest_;
+  std::map<std::string, std::int64_t> tile_;
+  bool unit_free_ = true;
+};
+
+}  // namespace
+
+std::int64_t step_of(const NormalForm& form, const std::string& dim) {
+  const auto it = form.pairing.digit_of.find(dim);
+  return it == form.pairing.digit_of.end() ? 1 : full_extent(*form.pairing.instruction, it->second);
+}
+
+std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& model) {
+  std::size_t levels = 0;
+  for (const Route& route : routes)
+    levels = std::max(levels, static_cast<std::size_t>(std::count_if(
+                                  route.hops.begin(), route.hops.end(), [&](const Hop& hop) { return is_scratch(model, hop); })));
+  return levels;
+}
+
+bool in_registers(const NormalForm& form, int access) {
+  const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
+  return !hops.empty() && form.model->memory(hops.back().memory).is_register();
+}
+
+Nest build_nest(const NormalForm& form) { return Builder(form).build(); }
+
+}  // namespace isamap

@@ -1,0 +1,194 @@
+#include "scheduler/register_tile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/machine_costs.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+std::int64_t extent_of(const NormalForm& form, const std::string& dim) {
+  return form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))].extent;
+}
+
+// Registers of one access for a register tile: one for each step of each dim it uses.
+double registers_for(const NormalForm& form, int access, const std::map<std::string, std::int64_t>& steps) {
+  double registers = 1;
+  for (const auto& [dim, count] : steps)
+    if (uses(access_of(*form.statement, access), dim)) registers *= static_cast<double>(count);
+  const int operand = form.pairing.operand_access[static_cast<std::size_t>(access)];
+  const TensorId t = operand_of_access(*form.pairing.instruction, operand);
+  const Operand& o = form.pairing.instruction->operands[t.index()];
+  const Memory& memory = form.model->memory(o.memory);
+  double elements = 1;
+  for (std::int64_t extent : operand_box(*form.pairing.instruction, operand)) elements *= static_cast<double>(extent);
+  if (const auto* fragment = std::get_if<FragmentLayout>(&o.layout)) elements = static_cast<double>(fragment->over.back().second);
+  const double bits_each = bits(form.kernel->tensors[access_of(*form.statement, access).tensor.index()].dtype);
+  const double size = 8.0 * static_cast<double>(std::max<std::int64_t>(memory.size, 1));
+  return registers * std::max<double>(o.group, std::ceil(elements * bits_each / size));
+}
+
+struct RegisterUse {
+  std::map<MemoryId, double> needed;
+  double loads = 0;        // register fills in one pass of the innermost loop
+  double accumulators = 0;
+};
+
+// As build_nest places them: the input with the fewest registers stands whole, the next ones for one step at a time.
+RegisterUse register_use(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  RegisterUse use;
+  std::vector<std::pair<double, int>> inputs;
+  for (int a = 0; a < access_count(*form.statement); ++a) {
+    if (!in_registers(form, a)) continue;
+    const MemoryId memory = form.routes[static_cast<std::size_t>(a)].hops.back().memory;
+    const double whole = registers_for(form, a, steps);
+    if (a == 0) {
+      use.needed[memory] += whole;
+      use.accumulators = whole;
+      continue;
+    }
+    inputs.emplace_back(whole, a);
+    use.loads += whole;
+  }
+  std::stable_sort(inputs.begin(), inputs.end());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
+    use.needed[memory] += i == 0 ? inputs[i].first : registers_for(form, inputs[i].second, {});
+  }
+  return use;
+}
+
+std::map<std::string, std::int64_t> steps_of(const NormalForm& form) {
+  std::map<std::string, std::int64_t> steps;
+  for (const auto& [dim, tile] : form.register_tile) {
+    const auto& d = form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))];
+    if (d.kind == DimKind::parallel) steps[dim] = ceil_div(std::min(tile, std::max<std::int64_t>(d.extent, 1)), step_of(form, dim));
+  }
+  return steps;
+}
+
+// Elements an input in memory is read at, in one pass: a broadcast operand is a load for each step of the dims it uses.
+double memory_reads(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  double reads = 0;
+  for (int a = 1; a < access_count(*form.statement); ++a) {
+    if (in_registers(form, a)) continue;
+    double each = 1;
+    for (const auto& [dim, count] : steps)
+      if (uses(access_of(*form.statement, a), dim)) each *= static_cast<double>(count);
+    reads += each;
+  }
+  return reads;
+}
+
+double load_ports(const NormalForm& form) {
+  double ports = 1;
+  for (const Instruction& i : form.model->instructions())
+    if (is_move(i) && form.model->memory(i.operands[0].memory).is_register()) ports = std::max(ports, ports_of(i, *form.model));
+  return ports;
+}
+
+// Cycles for one result and one step of the reduction.
+double cycles_each(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  const Instruction& instruction = *form.pairing.instruction;
+  const auto full = full_extents(instruction);
+  double calls = 1, waste = 1;
+  for (const auto& [dim, count] : steps) {
+    calls *= static_cast<double>(count);
+    const double whole = static_cast<double>(ceil_div(extent_of(form, dim), step_of(form, dim)));
+    const double tiles = std::ceil(whole / static_cast<double>(count));
+    waste *= std::max(1.0, tiles * static_cast<double>(count) * 0.15 / whole + 0.85);   // a short last tile keeps fewer ports busy
+  }
+  const RegisterUse use = register_use(form, steps);
+  const double compute = calls * interval_of(instruction, full, *form.model) / ports_of(instruction, *form.model);
+  const double loads = (use.loads + memory_reads(form, steps)) / load_ports(form);
+  const double chain = latency_of(instruction, full, *form.model);
+  return std::max({compute, loads, chain}) / calls * waste;
+}
+
+bool fits(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  for (const auto& [memory, needed] : register_use(form, steps).needed)
+    if (needed > static_cast<double>(form.model->memory(memory).count)) return false;
+  return true;
+}
+
+double tile_bytes(const NormalForm& form, int access, std::size_t level) {
+  Tiles tiles;
+  for (const Dim& dim : form.statement->domain.dims) {
+    const std::int64_t step = step_of(form, dim.name);
+    tiles[dim.name] = {AffineExpr(0), round_up(std::min(form.tiles[level].at(dim.name), std::max<std::int64_t>(dim.extent, 1)), step)};
+  }
+  double elements = 1;
+  for (const AffineExpr& e : natural_forms(access_of(*form.statement, access)))
+    elements *= static_cast<double>(range_over(e, tiles).extent);
+  return elements * bytes(form.kernel->tensors[access_of(*form.statement, access).tensor.index()].dtype);
+}
+
+}  // namespace
+
+double least_cycles(const Computation& unfused, const Mapping& mapping, const HardwareModel& model) {
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  const auto full = full_extents(instruction);
+  double points = 1, block = 1;
+  for (const Dim& dim : unfused.domain.dims) points *= static_cast<double>(dim.extent);
+  for (std::int64_t extent : full) block *= static_cast<double>(extent);
+  const double calls = points / std::max(mapping.utilisation, 1e-9) / block;
+  return calls * interval_of(instruction, full, model) / ports_of(instruction, model);
+}
+
+std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form, const std::vector<std::int64_t>& counts) {
+  std::map<std::string, std::int64_t> best;
+  if (!in_registers(form, 0)) return best;
+  std::vector<std::string> dims;
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.kind == DimKind::parallel && dim.extent > step_of(form, dim.name)) dims.push_back(dim.name);
+  for (const std::string& dim : dims) best[dim] = 1;
+  double least = cycles_each(form, best);
+  const auto one = best;
+  const auto most_steps = [&](const std::string& dim) { return ceil_div(extent_of(form, dim), step_of(form, dim)); };
+  for (std::size_t x = 0; x < dims.size(); ++x)
+    for (std::size_t y = x; y < dims.size(); ++y)
+      for (std::int64_t a : counts)
+        for (std::int64_t b : counts) {
+          if (a > most_steps(dims[x]) || b > most_steps(dims[y]) || (x == y && b != 1)) continue;
+          auto steps = one;
+          steps[dims[x]] = a;
+          if (x != y) steps[dims[y]] = b;
+          if (!fits(form, steps)) continue;
+          const double cycles = cycles_each(form, steps);
+          if (cycles >= least * (1 - 1e-9)) continue;
+          least = cycles;
+          best = steps;
+        }
+  return best;
+}
+
+std::optional<Diagnostic> register_problem(const NormalForm& form) {
+  for (const auto& [memory, needed] : register_use(form, steps_of(form)).needed) {
+    const Memory& m = form.model->memory(memory);
+    if (needed > static_cast<double>(m.count))
+      return error(fmt::format("memory {} holds {} registers; the tile needs {:.0f}", m.name, m.count, needed));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> level_over_capacity(const NormalForm& form) {
+  for (std::size_t level = 0; level < form.tiles.size(); ++level) {
+    std::map<MemoryId, double> needed;
+    for (int a = 0; a < access_count(*form.statement); ++a) {
+      std::size_t depth = 0;
+      for (const Hop& hop : form.routes[static_cast<std::size_t>(a)].hops)
+        if (!hop.packed && !form.model->memory(hop.memory).is_register() && depth++ == level)
+          needed[hop.memory] += tile_bytes(form, a, level);
+    }
+    for (const auto& [memory, size] : needed)
+      if (size > static_cast<double>(form.model->memory(memory).capacity)) return level;
+  }
+  return std::nullopt;
+}
+
+}  // namespace isamap

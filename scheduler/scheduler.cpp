@@ -1,0 +1,191 @@
+#include "scheduler/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "scheduler/lower.h"
+
+namespace isamap {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kept = 6;   // candidates that may still be tried when lowering refuses the best
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Scored {
+  double objective = 0;
+  Point point;
+  Nest nest;
+  Cost cost;
+};
+
+struct Found {
+  std::vector<Scored> best;        // ascending, at most `kept`
+  Diagnostics problems;            // of illegal points, each text once
+  std::int64_t evaluations = 0;
+  std::vector<std::pair<std::int64_t, double>> curve;
+};
+
+void keep(Found& found, Scored scored) {
+  const auto at = std::upper_bound(found.best.begin(), found.best.end(), scored.objective,
+                                   [](double value, const Scored& s) { return value < s.objective; });
+  if (at == found.best.begin()) found.curve.emplace_back(found.evaluations, scored.objective);
+  found.best.insert(at, std::move(scored));
+  if (found.best.size() > kept) found.best.pop_back();
+}
+
+void remember(Found& found, const Diagnostics& problems) {
+  for (const Diagnostic& d : problems) {
+    const bool known = std::any_of(found.problems.begin(), found.problems.end(), [&](const Diagnostic& o) { return o.message == d.message; });
+    if (!known && found.problems.size() < 12) found.problems.push_back(d);
+  }
+}
+
+// The loop: ask, build, estimate, tell.
+Found search(const SearchSpace& space, SearchStrategy& strategy, CostModel& costs, const ScheduleOptions& options,
+             Clock::time_point start) {
+  Found found;
+  while (found.evaluations < options.max_evaluations) {
+    if (options.max_seconds > 0 && seconds_since(start) > options.max_seconds) break;
+    const auto point = strategy.next();
+    if (!point) break;
+    ++found.evaluations;
+    auto nest = space.build(*point);
+    auto cost = nest ? costs.estimate({&space.kernel(), space.statement(), &space.model(), *nest}) : Result<Cost>(nest.diagnostics());
+    if (!cost) {
+      remember(found, cost.diagnostics());
+      strategy.report(*point, std::nullopt);
+      continue;
+    }
+    const double objective = value(*cost, options.objective);
+    strategy.report(*point, objective);
+    keep(found, {objective, *point, std::move(*nest), std::move(*cost)});
+    if (options.progress) options.progress(found.evaluations, found.best.front().objective);
+  }
+  return found;
+}
+
+Nest scalar_nest(const Computation& statement) {
+  Do line;
+  line.statement = statement.name;
+  return {{Line{line}}};
+}
+
+std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement) {
+  std::vector<Mapping> mine;
+  for (const Mapping& mapping : all.mappings)
+    if (mapping.statement == statement) mine.push_back(mapping);
+  return mine;
+}
+
+Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space, const ScheduleOptions& options) {
+  std::string known;
+  for (const auto& [own, make] : strategies()) {
+    if (own == name) return make(space, options.strategy_options, options.seed);
+    known += (known.empty() ? "" : ", ") + own;
+  }
+  return error("no strategy '" + name + "'", "there are: " + known);
+}
+
+struct Statement {
+  Nest nest;
+  Mapping mapping;
+  Cost cost;
+};
+
+class Run {
+ public:
+  Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
+      : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(make_cost_model_closed_form()) {}
+
+  Result<Scheduled> run() {
+    result_.schedule.name = kernel_.name;
+    result_.schedule.kernel = kernel_.name;
+    result_.schedule.target = model_.name;
+    for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      auto chosen = statement(make_id<StatementId>(s));
+      if (!chosen) return chosen.diagnostics();
+      result_.schedule.nests[s] = std::move(chosen->nest);
+      result_.cost.cycles += chosen->cost.cycles;
+      result_.cost.energy_pJ += chosen->cost.energy_pJ;
+      result_.cost.bytes += chosen->cost.bytes;
+      for (const auto& [link, moved] : chosen->cost.link_bytes) result_.cost.link_bytes[link] += moved;
+      result_.statement_costs.push_back(std::move(chosen->cost));
+      result_.mappings.push_back(std::move(chosen->mapping));
+    }
+    if (result_.statement_costs.size() == 1) result_.cost = result_.statement_costs.front();
+    result_.seconds = seconds_since(start_);
+    return std::move(result_);
+  }
+
+ private:
+  Result<Statement> statement(StatementId id) {
+    std::vector<Mapping> mine = mappings_of(mappings_, id);
+    if (mine.empty()) return scalar(id, {});
+    const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
+    std::unique_ptr<SearchStrategy> made;
+    if (!options_.user_strategy) {
+      auto named = strategy_named(options_.strategy, space, options_);
+      if (!named) return named.diagnostics();
+      made = std::move(*named);
+    }
+    Found found = search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, start_);
+    result_.evaluations += found.evaluations;
+    result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
+    for (Scored& scored : found.best) {
+      Schedule trial = result_.schedule;
+      trial.nests[id.index()] = scored.nest;
+      const auto program = lower(trial, kernel_, model_);
+      if (program) return Statement{std::move(scored.nest), space.mapping_of(scored.point), std::move(scored.cost)};
+      remember(found, program.diagnostics());
+    }
+    return nothing_legal(id, found.problems);
+  }
+
+  Diagnostics nothing_legal(StatementId id, Diagnostics problems) const {
+    Diagnostic d = error(fmt::format("no legal schedule was found for statement {} on {}", kernel_.statements[id.index()].name, model_.name));
+    for (const Diagnostic& p : problems) {
+      d.notes.push_back(p.message);
+      d.notes.insert(d.notes.end(), p.notes.begin(), p.notes.end());
+    }
+    if (d.notes.size() > 12) d.notes.resize(12);
+    return {d};
+  }
+
+  // Nothing maps: element by element, where a scalar unit reaches the tensors.
+  Result<Statement> scalar(StatementId id, Diagnostics problems) {
+    if (!model_.scalar_unit_for(model_.home())) {
+      problems.push_back(error(fmt::format("nothing maps statement {}, and {} has no scalar unit that reaches {}",
+                                           kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name)));
+      return problems;
+    }
+    Statement result;
+    result.nest = scalar_nest(kernel_.statements[id.index()]);
+    result.mapping.statement = id;
+    auto cost = costs_->estimate({&kernel_, id, &model_, result.nest});
+    if (cost) result.cost = std::move(*cost);
+    return result;
+  }
+
+  const Kernel& kernel_;
+  const MapResult& mappings_;
+  const HardwareModel& model_;
+  const ScheduleOptions& options_;
+  std::unique_ptr<CostModel> costs_;
+  Scheduled result_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
+                           const ScheduleOptions& options) {
+  return Run(kernel, mappings, model, options).run();
+}
+
+}  // namespace isamap

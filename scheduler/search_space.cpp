@@ -1,0 +1,311 @@
+// Decisions have the same names and order for every mapping, so that a point stays meaningful when its mapping changes;
+// what does not exist for a mapping (a second digit, a memory level) is read as its first value.
+
+#include "scheduler/search_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "scheduler/build_nest.h"
+#include "scheduler/operand_check.h"
+#include "scheduler/register_tile.h"
+#include "support/arithmetic.h"
+#include "support/random.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr std::size_t max_routes = 3;
+constexpr std::size_t max_levels = 2;
+// Steps of a dim in one tile. Registers hold few, scratchpads many.
+const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
+const std::vector<std::int64_t> level_steps = {1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
+
+// A mapping with everything about it that does not depend on the point.
+struct Prepared {
+  Computation statement;
+  Pairing pairing;
+  std::vector<Routes> routes;   // by access of the statement
+  std::string problem;          // non-empty: no route for some operand
+  std::vector<std::string> notes;
+};
+
+std::vector<std::string> numbers(const std::vector<std::int64_t>& values) {
+  std::vector<std::string> labels;
+  for (std::int64_t v : values) labels.push_back(std::to_string(v));
+  return labels;
+}
+
+}  // namespace
+
+struct SearchSpace::State {
+  Kernel kernel;
+  StatementId statement;
+  std::vector<Mapping> mappings;
+  const HardwareModel* model;
+  SpaceOptions options;
+  std::vector<Decision> decisions;
+  std::size_t accesses = 0, dims = 0;
+  mutable std::vector<std::unique_ptr<Prepared>> prepared;
+  mutable std::mutex mutex;
+
+  // Positions of decisions.
+  std::size_t route_at(std::size_t access) const { return 1 + access; }
+  std::size_t register_at(std::size_t dim) const { return 1 + accesses + dim; }
+  std::size_t level_at(std::size_t level, std::size_t dim) const { return 1 + accesses + dims * (1 + level) + dim; }
+  std::size_t order_at() const { return 1 + accesses + dims * (1 + max_levels); }
+  std::size_t unit_at() const { return order_at() + 1; }
+
+  const Computation& unfused() const { return kernel.statements[statement.index()]; }
+
+  void make_decisions() {
+    accesses = static_cast<std::size_t>(access_count(unfused()));
+    dims = unfused().domain.dims.size();
+    Decision mapping{"mapping", {}};
+    for (std::size_t m = 0; m < mappings.size(); ++m) mapping.labels.push_back(std::to_string(m));
+    decisions.push_back(mapping);
+    for (std::size_t a = 0; a < accesses; ++a)
+      decisions.push_back({"route " + kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
+                           numbers({0, 1, 2})});
+    for (const Dim& dim : unfused().domain.dims) decisions.push_back({"registers " + dim.name, numbers(register_steps)});
+    for (std::size_t level = 0; level < max_levels; ++level)
+      for (const Dim& dim : unfused().domain.dims)
+        decisions.push_back({fmt::format("level {} {}", level, dim.name), numbers(level_steps)});
+    Decision order{"outermost", {"as written"}};
+    for (const Dim& dim : unfused().domain.dims) order.labels.push_back(dim.name);
+    decisions.push_back(order);
+    Decision unit{"unit", {"time"}};
+    for (const std::string& name : walkable_units()) unit.labels.push_back(name);
+    decisions.push_back(unit);
+  }
+
+  std::vector<std::string> walkable_units() const {
+    std::vector<std::string> names;
+    for (const Unit& unit : model->units()) {
+      if (unit.axes.empty() && unit.count > 1 && !unit.index.empty()) names.push_back(unit.name);
+      for (const auto& [axis, count] : unit.axes)
+        if (count > 1) names.push_back(unit.name + "." + axis);
+    }
+    return names;
+  }
+
+  const Prepared& prepare(std::size_t m) const {
+    const std::lock_guard lock(mutex);
+    if (!prepared[m]) prepared[m] = make(mappings[m]);
+    return *prepared[m];
+  }
+
+  std::unique_ptr<Prepared> make(const Mapping& mapping) const {
+    auto p = std::make_unique<Prepared>();
+    p->statement = fuse(unfused(), mapping);
+    const Instruction& instruction = model->instruction(mapping.instruction);
+    p->pairing = pair(p->statement, &instruction, mapping);
+    for (std::size_t a = 0; a < accesses; ++a) {
+      const int operand = p->pairing.operand_access[a];
+      p->routes.push_back(isamap::routes(kernel, p->statement, mapping, operand, *model));
+      if (!p->routes.back().routes.empty() || !p->problem.empty()) continue;
+      p->problem = fmt::format("{} has no way to operand {} of {}",
+                               kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
+                               instruction.tensors[operand_of_access(instruction, operand).index()].name, instruction.name);
+      p->notes = p->routes.back().reasons;
+    }
+    return p;
+  }
+
+  // The dim of the fused statement that starts with this dim, or nothing: it is a later digit of a fused one.
+  std::string fused_dim(const Prepared& p, const std::string& dim) const {
+    for (const Dim& d : p.statement.domain.dims)
+      if (d.name == dim || d.name.rfind(dim + ".", 0) == 0) return d.name;
+    return "";
+  }
+
+  std::int64_t extent(const Prepared& p, const std::string& dim) const {
+    return p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(dim))].extent;
+  }
+
+  // `steps` steps of a dim as a tile; under `dividing` the largest that divides the extent.
+  std::int64_t tile(const NormalForm& form, const Prepared& p, const std::string& dim, std::int64_t steps) const {
+    const std::int64_t step = step_of(form, dim), whole = round_up(std::max<std::int64_t>(extent(p, dim), 1), step);
+    std::int64_t tile = std::min(steps > whole / step ? whole : steps * step, whole);
+    while (options.dividing && tile > step && extent(p, dim) % tile != 0) tile -= step;
+    return tile;
+  }
+
+  NormalForm form_of(const Prepared& p, const Point& point) const {
+    NormalForm form;
+    form.kernel = &kernel;
+    form.model = model;
+    form.statement = &p.statement;
+    form.mapping = &mappings[static_cast<std::size_t>(point.choice[0])];
+    form.pairing = p.pairing;
+    form.ahead_of_time.assign(accesses, false);
+    for (std::size_t a = 0; a < accesses; ++a) {
+      const auto& all = p.routes[a].routes;
+      form.routes.push_back(all[std::min(static_cast<std::size_t>(point.choice[route_at(a)]), all.size() - 1)]);
+    }
+    form.tiles.resize(levels_of(form.routes, *model));
+    std::string outermost;
+    for (std::size_t d = 0; d < dims; ++d) {
+      const std::string dim = fused_dim(p, unfused().domain.dims[d].name);
+      if (dim.empty()) continue;
+      form.register_tile[dim] = tile(form, p, dim, register_steps[static_cast<std::size_t>(point.choice[register_at(d)])]);
+      for (std::size_t level = 0; level < form.tiles.size(); ++level)
+        form.tiles[level][dim] = tile(form, p, dim, level_steps[static_cast<std::size_t>(
+                                                        point.choice[level_at(std::min(level, max_levels - 1), d)])]);
+      if (point.choice[order_at()] == static_cast<int>(d) + 1) outermost = dim;
+    }
+    for (const Dim& dim : p.statement.domain.dims)
+      if (dim.kind == DimKind::parallel) form.parallel_order.push_back(dim.name);
+    const auto it = std::find(form.parallel_order.begin(), form.parallel_order.end(), outermost);
+    if (it != form.parallel_order.end()) std::rotate(form.parallel_order.begin(), it, it + 1);
+    const auto& units = decisions[unit_at()].labels;
+    if (point.choice[unit_at()] > 0) form.unit = units[static_cast<std::size_t>(point.choice[unit_at()])];
+    return form;
+  }
+};
+
+SearchSpace::SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
+                         const HardwareModel& model, const SpaceOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->kernel = kernel;
+  state_->statement = statement;
+  state_->mappings = std::move(mappings);
+  state_->model = &model;
+  state_->options = options;
+  state_->prepared.resize(state_->mappings.size());
+  state_->make_decisions();
+}
+SearchSpace::~SearchSpace() = default;
+SearchSpace::SearchSpace(SearchSpace&&) noexcept = default;
+
+const std::vector<Decision>& SearchSpace::decisions() const { return state_->decisions; }
+const std::vector<Mapping>& SearchSpace::mappings() const { return state_->mappings; }
+const Mapping& SearchSpace::mapping_of(const Point& point) const {
+  return state_->mappings[static_cast<std::size_t>(point.choice[0])];
+}
+const Kernel& SearchSpace::kernel() const { return state_->kernel; }
+StatementId SearchSpace::statement() const { return state_->statement; }
+const HardwareModel& SearchSpace::model() const { return *state_->model; }
+
+double SearchSpace::size() const {
+  double size = 1;
+  for (const Decision& d : state_->decisions) size *= static_cast<double>(d.labels.size());
+  return size;
+}
+
+Point SearchSpace::repair(Point point) const {
+  point.choice.resize(state_->decisions.size(), 0);
+  for (std::size_t i = 0; i < point.choice.size(); ++i)
+    point.choice[i] = std::clamp(point.choice[i], 0, static_cast<int>(state_->decisions[i].labels.size()) - 1);
+  return point;
+}
+
+std::vector<Point> SearchSpace::neighbours(const Point& point) const {
+  std::vector<Point> all;
+  for (std::size_t i = 1; i < point.choice.size(); ++i)   // the mapping is not a neighbourhood: it is a start
+    for (const int step : {-1, 1}) {
+      Point other = point;
+      other.choice[i] += step;
+      if (repair(other) == other) all.push_back(std::move(other));
+    }
+  return all;
+}
+
+Point SearchSpace::random(std::uint64_t seed) const {
+  Random source(seed);
+  Point point;
+  for (const Decision& d : state_->decisions)
+    point.choice.push_back(static_cast<int>(source.between(0, static_cast<std::int64_t>(d.labels.size()) - 1)));
+  return point;
+}
+
+Point SearchSpace::first() const { return repair({}); }
+
+std::vector<Point> SearchSpace::starts(std::size_t count) const {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t m = 0; m < state_->mappings.size(); ++m)
+    order.emplace_back(least_cycles(state_->unfused(), state_->mappings[m], *state_->model), m);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Point> points;
+  for (const auto& [cycles, m] : order) {
+    if (points.size() >= count) break;
+    const Prepared& p = state_->prepare(m);
+    if (!p.problem.empty()) continue;
+    Point point = first();
+    point.choice[0] = static_cast<int>(m);
+    points.push_back(start_at(point));
+  }
+  if (points.empty() && !state_->mappings.empty()) points.push_back(first());
+  return points;
+}
+
+// Register tile by the machine's ports, level tiles as large as fits together.
+Point SearchSpace::start_at(Point point) const {
+  const State& s = *state_;
+  const Prepared& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
+  const auto position = [](const std::vector<std::int64_t>& values, std::int64_t wanted) {
+    return static_cast<int>(std::upper_bound(values.begin(), values.end(), wanted) - values.begin()) - 1;
+  };
+  NormalForm form = s.form_of(p, point);
+  const auto steps = best_register_tile(form, register_steps);
+  for (std::size_t d = 0; d < s.dims; ++d) {
+    const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+    if (const auto it = steps.find(dim); it != steps.end()) point.choice[s.register_at(d)] = position(register_steps, it->second);
+    for (std::size_t level = 0; level < max_levels; ++level)
+      point.choice[s.level_at(level, d)] = dim.empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
+  }
+  return shrink_levels(std::move(point));
+}
+
+// Halves the largest tile until every level's tiles fit their memories.
+Point SearchSpace::shrink_levels(Point point) const {
+  const State& s = *state_;
+  const Prepared& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
+  for (int round = 0; round < 200; ++round) {
+    const NormalForm form = s.form_of(p, point);
+    const auto level = level_over_capacity(form);
+    if (!level) break;
+    const std::size_t l = std::min(*level, max_levels - 1);
+    std::size_t largest = s.dims;
+    std::int64_t most = 1;
+    for (std::size_t d = 0; d < s.dims; ++d) {
+      const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+      if (dim.empty()) continue;
+      const std::int64_t steps = form.tiles[*level].at(dim) / step_of(form, dim);
+      if (steps > most) most = steps, largest = d;
+    }
+    if (largest == s.dims) break;
+    int& choice = point.choice[s.level_at(l, largest)];
+    do --choice;
+    while (choice > 0 && level_steps[static_cast<std::size_t>(choice)] >= most);
+    for (std::size_t inner = l + 1; inner < max_levels; ++inner)
+      point.choice[s.level_at(inner, largest)] = std::min(point.choice[s.level_at(inner, largest)], choice);
+  }
+  return point;
+}
+
+Result<Nest> SearchSpace::build(const Point& point) const {
+  const Prepared& p = state_->prepare(static_cast<std::size_t>(point.choice[0]));
+  if (!p.problem.empty()) {
+    Diagnostic d = error(p.problem);
+    d.notes = p.notes;
+    return d;
+  }
+  const NormalForm form = state_->form_of(p, point);
+  if (auto problem = register_problem(form)) return *problem;
+  return build_nest(form);
+}
+
+std::string SearchSpace::describe(const Point& point) const {
+  std::string text;
+  for (std::size_t i = 0; i < point.choice.size(); ++i)
+    text += (i ? ", " : "") + state_->decisions[i].name + " " +
+            state_->decisions[i].labels[static_cast<std::size_t>(point.choice[i])];
+  return text;
+}
+
+}  // namespace isamap
