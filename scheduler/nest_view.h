@@ -12,6 +12,7 @@
 #include "ir/kernel.h"
 #include "ir/mapping.h"
 #include "ir/schedule.h"
+#include "scheduler/stage_tile.h"
 
 namespace isamap {
 
