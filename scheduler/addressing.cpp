@@ -39,6 +39,7 @@ Line stage_line(const Trial& trial, const Hop& hop) {
   stage.tensor = tensor_of(trial).name;
   stage.memory = trial.model.memory(hop.memory).name;
   stage.layout = hop.layout;
+  if (trial.access == 0 && !hop.packed && can_start_at_zero(trial.instruction)) stage.first = First::flag;
   return {stage};
 }
 

@@ -72,15 +72,10 @@ class Builder {
     line.memory = form_.model->memory(hop.memory).name;
     line.layout = hop.layout;
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
-    if (access == 0 && !hop.packed && has_start_choice()) line.first = First::flag;
+    if (access == 0 && !hop.packed && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
     for (const Line& other : nest_.lines)   // a tensor that is read twice in the same way is staged once
       if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory) return;
     nest_.lines.push_back({line});
-  }
-
-  bool has_start_choice() const {
-    const auto& starts = form_.pairing.instruction->start;
-    return !starts.empty() && std::find(starts[0].second.begin(), starts[0].second.end(), Start::zero) != starts[0].second.end();
   }
 
   void packed_copies() {

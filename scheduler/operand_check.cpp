@@ -88,6 +88,9 @@ std::string strides_refusal(const Instruction& instruction, int access, const Bu
   const AffineExpr walk = simplify(offset - at_zero(offset), ranges);
   const LayoutTerms layout = demanded(instruction, access, operand, dollars);
   AffineExpr rest = simplify(walk - layout.fixed, ranges);
+  for (const std::string& name : rest.names())   // a dim of extent 1 has no neighbours
+    if (const auto it = ranges.find(name); name.front() == '$' && it != ranges.end() && it->second.high <= 0)
+      rest = simplify(substitute(rest, {{name, AffineExpr(0)}}), ranges);
   for (const AffineExpr& apart : layout.apart)   // every value has its own address: leave those dims out
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
   for (const AffineExpr& free : layout.free) {

@@ -75,10 +75,17 @@ Nest scalar_nest(const Computation& statement) {
   return {{Line{line}}};
 }
 
+// Lowering finds operands by access: a mapping that gives one access to two operands (D[i]*D[i]) is left out.
+bool one_operand_each(const Mapping& mapping) {
+  std::vector<int> accesses = mapping.operands;
+  std::sort(accesses.begin(), accesses.end());
+  return std::adjacent_find(accesses.begin(), accesses.end()) == accesses.end();
+}
+
 std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement) {
   std::vector<Mapping> mine;
   for (const Mapping& mapping : all.mappings)
-    if (mapping.statement == statement) mine.push_back(mapping);
+    if (mapping.statement == statement && one_operand_each(mapping)) mine.push_back(mapping);
   return mine;
 }
 

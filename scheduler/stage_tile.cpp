@@ -122,6 +122,15 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
   return result;
 }
 
+// What the machine's instructions ask of addresses in a memory.
+std::int64_t alignment_of(MemoryId memory, const HardwareModel& model) {
+  std::int64_t align = model.memory(memory).granularity;
+  for (const Instruction& instruction : model.instructions())
+    for (const Operand& operand : instruction.operands)
+      if (operand.memory == memory) align = std::max({align, operand.align, operand.align_buffer});
+  return align;
+}
+
 // Registers that one operand takes: of each instance for a fragment, of the unit otherwise.
 int registers_of(const Instruction& instruction, int operand, DType dtype, const Memory& memory) {
   const Operand& o = instruction.operands[operand_of_access(instruction, operand).index()];
@@ -139,6 +148,12 @@ std::vector<LayoutDigit> natural_layout(const Access& access) {
 }
 
 }  // namespace
+
+bool can_start_at_zero(const Instruction& instruction) {
+  return std::any_of(instruction.start.begin(), instruction.start.end(), [](const auto& entry) {
+    return std::find(entry.second.begin(), entry.second.end(), Start::zero) != entry.second.end();
+  });
+}
 
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim) { return instruction.ranges[dim].max; }
 
@@ -249,6 +264,7 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   if (!made) return made;
   if (made->tile.slots >= 0)
     made->buffer.registers_per_slot = registers_of(*p.instruction, operand, tensor.dtype, model.memory(memory));
+  if (memory != model.home()) made->buffer.align = alignment_of(memory, model);
   made->buffer.name = tensor.name + "_" + model.memory(memory).name;
   made->buffer.memory = memory;
   made->buffer.dtype = tensor.dtype;

@@ -19,6 +19,8 @@ struct Pairing {
 /// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.
 Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping);
 
+/// Does the instruction have the choice to overwrite its output instead of updating it?
+bool can_start_at_zero(const Instruction& instruction);
 /// Largest extent of an instruction dim.
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
 

@@ -6,15 +6,48 @@
 #include <cmath>
 
 #include "scheduler/machine_costs.h"
+#include "scheduler/stage_tile.h"
 
 namespace isamap {
 
 namespace {
 
-constexpr double element_cycles = 2;  ///< to copy one element with a scalar unit: a load and a store
+// Cycles to copy one element with a scalar unit. Neighbours to neighbours is what compilers vectorise; a stride costs a load
+// and a store; an index with divisions (a fused window) costs those too. Measured once, rounded: docs/cost.md.
+constexpr double contiguous_cycles = 0.5, strided_cycles = 2.5, divided_cycles = 12;
 
 const Tensor& tensor_of(const NestView& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
+}
+
+/// A packed copy of a tensor: elements of its layout for each element of the tensor (an im2col copy repeats them), times the
+/// cycles of one.
+double copy_cycles(const NestView& view, const StageView& s) {
+  const Access& access = access_of(view.statement, s.access);
+  const Tensor& tensor = tensor_of(view, s.access);
+  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
+  if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
+  Tiles whole;
+  for (const Dim& dim : view.statement.domain.dims) whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
+  double copied = 1, natural = 1;
+  std::vector<AffineExpr> forms;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
+    const auto name = split->form.as_dim();
+    if (name && name->front() == '$') continue;
+    forms.push_back(split->form);
+    copied *= static_cast<double>(range_over(split->form, whole).extent);
+  }
+  for (const AffineExpr& e : access.index)
+    if (const auto range = bounds(e, ranges_of(view.statement.domain))) natural *= static_cast<double>(range->high - range->low + 1);
+  double each = divided_cycles;
+  if (offset.is_linear()) {
+    std::int64_t stride = 0;
+    for (const std::string& name : s.stage.layout.back().index.names()) stride = std::max(stride, std::abs(offset.coefficient(name)));
+    each = stride == 1 ? contiguous_cycles : strided_cycles;
+  }
+  return each * std::max(1.0, copied / std::max(natural, 1.0));
 }
 
 /// What one call of the busiest instance covers.
@@ -157,7 +190,7 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0) continue;
     if (t.from == t.to) {
-      total += (t.elements_in + t.elements_out) * element_cycles;
+      total += (t.elements_in + t.elements_out) * copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
       continue;
     }
     const MemoryKind kind = view.model->memory(t.to).kind;

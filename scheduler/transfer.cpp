@@ -36,8 +36,11 @@ void assign(const Lowering& lowering, const TileBuffer& tile, Candidate& candida
   const std::size_t d = candidate.coordinate.size();
   if (d == instruction.ranges.size()) {
     candidate.calls = 1;
-    for (std::size_t i = 0; i < tile.coordinates.size(); ++i)
-      candidate.calls *= ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), candidate.blocks[i]);
+    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {   // what no dim walks is visited element by element
+      const bool walked = std::find(candidate.coordinate.begin(), candidate.coordinate.end(), static_cast<int>(i)) !=
+                          candidate.coordinate.end();
+      candidate.calls *= ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), walked ? candidate.blocks[i] : 1);
+    }
     out.push_back(candidate);
     return;
   }
@@ -125,10 +128,21 @@ struct MovePiece {
       reasons.push_back(text);
   }
 
+  bool walks(std::size_t i) const {
+    return std::find(shape.coordinate.begin(), shape.coordinate.end(), static_cast<int>(i)) != shape.coordinate.end();
+  }
+
   // One move of this instruction, with each dim taking exactly what is valid (`exact`) or its whole block.
   std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
                                            const std::vector<std::int64_t>& valid, bool exact) {
     const Instruction& move = instruction_of(lowering, id);
+    if (copy.into_inner)
+      for (std::size_t i = 0; i < copy.zero.size(); ++i)
+        if (copy.zero[i] && !walks(i) && copy.inner->coordinates[i].padded != copy.inner->coordinates[i].extent) {
+          reason(fmt::format("{} would not set the padding of {} along {} to 0", move.name,
+                             lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
+          return std::nullopt;
+        }
     std::vector<std::int64_t> extents;
     for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
       const int i = shape.coordinate[d];
