@@ -26,7 +26,7 @@ struct LayerResult {
   Schedule schedule;
   std::optional<Checked> checked;
   std::vector<std::string> reasons;  ///< why it is not mapped, or why it was not run
-  std::vector<std::string> notes;  ///< what the kernel leaves out of the model's layer
+  std::vector<std::string> notes;    ///< what the kernel leaves out of the model's layer
   bool mapped = false;
   std::string same_as;  ///< an earlier layer with the same kernel, whose results these are
   Exit code = Exit::ok;

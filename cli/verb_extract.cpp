@@ -127,22 +127,40 @@ std::string summary_of(const Extraction& extraction) {
   return text + "\n";
 }
 
-/// What kernels leave out, each remark once with the layers it is about counted.
+/// Remarks that differ only in a quoted name count as one.
+std::string without_names(const std::string& note) {
+  std::string text;
+  bool quoted = false;
+  for (const char c : note) {
+    if (c == '\'') quoted = !quoted;
+    if (!quoted) text += c;
+  }
+  return text;
+}
+
+/// What kernels leave out, each remark once.
 std::string notes_of(const Extraction& extraction) {
   std::string text;
   for (const std::string& note : extraction.notes) text += "note: " + note + "\n";
-  std::map<std::string, std::vector<std::string>> by_note;
+  struct Seen {
+    std::string first;
+    int count = 0;
+  };
+  std::map<std::string, Seen> seen;
   for (const LayerResult& layer : extraction.layers)
-    for (const std::string& note : layer.notes) by_note[note].push_back(layer.name);
-  for (const auto& [note, layers] : by_note)
-    text += fmt::format("note: {} ({}{})\n", note, layers.front(),
-                        layers.size() > 1 ? fmt::format(" and {} more", layers.size() - 1) : "");
+    for (const std::string& note : layer.notes) {
+      Seen& same = seen[without_names(note)];
+      if (same.count++ == 0) same.first = layer.name + ": " + note;
+    }
+  for (const auto& [kind, same] : seen)
+    text += fmt::format("note: {}{}\n", same.first,
+                        same.count > 1 ? fmt::format("; {} more layers like it", same.count - 1) : "");
   return text;
 }
 
 std::string text_of(const Extraction& extraction) {
-  return fmt::format("{} on {}\n", extraction.model, extraction.target) + notes_of(extraction) + table_of(extraction.layers) +
-         factorings_of(extraction) + summary_of(extraction);
+  return fmt::format("{} on {}\n", extraction.model, extraction.target) + notes_of(extraction) +
+         table_of(extraction.layers) + factorings_of(extraction) + summary_of(extraction);
 }
 
 }  // namespace
