@@ -70,23 +70,47 @@ std::vector<std::string> row_of(const LayerResult& layer) {
   return row;
 }
 
+bool was_scheduled(const LayerResult& layer) { return layer.mapped && !layer.schedule.nests.empty(); }
+
+/// Layers with the same reason stand together: "clip_0 and 26 more (clip): element-wise: no reduction to map".
+std::string reasons_of(const std::vector<LayerResult>& layers) {
+  struct Group {
+    const LayerResult* first;
+    int count;
+  };
+  std::vector<Group> groups;
+  for (const LayerResult& layer : layers) {
+    if (layer.reasons.empty()) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return group.first->op == layer.op && group.first->reasons == layer.reasons;
+    });
+    if (same == groups.end())
+      groups.push_back({&layer, 1});
+    else
+      ++same->count;
+  }
+  std::string text;
+  for (const auto& [layer, count] : groups) {
+    const std::string more = count > 1 ? fmt::format(" and {} more", count - 1) : "";
+    text += fmt::format("  {}{} ({}): {}\n", layer->name, more, layer->op, layer->reasons.front());
+    if (layer->reasons.size() > 1)
+      text += fmt::format("    and {} more reasons (--json, or isamap explain)\n", layer->reasons.size() - 1);
+  }
+  return text.empty() ? "" : "not mapped, not scheduled or not run:\n" + text;
+}
+
 std::string table_of(const std::vector<LayerResult>& layers) {
   std::vector<std::vector<std::string>> rows{{"layer", "op", "m", "n", "k", "outer", "instruction", "maps", "tiles",
                                               "cycles", "bytes", "executed", "correct", "seconds", "GFLOP/s"}};
-  std::string remarks, same;
+  std::vector<std::string> same;
   for (const LayerResult& layer : layers) {
-    if (layer.mapped) rows.push_back(row_of(layer));
-    if (!layer.same_as.empty() && layer.mapped)
-      same += fmt::format("{}{} = {}", same.empty() ? "" : ", ", layer.name, layer.same_as);
-    if (layer.reasons.empty() || !layer.same_as.empty()) continue;
-    remarks += fmt::format("  {} ({}): {}\n", layer.name, layer.op, layer.reasons.front());
-    if (layer.reasons.size() > 1)
-      remarks += fmt::format("    and {} more reasons (--json, or isamap explain)\n", layer.reasons.size() - 1);
+    if (!was_scheduled(layer)) continue;
+    rows.push_back(row_of(layer));
+    if (!layer.same_as.empty()) same.push_back(layer.name + " = " + layer.same_as);
   }
   std::string text = rows.size() > 1 ? table(rows) : "";
-  if (!same.empty()) text += fmt::format("compiled and checked once, results reused: {}\n", same);
-  if (!remarks.empty()) text += "not mapped, or not run:\n" + remarks;
-  return text;
+  if (!same.empty()) text += fmt::format("compiled and checked once, results reused: {}\n", fmt::join(same, ", "));
+  return text + reasons_of(layers);
 }
 
 std::string factorings_of(const Extraction& extraction) {
