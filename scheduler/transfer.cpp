@@ -117,6 +117,20 @@ bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instructi
   return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
 }
 
+// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them; inside
+// a register each point has the place that its own subscript names: D[0] becomes D[$j].
+void name_inactive_points(const Instruction& move, int access, const std::vector<std::int64_t>& extents,
+                          const Buffer& buffer, std::vector<AffineExpr>& index) {
+  const std::vector<AffineExpr>& subscripts = access_of(move.statement(), access).index;
+  if (buffer.slots < 0 || index.size() != static_cast<std::size_t>(buffer.slots) + subscripts.size()) return;
+  for (std::size_t s = 0; s < subscripts.size(); ++s) {
+    const auto dim = subscripts[s].as_dim();
+    AffineExpr& at = index[static_cast<std::size_t>(buffer.slots) + s];
+    if (!dim || !(at == AffineExpr(0))) continue;
+    if (extents[static_cast<std::size_t>(move.statement().domain.find(*dim))] == 1) at = AffineExpr::dim("$" + *dim);
+  }
+}
+
 struct MovePiece {
   Lowering& lowering;
   const Copy& copy;
@@ -186,6 +200,7 @@ struct MovePiece {
         return std::nullopt;
       }
       refs.push_back({tile->buffer, *index});
+      name_inactive_points(move, access - 1, extents, lowering.buffer(tile->buffer), refs.back().index);
     }
     auto made = make_call(lowering, id, std::move(refs), extents);
     if (!made) {
