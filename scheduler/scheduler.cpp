@@ -69,10 +69,15 @@ Found search(const SearchSpace& space, SearchStrategy& strategy, CostModel& cost
   return found;
 }
 
+/// One point at a time, in the order of the domain.
 Nest scalar_nest(const Computation& statement) {
+  Nest nest;
+  for (const Dim& dim : statement.domain.dims)
+    if (dim.extent != 1) nest.lines.push_back(Line{For{{{dim.name, 1}}, "", Tail::none, false, ""}});
   Do line;
   line.statement = statement.name;
-  return {{Line{line}}};
+  nest.lines.push_back(Line{line});
+  return nest;
 }
 
 // Lowering finds operands by access: a mapping that gives one access to two operands (D[i]*D[i]) is left out.
