@@ -97,7 +97,7 @@ TEST(Hostile, WhatDoesNotMapSaysWhy) {
   const Said said =
       isamap({"map", "--compute", "C[i] = exp(A[i])", "--dims", "i=8", "--target", "x86_avx512_vnni", "--json"});
   EXPECT_EQ(said.code, 3) << said.err;
-  const auto json = parsed(said);
+  auto json = parsed(said);
   ASSERT_FALSE(json.is_discarded()) << said.out;
   EXPECT_TRUE(json["mappings"].empty());
   ASSERT_FALSE(json["rejected"].empty());

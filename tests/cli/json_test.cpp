@@ -18,7 +18,7 @@ Json document(std::vector<std::string> words, int code = 0) {
   words.push_back("--json");
   const Said said = isamap(words);
   EXPECT_EQ(said.code, code) << said.err;
-  const Json json = parsed(said);
+  Json json = parsed(said);
   EXPECT_FALSE(json.is_discarded()) << said.out;
   EXPECT_EQ(json.value("schema_version", 0), 1) << said.out;
   return json;
@@ -36,12 +36,12 @@ void has(const Json& json, const std::vector<std::string>& keys) {
 }
 
 TEST(JsonDocument, Map) {
-  const Json json = of_gemm("map", {"--rule", "access"});
+  Json json = of_gemm("map", {"--rule", "access"});
   has(json, {"kernel", "target", "rule", "mappings", "rejected", "solver"});
   EXPECT_EQ(json["rule"], "access");
   has(json["solver"], {"queries", "unknown", "seconds"});
   ASSERT_FALSE(json["mappings"].empty());
-  const Json& first = json["mappings"][0];
+  Json& first = json["mappings"][0];
   has(first, {"id", "instruction", "statement", "operands", "dims", "outer", "kinds", "utilisation", "proof"});
   EXPECT_EQ(first["id"], 0);
   EXPECT_TRUE(first["proof"].contains("status"));
@@ -51,7 +51,7 @@ TEST(JsonDocument, Map) {
 TEST(JsonDocument, MapWithCertificates) {
   const Folder folder;
   const std::string proofs = folder / "proofs";
-  const Json json = of_gemm("map", {"--certificates", proofs});
+  Json json = of_gemm("map", {"--certificates", proofs});
   for (const Json& mapping : json["mappings"]) {
     ASSERT_TRUE(mapping["proof"].contains("file")) << mapping.dump();
     const std::string file = mapping["proof"]["file"];
@@ -60,7 +60,7 @@ TEST(JsonDocument, MapWithCertificates) {
 }
 
 TEST(JsonDocument, Schedule) {
-  const Json json = of_gemm("schedule", {"--objective", "cycles", "--seed", "3"});
+  Json json = of_gemm("schedule", {"--objective", "cycles", "--seed", "3"});
   has(json, {"objective", "best", "cycles", "energy_pJ", "lower_bound", "gap", "certified", "evaluations", "seconds",
              "curve", "seed"});
   EXPECT_EQ(json["objective"], "cycles");
@@ -72,7 +72,7 @@ TEST(JsonDocument, ScheduleThatWasPrintedIsReadBack) {
   const Folder folder;
   const std::string text = of_gemm("schedule", {"--objective", "cycles"})["best"]["schedule"];
   const std::string file = folder.write("s.yaml", text);
-  const Json priced = of_gemm("evaluate", {"--schedule", file});
+  Json priced = of_gemm("evaluate", {"--schedule", file});
   has(priced, {"memories", "cycles", "energy_pJ"});
   for (const auto& [memory, tensors] : priced["memories"].items())
     for (const auto& [tensor, traffic] : tensors.items())
@@ -81,24 +81,24 @@ TEST(JsonDocument, ScheduleThatWasPrintedIsReadBack) {
 }
 
 TEST(JsonDocument, Emit) {
-  const Json json = of_gemm("emit");
+  Json json = of_gemm("emit");
   has(json, {"kernel", "target", "schedule", "files"});
   ASSERT_FALSE(json["files"].empty());
   has(json["files"][0], {"name", "text"});
 }
 
 TEST(JsonDocument, Run) {
-  const Json json = of_gemm("run");
+  Json json = of_gemm("run");
   has(json, {"executed", "correct", "max_error", "seconds", "gflops"});
   EXPECT_EQ(json["correct"], true);
   EXPECT_EQ(json["executed"], "native");
 }
 
 TEST(JsonDocument, ExtractOfOneMatrixMultiplication) {
-  const Json json = of_gemm("extract", {"--run"});
+  Json json = of_gemm("extract", {"--run"});
   has(json, {"model", "target", "layers"});
   ASSERT_EQ(json["layers"].size(), 1u);
-  const Json& layer = json["layers"][0];
+  Json& layer = json["layers"][0];
   has(layer, {"name", "op", "m", "n", "k", "outer", "instruction", "mapping", "mappings", "tiles", "cycles", "bytes",
               "executed", "correct", "seconds", "gflops"});
   EXPECT_EQ(layer["m"], 8);
@@ -109,13 +109,13 @@ TEST(JsonDocument, ExtractOfOneMatrixMultiplication) {
 }
 
 TEST(JsonDocument, ExtractWithoutRunSaysNothingOfARun) {
-  const Json layer = of_gemm("extract")["layers"][0];
+  Json layer = of_gemm("extract")["layers"][0];
   EXPECT_FALSE(layer.contains("executed"));
   EXPECT_FALSE(layer.contains("correct"));
 }
 
 TEST(JsonDocument, TargetsNameEveryModel) {
-  const Json json = document({"targets"});
+  Json json = document({"targets"});
   const std::set<std::string> ways{"native", "emulated", "simulator", "shim", "unavailable"};
   std::set<std::string> names;
   for (const Json& target : json["targets"]) {
@@ -130,7 +130,7 @@ TEST(JsonDocument, TargetsNameEveryModel) {
 TEST(JsonDocument, HardwareCheckListsItsProblems) {
   const Folder folder;
   const std::string bad = folder.write("bad.yaml", "hardware: x\nnonsense: 3\n");
-  const Json json = document({"hw", "check", bad, "scalar_c"}, 1);
+  Json json = document({"hw", "check", bad, "scalar_c"}, 1);
   ASSERT_EQ(json["files"].size(), 2u);
   EXPECT_EQ(json["files"][0]["ok"], false);
   EXPECT_EQ(json["files"][0]["diagnostics"][0]["file"], bad);
