@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "scheduler/machine_costs.h"
 #include "scheduler/operand_check.h"
+#include "scheduler/stage_tile.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -177,11 +179,26 @@ struct MovePiece {
     return call(id, begin, extents);
   }
 
+  // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
+  std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents, const TileBuffer& tile,
+                                const std::vector<AffineExpr>& index) {
+    std::vector<std::int64_t> full = extents;
+    for (std::size_t d = 0; d < full.size(); ++d) {
+      full[d] = move.ranges[d].max;
+      const std::string name = "$" + move.statement().domain.dims[d].name;
+      const bool said = std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
+      if (!said && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
+        return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name, full[d] - extents[d],
+                           move.statement().domain.dims[d].name);
+    }
+    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.ranges, lowering.model);
+  }
+
   std::optional<std::vector<Node>> call(InstructionId id, const std::vector<AffineExpr>& begin,
                                         const std::vector<std::int64_t>& extents) {
     const Instruction& move = instruction_of(lowering, id);
     Ranges ranges = lowering.ranges;
-    for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
+    for (const auto& [name, range] : dim_ranges(move, full_extents(move))) ranges[name] = range;
     const Known known = known_at(*copy.inner, begin, shape, move);
     const TileBuffer& to = copy.into_inner ? *copy.inner : *copy.outer;
     const TileBuffer& from = copy.into_inner ? *copy.outer : *copy.inner;
@@ -193,8 +210,11 @@ struct MovePiece {
         reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
         return std::nullopt;
       }
-      const std::string no =
-          refusal(move, access++, extents, lowering.buffer(tile->buffer), *tile, *index, lowering.ranges, lowering.model);
+      const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
+      const std::string no = all_written ? whole_box_refusal(move, extents, *tile, *index)
+                                         : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index,
+                                                   lowering.ranges, lowering.model);
+      ++access;
       if (!no.empty()) {
         reason(no);
         return std::nullopt;
