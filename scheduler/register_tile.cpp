@@ -39,6 +39,14 @@ struct RegisterUse {
   double accumulators = 0;
 };
 
+// Does a call read an input from memory, beside accumulators that the target's compiler allocates?
+bool taken_in_place(const NormalForm& form) {
+  if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler()) return false;
+  for (int a = 1; a < access_count(*form.statement); ++a)
+    if (!in_registers(form, a)) return true;
+  return false;
+}
+
 // As build_nest places them: the input with the fewest registers stands whole, the next ones for one step at a time.
 RegisterUse register_use(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
   RegisterUse use;
@@ -55,6 +63,7 @@ RegisterUse register_use(const NormalForm& form, const std::map<std::string, std
     inputs.emplace_back(whole, a);
     use.loads += whole;
   }
+  if (taken_in_place(form)) use.needed[form.routes[0].hops.back().memory] += 1;   // the compiler's own register for it
   std::stable_sort(inputs.begin(), inputs.end());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
