@@ -206,12 +206,20 @@ Point SearchSpace::repair(Point point) const {
 
 std::vector<Point> SearchSpace::neighbours(const Point& point) const {
   std::vector<Point> all;
-  for (std::size_t i = 1; i < point.choice.size(); ++i)   // the mapping is not a neighbourhood: it is a start
-    for (const int step : {-1, 1}) {
-      Point other = point;
-      other.choice[i] += step;
-      if (repair(other) == other) all.push_back(std::move(other));
+  const auto add = [&](std::size_t i, int value) {
+    Point other = point;
+    other.choice[i] = value;
+    if (value != point.choice[i] && repair(other) == other) all.push_back(std::move(other));
+  };
+  for (std::size_t i = 1; i < point.choice.size(); ++i) {   // the mapping is not a neighbourhood: it is a start
+    const bool is_number = i >= state_->register_at(0) && i < state_->order_at();
+    if (is_number) {
+      add(i, point.choice[i] - 1);
+      add(i, point.choice[i] + 1);
+    } else {
+      for (int value = 0; value < static_cast<int>(state_->decisions[i].labels.size()); ++value) add(i, value);
     }
+  }
   return all;
 }
 
@@ -237,9 +245,34 @@ std::vector<Point> SearchSpace::starts(std::size_t count) const {
     if (!p.problem.empty()) continue;
     Point point = first();
     point.choice[0] = static_cast<int>(m);
-    points.push_back(start_at(point));
+    point = start_at(point);
+    points.push_back(point);
+    for (Point& other : variants(point)) points.push_back(std::move(other));
   }
   if (points.empty() && !state_->mappings.empty()) points.push_back(first());
+  return points;
+}
+
+// What single steps from a start do not find, because two things must change together: an input in panels, and the walks of
+// the dim that goes through them outermost, so that a panel stays in a cache while it is used.
+std::vector<Point> SearchSpace::variants(const Point& start) const {
+  std::vector<Point> points;
+  const State& s = *state_;
+  const Prepared& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
+  for (std::size_t d = 0; d < s.dims; ++d) {
+    const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+    if (dim.empty() || !p.pairing.digit_of.contains(dim)) continue;
+    Point order = start;
+    order.choice[s.order_at()] = static_cast<int>(d) + 1;
+    points.push_back(order);
+    for (std::size_t a = 1; a < s.accesses; ++a) {
+      if (!uses(access_of(p.statement, static_cast<int>(a)), dim) || p.routes[a].routes.size() < 2) continue;
+      Point packed = order;
+      packed.choice[s.route_at(a)] = static_cast<int>(std::min(p.routes[a].routes.size(), max_routes)) - 1;
+      points.push_back(start_at(packed));
+      points.back().choice[s.order_at()] = static_cast<int>(d) + 1;
+    }
+  }
   return points;
 }
 

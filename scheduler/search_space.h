@@ -52,8 +52,8 @@ class SearchSpace {
   std::vector<Point> neighbours(const Point& point) const;
   Point random(std::uint64_t seed) const;
   Point first() const;                                ///< every choice at its first value
-  /// Promising points, at most `count`: the mappings with the least work, each with a register tile that suits the
-  /// machine's ports and with the largest tiles that fit its memories.
+  /// Promising points, about `count` or more: the mappings with the least work, each with a register tile that suits
+  /// the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in panels.
   std::vector<Point> starts(std::size_t count) const;
 
   Result<Nest> build(const Point& point) const;       ///< diagnostics: why this point is not legal
@@ -65,6 +65,7 @@ class SearchSpace {
 
  private:
   Point start_at(Point point) const;
+  std::vector<Point> variants(const Point& start) const;
   Point shrink_levels(Point point) const;
   struct State;
   std::unique_ptr<State> state_;

@@ -35,7 +35,11 @@ double copy_cycles(const NestView& view, const StageView& s) {
     const auto split = split_digit(digit.index);
     if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
     const auto name = split->form.as_dim();
-    if (name && name->front() == '$') continue;
+    if (name && name->front() == '$') {   // a replicated or virtual dim: as many copies
+      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
+      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
+      continue;
+    }
     forms.push_back(split->form);
     copied *= static_cast<double>(range_over(split->form, whole).extent);
   }

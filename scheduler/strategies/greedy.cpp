@@ -75,7 +75,7 @@ class Greedy final : public SearchStrategy {
 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_greedy(const SearchSpace& space, const StrategyOptions& options,
                                                              std::uint64_t /*seed*/) {
-  std::size_t starts = 16, descents = 2;
+  std::size_t starts = 48, descents = 4;
   for (const auto& [key, value] : options) {
     std::size_t* target = key == "starts" ? &starts : key == "descents" ? &descents : nullptr;
     if (!target) return error("greedy has no option '" + key + "'", "its options: starts, descents");
