@@ -136,11 +136,11 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
   const std::vector<Layer> flat = flattened(layers);
   for (std::size_t l = 0; l < flat.size(); ++l) {
     const Layer& layer = flat[l];
-    if (options.progress) options.progress(fmt::format("layer {} of {}: {}", l + 1, flat.size(), layer.name));
     if (!layer.kernel) {
       extraction.layers.push_back(not_a_kernel(layer));
       continue;
     }
+    if (options.progress) options.progress(fmt::format("layer {} of {}: {}", l + 1, flat.size(), layer.name));
     const auto [same, first_time] = done.emplace(identity_of(*layer.kernel), extraction.layers.size());
     if (first_time) {
       extraction.layers.push_back(compile_layer(layer.name, layer.op, *layer.kernel, model, options));
