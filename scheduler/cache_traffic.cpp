@@ -20,6 +20,7 @@ struct Passing {
   int access = 0;
   int walks = 0;                         ///< it passes as often as the tile below these is replaced, not more
   bool dense = false;                    ///< from a packed copy: neighbours in use are neighbours in memory
+  double copies = 1;                     ///< of each element there
 };
 
 /// How an access lies in memory below some walks.
@@ -51,7 +52,7 @@ class CacheModel {
   double room(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
     double total = 0;
     for (const Passing& a : accesses)
-      if (walks <= a.walks) total += footprint(cache, a, walks).room;  // else it is in registers all the while
+      if (walks <= a.walks) total += footprint(cache, a, walks).room * a.copies;  // else it is in registers all the while
     return total;
   }
 
@@ -61,7 +62,7 @@ class CacheModel {
     for (const Passing& a : accesses) {
       const int at = std::min(walks, a.walks);
       const double elements = counts_.moved(a.access, at, {}, false) * (a.access == 0 ? 2 : 1);  // results are written back
-      total += elements * element_bytes(a.access) * part_of_lines(cache, a, at);
+      total += elements * element_bytes(a.access) * a.copies * part_of_lines(cache, a, at);
     }
     return total;
   }
@@ -144,7 +145,7 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
-        passing[link.via[i]].push_back({t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, dense});
+        passing[link.via[i]].push_back({t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, dense, t.copies_at});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

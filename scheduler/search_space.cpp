@@ -34,6 +34,12 @@ struct Prepared {
   std::vector<std::string> notes;
 };
 
+// The values up to the first that covers `steps`.
+std::vector<std::int64_t> covering(const std::vector<std::int64_t>& values, std::int64_t steps) {
+  const auto end = std::lower_bound(values.begin(), values.end(), std::max<std::int64_t>(steps, 1));
+  return {values.begin(), end == values.end() ? end : end + 1};
+}
+
 std::vector<std::string> numbers(const std::vector<std::int64_t>& values) {
   std::vector<std::string> labels;
   for (std::int64_t v : values) labels.push_back(std::to_string(v));
@@ -49,7 +55,7 @@ struct SearchSpace::State {
   const HardwareModel* model;
   SpaceOptions options;
   std::vector<Decision> decisions;
-  std::size_t accesses = 0, dims = 0;
+  std::size_t accesses = 0, dims = 0, levels = 0;
   mutable std::vector<std::unique_ptr<Prepared>> prepared;
   mutable std::mutex mutex;
 
@@ -57,30 +63,72 @@ struct SearchSpace::State {
   std::size_t route_at(std::size_t access) const { return 1 + access; }
   std::size_t register_at(std::size_t dim) const { return 1 + accesses + dim; }
   std::size_t level_at(std::size_t level, std::size_t dim) const { return 1 + accesses + dims * (1 + level) + dim; }
-  std::size_t order_at() const { return 1 + accesses + dims * (1 + max_levels); }
+  std::size_t order_at() const { return 1 + accesses + dims * (1 + levels); }
   std::size_t unit_at() const { return order_at() + 1; }
 
   const Computation& unfused() const { return kernel.statements[statement.index()]; }
 
+  // Most steps that a tile of this dim (or of the fused dim it begins) can have under any mapping.
+  std::int64_t most_steps(const Dim& dim) const {
+    std::int64_t most = 1;
+    for (const Mapping& mapping : mappings) {
+      std::int64_t steps = std::max<std::int64_t>(dim.extent, 1);
+      for (std::size_t m = 0; m < mapping.dims.size(); ++m)
+        for (const Digit& digit : mapping.dims[m]) {
+          if (digit.column.as_dim() != dim.name) continue;
+          const bool begins = &digit == &mapping.dims[m].front();
+          const std::int64_t step = model->instruction(mapping.instruction).ranges[m].max;
+          steps = begins ? ceil_div(std::max<std::int64_t>(walked_extent(mapping.dims[m]), 1), step) : 1;
+        }
+      most = std::max(most, steps);
+    }
+    return most;
+  }
+
+  // Addressed memories between home and the operands.
+  std::size_t most_levels() const {
+    std::size_t most = 0;
+    for (const Mapping& mapping : mappings)
+      for (const Operand& operand : model->instruction(mapping.instruction).operands) {
+        if (!operand.memory.valid()) continue;
+        for (const auto& path : {model->path(model->home(), operand.memory), model->path(operand.memory, model->home())})
+          most = std::max(most, static_cast<std::size_t>(std::count_if(path.begin(), path.end(), [&](MemoryId m) {
+                            return m != model->home() && !model->memory(m).is_register();
+                          })));
+      }
+    return std::min(most, max_levels);
+  }
+
   void make_decisions() {
     accesses = static_cast<std::size_t>(access_count(unfused()));
     dims = unfused().domain.dims.size();
+    levels = most_levels();
     Decision mapping{"mapping", {}};
     for (std::size_t m = 0; m < mappings.size(); ++m) mapping.labels.push_back(std::to_string(m));
     decisions.push_back(mapping);
     for (std::size_t a = 0; a < accesses; ++a)
       decisions.push_back({"route " + kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
                            numbers({0, 1, 2})});
-    for (const Dim& dim : unfused().domain.dims) decisions.push_back({"registers " + dim.name, numbers(register_steps)});
-    for (std::size_t level = 0; level < max_levels; ++level)
+    for (const Dim& dim : unfused().domain.dims)   // reductions stand below the accumulators one step at a time
+      decisions.push_back({"registers " + dim.name,
+                           numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1))});
+    for (std::size_t level = 0; level < levels; ++level)
       for (const Dim& dim : unfused().domain.dims)
-        decisions.push_back({fmt::format("level {} {}", level, dim.name), numbers(level_steps)});
+        decisions.push_back({fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim)))});
     Decision order{"outermost", {"as written"}};
-    for (const Dim& dim : unfused().domain.dims) order.labels.push_back(dim.name);
+    for (const Dim& dim : unfused().domain.dims)
+      if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
     decisions.push_back(order);
     Decision unit{"unit", {"time"}};
     for (const std::string& name : walkable_units()) unit.labels.push_back(name);
     decisions.push_back(unit);
+  }
+
+  // The choice that puts a dim outermost; nothing for reductions, which stand inside.
+  std::optional<int> outermost(std::size_t dim) const {
+    const auto& labels = decisions[order_at()].labels;
+    const auto it = std::find(labels.begin() + 1, labels.end(), unfused().domain.dims[dim].name);
+    return it == labels.end() ? std::nullopt : std::optional(static_cast<int>(it - labels.begin()));
   }
 
   std::vector<std::string> walkable_units() const {
@@ -155,8 +203,8 @@ struct SearchSpace::State {
       form.register_tile[dim] = tile(form, p, dim, register_steps[static_cast<std::size_t>(point.choice[register_at(d)])]);
       for (std::size_t level = 0; level < form.tiles.size(); ++level)
         form.tiles[level][dim] = tile(form, p, dim, level_steps[static_cast<std::size_t>(
-                                                        point.choice[level_at(std::min(level, max_levels - 1), d)])]);
-      if (point.choice[order_at()] == static_cast<int>(d) + 1) outermost = dim;
+                                                        point.choice[level_at(std::min(level, levels - 1), d)])]);
+      if (this->outermost(d) == point.choice[order_at()]) outermost = dim;
     }
     for (const Dim& dim : p.statement.domain.dims)
       if (dim.kind == DimKind::parallel) form.parallel_order.push_back(dim.name);
@@ -261,16 +309,17 @@ std::vector<Point> SearchSpace::variants(const Point& start) const {
   const Prepared& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
-    if (dim.empty() || !p.pairing.digit_of.contains(dim)) continue;
+    const auto outermost = s.outermost(d);
+    if (dim.empty() || !outermost || !p.pairing.digit_of.contains(dim)) continue;
     Point order = start;
-    order.choice[s.order_at()] = static_cast<int>(d) + 1;
+    order.choice[s.order_at()] = *outermost;
     points.push_back(order);
     for (std::size_t a = 1; a < s.accesses; ++a) {
       if (!uses(access_of(p.statement, static_cast<int>(a)), dim) || p.routes[a].routes.size() < 2) continue;
       Point packed = order;
       packed.choice[s.route_at(a)] = static_cast<int>(std::min(p.routes[a].routes.size(), max_routes)) - 1;
       points.push_back(start_at(packed));
-      points.back().choice[s.order_at()] = static_cast<int>(d) + 1;
+      points.back().choice[s.order_at()] = *outermost;
     }
   }
   return points;
@@ -288,10 +337,10 @@ Point SearchSpace::start_at(Point point) const {
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
     if (const auto it = steps.find(dim); it != steps.end()) point.choice[s.register_at(d)] = position(register_steps, it->second);
-    for (std::size_t level = 0; level < max_levels; ++level)
+    for (std::size_t level = 0; level < s.levels; ++level)
       point.choice[s.level_at(level, d)] = dim.empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
   }
-  return shrink_levels(std::move(point));
+  return shrink_levels(repair(std::move(point)));
 }
 
 // Halves the largest tile until every level's tiles fit their memories.
@@ -302,7 +351,7 @@ Point SearchSpace::shrink_levels(Point point) const {
     const NormalForm form = s.form_of(p, point);
     const auto level = level_over_capacity(form);
     if (!level) break;
-    const std::size_t l = std::min(*level, max_levels - 1);
+    const std::size_t l = std::min(*level, s.levels - 1);
     std::size_t largest = s.dims;
     std::int64_t most = 1;
     for (std::size_t d = 0; d < s.dims; ++d) {
@@ -315,7 +364,7 @@ Point SearchSpace::shrink_levels(Point point) const {
     int& choice = point.choice[s.level_at(l, largest)];
     do --choice;
     while (choice > 0 && level_steps[static_cast<std::size_t>(choice)] >= most);
-    for (std::size_t inner = l + 1; inner < max_levels; ++inner)
+    for (std::size_t inner = l + 1; inner < s.levels; ++inner)
       point.choice[s.level_at(inner, largest)] = std::min(point.choice[s.level_at(inner, largest)], choice);
   }
   return point;

@@ -102,9 +102,10 @@ class Ports {
 };
 
 /// Registers (true) or bytes of one stage, all its buffers.
-double needed_by(const NestView& view, const TileCounts& counts, const StageView& s) {
+double needed_by(const NestView& view, const TileCounts& counts, int stage) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
   const Memory& m = view.model->memory(s.memory);
-  double own = counts.padded_tile(s.access, s.walks) * bytes(tensor_of(view, s.access).dtype);
+  double own = counts.padded_tile(s.access, s.walks) * bytes(tensor_of(view, s.access).dtype) * copies_of(view, stage);
   if (m.is_register() && m.size > 0) {
     const int operand = instruction_access(view.mapping, s.access);
     own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
@@ -194,7 +195,7 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0) continue;
     if (t.from == t.to) {
-      total += (t.elements_in + t.elements_out) * copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
+      total += (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
       continue;
     }
     const MemoryKind kind = view.model->memory(t.to).kind;
@@ -209,15 +210,16 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
 
 Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
   Diagnostics problems;
-  for (std::size_t i = 0; i < view.model->memories().size(); ++i) {
-    const MemoryId id = make_id<MemoryId>(i);
+  for (std::size_t number = 0; number < view.model->memories().size(); ++number) {
+    const MemoryId id = make_id<MemoryId>(number);
     const Memory& m = view.model->memory(id);
     if (m.kind == MemoryKind::cache) continue;
     double needed = 0;
     std::string parts;
-    for (const StageView& s : view.stages) {
+    for (std::size_t i = 0; i < view.stages.size(); ++i) {
+      const StageView& s = view.stages[i];
       if (s.memory != id) continue;
-      const double own = needed_by(view, counts, s);
+      const double own = needed_by(view, counts, static_cast<int>(i));
       needed += own;
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
     }

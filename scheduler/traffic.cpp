@@ -84,6 +84,8 @@ class Counting {
       t.instances = instances_of(view_, counts_, t.to);
     }
     totals(access, stage).reads += t.elements_in;
+    t.copies_at = copies_of(view_, stage);
+    t.copies_in = last ? 1 : copies_of(view_, child);
     traffic_.transfers.push_back(t);
   }
 
@@ -116,7 +118,7 @@ class Counting {
 
   void links(const Transfer& t) {
     if (!t.to.valid() || t.from == t.to) return;
-    const double size = element_bytes(view_, t.access);
+    const double size = element_bytes(view_, t.access) * t.copies_at;
     const auto add = [&](MemoryId from, MemoryId to, double elements) {
       if (elements <= 0) return;
       for (LinkId l : links_between(*view_.model, from, to)) {
@@ -140,6 +142,17 @@ std::int64_t whole(double words) {
 }
 
 }  // namespace
+
+double copies_of(const NestView& view, int stage) {
+  double copies = 1;
+  if (stage < 0 || !view.instruction) return copies;
+  for (const LayoutDigit& digit : view.stages[static_cast<std::size_t>(stage)].stage.layout) {
+    const auto name = digit.index.as_dim();
+    const int d = name && name->front() == '$' ? view.instruction->statement().domain.find(name->substr(1)) : -1;
+    if (d >= 0) copies *= static_cast<double>(view.instruction->ranges[static_cast<std::size_t>(d)].max);
+  }
+  return copies;
+}
 
 double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory) {
   double product = 1;

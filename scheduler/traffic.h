@@ -22,6 +22,7 @@ struct Transfer {
   MemoryId from, to;          ///< of an input; an output drains from `to` into `from`
   double elements_in = 0;     ///< into the stage, as the parent sees it (multicast counted once)
   double elements_out = 0;    ///< from the stage back to its parent
+  double copies_in = 1, copies_at = 1;  ///< of each element in the place filled and in the place it comes from
   double loads = 0;           ///< calls that take it where it lies: times it must be loaded, over all instances
   double instances = 1;       ///< of the stage
 };
@@ -41,6 +42,9 @@ Traffic traffic_of(const NestView& view, const TileCounts& counts);
 
 /// Counts per instance, in words of each memory, rounded up.
 std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view);
+
+/// How often a stage's layout holds each element: digits of dims that only the instruction has ($j) repeat it.
+double copies_of(const NestView& view, int stage);
 
 /// Instances of a memory that the walks on units occupy.
 double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory);

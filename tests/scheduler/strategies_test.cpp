@@ -1,0 +1,128 @@
+// What every strategy in scheduler/strategies must do, without being told its name.
+
+#include <algorithm>
+
+#include "hwdesc/program_check.h"
+#include "ir/interpret.h"
+#include "mapper/mapper.h"
+#include "scheduler/lower.h"
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/support.h"
+
+namespace isamap {
+namespace {
+
+using testing_support::formula;
+using testing_support::machine;
+
+struct Problem {
+  Kernel kernel;
+  HardwareModel model;
+  MapResult mapped;
+};
+
+Problem problem(const std::string& compute, const std::string& dims, const std::string& dtypes, const std::string& target) {
+  Problem p{formula(compute, dims, dtypes), machine(target), {}};
+  auto mapped = enumerate_mappings(p.kernel, p.model, {});
+  EXPECT_TRUE(mapped) << render(mapped.diagnostics());
+  if (mapped) p.mapped = *mapped;
+  return p;
+}
+
+std::vector<Problem> problems() {
+  return {problem("C[i,j] += A[i,k] * B[k,j]", "i=29,j=37,k=7", "", "x86_avx512"),
+          problem("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=40,j=33,k=50", "A=s8,B=s8,C=s32", "npu16"),
+          problem("C[i,j] += A[i,k] * B[k,j]", "i=5,j=1,k=3", "", "scalar_c")};
+}
+
+/// The points a strategy asks for, told what the closed form says.
+std::vector<Point> asked(const Problem& p, const std::string& name, std::uint64_t seed, int budget, int& legal) {
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  const auto at = std::find_if(strategies().begin(), strategies().end(), [&](const auto& s) { return s.first == name; });
+  auto strategy = at->second(space, {}, seed);
+  EXPECT_TRUE(strategy) << render(strategy.diagnostics());
+  const auto costs = make_cost_model_closed_form();
+  std::vector<Point> points;
+  legal = 0;
+  while (static_cast<int>(points.size()) < budget) {
+    const auto point = (*strategy)->next();
+    if (!point) break;
+    points.push_back(*point);
+    EXPECT_EQ(point->choice.size(), space.decisions().size());
+    for (std::size_t d = 0; d < point->choice.size(); ++d) {
+      EXPECT_GE(point->choice[d], 0);
+      EXPECT_LT(point->choice[d], static_cast<int>(space.decisions()[d].labels.size()));
+    }
+    auto nest = space.build(*point);
+    auto cost = nest ? costs->estimate({&p.kernel, make_id<StatementId>(0), &p.model, *nest}) : Result<Cost>(nest.diagnostics());
+    legal += cost ? 1 : 0;
+    (*strategy)->report(*point, cost ? std::optional(value(*cost, Objective::cycles)) : std::nullopt);
+  }
+  return points;
+}
+
+TEST(Strategies, AskForPointsOfTheSpaceAndRepeat) {
+  for (const auto& [name, make] : strategies())
+    for (const Problem& p : problems()) {
+      SCOPED_TRACE(name + " on " + p.model.name);
+      int legal = 0, again = 0;
+      const auto points = asked(p, name, 3, 60, legal);
+      EXPECT_FALSE(points.empty());
+      EXPECT_EQ(points, asked(p, name, 3, 60, again));
+      EXPECT_EQ(legal, again);
+    }
+}
+
+TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
+  for (const Problem& p : problems()) {
+    SCOPED_TRACE(p.model.name);
+    ScheduleOptions options;
+    auto found = schedule(p.kernel, p.mapped, p.model, options);
+    ASSERT_TRUE(found) << render(found.diagnostics());
+    EXPECT_TRUE(verify(found->schedule, p.kernel, p.model).empty()) << print(found->schedule);
+    EXPECT_LE(found->evaluations, options.max_evaluations);
+    auto again = schedule(p.kernel, p.mapped, p.model, options);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(print(again->schedule), print(found->schedule));
+    auto program = lower(found->schedule, p.kernel, p.model);
+    ASSERT_TRUE(program) << print(found->schedule) << render(program.diagnostics());
+    Random random(9);
+    std::vector<TensorData> expected;
+    for (const Tensor& tensor : p.kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
+    std::vector<TensorData> computed = expected;
+    interpret(p.kernel, expected);
+    auto counts = interpret(*program, p.model, computed);
+    ASSERT_TRUE(counts) << render(counts.diagnostics());
+    EXPECT_TRUE(compare(p.kernel, expected, computed).equal) << print(found->schedule);
+  }
+}
+
+TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
+  const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  const auto make = std::find_if(strategies().begin(), strategies().end(), [](const auto& s) { return s.first == "exhaustive"; })->second;
+  auto strategy = make(space, {}, 0);
+  ASSERT_TRUE(strategy);
+  std::vector<Point> points;
+  while (const auto point = (*strategy)->next()) {
+    EXPECT_FALSE((*strategy)->exhausted());
+    EXPECT_EQ(space.repair(*point), *point);
+    points.push_back(*point);
+    ASSERT_LE(points.size(), 100000u);
+    if (points.size() == 1) continue;
+    EXPECT_NE(points[points.size() - 2], points.back());
+  }
+  EXPECT_TRUE((*strategy)->exhausted());
+  EXPECT_LE(static_cast<double>(points.size()), space.size());
+  for (std::uint64_t seed = 0; seed < 50; ++seed)   // nothing that random finds is missing
+    EXPECT_NE(std::find(points.begin(), points.end(), space.repair(space.random(seed))), points.end());
+}
+
+TEST(Strategies, UnknownOptionsAreRefused) {
+  const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  for (const auto& [name, make] : strategies()) EXPECT_FALSE(make(space, {{"no_such_option", "1"}}, 0)) << name;
+}
+
+}  // namespace
+}  // namespace isamap
