@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/nest_view.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 
@@ -23,6 +24,7 @@ class Builder {
     packed_copies();
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (std::size_t level = 0; level < levels; ++level) {
+      deal_out(form_.tiles[level], level);
       walks(DimKind::parallel, form_.tiles[level], false);
       scratch(level, true);
       walks(DimKind::reduction, form_.tiles[level], false);
@@ -43,12 +45,35 @@ class Builder {
     For line;
     line.walks = {{dim, tile}};
     line.unroll = unroll;
-    if (!unroll && unit_free_ && !form_.unit.empty()) {
-      line.unit = form_.unit;
-      unit_free_ = false;
-    }
     nest_.lines.push_back({line});
     tile_[dim] = tile;
+  }
+
+  // Is some memory of this level owned by the unit, or by one inside it?
+  bool owns(UnitId unit, std::size_t level) const {
+    for (const Route& route : form_.routes) {
+      std::size_t depth = 0;
+      for (const Hop& hop : route.hops)
+        if (is_scratch(*form_.model, hop) && depth++ == level && form_.model->inside(form_.model->memory(hop.memory).per, unit)) return true;
+    }
+    return false;
+  }
+
+  // Walks on units stand outside the first memory that their instances own: as many points for each as their number asks
+  // for, and at least a tile. `level` is that of the walks that follow; the registers' is beyond the last.
+  void deal_out(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
+    const std::size_t levels = levels_of(form_.routes, *form_.model);
+    for (; units_placed_ < form_.units.size(); ++units_placed_) {
+      const NormalForm::OnUnit& on = form_.units[units_placed_];
+      if (level < levels && !owns(on.id, level)) return;
+      const std::int64_t step = step_of(form_, on.dim), parent = tile_[on.dim];
+      const auto it = tiles.find(on.dim);
+      const std::int64_t share = on.count > 0 ? round_up(ceil_div(parent, on.count), step) : step;
+      const std::int64_t tile = std::max(it == tiles.end() ? step : it->second, share);
+      const std::size_t before = nest_.lines.size();
+      walk(on.dim, tile, false);
+      if (nest_.lines.size() > before) std::get<For>(nest_.lines.back().is).unit = on.unit;
+    }
   }
 
   std::vector<std::string> dims(DimKind kind) const {
@@ -110,6 +135,7 @@ class Builder {
   // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside the
   // walks of the dims they use, so that one register serves.
   void accumulating() {
+    deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
     walks(DimKind::parallel, form_.register_tile, false);
     register_stage(0);
     walks(DimKind::reduction, {}, false);
@@ -143,7 +169,7 @@ class Builder {
   const NormalForm& form_;
   Nest nest_;
   std::map<std::string, std::int64_t> tile_;
-  bool unit_free_ = true;
+  std::size_t units_placed_ = 0;
 };
 
 }  // namespace

@@ -25,7 +25,8 @@ struct NormalForm {
   std::vector<std::map<std::string, std::int64_t>> tiles;  ///< per level between home and registers, outermost first
   std::map<std::string, std::int64_t> register_tile;   ///< extent of each dim that is unrolled; missing: one step
   std::vector<std::string> parallel_order;             ///< parallel dims, outermost first
-  std::string unit;                                    ///< the first walk is on this unit; empty: time
+  struct OnUnit { std::string unit, dim; std::int64_t count = 1; UnitId id; };
+  std::vector<OnUnit> units;                           ///< dims dealt out to instances, outermost unit first
   std::vector<bool> ahead_of_time;                     ///< per access: its packed copy is made once, before
 };
 

@@ -55,6 +55,7 @@ struct SearchSpace::State {
   const HardwareModel* model;
   SpaceOptions options;
   std::vector<Decision> decisions;
+  std::vector<NormalForm::OnUnit> units;   // each a decision: which dim
   std::size_t accesses = 0, dims = 0, levels = 0;
   mutable std::vector<std::unique_ptr<Prepared>> prepared;
   mutable std::mutex mutex;
@@ -64,7 +65,7 @@ struct SearchSpace::State {
   std::size_t register_at(std::size_t dim) const { return 1 + accesses + dim; }
   std::size_t level_at(std::size_t level, std::size_t dim) const { return 1 + accesses + dims * (1 + level) + dim; }
   std::size_t order_at() const { return 1 + accesses + dims * (1 + levels); }
-  std::size_t unit_at() const { return order_at() + 1; }
+  std::size_t unit_at(std::size_t unit) const { return order_at() + 1 + unit; }
 
   const Computation& unfused() const { return kernel.statements[statement.index()]; }
 
@@ -119,9 +120,12 @@ struct SearchSpace::State {
     for (const Dim& dim : unfused().domain.dims)
       if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
     decisions.push_back(order);
-    Decision unit{"unit", {"time"}};
-    for (const std::string& name : walkable_units()) unit.labels.push_back(name);
-    decisions.push_back(unit);
+    units = walkable_units();
+    for (const NormalForm::OnUnit& unit : units) {
+      Decision on{"on " + unit.unit, decisions[order_at()].labels};
+      on.labels.front() = "nothing";
+      decisions.push_back(on);
+    }
   }
 
   // The choice that puts a dim outermost; nothing for reductions, which stand inside.
@@ -131,14 +135,25 @@ struct SearchSpace::State {
     return it == labels.end() ? std::nullopt : std::optional(static_cast<int>(it - labels.begin()));
   }
 
-  std::vector<std::string> walkable_units() const {
-    std::vector<std::string> names;
-    for (const Unit& unit : model->units()) {
-      if (unit.axes.empty() && unit.count > 1 && !unit.index.empty()) names.push_back(unit.name);
+  // Does every instruction occupy instances of this unit itself, as a warp's does its lanes?
+  bool inside_calls(UnitId unit) const {
+    return std::all_of(mappings.begin(), mappings.end(), [&](const Mapping& m) {
+      const UnitId own = model->instruction(m.instruction).unit;
+      return own.valid() && unit != own && model->inside(unit, own);
+    });
+  }
+
+  // Units with many addressable instances, or a mesh: outermost first. Of a queue as many as there are tiles.
+  std::vector<NormalForm::OnUnit> walkable_units() const {
+    std::vector<NormalForm::OnUnit> found;
+    for (std::size_t u = 0; u < model->units().size(); ++u) {
+      const Unit& unit = model->units()[u];
+      if (inside_calls(make_id<UnitId>(u))) continue;
+      if (unit.axes.empty() && unit.count > 1 && !unit.index.empty()) found.push_back({unit.name, "", unit.queued ? 0 : unit.count, make_id<UnitId>(u)});
       for (const auto& [axis, count] : unit.axes)
-        if (count > 1) names.push_back(unit.name + "." + axis);
+        if (count > 1) found.push_back({unit.name + "." + axis, "", count, make_id<UnitId>(u)});
     }
-    return names;
+    return found;
   }
 
   const Prepared& prepare(std::size_t m) const {
@@ -210,8 +225,12 @@ struct SearchSpace::State {
       if (dim.kind == DimKind::parallel) form.parallel_order.push_back(dim.name);
     const auto it = std::find(form.parallel_order.begin(), form.parallel_order.end(), outermost);
     if (it != form.parallel_order.end()) std::rotate(form.parallel_order.begin(), it, it + 1);
-    const auto& units = decisions[unit_at()].labels;
-    if (point.choice[unit_at()] > 0) form.unit = units[static_cast<std::size_t>(point.choice[unit_at()])];
+    for (std::size_t u = 0; u < units.size(); ++u)
+      for (std::size_t d = 0; d < dims; ++d) {
+        NormalForm::OnUnit on = units[u];
+        on.dim = fused_dim(p, unfused().domain.dims[d].name);
+        if (const auto choice = this->outermost(d); choice && *choice == point.choice[unit_at(u)] && !on.dim.empty()) form.units.push_back(on);
+      }
     return form;
   }
 };
@@ -307,6 +326,7 @@ std::vector<Point> SearchSpace::variants(const Point& start) const {
   std::vector<Point> points;
   const State& s = *state_;
   const Prepared& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
+  if (!s.units.empty()) points.push_back(spread(start));
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
     const auto outermost = s.outermost(d);
@@ -323,6 +343,22 @@ std::vector<Point> SearchSpace::variants(const Point& start) const {
     }
   }
   return points;
+}
+
+// Every unit gets a dim: the largest for the outermost, what is left of each for the next.
+Point SearchSpace::spread(Point point) const {
+  const State& s = *state_;
+  std::vector<double> left;
+  for (const Dim& d : s.unfused().domain.dims) left.push_back(static_cast<double>(d.extent));
+  for (std::size_t u = 0; u < s.units.size(); ++u) {
+    std::size_t best = s.dims;
+    for (std::size_t d = 0; d < s.dims; ++d)
+      if (s.outermost(d) && left[d] > 1 && (best == s.dims || left[d] > left[best])) best = d;
+    if (best == s.dims) break;
+    point.choice[s.unit_at(u)] = *s.outermost(best);
+    left[best] /= static_cast<double>(std::max<std::int64_t>(s.units[u].count, 2));
+  }
+  return point;
 }
 
 // Register tile by the machine's ports, level tiles as large as fits together.

@@ -65,6 +65,7 @@ class SearchSpace {
 
  private:
   Point start_at(Point point) const;
+  Point spread(Point point) const;
   std::vector<Point> variants(const Point& start) const;
   Point shrink_levels(Point point) const;
   struct State;

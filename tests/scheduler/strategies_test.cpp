@@ -118,6 +118,32 @@ TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
     EXPECT_NE(std::find(points.begin(), points.end(), space.repair(space.random(seed))), points.end());
 }
 
+TEST(Strategies, GreedyComesNearTheProvenOptimaOfTheCheckArchitecture) {
+  struct Case { std::string dims; double optimum; };
+  for (const Case& c : {Case{"m=64,n=64,k=64", 3.95103e9}, Case{"m=1024,n=1024,k=1024", 3.54527e16}, Case{"m=512,n=512,k=64", 9.70877e12}}) {
+    SCOPED_TRACE(c.dims);
+    const Problem p = problem("Z[m,n] += A[m,k] * B[k,n]", c.dims, "A=s16,B=s16,Z=s16", "a1");
+    auto found = schedule(p.kernel, p.mapped, p.model, {});
+    ASSERT_TRUE(found) << render(found.diagnostics());
+    EXPECT_GE(found->cost.edp(), c.optimum * (1 - 1e-5));  // else the model counts too little
+    EXPECT_LE(found->cost.edp(), c.optimum * 1.15) << print(found->schedule);
+  }
+}
+
+TEST(Strategies, ReductionsStayInTime) {
+  const Problem p = problem("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=64,k=64", "A=bf16,B=bf16,C=f32", "nvidia_sm80");
+  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    auto nest = space.build(space.random(seed));
+    if (!nest) continue;
+    for (const Line& line : nest->lines)
+      if (const For* f = std::get_if<For>(&line.is); f && !f->unit.empty()) {
+        EXPECT_NE(f->walks.front().dim, "k") << print(line);
+        EXPECT_NE(f->unit, "lane") << "lanes are inside the instruction";
+      }
+  }
+}
+
 TEST(Strategies, UnknownOptionsAreRefused) {
   const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
