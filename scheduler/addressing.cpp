@@ -72,6 +72,7 @@ std::vector<TileBuffer> whole_tensors(const Trial& trial, Lowering& lowering) {
     buffer.extents = trial.kernel.tensors[t].shape;
     buffer.strides = dense_strides(buffer.extents);
     buffer.tensor = make_id<TensorId>(t);
+    if (trial.model.program.language != "asm") buffer.align = bytes(buffer.dtype);
     TileBuffer tile;
     tile.buffer = make_id<BufferId>(lowering.program.buffers.size());
     tile.whole_tensor = true;

@@ -71,6 +71,8 @@ void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const Har
     buffer.strides = dense_strides(tensor.shape);
     buffer.tensor = id;
     buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
+    if (buffer.role == BufferRole::argument && model.program.language != "asm")
+      buffer.align = bytes(tensor.dtype);   // the caller's arrays; where we give the addresses, 64
     tensors[id.index()].buffer = make_id<BufferId>(lowering.program.buffers.size());
     tensors[id.index()].whole_tensor = true;
     lowering.program.buffers.push_back(std::move(buffer));

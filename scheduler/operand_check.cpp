@@ -150,6 +150,19 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   }
 }
 
+// The address of a use is the offset at $dims 0: all of it must keep the alignment that operand and memory ask for.
+std::string alignment_refusal(const Instruction& instruction, const Operand& operand, const Buffer& buffer,
+                              const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel& model) {
+  const std::int64_t unit = std::max(operand.align, model.memory(buffer.memory).granularity);
+  if (unit <= 1) return "";
+  const AffineExpr offset = simplify(at_zero(flat_offset(buffer, index)), ranges) * bytes(buffer.dtype);
+  bool aligned = offset.constant() % unit == 0 && buffer.align % operand.align == 0;
+  for (const AffineTerm& term : offset.terms()) aligned &= term.coefficient % unit == 0;
+  if (aligned) return "";
+  return fmt::format("operand {} of {} begins at multiples of {} B; in {} it would begin at byte {}", operand.name,
+                     instruction.name, unit, buffer.name, print(offset));
+}
+
 std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges) {
   for (std::size_t i = 0; i < index.size(); ++i) {
     const auto range = bounds(index[i], ranges);
@@ -190,7 +203,8 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
   if (std::string reason = bounds_refusal(buffer, simple, ranges); !reason.empty()) return reason;
   if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
-  return strides_refusal(instruction, access, buffer, simple, ranges, model);
+  if (std::string reason = strides_refusal(instruction, access, buffer, simple, ranges, model); !reason.empty()) return reason;
+  return alignment_refusal(instruction, operand, buffer, simple, ranges, model);
 }
 
 }  // namespace isamap

@@ -12,7 +12,7 @@ namespace isamap {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kept = 6;   // candidates that may still be tried when lowering refuses the best
+constexpr std::size_t kept = 32;   // candidates that may still be tried when lowering refuses the best
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
