@@ -85,7 +85,7 @@ class Finder {
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
     out.offset = element_offset(buffer, ref, ranges);
-    split(at_origin(out.offset, ranges), out);
+    split(at_origin(out.offset, ranges), ranges, out);
     return out;
   }
 
@@ -126,8 +126,10 @@ class Finder {
     return found->second;
   }
 
-  /// Groups the terms of `base` by loop and makes the pointers of all groups.
-  void split(const AffineExpr& base, Place& out) {
+  /// Groups the terms of `base` by loop and makes the pointers of all groups. A pointer must not leave its array, not
+  /// even for a moment (C++ [expr.add]: compilers rely on it), so a group that can be negative takes its share of the
+  /// constant: I[6 - 5*r - s] is { I_r = I + (5 - 5*r); ... I_r[1 - s] }.
+  void split(const AffineExpr& base, const Ranges& ranges, Place& out) {
     std::map<std::size_t, AffineExpr> groups;
     for (const AffineTerm& term : base.terms()) {
       const AffineExpr e = of_term(term);
@@ -138,6 +140,11 @@ class Finder {
       groups[depth] += e;
     }
     out.constant = base.constant();
+    for (auto& [depth, group] : groups)
+      if (const auto range = bounds(group, ranges); range && range->low < 0) {
+        group += -range->low;
+        out.constant += range->low;
+      }
     for (auto it = groups.begin(); it != groups.end(); ++it) {
       const int pointer = pointer_for(out.buffer, out.prefix, it->second, nest_.empty() ? "" : nest_[it->first]);
       if (std::next(it) != groups.end()) {

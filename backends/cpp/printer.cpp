@@ -258,6 +258,9 @@ class Printer {
   std::string sum(const std::string& base, const AffineExpr& offset, const Ranges& ranges) {
     if (offset == AffineExpr(0)) return base;
     const std::string rest = index(offset, ranges);
+    const bool several = offset.terms().size() + (offset.constant() != 0 ? 1 : 0) > 1;
+    if (several && rest.find('-') != std::string::npos)
+      return base + " + (" + rest + ")";  // summed before it is a place
     return rest.front() == '-' ? base + " - " + rest.substr(1) : base + " + " + rest;
   }
 
