@@ -1,5 +1,7 @@
 #include "mapper/certificate_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -40,9 +42,9 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
   return lines;
 }
 
-/// Written beside its place and renamed, so that no half file is ever found.
+/// Written beside its place and renamed, so that no half file is ever found; the process number keeps two runs apart.
 bool write_whole(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path beside = path.string() + ".tmp";
+  const std::filesystem::path beside = path.string() + "." + std::to_string(::getpid()) + ".tmp";
   std::ofstream out(beside, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
@@ -58,7 +60,9 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   const std::filesystem::path folder = options.certificates;
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
-  if (problem) return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
+  std::error_code ignored;  // another process may have made it between two looks
+  if (problem && !std::filesystem::is_directory(folder, ignored))
+    return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   for (Mapping& mapping : result.mappings) {
     const Alignment alignment =
         align(kernel, mapping.statement, model.instruction(mapping.instruction), mapping.instruction, mapping.operands);
