@@ -11,7 +11,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
 #include <system_error>
+#include <thread>
 
 namespace isamap {
 namespace {
@@ -30,9 +34,57 @@ void set_limit(int which, std::int64_t value) {
   setrlimit(static_cast<__rlimit_resource>(which), &limit);
 }
 
+/// What must not outlive this process. Whoever holds the mutex while a signal is served never lets go: others wait for
+/// the end.
+struct Left {
+  std::mutex mutex;
+  pid_t child = 0;
+  std::set<std::filesystem::path> folders;
+};
+Left& left() {
+  static Left* const only = new Left;  // outlives the thread that waits for signals
+  return *only;
+}
+
+/// Those of SIGINT and SIGTERM that whoever started this process has not told it to ignore.
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction set_up {};
+    sigaction(number, nullptr, &set_up);
+    if (set_up.sa_handler != SIG_IGN) sigaddset(&set, number);
+  }
+  return set;
+}
+
+void set_child(pid_t child) {
+  const std::lock_guard lock(left().mutex);
+  left().child = child;
+}
+
+[[noreturn]] void clean_up_at_a_signal(const sigset_t& set) {
+  int number = SIGTERM;
+  sigwait(&set, &number);
+  left().mutex.lock();
+  if (left().child > 0) kill(-left().child, SIGTERM);  // compilers remove their own files
+  const timespec nap{0, 50'000'000};
+  nanosleep(&nap, nullptr);
+  if (left().child > 0) kill(-left().child, SIGKILL);
+  std::error_code ignored;
+  for (const auto& folder : left().folders) std::filesystem::remove_all(folder, ignored);
+  signal(number, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(number);
+  _exit(128 + number);
+}
+
 /// Between fork and exec: only calls that are safe there.
-[[noreturn]] void become(char* const* argv, const ProcessLimits& limits, int output, int report) {
+[[noreturn]] void become(char* const* argv, char* const* environment, const ProcessLimits& limits, int output,
+                         int report) {
   setpgid(0, 0);
+  const sigset_t usual = ending_signals();
+  sigprocmask(SIG_UNBLOCK, &usual, nullptr);
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, 0);
   dup2(output, 1);
@@ -41,10 +93,25 @@ void set_limit(int which, std::int64_t value) {
   set_limit(RLIMIT_CPU, static_cast<std::int64_t>(std::ceil(limits.seconds)) + 1);
   if (limits.memory_bytes > 0) set_limit(RLIMIT_AS, limits.memory_bytes);
   if (limits.file_bytes > 0) set_limit(RLIMIT_FSIZE, limits.file_bytes);
-  execvp(argv[0], argv);
+  execvpe(argv[0], argv, environment);
   const char mark = 'x';
   if (write(report, &mark, 1) < 0) _exit(not_started);
   _exit(not_started);
+}
+
+/// Ours, but with temporary files in a folder of ours: what a killed compiler leaves behind vanishes with it.
+std::vector<std::string> environment_with(const std::filesystem::path& folder) {
+  std::vector<std::string> variables{"TMPDIR=" + folder.string()};
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at)
+    if (std::strncmp(*at, "TMPDIR=", 7) != 0) variables.emplace_back(*at);
+  return variables;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 /// Waits with growing pauses, so that short programs are not kept waiting and long ones cost nothing.
@@ -70,9 +137,8 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
                           const std::filesystem::path& output_file) {
   ProcessResult result;
   if (argv.empty()) return result;
-  std::vector<char*> arguments;
-  for (const std::string& a : argv) arguments.push_back(const_cast<char*>(a.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<std::string> variables = environment_with(std::filesystem::absolute(output_file).parent_path());
+  const std::vector<char*> arguments = pointers_to(argv), environment = pointers_to(variables);
   const int output = open(output_file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
   int report[2] = {-1, -1};
   if (output < 0 || pipe2(report, O_CLOEXEC) != 0) {
@@ -80,14 +146,16 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
     return result;
   }
   const pid_t child = fork();
-  if (child == 0) become(arguments.data(), limits, output, report[1]);
+  if (child == 0) become(arguments.data(), environment.data(), limits, output, report[1]);
   close(output);
   close(report[1]);
   if (child > 0) {
     setpgid(child, child);  // whoever comes first
     char mark = 0;
     result.started = read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
+    set_child(child);
     const int status = wait_until(child, now() + limits.seconds, result.timed_out);
+    set_child(0);
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   }
@@ -133,17 +201,31 @@ bool command_exists(const std::string& command) {
   return false;
 }
 
+void remove_temporary_files_on_signals() {
+  const sigset_t set = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::thread([set] { clean_up_at_a_signal(set); }).detach();
+}
+
 TemporaryDirectory::TemporaryDirectory() {
-  std::error_code failed;
-  const auto base = std::filesystem::temp_directory_path(failed);
-  if (failed) return;
-  std::string pattern = (base / "isamap-XXXXXX").string();
-  if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  std::string pattern = (std::filesystem::path(parent()) / "isamap-XXXXXX").string();
+  const std::lock_guard lock(left().mutex);
+  if (mkdtemp(pattern.data()) == nullptr) return;
+  path_ = pattern;
+  left().folders.insert(path_);
+}
+
+std::string TemporaryDirectory::parent() {
+  const char* chosen = std::getenv("TMPDIR");
+  return chosen == nullptr || *chosen == 0 ? "/tmp" : chosen;
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
+  if (!ok()) return;
+  const std::lock_guard lock(left().mutex);
   std::error_code ignored;
-  if (ok()) std::filesystem::remove_all(path_, ignored);
+  std::filesystem::remove_all(path_, ignored);
+  left().folders.erase(path_);
 }
 
 bool write_file(const std::filesystem::path& path, const void* data, std::size_t size) {

@@ -23,7 +23,7 @@ struct ProcessResult {
 };
 
 /// Runs argv[0] (found in PATH) in a process group of its own without input; all of the group is killed at the time
-/// limit.
+/// /// limit. Its TMPDIR is the folder of `output_file`.
 ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits,
                           const std::filesystem::path& output_file);
 
@@ -33,6 +33,10 @@ std::vector<std::string> split_command(const std::string& command);
 /// Is this command a file in PATH (or a path) that can be executed?
 bool command_exists(const std::string& command);
 
+/// From now on SIGINT and SIGTERM end the child process and remove every TemporaryDirectory before they end this
+/// process. To be called once, before any thread is started.
+void remove_temporary_files_on_signals();
+
 /// A new directory that only this user can read; removed with all it holds.
 class TemporaryDirectory {
  public:
@@ -40,6 +44,8 @@ class TemporaryDirectory {
   ~TemporaryDirectory();
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  /// Where it is made: $TMPDIR, else /tmp.
+  static std::string parent();
   bool ok() const { return !path_.empty(); }
   const std::filesystem::path& path() const { return path_; }
 
