@@ -36,10 +36,36 @@ constexpr std::array reserved =
                                      "xor",          "xor_eq",       "std",           "scratch",
                                      "Scratch"});
 
-constexpr std::array library = std::to_array<std::string_view>(
-    {"main",   "abs",   "div",   "exp",    "log",  "sqrt",   "tanh", "erf",   "round", "fmin",
-     "fmax",   "min",   "max",   "floor",  "ceil", "malloc", "free", "abort", "exit",  "memcpy",
-     "memset", "gamma", "index", "select", "read", "write",  "time", "pow",   "sin",   "cos"});
+// What the headers of C, of POSIX and of the driver of a run declare, and what the compiler knows by itself: a function
+// of our own with such a name clashes. Of functions on reals the forms for float and long double (`expf`, `expl`) too.
+constexpr std::string_view library =
+    " "
+    "main argc argv environ errno assert NULL EOF INFINITY NAN HUGE_VAL stdin stdout stderr size_t ssize_t "
+    "ptrdiff_t max_align_t nullptr_t intptr_t uintptr_t intmax_t uintmax_t off_t pid_t time_t clock_t timespec "
+    "FILE int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t va_list jmp_buf div_t ldiv_t printf "
+    "fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf scanf fscanf sscanf puts fputs gets fgets putc "
+    "fputc putchar getc fgetc getchar ungetc perror fopen freopen fclose fflush fread fwrite fseek ftell rewind "
+    "feof ferror clearerr remove rename tmpfile tmpnam setbuf setvbuf getline malloc calloc realloc free alloca "
+    "aligned_alloc abort exit _Exit atexit quick_exit system getenv setenv qsort bsearch rand srand random "
+    "srandom drand48 atoi atol atoll atof strtol strtoul strtoll strtoull strtod abs labs llabs div ldiv lldiv "
+    "memcpy memmove memset memcmp memchr strcpy strncpy strcat strncat strcmp strncmp strlen strchr strrchr "
+    "strstr strspn strcspn strpbrk strtok strerror strcoll strxfrm strdup index rindex bcmp bcopy bzero ffs "
+    "isalnum isalpha iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit tolower toupper "
+    "isascii toascii time clock difftime mktime ctime gmtime localtime asctime strftime clock_gettime nanosleep "
+    "signal raise kill setjmp longjmp open close read write lseek pipe fork execv execvp wait dup dup2 access "
+    "link unlink chdir getcwd getpid sleep usleep pause alarm sync truncate brk sbrk mmap munmap mprotect select "
+    "swab stat mkdir send recv socket bind listen accept connect fabs fmod remainder remquo fma fmax fmin fdim "
+    "exp exp2 exp10 expm1 log log2 log10 log1p pow sqrt cbrt hypot sin cos tan asin acos atan atan2 sinh cosh "
+    "tanh asinh acosh atanh erf erfc lgamma tgamma gamma ceil floor trunc round lround llround nearbyint rint "
+    "lrint llrint frexp ldexp modf scalbn scalbln ilogb logb nextafter nexttoward copysign nan isnan isinf "
+    "isfinite isnormal signbit fpclassify finite significand drem pow10 sincos j0 j1 jn y0 y1 yn min max swap "
+    "page Array up padded fail allocate transfer check_end now timed ascending measure ";
+
+bool declared_elsewhere(const std::string& name) {
+  const auto listed = [](const std::string& word) { return library.find(" " + word + " ") != std::string_view::npos; };
+  const bool other_form = name.size() > 1 && (name.back() == 'f' || name.back() == 'l');
+  return listed(name) || (other_form && listed(name.substr(0, name.size() - 1)));
+}
 
 bool contains(const auto& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -63,7 +89,7 @@ std::string identifier(const std::string& name) {
 
 std::string entry_name(const std::string& program) {
   const std::string name = identifier(program);
-  return contains(reserved, name) || contains(library, name) ? name + "_kernel" : name;
+  return contains(reserved, name) || declared_elsewhere(name) ? name + "_kernel" : name;
 }
 
 std::string Names::unique(const std::string& wish) {
