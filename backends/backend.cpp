@@ -26,6 +26,14 @@ class NoRunner final : public Runner {
 
 }  // namespace
 
+bool has_backend(const HardwareModel& model) {
+  return model.program.language == "c++" || model.program.language == "asm";
+}
+
+std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareModel& model) {
+  return model.program.language == "asm" ? too_many_commands(program) : std::nullopt;
+}
+
 Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model) {
   if (model.program.language == "c++") {
     auto unit = print_cpp(program, model);

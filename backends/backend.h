@@ -2,6 +2,7 @@
 // Program to files, and files to a run. Backends know the machine's description and nothing of mapping or search.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ struct EmittedFile {
   std::string name;  ///< "gemm.cpp"
   std::string text;
 };
+
+/// Is there a backend for the model's language?
+bool has_backend(const HardwareModel& model);
+/// Why the program is beyond what the backend prints; nothing: it is not.
+std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareModel& model);
 
 /// The files of a program in the language of the model's `program` section.
 Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model);

@@ -97,7 +97,10 @@ std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
   auto kernel =
       from_file ? load_kernel(options.kernel_file) : kernel_from_formula(options.compute, options.dims, options.dtypes);
   if (kernel) return std::move(*kernel);
-  code = fail(Exit::wrong_input, kernel.diagnostics());
+  Diagnostics problems = kernel.diagnostics();
+  if (from_file && fs::path(options.kernel_file).extension() == ".onnx")
+    problems.back().hint = "a model is no kernel: `isamap extract` takes models";
+  code = fail(Exit::wrong_input, problems);
   return std::nullopt;
 }
 
@@ -143,6 +146,22 @@ void Progress::operator()(const std::string& text) {
   if (now - last_ < std::chrono::seconds(1)) return;
   last_ = now;
   fmt::print(stderr, "{}\n", text);
+}
+
+Doing::Doing(const std::string& what)
+    : teller_([this, what] {
+        std::unique_lock lock(mutex_);
+        if (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; }))
+          fmt::print(stderr, "{} ...\n", what);
+      }) {}
+
+Doing::~Doing() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  teller_.join();
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {

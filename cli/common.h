@@ -2,8 +2,11 @@
 // What every verb does: find its inputs, deliver its result, say what is wrong.
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/options.h"
@@ -44,6 +47,21 @@ class Progress {
 
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// Tells on stderr what takes so long, when it has not ended after a second.
+class Doing {
+ public:
+  explicit Doing(const std::string& what);
+  ~Doing();
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread teller_;  // last: it uses the others
 };
 
 /// Rows of cells in aligned columns, the first row underlined; numbers to the right.

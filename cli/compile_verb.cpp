@@ -10,6 +10,7 @@ namespace isamap::cli {
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs) {
   CompileOptions out;
   out.map = options.map;
+  out.strict_float = options.strict_float;
   out.schedule = schedule_options(options, inputs.model);
   auto progress = std::make_shared<Progress>();
   out.schedule.progress = [progress](std::int64_t evaluations, double best) {
@@ -28,16 +29,35 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
 std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code) {
   auto inputs = load_inputs(options, code);
   if (!inputs) return std::nullopt;
+  code = Exit::usage;
+  if (!strategy_accepts(options, inputs->kernel, inputs->model)) return std::nullopt;
   const auto with = compile_options(options, *inputs);
   code = Exit::wrong_input;
   if (!with) return std::nullopt;
   Compilation compiled = compile(inputs->kernel, inputs->model, *with);
   code = compiled.code;
   if (compiled.program) return CompiledInputs{std::move(*inputs), std::move(compiled)};
-  fail(code, compiled.problems);
-  if (options.json && code != Exit::wrong_input)
-    deliver(options, json_of_failure(code, compiled.problems, inputs->kernel, inputs->model, compiled.mapped));
+  code = fail_after_start(options, code, compiled.problems, *inputs, compiled.mapped);
   return std::nullopt;
+}
+
+Exit fail_after_start(const Options& options, Exit code, const Diagnostics& problems, const Inputs& inputs,
+                      const MapResult& mapped) {
+  fail(code, problems);
+  if (!options.json || code == Exit::wrong_input) return code;
+  return deliver(options, json_of_failure(code, problems, inputs.kernel, inputs.model, mapped), code);
+}
+
+bool strategy_accepts(const Options& options, const Kernel& kernel, const HardwareModel& model) {
+  for (const auto& [name, make] : strategies()) {
+    if (name != options.schedule.strategy || options.schedule.strategy_options.empty()) continue;
+    const SearchSpace space(kernel, make_id<StatementId>(0), {}, model, options.schedule.space);
+    const auto made = make(space, options.schedule.strategy_options, options.seed);
+    if (made) continue;
+    fail(Exit::usage, made.diagnostics());
+    return false;
+  }
+  return true;
 }
 
 }  // namespace isamap::cli

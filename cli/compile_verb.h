@@ -19,4 +19,11 @@ std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code)
 /// The options of the user as options of the compiler. A schedule file that cannot be read is reported.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs);
 
+/// Says why on stderr and, with --json, on stdout; gives the code back.
+Exit fail_after_start(const Options& options, Exit code, const Diagnostics& problems, const Inputs& inputs,
+                      const MapResult& mapped);
+
+/// Has the strategy the options of --strategy NAME:key=value? Has complained when not.
+bool strategy_accepts(const Options& options, const Kernel& kernel, const HardwareModel& model);
+
 }  // namespace isamap::cli

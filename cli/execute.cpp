@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "cli/common.h"
+
 namespace isamap::cli {
 namespace {
 
-constexpr double max_points = 2e11;            // minutes of interpretation
+constexpr double max_points = 2e10;            // minutes of interpretation and of scalar code
 constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
 
 double points(const Computation& statement) {
@@ -33,17 +35,26 @@ std::vector<TensorData> input_data(const Kernel& kernel, Fill fill, std::uint64_
   return data;
 }
 
-Result<Checked> run_once(const Program& program, Runner& runner, Fill fill, std::uint64_t seed, double min_seconds) {
+Result<Checked> run_once(const Program& program, Runner& runner, const std::string& how, Fill fill, std::uint64_t seed,
+                         double min_seconds) {
   const Kernel& kernel = program.kernel;
   std::vector<TensorData> expected = input_data(kernel, fill, seed);
   std::vector<TensorData> found = expected;
-  auto outcome = runner.run(program, found, RunLimits{}, min_seconds);
+  auto outcome = [&] {
+    const Doing doing(how == "simulator" ? "simulating" : "compiling and running the emitted program");
+    return runner.run(program, found, RunLimits{}, min_seconds);
+  }();
   if (!outcome) return outcome.diagnostics();
   Checked checked;
   checked.executed = outcome->executed;
   checked.missing = outcome->missing;
-  if (!checked.missing.empty()) return checked;
-  interpret(kernel, expected);
+  checked.limit = outcome->limit;
+  checked.environment = outcome->environment;
+  if (!why_not_run(checked).empty()) return checked;
+  {
+    const Doing doing("interpreting the kernel, to compare");
+    interpret(kernel, expected);
+  }
   const Comparison comparison = compare(kernel, expected, found);
   checked.correct = comparison.equal;
   checked.max_error = comparison.max_error;
@@ -55,6 +66,18 @@ Result<Checked> run_once(const Program& program, Runner& runner, Fill fill, std:
 }
 
 }  // namespace
+
+std::string why_not_run(const Checked& checked) {
+  if (!checked.missing.empty()) return checked.missing;
+  return checked.limit.empty() ? checked.environment : checked.limit;
+}
+
+Exit exit_of(const Checked& checked) {
+  if (!checked.missing.empty()) return Exit::missing;
+  if (!checked.limit.empty()) return Exit::limit;
+  if (!checked.environment.empty()) return Exit::wrong_input;
+  return checked.correct ? Exit::ok : Exit::wrong_result;
+}
 
 double operations(const Kernel& kernel) {
   double sum = 0;
@@ -94,9 +117,9 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
   const auto runner = make_runner(model);
   const auto& tensors = program.kernel.tensors;
   const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
-  auto exact = run_once(program, *runner, Fill::integers, seed, any_float ? 0 : min_seconds);
-  if (!exact || !exact->missing.empty() || !exact->correct || !any_float) return exact;
-  return run_once(program, *runner, Fill::real, seed, min_seconds);
+  auto exact = run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds);
+  if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
+  return run_once(program, *runner, available.how, Fill::real, seed, min_seconds);
 }
 
 }  // namespace isamap::cli

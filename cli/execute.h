@@ -12,6 +12,8 @@ namespace isamap::cli {
 struct Checked {
   std::string executed;  ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
   std::string missing;
+  std::string limit;        ///< not finished: this limit was reached
+  std::string environment;  ///< not run: a setting of the user prevents it
   bool correct = false;
   double max_error = 0;
   double seconds = 0;  ///< 0: not a clock
@@ -19,6 +21,10 @@ struct Checked {
   std::int64_t cycles = 0;       ///< simulators
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
 };
+
+/// Why there is nothing to compare; empty: it ran.
+std::string why_not_run(const Checked& checked);
+Exit exit_of(const Checked& checked);
 
 /// Arithmetic operations of the whole kernel: those of the body and of the reduction, at every point.
 double operations(const Kernel& kernel);

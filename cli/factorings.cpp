@@ -103,7 +103,7 @@ void compare_factorings(const Kernel& kernel, const HardwareModel& model, const 
   into.verdict = verdict_of(into.factorings);
   for (const FactoringResult& factoring : into.factorings) {
     if (factoring.mapped && into.code == Exit::no_answer) into.code = Exit::ok;
-    const bool wrong = (factoring.checked && factoring.checked->missing.empty() && !factoring.checked->correct) ||
+    const bool wrong = (factoring.checked && exit_of(*factoring.checked) == Exit::wrong_result) ||
                        (factoring.equals_original && !*factoring.equals_original);
     if (wrong) into.code = Exit::wrong_result;
   }

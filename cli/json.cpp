@@ -87,10 +87,18 @@ Json json_of(const Diagnostics& diagnostics) {
   return json;
 }
 
+Json reasons_of(const Diagnostics& diagnostics) {
+  Json json = Json::array();
+  for (const Diagnostic& d : diagnostics) json.push_back(d.message);
+  return json;
+}
+
 void add_run(Json& json, const Checked& checked) {
   json["executed"] = checked.executed;
-  if (!checked.missing.empty()) {
-    json["missing"] = checked.missing;
+  if (!checked.missing.empty()) json["missing"] = checked.missing;
+  if (const std::string why = why_not_run(checked); !why.empty()) {
+    json["exit"] = static_cast<int>(exit_of(checked));
+    json["reasons"] = Json::array({why});
     return;
   }
   json["correct"] = checked.correct;
@@ -254,8 +262,17 @@ std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel
   json["kernel"] = kernel.name;
   json["target"] = model.name;
   json["exit"] = static_cast<int>(code);
+  json["reasons"] = reasons_of(problems);
   json["problems"] = json_of(problems);
   json["rejected"] = rejected_of(mapped, model);
+  return text_of(json);
+}
+
+std::string json_of_failure(Exit code, const Diagnostics& problems) {
+  Json json = document();
+  json["exit"] = static_cast<int>(code);
+  json["reasons"] = reasons_of(problems);
+  json["problems"] = json_of(problems);
   return text_of(json);
 }
 

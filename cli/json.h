@@ -29,6 +29,7 @@ std::string json_of_run(const Checked& checked);
 /// What an unsuccessful verb prints with --json: the code, the reasons, and what does not map.
 std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel& kernel, const HardwareModel& model,
                             const MapResult& mapped);
+std::string json_of_failure(Exit code, const Diagnostics& problems);
 
 struct CheckedFile {
   std::string path;

@@ -47,11 +47,10 @@ void run_layer(LayerResult& layer, const Program& program, const HardwareModel& 
     return;
   }
   layer.checked = *checked;
-  if (!checked->missing.empty()) {
-    layer.code = Exit::missing;
-    layer.reasons.push_back("not run: " + checked->missing);
+  layer.code = exit_of(*checked);
+  if (const std::string why = why_not_run(*checked); !why.empty()) {
+    layer.reasons.push_back("not run: " + why);
   } else if (!checked->correct) {
-    layer.code = Exit::wrong_result;
     layer.reasons.push_back("wrong result: " + checked->first_difference);
   }
 }
@@ -152,10 +151,12 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
       extraction.layers.push_back(std::move(again));
     }
     extraction.layers.back().notes = layer.notes;
-    extraction.code = worse(extraction.code, extraction.layers.back().code);
+    // A layer without an answer says so in its reasons; it is no failure of the others.
+    const Exit code = extraction.layers.back().code;
+    if (code != Exit::no_answer) extraction.code = worse(extraction.code, code);
   }
-  const bool any =
-      std::any_of(extraction.layers.begin(), extraction.layers.end(), [](const auto& l) { return l.mapped; });
+  const bool any = std::any_of(extraction.layers.begin(), extraction.layers.end(),
+                               [](const auto& l) { return l.mapped && l.code != Exit::no_answer; });
   if (!any) extraction.code = Exit::no_answer;
   return extraction;
 }

@@ -1,9 +1,12 @@
 // Flags to Options, and the verb to call. The only file that includes CLI11.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <optional>
 
+#include "backends/process.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
 
@@ -36,16 +39,46 @@ std::map<std::string, std::string> key_values(const std::string& flag, const std
   return found;
 }
 
+std::string names_of(const auto& named) {
+  std::string text;
+  for (const auto& [name, value] : named) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
+template <class T>
+T choice(const std::string& flag, const std::map<std::string, T>& choices, const std::string& text) {
+  const auto found = choices.find(text);
+  if (found == choices.end()) throw CLI::ValidationError(flag, "'" + text + "' is none of: " + names_of(choices));
+  return found->second;
+}
+
+/// The word where a command should stand, if there is no such command: CLI11 says only that one is required.
+std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int a = 1; a < argc && argv[a][0] != '-'; ++a) {
+    const auto all = at->get_subcommands([](const CLI::App*) { return true; });
+    if (all.empty()) return std::nullopt;
+    const auto named =
+        std::find_if(all.begin(), all.end(), [&](const CLI::App* s) { return s->get_name() == argv[a]; });
+    if (named == all.end()) return argv[a];
+    at = *named;
+  }
+  return std::nullopt;
+}
+
+std::string commands_of(const CLI::App& app) {
+  std::vector<std::pair<std::string, const CLI::App*>> named;
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; }))
+    named.emplace_back(one->get_name(), one);
+  return names_of(named);
+}
+
 void read_strategy(const std::string& text, ScheduleOptions& options) {
   const auto colon = text.find(':');
   options.strategy = text.substr(0, colon);
-  std::string known;
-  bool found = false;
-  for (const auto& [name, factory] : strategies()) {
-    known += (known.empty() ? "" : ", ") + name;
-    found = found || name == options.strategy;
-  }
-  if (!found) throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: " + known);
+  const auto& all = strategies();
+  if (std::none_of(all.begin(), all.end(), [&](const auto& named) { return named.first == options.strategy; }))
+    throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: " + names_of(all));
   if (colon != std::string::npos)
     options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
 }
@@ -111,15 +144,21 @@ void add_mapping(CLI::App* verb, Options& options) {
   static const std::map<std::string, Rule> rules{{"access", Rule::access}, {"full", Rule::full}, {"all", Rule::all}};
   verb->add_option("--instruction", options.map.instruction,
                    "only this one; otherwise all compute instructions compete");
-  verb->add_option("--rule", options.map.rule, "access, full (default) or all")->transform(CLI::Transformer(rules));
+  verb->add_option_function<std::string>(
+      "--rule", [&options](const std::string& text) { options.map.rule = choice("--rule", rules, text); },
+      "access, full (default) or all");
 }
 
 void add_search(CLI::App* verb, Options& options, Raw& raw) {
   static const std::map<std::string, Objective> objectives{
       {"edp", Objective::edp}, {"cycles", Objective::cycles}, {"energy", Objective::energy}};
-  verb->add_option("--objective", options.schedule.objective, "edp, cycles or energy")
-      ->transform(CLI::Transformer(objectives))
-      ->each([&options](const std::string&) { options.objective_given = true; });
+  verb->add_option_function<std::string>(
+      "--objective",
+      [&options](const std::string& text) {
+        options.schedule.objective = choice("--objective", objectives, text);
+        options.objective_given = true;
+      },
+      "edp, cycles or energy");
   verb->add_option("--strategy", raw.strategy, "NAME:key=value,...");
   verb->add_option("--budget", raw.budget, "evals=N,seconds=S (only evals is reproducible)");
   verb->add_option("--space", raw.space, "dividing,keep-all,single-buffered");
@@ -181,6 +220,9 @@ struct Program {
     evaluate->add_option("--schedule", options.schedule_file, "schedule file")->required();
     for (CLI::App* one : {schedule, emit, run})
       one->add_option("--schedule", options.schedule_file, "schedule file; no search");
+    for (CLI::App* one : {extract, schedule, emit, run})
+      one->add_flag("--strict-float", options.strict_float,
+                    "refuse programs that assume finite inputs (padding that is multiplied by 0)");
     emit->add_flag("--program", options.program, "print the lowered program instead of target text");
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");
@@ -193,6 +235,9 @@ int main_of(int argc, char** argv) {
   program.app.set_version_flag("--version", "isamap " ISAMAP_VERSION);
   program.add_hw();
   program.add_verbs();
+  if (const auto unknown = unknown_command(program.app, argc, argv))
+    return static_cast<int>(fail(Exit::usage, "there is no command '" + *unknown + "'",
+                                 "the commands are: " + commands_of(program.app) + "; --help says what they do"));
   try {
     program.app.parse(argc, argv);
     finish(program.raw, program.options);
@@ -209,5 +254,6 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a write that fails, and is reported
+  isamap::remove_temporary_files_on_signals();
   return isamap::cli::main_of(argc, argv);
 }

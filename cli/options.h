@@ -37,6 +37,7 @@ struct Options {
   bool objective_given = false;  ///< otherwise energy-delay where the model states energies, else cycles
   std::string schedule_file;
   bool certify = false;
+  bool strict_float = false;  ///< programs that assume finite inputs are refused
 
   bool run = false;                  ///< extract
   std::string report;                ///< extract: HTML file

@@ -29,6 +29,16 @@ Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const Har
   return scheduled;
 }
 
+/// What --strict-float forbids: 0 times infinity is no 0.
+Diagnostics assumed_finite(const Program& program) {
+  Diagnostics problems;
+  for (const std::string& assumption : program.assumptions)
+    if (assumption.find("finite") != std::string::npos)
+      problems.push_back(error("--strict-float forbids what this program assumes: " + assumption,
+                               "choose sizes that the instruction divides, another --instruction, or a schedule"));
+  return problems;
+}
+
 void add(std::map<std::string, std::map<std::string, TensorTraffic>>& total, const Cost& cost) {
   for (const auto& [memory, tensors] : cost.memories)
     for (const auto& [tensor, traffic] : tensors) {
@@ -61,6 +71,8 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
 
   auto program = lower(reached.scheduled->schedule, kernel, model);
   if (!program) return stopped(reached, by_hand ? Exit::wrong_input : Exit::limit, program.diagnostics());
+  if (const Diagnostics relied_on = assumed_finite(*program); options.strict_float && !relied_on.empty())
+    return stopped(reached, Exit::no_answer, relied_on);
   reached.program = std::move(*program);
   return reached;
 }

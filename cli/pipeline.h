@@ -23,6 +23,7 @@ struct CompileOptions {
   MapOptions map;
   ScheduleOptions schedule;
   std::optional<Schedule> hand_written;  ///< taken instead of searching
+  bool strict_float = false;             ///< refuse programs that assume finite inputs
 };
 
 Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options);

@@ -56,7 +56,8 @@ std::string cell(const std::string& text, bool number) {
 std::string verdict_cells(const LayerResult& layer) {
   if (!layer.checked) return "<td></td><td></td><td></td><td></td>";
   const Checked& c = *layer.checked;
-  if (!c.missing.empty()) return cell(c.executed, false) + cell(c.missing, false) + "<td></td><td></td>";
+  if (const std::string why = why_not_run(c); !why.empty())
+    return cell(c.executed, false) + cell(why, false) + "<td></td><td></td>";
   const bool timed = c.seconds > 0;
   return cell(c.executed, false) +
          fmt::format("<td class={}>{}</td>", c.correct ? "good" : "bad", c.correct ? "yes" : "no") +

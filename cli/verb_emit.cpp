@@ -36,8 +36,12 @@ Exit verb_emit(const Options& options) {
   const HardwareModel& model = compiled->inputs.model;
   const Program& program = *compiled->compiled.program;
   if (options.program) return deliver(options, print(program, model));
+  const auto stop = [&](Exit why, const Diagnostics& problems) {
+    return fail_after_start(options, why, problems, compiled->inputs, compiled->compiled.mapped);
+  };
+  if (const auto problem = beyond_limit(program, model)) return stop(Exit::limit, {*problem});
   const auto files = emit(program, model);
-  if (!files) return fail(Exit::no_answer, files.diagnostics());
+  if (!files) return stop(has_backend(model) ? Exit::no_answer : Exit::missing, files.diagnostics());
   if (options.json) return deliver(options, json_of_emit(program, model, *files));
   if (!options.output.empty()) return deliver_files(options, *files);
   std::string text;

@@ -25,6 +25,7 @@ std::optional<Source> load_source(const Options& options, Exit& code) {
     auto model = load_onnx(options.kernel_file);
     if (model) return Source{std::move(*model), std::nullopt};
     code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());
+    if (options.json && code == Exit::missing) deliver(options, json_of_failure(code, model.diagnostics()));
     return std::nullopt;
   }
   auto kernel = load_kernel_of(options, code);
@@ -61,7 +62,7 @@ std::vector<std::string> row_of(const LayerResult& layer) {
                                tiles_text(layer),
                                short_number(layer.cost.cycles),
                                short_number(layer.cost.bytes)};
-  if (layer.checked && layer.checked->missing.empty()) {
+  if (layer.checked && why_not_run(*layer.checked).empty()) {
     row.push_back(layer.checked->executed);
     row.push_back(layer.checked->correct ? "yes" : "NO");
     row.push_back(layer.checked->seconds > 0 ? fmt::format("{:.3g}", layer.checked->seconds) : "-");
@@ -123,7 +124,7 @@ std::string factorings_of(const Extraction& extraction) {
     text += fmt::format("\n{}: {} cycles, {} multiplications, {} bytes moved", factoring.description,
                         short_number(factoring.cycles), short_number(factoring.multiplications),
                         short_number(factoring.bytes));
-    if (factoring.checked && factoring.checked->missing.empty())
+    if (factoring.checked && why_not_run(*factoring.checked).empty())
       text += fmt::format("; executed {}, {}, {:.3g} s", factoring.checked->executed,
                           factoring.checked->correct ? "correct" : "WRONG", factoring.checked->seconds);
     if (factoring.equals_original)
@@ -137,17 +138,27 @@ std::string factorings_of(const Extraction& extraction) {
 std::string summary_of(const Extraction& extraction) {
   std::size_t mapped = 0, multiplications = 0, correct = 0, run = 0;
   double cycles = 0, seconds = 0;
-  for (const LayerResult& layer : extraction.layers) {
+  // What does not map as one statement counts as the two of the factoring that is chosen.
+  const bool as_one = std::any_of(extraction.layers.begin(), extraction.layers.end(), [](auto& l) { return l.mapped; });
+  const FactoringResult* split = as_one || extraction.factorings.empty() ? nullptr : &extraction.factorings.front();
+  const std::vector<LayerResult>& layers = split ? split->layers : extraction.layers;
+  if (split && split->checked && why_not_run(*split->checked).empty()) {
+    run = 1;
+    correct = split->checked->correct ? 1 : 0;
+    seconds = split->checked->seconds;
+  }
+  for (const LayerResult& layer : layers) {
     mapped += layer.mapped ? 1 : 0;
     multiplications += layer.mapped && layer.matmul ? 1 : 0;
     cycles += layer.cost.cycles;
-    if (!layer.checked || !layer.checked->missing.empty()) continue;
+    if (!layer.checked || !why_not_run(*layer.checked).empty()) continue;
     run += 1;
     correct += layer.checked->correct ? 1 : 0;
     seconds += layer.checked->seconds;
   }
   std::string text = fmt::format("{} layers, {} mapped, {} of them matrix multiplications; {} cycles predicted",
-                                 extraction.layers.size(), mapped, multiplications, short_number(cycles));
+                                 layers.size(), mapped, multiplications, short_number(cycles));
+  if (split) text += fmt::format("; as '{}'", split->description);
   if (run > 0) text += fmt::format("; {} of {} executed layers correct", correct, run);
   if (seconds > 0) text += fmt::format(", {:.4g} s in all", seconds);
   return text + "\n";
@@ -197,8 +208,12 @@ Exit verb_extract(const Options& options) {
   if (!source) return code;
   const auto model = load_target(options);
   if (!model) return Exit::wrong_input;
+  const auto& layers = source->model.layers;
+  const auto first = std::find_if(layers.begin(), layers.end(), [](const Layer& l) { return l.kernel.has_value(); });
+  if (first != layers.end() && !strategy_accepts(options, *first->kernel, *model)) return Exit::usage;
   ExtractOptions with;
   with.compile.map = options.map;
+  with.compile.strict_float = options.strict_float;
   with.compile.schedule = schedule_options(options, *model);
   with.run = options.run;
   with.seed = options.seed;

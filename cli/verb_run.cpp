@@ -10,7 +10,7 @@ namespace isamap::cli {
 namespace {
 
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
-  if (!checked.missing.empty()) return fmt::format("not run: {}\n", checked.missing);
+  if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
   std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
   if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
   text += fmt::format("; largest error {:.3g}", checked.max_error);
@@ -27,11 +27,11 @@ Exit verb_run(const Options& options) {
   if (!compiled) return code;
   const auto& [inputs, compilation] = *compiled;
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
-    return fail(Exit::limit, too_large);
+    return fail_after_start(options, Exit::limit, too_large, inputs, compilation.mapped);
   const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, 0.1);
-  if (!checked) return fail(Exit::wrong_result, checked.diagnostics());
-  code = !checked->missing.empty() ? Exit::missing : checked->correct ? Exit::ok : Exit::wrong_result;
-  if (code == Exit::missing) fail(code, fmt::format("not run: {}", checked->missing));
+  if (!checked) return fail_after_start(options, Exit::wrong_result, checked.diagnostics(), inputs, compilation.mapped);
+  code = exit_of(*checked);
+  if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
   return deliver(options, options.json ? json_of_run(*checked) : text_of(*checked, *compilation.scheduled), code);
 }
 

@@ -20,6 +20,8 @@ struct RunOutcome {
   double seconds = 0;            ///< median time of one run of the main entry; 0: not a clock (simulated)
   std::int64_t cycles = 0;       ///< simulators only
   std::string missing;           ///< non-empty: not run, because this package or feature is missing
+  std::string limit;             ///< non-empty: not finished, because this limit was reached
+  std::string environment;       ///< non-empty: not run, because of a setting that the user can change
 };
 
 class Runner {

@@ -27,11 +27,7 @@ class AssemblyPrinter {
         sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
 
   Result<std::string> print() {
-    const std::int64_t count = count_calls(program_.prepack, max_commands) + count_calls(program_.body, max_commands);
-    if (count > max_commands)
-      return error(
-          fmt::format("the program has more than {} commands, which is the limit of a straight stream", max_commands),
-          "use larger tiles, or a smaller kernel");
+    if (auto problem = too_many_commands(program_)) return *problem;
     header();
     if (!model_.program.begin.empty()) line(model_.program.begin);
     walk_line(program_, model_, slots_,
@@ -200,6 +196,13 @@ class AssemblyPrinter {
 }  // namespace
 
 std::string host_marker(std::int64_t number) { return fmt::format("host {}:", number); }
+
+std::optional<Diagnostic> too_many_commands(const Program& program) {
+  if (count_calls(program.prepack, max_commands) + count_calls(program.body, max_commands) <= max_commands) return {};
+  return error(
+      fmt::format("the program has more than {} commands, which is the limit of a straight stream", max_commands),
+      "use larger tiles, or a smaller kernel");
+}
 
 Result<std::string> print_assembly(const Program& program, const HardwareModel& model) {
   return AssemblyPrinter(program, model).print();

@@ -1,6 +1,7 @@
 #pragma once
 // A straight stream of commands with numeric addresses, from the instructions' `asm` (else `emit`) texts.
 
+#include <optional>
 #include <string>
 
 #include "hwdesc/hardware_model.h"
@@ -10,6 +11,9 @@
 namespace isamap {
 
 constexpr std::int64_t max_commands = 20'000'000;
+
+/// The complaint about a program of more than `max_commands` commands; nothing: it has fewer.
+std::optional<Diagnostic> too_many_commands(const Program& program);
 
 /// The line that stands for the n-th nest a host executes; printed behind the comment sign.
 std::string host_marker(std::int64_t number);

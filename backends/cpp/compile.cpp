@@ -126,6 +126,16 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command;
 }
 
+bool compiler_works(const fs::path& folder) {
+  const std::string text = "int main() {}\n";
+  const fs::path source = folder / "empty.cpp";
+  if (!write_file(source, text.data(), text.size())) return false;
+  auto command = compiler_command();
+  command.insert(command.end(), {source.string(), "-o", (folder / "empty").string()});
+  const auto result = run_process(command, {60, std::int64_t{8} << 30, std::int64_t{1} << 30}, folder / "empty.log");
+  return result.started && result.exit_code == 0 && fs::exists(folder / "empty");
+}
+
 Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
                                const fs::path& executable) {
   const auto generic = compile_command(model, {"kernel.cpp", "driver.cpp"}, "program");

@@ -19,6 +19,9 @@ std::vector<std::string> compiler_command();
 std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
                                          const std::string& executable);
 
+/// Does the compiler make an executable of an empty program? Leaves its files in `folder`.
+bool compiler_works(const std::filesystem::path& folder);
+
 /// Compiles two texts to `executable`, or takes it from the cache ($ISAMAP_CACHE, $XDG_CACHE_HOME/isamap,
 /// ~/.cache/isamap). An entry is a directory named by a hash of command and texts; it holds both, and is used only if
 /// they are equal, so a collision costs time and nothing else. It is made under another name and renamed: readers see

@@ -33,13 +33,24 @@ class CppRunner final : public Runner {
     const auto unit = print_cpp(program, model_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
-    if (!folder.ok())
-      return error("no directory for temporary files can be made", "set TMPDIR to a writable directory");
+    if (!folder.ok()) {
+      outcome.environment = fmt::format(
+          "no folder for temporary files can be made in {}: set TMPDIR to one that exists "
+          "and can be written",
+          TemporaryDirectory::parent());
+      return outcome;
+    }
     const Plan plan = make_plan(program, *unit);
     if (auto made =
             compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry), folder.path() / "program");
-        !made)
-      return made.diagnostics();
+        !made) {
+      // A compiler that fails on an empty program says nothing about ours.
+      if (compiler_works(folder.path())) return made.diagnostics();
+      outcome.missing =
+          fmt::format("the compiler '{}' does not work: it fails to compile an empty program", compiler_command()[0]);
+      outcome.executed = "unavailable";
+      return outcome;
+    }
     for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
       if (!plan.arrays[a].input) continue;
       const auto& from = data[plan.tensors[a].index()].bytes;
@@ -94,6 +105,10 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
+    if (result.timed_out || result.signal == SIGXCPU) {
+      outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
+      return outcome;
+    }
     if (const auto problem = failure(program, limits, result)) return *problem;
     for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
       if (!plan.arrays[a].output) continue;
@@ -113,9 +128,7 @@ class CppRunner final : public Runner {
                                            const ProcessResult& result) {
     if (result.exit_code == 0) return std::nullopt;
     std::string what;
-    if (result.timed_out || result.signal == SIGXCPU)
-      what = fmt::format("ran longer than {} s", limits.seconds);
-    else if (result.signal == SIGSEGV || result.signal == SIGBUS)
+    if (result.signal == SIGSEGV || result.signal == SIGBUS)
       what = "touched memory outside its tensors";
     else if (result.signal == SIGXFSZ)
       what = fmt::format("wrote more than {} bytes to a file", limits.file_bytes);

@@ -112,12 +112,21 @@ class SimulatorRunner final : public Runner {
 
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                          double) override {
-    const auto text = print_assembly(program, model_);
-    if (!text) return text.diagnostics();
-    const auto time = simulate(*text, program, model_, data, limits.seconds);
-    if (!time) return time.diagnostics();
     RunOutcome outcome;
     outcome.executed = "simulator";
+    if (const auto problem = too_many_commands(program)) {
+      outcome.limit = problem->message;
+      return outcome;
+    }
+    const auto text = print_assembly(program, model_);
+    if (!text) return text.diagnostics();
+    const auto start = std::chrono::steady_clock::now();
+    const auto time = simulate(*text, program, model_, data, limits.seconds);
+    if (!time && std::chrono::steady_clock::now() - start >= std::chrono::duration<double>(limits.seconds)) {
+      outcome.limit = time.diagnostics().front().message;
+      return outcome;
+    }
+    if (!time) return time.diagnostics();
     outcome.cycles = time->cycles;
     return outcome;
   }

@@ -53,7 +53,7 @@ class Exhaustive final : public SearchStrategy {
 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_exhaustive(const SearchSpace& space, const StrategyOptions& options,
                                                                  std::uint64_t) {
-  if (!options.empty()) return error(fmt::format("strategy exhaustive has no option '{}'", options.begin()->first), "limit it with --budget evals=N");
+  if (!options.empty()) return error(fmt::format("strategy exhaustive has no option '{}'", options.begin()->first), "it has no options; --budget evals=N limits it");
   return std::unique_ptr<SearchStrategy>(std::make_unique<Exhaustive>(space));
 }
 

@@ -37,7 +37,7 @@ class Drawn final : public SearchStrategy {
 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_random(const SearchSpace& space, const StrategyOptions& options,
                                                              std::uint64_t seed) {
-  if (!options.empty()) return error(fmt::format("strategy random has no option '{}'", options.begin()->first), "it draws until the budget ends");
+  if (!options.empty()) return error(fmt::format("strategy random has no option '{}'", options.begin()->first), "it has no options; it draws until the budget ends");
   return std::unique_ptr<SearchStrategy>(std::make_unique<Drawn>(space, seed));
 }
 

@@ -232,7 +232,7 @@ std::string outcome_of(const HardwareModel& model, double seconds = 20) {
   RunLimits limits;
   limits.seconds = seconds;
   const auto outcome = make_runner(model)->run(p, data, limits, 0);
-  return outcome ? outcome->executed + ": " + outcome->missing : render(outcome.diagnostics());
+  return outcome ? outcome->executed + ": " + outcome->missing + outcome->limit : render(outcome.diagnostics());
 }
 
 TEST(Runner, SaysWhatWentWrong) {
@@ -298,7 +298,9 @@ TEST(Names, AreIdentifiers) {
   EXPECT_EQ(identifier("1x"), "x1x");
   EXPECT_EQ(identifier("__"), "x");
   EXPECT_EQ(identifier("\xc3\xa4"), "x");
-  EXPECT_EQ(entry_name("exp"), "exp_kernel");
+  for (const std::string owned : {"exp", "expf", "printf", "y1", "int8_t", "transfer", "for"})
+    EXPECT_EQ(entry_name(owned), owned + "_kernel");
+  EXPECT_EQ(entry_name("conv2d"), "conv2d");
   Names names;
   EXPECT_EQ(names.unique("C"), "C");
   EXPECT_EQ(names.unique("C"), "C_2");

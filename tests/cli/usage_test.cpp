@@ -51,6 +51,26 @@ TEST(Usage, WrongFlagsAreUsage) {
   }
 }
 
+TEST(Usage, WrongWordsAreNamedWithTheChoices) {
+  const auto says = [](const std::vector<std::string>& words, const std::string& text) {
+    const Said said = isamap(words);
+    EXPECT_EQ(said.code, 2);
+    EXPECT_NE(said.err.find(text), std::string::npos) << said.err;
+  };
+  says({"nonsense"}, "there is no command 'nonsense'");
+  says({"hw", "nonsense"}, "there is no command 'nonsense'");
+  says({"map", example("gemm"), "--target", "scalar_c", "--rule", "most"}, "'most' is none of: access, all, full");
+  says({"schedule", example("gemm"), "--target", "scalar_c", "--objective", "time"},
+       "'time' is none of: cycles, edp, energy");
+}
+
+TEST(Usage, AModelIsForExtract) {
+  const Said said =
+      isamap({"map", std::string(ISAMAP_SOURCE_DIR) + "/examples/mobilenet_v1.onnx", "--target", "scalar_c"});
+  EXPECT_EQ(said.code, 1);
+  EXPECT_NE(said.err.find("isamap extract"), std::string::npos) << said.err;
+}
+
 TEST(Usage, TuneSaysWhatToDoInstead) {
   const Said said = isamap(with({"tune", "--target", "scalar_c"}, gemm));
   EXPECT_EQ(said.code, 2);

@@ -32,6 +32,7 @@ class Execution : public testing::TestWithParam<std::string> {
         return;
       }
       if (!outcome->missing.empty()) GTEST_SKIP() << outcome->missing;
+      ASSERT_EQ(outcome->limit + outcome->environment, "");
       interpret(variant->kernel, expected);
       const Comparison comparison = compare(variant->kernel, expected, found);
       EXPECT_TRUE(comparison.equal) << comparison.first_difference << "\n" << print(compiled.scheduled->schedule);

@@ -1,0 +1,141 @@
+// Failures after the start: the code says whose fault it is, stdout says why in JSON.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+/// A variable of the environment, set for one test.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Setting() { old_.empty() ? ::unsetenv(name_) : ::setenv(name_, old_.c_str(), 1); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  std::string old_;
+};
+
+std::vector<std::string> gemm(const std::string& verb, const std::string& target, const std::string& dims,
+                              const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{verb, "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", dims, "--target", target};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+void fails(const Said& said, int code, const std::string& why) {
+  EXPECT_EQ(said.code, code) << said.out << said.err;
+  EXPECT_NE(said.err.find(why), std::string::npos) << said.err;
+  const auto json = parsed(said);
+  ASSERT_TRUE(json.is_object()) << said.out;
+  EXPECT_EQ(json.value("schema_version", 0), 1);
+  EXPECT_EQ(json.value("exit", 0), code);
+  ASSERT_TRUE(json.contains("reasons") && !json["reasons"].empty()) << said.out;
+  EXPECT_NE(json["reasons"][0].get<std::string>().find(why), std::string::npos) << said.out;
+}
+
+TEST(Failures, TooManyPointsAreALimit) {
+  fails(isamap(gemm("run", "scalar_c", "i=4096,j=4096,k=4096", {"--json"})), 4, "points; at most 2e+10");
+}
+
+TEST(Failures, TooManyCommandsAreALimit) {
+  for (const std::string verb : {"run", "emit"}) {
+    const Said said = isamap(gemm(verb, "a1", "i=512,j=512,k=512", {"--dtypes", "A=s16,B=s16,C=s16", "--json"}));
+    fails(said, 4, "more than 20000000 commands");
+  }
+}
+
+TEST(Failures, ALanguageWithoutABackendIsMissing) {
+  fails(isamap({"emit", example("gemm_f16"), "--target", "nvidia_sm80", "--json"}), 77,
+        "there is no backend for cuda yet");
+}
+
+TEST(Failures, TheFolderForTemporaryFilesIsTheUsers) {
+  const Setting setting("TMPDIR", "/no_such_folder");
+  const std::string out = "/tmp/isamap_failure_" + std::to_string(::getpid()) + ".out", err = out + ".err";
+  const int code = finish(start(gemm("run", "scalar_c", "i=4,j=4,k=4"), out, err));
+  EXPECT_EQ(code, 1);
+  EXPECT_NE(read_file(err).find("/no_such_folder"), std::string::npos) << read_file(err);
+  fs::remove(out), fs::remove(err);
+}
+
+TEST(Failures, ACompilerThatDoesNotWorkIsMissing) {
+  const Setting setting("CXX", "/bin/false");
+  fails(isamap(gemm("run", "scalar_c", "i=4,j=4,k=4", {"--json"})), 77, "the compiler '/bin/false' does not work");
+}
+
+TEST(Failures, OptionsOfAStrategyAreUsage) {
+  for (const auto& [text, says] : {std::pair<std::string, std::string>{"exhaustive:zz=1", "it has no options"},
+                                   {"random:zz=1", "it has no options"},
+                                   {"greedy:zz=1", "its options: starts, descents"}}) {
+    const Said said = isamap(gemm("schedule", "scalar_c", "i=4,j=4,k=4", {"--strategy", text}));
+    EXPECT_EQ(said.code, 2) << text << said.err;
+    EXPECT_NE(said.err.find(says), std::string::npos) << said.err;
+  }
+}
+
+TEST(Failures, AKernelMayHaveTheNameOfALibraryFunction) {
+  const Folder folder;
+  for (const std::string name : {"printf", "transfer", "y1"}) {
+    const auto file = folder.write(name + ".yaml", "kernel: " + name + "\ntensors:\n  A: {shape: [8], dtype: f32}\n" +
+                                                       "  B: {shape: [8], dtype: f32}\ncompute:\n  - B[i] = A[i]\n");
+    const Said said = isamap({"run", file, "--target", "scalar_c"});
+    EXPECT_EQ(said.code, 0) << name << said.err;
+  }
+}
+
+TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
+  const std::vector<std::string> bf16{"--dtypes", "A=bf16,B=bf16,C=f32", "--json"};
+  const auto words = [&](const std::string& dims) {
+    auto all = gemm("emit", "x86_avx512_bf16", dims, bf16);
+    all[2] = "C[i,j] += f32(A[i,k])*f32(B[k,j])";
+    return all;
+  };
+  auto padded = words("i=16,j=16,k=17"), even = words("i=16,j=16,k=16");
+  EXPECT_EQ(isamap(padded).code, 0);
+  padded.push_back("--strict-float"), even.push_back("--strict-float");
+  fails(isamap(padded), 3, "--strict-float forbids what this program assumes: inputs are finite");
+  EXPECT_EQ(isamap(even).code, 0);
+}
+
+TEST(Failures, ASignalLeavesNoTemporaryFolder) {
+  const Folder folder, said;
+  const Setting setting("TMPDIR", folder / "");
+  const pid_t child = start(gemm("run", "scalar_c", "i=2048,j=1024,k=4096"), said / "out", said / "err");
+  for (int i = 0; i < 500 && folder.names().empty(); ++i) ::usleep(10'000);
+  EXPECT_FALSE(folder.names().empty()) << read_file(said / "err");
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(finish(child), 1000 + SIGTERM);
+  EXPECT_TRUE(folder.names().empty()) << folder.names()[0];
+}
+
+TEST(Failures, TwoProcessesShareAFolderOfCertificates) {
+  const Folder folder;
+  const auto words = gemm("map", "scalar_c", "i=4,j=4,k=4", {"--certificates", folder / "new/proofs"});
+  std::vector<pid_t> children;
+  for (int i = 0; i < 3; ++i) children.push_back(start(words, folder / std::to_string(i), folder / "err"));
+  for (const pid_t child : children) EXPECT_EQ(finish(child), 0) << read_file(folder / "err");
+}
+
+TEST(Failures, LongWorkSaysWhatItDoes) {
+  const Folder folder;
+  const std::string slow = folder.write("slow", "#!/bin/sh\nsleep 1.2\nexit 1\n");
+  fs::permissions(slow, fs::perms::owner_all);
+  const Setting setting("CXX", slow);
+  const Said said = isamap(gemm("run", "scalar_c", "i=4,j=4,k=5"));
+  EXPECT_EQ(said.code, 77);
+  EXPECT_EQ(said.err.find("compiling and running the emitted program ...\n"), 0u) << said.out << said.err;
+}
+
+}  // namespace
+}  // namespace isamap::cli_test
