@@ -218,6 +218,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   json["curve"] = Json::array();
   for (const auto& [evaluations, best] : found.curve) json["curve"].push_back({evaluations, best});
   json["seed"] = answer.seed;
+  if (!answer.problems.empty()) json["reasons"] = reasons_of(answer.problems);
   return text_of(json);
 }
 

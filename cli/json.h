@@ -20,6 +20,7 @@ struct ScheduleAnswer {
   std::optional<double> lower_bound, gap;
   bool certified = false;
   std::uint64_t seed = 0;
+  Diagnostics problems;  ///< why what was asked for is not certified
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
 std::string json_of_evaluate(const Evaluation& evaluation);

@@ -48,8 +48,9 @@ Exit verb_schedule(const Options& options) {
     answer.gap = 0;
   }
   if (options.certify && !answer.certified) {
-    code = fail(Exit::limit, "the search ended before it had seen every schedule, so its best is not certified",
-                "--strategy exhaustive with a larger --budget evals=N, or a smaller --space");
+    answer.problems = {error("the search ended before it had seen every schedule, so its best is not certified",
+                             "--strategy exhaustive with a larger --budget evals=N, or a smaller --space")};
+    code = fail(Exit::limit, answer.problems);
   }
   return deliver(options, options.json ? json_of_schedule(answer) : text_of(answer), code);
 }

@@ -40,8 +40,11 @@ Exit print_best(const Options& options) {
     const double found = peak(loaded->model, options.best_dtype);
     if (found > best_peak) best = model_name, best_peak = found;
   }
-  if (best.empty())
-    return fail(Exit::missing, fmt::format("no model with {} arithmetic runs natively here", options.best_dtype));
+  if (best.empty()) {
+    const Diagnostics none{error(fmt::format("no model with {} arithmetic runs natively here", options.best_dtype))};
+    fail(Exit::missing, none);
+    return options.json ? deliver(options, json_of_failure(Exit::missing, none), Exit::missing) : Exit::missing;
+  }
   return deliver(options, best + "\n");
 }
 

@@ -108,6 +108,20 @@ TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
   EXPECT_EQ(isamap(even).code, 0);
 }
 
+TEST(Failures, EveryCodeHasReasons) {
+  const auto json = parsed(isamap({"targets", "--best", "s4", "--json"}));
+  EXPECT_EQ(json.value("exit", 0), 77) << json;
+  const Said limited =
+      isamap(gemm("schedule", "scalar_c", "i=8,j=8,k=8", {"--certify", "--budget", "evals=3", "--json"}));
+  EXPECT_EQ(limited.code, 4);
+  EXPECT_EQ(parsed(limited)["reasons"].size(), 1u) << limited.out;
+}
+
+TEST(Failures, TheSummaryCountsTheChosenFactoring) {
+  const Said said = isamap({"extract", example("depthwise_separable_fused"), "--target", "x86_avx512"});
+  EXPECT_NE(said.out.find("\n2 layers, 2 mapped, 1 of them matrix multiplications;"), std::string::npos) << said.out;
+}
+
 TEST(Failures, ASignalLeavesNoTemporaryFolder) {
   const Folder folder, said;
   const Setting setting("TMPDIR", folder / "");
