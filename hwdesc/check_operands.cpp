@@ -1,6 +1,7 @@
 // Layouts are maps from an operand's indices to places: each place is taken once and lies inside its register.
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "hwdesc/loader_internal.h"
 #include "support/arithmetic.h"
@@ -91,6 +92,9 @@ bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
   return seen.size() == place.box.size() && is_mixed_radix(digits);
 }
 
+/// Far beyond any memory, and products with coordinates stay inside 64 bits.
+constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
+
 /// Two index points at one place, for any value of the free strides: each free or separately addressed term is a
 /// coordinate of its own, the terms with a fixed stride add up.
 void check_strides(const StridedLayout& layout, const Place& place) {
@@ -103,6 +107,11 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     if (term.stride && !stride) {
       place.context.problems.error(place.where, "stride '" + term.text + "' of " + place.what + " is not a number",
                                    "write a number, an expression of symbols, any, or {each: UNIT}");
+      return;
+    }
+    if (stride && std::abs(*stride) > kMaxStride) {
+      place.context.problems.error(place.where,
+                                   "stride '" + term.text + "' of " + place.what + " is beyond 2^40 elements");
       return;
     }
     if (stride)
@@ -130,6 +139,11 @@ void check_strides(const StridedLayout& layout, const Place& place) {
                                "do its terms rebuild every index?");
 }
 
+/// At most 2^24: more is refused anyway.
+std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
+  return std::min<std::int64_t>(checked_mul(a, b).value_or(1 << 24), 1 << 24);
+}
+
 void check_fragment(const FragmentLayout& layout, const Place& place) {
   std::vector<std::string> names;
   Box extents;
@@ -137,9 +151,9 @@ void check_fragment(const FragmentLayout& layout, const Place& place) {
   for (const auto& [name, extent] : layout.over) {
     names.push_back(name);
     extents.push_back(extent);
-    places = std::min<std::int64_t>(places * extent, 1 << 24);
+    places = saturated_product(places, extent);
   }
-  for (const std::int64_t extent : place.box) points = std::min<std::int64_t>(points * extent, 1 << 24);
+  for (const std::int64_t extent : place.box) points = saturated_product(points, extent);
   const auto fail = [&](const std::string& message) {
     place.context.problems.error(place.where, "layout of " + place.what + " " + message);
   };
@@ -186,7 +200,7 @@ std::optional<std::int64_t> span(const Place& place) {
     const auto reach = checked_mul(*stride, values->high);
     last = reach ? checked_add(last, *reach).value_or(INT64_MAX - 1) : INT64_MAX - 1;
   }
-  return last + 1;
+  return std::min(last, INT64_MAX - 1) + 1;
 }
 
 void check_room(const Place& place) {

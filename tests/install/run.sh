@@ -8,7 +8,7 @@ trap 'rm -rf "$place"' EXIT
 "$cmake" --install "$build" --prefix "$place/prefix" >/dev/null
 flags=""
 [ -z "$sanitize" ] || flags="-fsanitize=${sanitize//;/,}"
-"$cmake" -S "$source/examples/library" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
+"$cmake" -G Ninja -S "$source/examples/library" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" >/dev/null
 "$cmake" --build "$place/build" >/dev/null
 
