@@ -1,0 +1,77 @@
+#pragma once
+// Kernels, instructions and mappings as plain integers: a second reading of docs/mapping.md that shares no code with
+// the mapper. Only convert.h knows the compiler's types.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace isamap::oracle {
+
+using Int = std::int64_t;
+using Vec = std::vector<Int>;
+
+/// coefficients . x + constant
+struct Row {
+  Vec coefficients;
+  Int constant = 0;
+};
+Int value(const Row& row, const Vec& x);
+Int linear(const Row& row, const Vec& x);  ///< without the constant
+
+enum class Body { product, sum, abs_diff, squared_diff };
+enum class Reduction { add, max };
+
+/// out[operands[0](x)] (+)= body(in1[operands[1](x)], ...) over 0 <= x < extents and faces(x) >= 0.
+struct Nest {
+  std::vector<std::string> names;
+  Vec extents;
+  std::vector<Row> faces;
+  std::vector<std::vector<Row>> operands;
+  Body body = Body::product;
+  Reduction reduction = Reduction::add;
+
+  std::size_t dims() const { return extents.size(); }
+  bool inside(const Vec& x) const;
+  bool uses(std::size_t operand, std::size_t dim) const;
+};
+
+Vec element(const Nest& nest, std::size_t operand, const Vec& x);
+/// All points of the box 0 <= x < extents, last dim fastest.
+std::vector<Vec> box(const Vec& extents);
+
+/// One step adds `column` to the kernel's point; it counts on every dim of `places` (more than one: tied).
+struct Digit {
+  Vec column;
+  Int extent = 1;
+  std::vector<int> places;
+  bool operator==(const Digit&) const = default;
+};
+
+/// A loop outside the calls: 0 <= z < extent, or every integer when it floats (a digit moves its coordinate too).
+struct Loop {
+  Vec column;
+  Int extent = 1;
+  bool floats = false;
+};
+
+/// `reason` ("fill j", "s>=0", "s<=2", "tie j.k") is neutralised by instruction operand `operand`.
+struct Carrier {
+  std::string reason;
+  int operand = 0;
+};
+
+struct Mapping {
+  std::vector<int> operands;  ///< kernel operand on each instruction operand
+  std::vector<Digit> digits;  ///< on each dim the earlier digit is the outer one
+  std::vector<Loop> loops;    ///< x = sum of loops + sum of digits
+  std::vector<Carrier> carriers;
+  bool partial = false;
+};
+
+/// Product of the digit extents on instruction dim m.
+Int walked(const Mapping& mapping, std::size_t m);
+std::string print(const Mapping& mapping, const Nest& kernel, const Nest& unit);
+
+}  // namespace isamap::oracle
