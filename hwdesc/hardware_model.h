@@ -100,6 +100,7 @@ struct FormatField {
   int high = 0, low = 0;
   std::optional<std::int64_t> value;  ///< constant unless given
   int width = 0, count = 0;
+  bool is_signed = false;  ///< holds negative numbers, in two's complement
 };
 struct Format {
   std::string name;

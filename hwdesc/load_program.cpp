@@ -79,6 +79,7 @@ FormatField load_field(const std::string& name, const Node& node, const Format& 
   else
     load_array_field(map, field, format, what, context);
   field.value = map.integer("value");
+  field.is_signed = map.boolean("signed").value_or(false);
   for (const char* key : {"at", "width", "count"}) map.child(key);
   return field;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/assembly/command_text.h"
 #include "backends/assembly/state.h"
 #include "backends/assembly/straight_line.h"
 #include "backends/operand_use.h"
@@ -110,7 +111,7 @@ class AssemblyPrinter {
   void command(const CallSite& site, const std::int64_t* loops) {
     const Instruction& instruction = *site.instruction;
     if (!instruction.needs.empty() && !set_state(site, loops)) return;
-    print_template(
+    print_command(
         instruction, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); },
         [&](const Reference& r) { return spelled(r, site, loops); });
     for (const StateValue& set : instruction.sets) {
@@ -143,7 +144,7 @@ class AssemblyPrinter {
         const auto found = use.values.find(field_name(r));
         return found == use.values.end() ? std::nullopt : std::optional(found->second);
       };
-      print_template(*use.setter, number, [](const Reference&) { return std::string(); });
+      print_command(*use.setter, number, [](const Reference&) { return std::string(); });
     }
     return true;
   }
@@ -161,27 +162,18 @@ class AssemblyPrinter {
     return text.replace(at, 7, std::to_string(operand_number(site, access, program_, model_, loops).value_or(0)));
   }
 
-  void print_template(const Instruction& instruction,
-                      const std::function<std::optional<std::int64_t>(const Reference&)>& number,
-                      const std::function<std::string(const Reference&)>& spelling) {
-    const Template& text = instruction.assembly.empty() ? instruction.emit : instruction.assembly;
-    if (text.empty())
-      problem_ = error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name));
+  void print_command(const Instruction& instruction, const ValueOf& number,
+                     const std::function<std::string(const Reference&)>& spelling) {
     const auto known = [&](const Reference& r) {
       if (auto value = number(r)) return value;
       const auto found = known_.find(field_name(r));
       return found == known_.end() ? std::nullopt : std::optional(found->second);
     };
-    line(fill(text, [&](const Placeholder& p) {
-      if (p.expr.op == IntExpr::Op::reference)
-        if (auto word = spelling(p.expr.reference); !word.empty()) return word;
-      const auto value = evaluate(p.expr, known);
-      if (value)
-        return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
-      problem_ = error_at(instruction.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction.name),
-                          "an address must be a multiple of its memory's granularity");
-      return std::string("?");
-    }));
+    auto text = command_text(instruction, model_, known, spelling);
+    if (text)
+      line(*text);
+    else if (!problem_)
+      problem_ = text.diagnostics().front();
   }
 
   const Program& program_;

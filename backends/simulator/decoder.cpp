@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace isamap {
@@ -22,81 +23,84 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
   return negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
 }
 
-/// The value of the one unknown in expr == target, if there is one and the expression is linear in it.
-struct Solution {
-  std::optional<Reference> unknown;
-  std::int64_t value = 0;
-  bool failed = false;
-};
+/// "load 1, 2  # 0x0012" is the text and the digits.
+std::pair<std::string_view, std::string_view> split(std::string_view line, const std::string& sign) {
+  if (line.starts_with(".word ")) return {"", line.substr(6)};
+  const std::string mark = " " + sign + " 0x";
+  const std::size_t at = line.rfind(mark);
+  if (at == std::string_view::npos) return {line, ""};
+  const std::size_t end = line.find_last_not_of(' ', at);
+  return {line.substr(0, end == std::string_view::npos ? 0 : end + 1), line.substr(at + mark.size() - 2)};
+}
 
-Solution solve(const IntExpr& expr, std::int64_t target, const Command& command, const KnownState& state) {
-  std::optional<Reference> unknown;
-  const auto known = [&](const Reference& r) {
-    if (auto v = command.value(r)) return v;
-    const auto found = state.find(field_name(r));
-    return found == state.end() ? std::nullopt : std::optional(found->second);
-  };
-  for (const Reference& r : references(expr)) {
-    if (known(r)) continue;
-    if (unknown && !(*unknown == r)) return {{}, 0, true};
-    unknown = r;
-  }
-  const auto at = [&](std::int64_t x) {
-    return evaluate(expr, [&](const Reference& r) { return unknown && r == *unknown ? std::optional(x) : known(r); });
-  };
-  const auto zero = at(0), one = at(1);
-  if (!zero || !one) return {{}, 0, true};
-  if (!unknown) return {{}, 0, *zero != target};
-  const std::int64_t slope = *one - *zero;
-  if (slope == 0 || (target - *zero) % slope != 0) return {{}, 0, true};
-  const std::int64_t x = (target - *zero) / slope;
-  return {unknown, x, at(x) != target};
+/// Is an address inside its memory, a register one that exists? Tells apart instructions whose words differ in nothing
+/// else.
+std::optional<Diagnostic> outside(const Operand& operand, std::int64_t at, const HardwareModel& model) {
+  const Memory& memory = model.memory(operand.memory);
+  const std::int64_t steps = memory.is_register() ? memory.count : memory.capacity / memory.granularity;
+  const std::int64_t from = memory.is_register() ? 0 : memory.base;
+  std::int64_t distance = 0;
+  if (at >= from && !__builtin_sub_overflow(at, from, &distance) && distance <= steps) return std::nullopt;
+  return error(fmt::format("address {} of '{}' is outside {}", at, operand.name, memory.name));
+}
+
+/// Do two commands leave the same values in the same places?
+bool same_effect(const Command& a, const Command& b) {
+  if (!(a.instruction->semantics == b.instruction->semantics) || !(a.instruction->sets == b.instruction->sets) ||
+      a.values != b.values)
+    return false;
+  return std::equal(a.instruction->operands.begin(), a.instruction->operands.end(), b.instruction->operands.begin(),
+                    b.instruction->operands.end(), [](const Operand& x, const Operand& y) {
+                      return x.memory == y.memory && x.dtype == y.dtype && x.layout == y.layout;
+                    });
 }
 
 }  // namespace
-
-std::string key(const Reference& r) {
-  std::string text = r.object;
-  if (!r.property.empty()) text += "." + r.property;
-  if (!r.argument.empty()) text += "[" + r.argument + "]";
-  return text;
-}
 
 std::optional<std::int64_t> Command::value(const Reference& reference) const {
   const auto found = values.find(key(reference));
   return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
-Decoder::Decoder(const HardwareModel& model) : model_(model) {
+Decoder::Decoder(const HardwareModel& model)
+    : model_(model), sign_(model.program.comment.empty() ? "#" : model.program.comment) {
   for (const Instruction& instruction : model.instructions()) {
     const Template& text = instruction.assembly.empty() ? instruction.emit : instruction.assembly;
     if (text.empty()) continue;
     Pattern pattern{&instruction, {}};
     for (const auto& part : text.parts) {
-      Piece piece;
       if (const auto* literal = std::get_if<std::string>(&part))
-        piece.literal = *literal;
+        pattern.pieces.push_back({*literal, "", "", nullptr, nullptr, 0});
       else
-        piece.placeholder = &std::get<Placeholder>(part);
-      if (piece.placeholder != nullptr && piece.placeholder->expr.op == IntExpr::Op::reference &&
-          piece.placeholder->expr.reference.property.empty())
-        for (const Operand& operand : instruction.operands)
-          if (operand.name == piece.placeholder->expr.reference.object && operand.memory.valid()) {
-            const std::string& print = model.memory(operand.memory).print;
-            const std::size_t at = print.find("{index}");
-            if (at != std::string::npos) piece.before = print.substr(0, at), piece.after = print.substr(at + 7);
-          }
-      pattern.pieces.push_back(std::move(piece));
+        pattern.pieces.push_back(piece_of(std::get<Placeholder>(part), instruction));
     }
     patterns_.push_back(std::move(pattern));
   }
 }
 
-std::optional<std::vector<std::int64_t>> Decoder::match(const Pattern& pattern, std::string_view line) const {
-  std::vector<std::int64_t> numbers;
+Decoder::Piece Decoder::piece_of(const Placeholder& placeholder, const Instruction& instruction) const {
+  Piece piece;
+  piece.placeholder = &placeholder;
+  if (placeholder.expr.op == IntExpr::Op::reference) piece.packed = packed_by(placeholder.expr.reference, instruction);
+  if (piece.packed != nullptr)
+    if (const Format* format = find_format(model_, piece.packed->format)) piece.bits = format->bits;
+  if (piece.packed != nullptr || placeholder.expr.op != IntExpr::Op::reference ||
+      !placeholder.expr.reference.property.empty())
+    return piece;
+  for (const Operand& operand : instruction.operands) {
+    if (operand.name != placeholder.expr.reference.object || !operand.memory.valid()) continue;
+    const std::string& print = model_.memory(operand.memory).print;
+    const std::size_t at = print.find("{index}");
+    if (at != std::string::npos) piece.before = print.substr(0, at), piece.after = print.substr(at + 7);
+  }
+  return piece;
+}
+
+std::optional<std::vector<Equation>> Decoder::match(const Pattern& pattern, std::string_view text) const {
+  std::vector<Equation> equations;
   const auto skip = [&](const std::string& literal) {
-    if (!line.starts_with(literal)) return false;
-    line.remove_prefix(literal.size());
+    if (!text.starts_with(literal)) return false;
+    text.remove_prefix(literal.size());
     return true;
   };
   for (const Piece& piece : pattern.pieces) {
@@ -104,75 +108,139 @@ std::optional<std::vector<std::int64_t>> Decoder::match(const Pattern& pattern, 
       if (!skip(piece.literal)) return std::nullopt;
       continue;
     }
-    if (!skip(piece.before)) return std::nullopt;
-    const auto number = take_number(line);
-    if (!number || !skip(piece.after)) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  return line.empty() ? std::optional(numbers) : std::nullopt;
-}
-
-std::optional<Diagnostic> Decoder::understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers,
-                                              KnownState& state, Command& command) const {
-  const Instruction& instruction = *pattern.instruction;
-  command = {&instruction, {}};
-  struct Equation {
-    const IntExpr* expr;
-    std::int64_t target;
-    std::string what;
-  };
-  std::vector<Equation> equations;
-  std::size_t n = 0;
-  for (const Piece& piece : pattern.pieces) {
-    if (piece.placeholder == nullptr) continue;
-    const std::int64_t number = numbers[n++];
-    if (piece.placeholder->expr.op != IntExpr::Op::reference) {
-      equations.push_back({&piece.placeholder->expr, number, "the printed number"});
+    if (piece.packed != nullptr) {
+      const std::size_t length = static_cast<std::size_t>(piece.bits + 3) / 4 + 2;
+      const auto word = Word::parse(text.substr(0, length), piece.bits);
+      const auto fields = word ? read_fields(*word, *piece.packed, model_) : std::nullopt;
+      if (!fields) return std::nullopt;
+      for (const ReadField& field : *fields)
+        equations.push_back({field.expr, field.value, "field '" + field.name + "'"});
+      text.remove_prefix(length);
       continue;
     }
-    const auto [found, fresh] = command.values.try_emplace(key(piece.placeholder->expr.reference), number);
-    if (!fresh && found->second != number)
-      return error(fmt::format("{} stands there as {} and as {}", found->first, found->second, number));
+    if (!skip(piece.before)) return std::nullopt;
+    const auto number = take_number(text);
+    if (!number || !skip(piece.after)) return std::nullopt;
+    equations.push_back({&piece.placeholder->expr, *number, "the printed number"});
   }
+  return text.empty() ? std::optional(equations) : std::nullopt;
+}
+
+Result<Decoder::Decoded> Decoder::understand(const Instruction& instruction, std::vector<Equation> equations,
+                                             const KnownState& state) const {
+  Decoded decoded{{&instruction, {}}, state};
+  Values& values = decoded.command.values;
   if (!instruction.semantics.empty())
     for (std::size_t d = 0; d < instruction.ranges.size(); ++d)
       if (instruction.ranges[d].fixed())
-        command.values.try_emplace("extent[" + instruction.statement().domain.dims[d].name + "]",
-                                   instruction.ranges[d].max);
+        values.emplace("extent[" + instruction.statement().domain.dims[d].name + "]", instruction.ranges[d].max);
   for (const StateValue& need : instruction.needs) {
     const auto held = state.find(need.field);
     if (held == state.end())
       return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, need.field));
     equations.push_back({&need.value, held->second, need.field});
   }
-  for (const auto& [expr, target, what] : equations) {
-    const Solution solution = solve(*expr, target, command, state);
-    if (solution.failed)
-      return error(fmt::format("'{}' needs {} = {}, which is {}", instruction.name, what, print(*expr), target));
-    if (solution.unknown) command.values[key(*solution.unknown)] = solution.value;
-  }
+  const auto own = [&](const std::string& field) {
+    return std::any_of(instruction.sets.begin(), instruction.sets.end(),
+                       [&](const StateValue& set) { return set.field == field; });
+  };
+  const auto outer = [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (r.property == "index" && values.contains(r.object)) return values.at(r.object);
+    const auto found = state.find(field_name(r));
+    return found == state.end() || own(found->first) ? std::nullopt : std::optional(found->second);
+  };
+  if (auto problem = solve(equations, values, outer, instruction.name)) return *problem;
+  for (const Operand& operand : instruction.operands)
+    if (const auto number = values.find(operand.name + ".index"); number != values.end() && operand.memory.valid())
+      values.try_emplace(operand.name, number->second);
   for (const StateValue& set : instruction.sets) {
-    const auto value =
-        set.any ? (command.values.contains(set.field) ? std::optional(command.values[set.field]) : std::nullopt)
-                : evaluate(set.value, [&](const Reference& r) { return command.value(r); });
-    if (value) state[set.field] = *value;
+    const auto value = set.any ? decoded.command.value({set.field, "", ""})
+                               : evaluate(set.value, [&](const Reference& r) { return decoded.command.value(r); });
+    if (value)
+      decoded.after[set.field] = *value;
+    else
+      decoded.after.erase(set.field);
   }
-  return std::nullopt;
+  return decoded;
+}
+
+std::optional<Result<Decoder::Decoded>> Decoder::from_word(const Instruction& instruction, std::string_view digits,
+                                                           const KnownState& state) const {
+  const Format* format = find_format(model_, instruction.encoding->format);
+  const auto word = format != nullptr ? Word::parse(digits, format->bits) : std::nullopt;
+  const auto fields = word ? read_fields(*word, *instruction.encoding, model_) : std::nullopt;
+  if (!fields) return std::nullopt;
+  std::vector<Equation> equations;
+  for (const ReadField& field : *fields) equations.push_back({field.expr, field.value, "field '" + field.name + "'"});
+  auto decoded = understand(instruction, std::move(equations), state);
+  if (!decoded) return decoded;
+  for (const Operand& operand : instruction.operands)
+    if (const auto at = decoded->command.value({operand.name, "", ""}); at && operand.memory.valid())
+      if (auto problem = outside(operand, *at, model_)) return Result<Decoded>(*problem);
+  return decoded;
+}
+
+Result<Decoder::Decoded> Decoder::decode_word(std::string_view digits, const KnownState& state,
+                                              const Instruction* meant) const {
+  std::optional<Decoded> found;
+  std::optional<Diagnostic> first;
+  for (const Instruction& instruction : model_.instructions()) {
+    if (!instruction.encoding) continue;
+    auto decoded = from_word(instruction, digits, state);
+    if (!decoded) continue;
+    if (!*decoded) {
+      if (!first || &instruction == meant) first = decoded->diagnostics().front();
+      continue;
+    }
+    if (found && !same_effect(found->command, (*decoded)->command))
+      return error(fmt::format("word {} is '{}' and '{}' alike, which do different things", digits,
+                               found->command.instruction->name, instruction.name));
+    if (!found || &instruction == meant) found = std::move(**decoded);
+  }
+  if (found && (meant == nullptr || found->command.instruction == meant)) return std::move(*found);
+  if (found)
+    return error(fmt::format("the text says '{}', its word {} is '{}'", meant->name, digits.substr(0, 80),
+                             found->command.instruction->name));
+  if (first) return *first;
+  return error(fmt::format("word {} is no command of {}", digits.substr(0, 80), model_.name));
+}
+
+Result<Decoder::Decoded> Decoder::decode_line(const Pattern& pattern, const std::vector<Equation>& read,
+                                              std::string_view digits, const KnownState& state) const {
+  const Instruction& instruction = *pattern.instruction;
+  auto text = understand(instruction, read, state);
+  if (!text) return text;
+  if (!instruction.encoding && digits.empty()) return text;
+  if (!instruction.encoding)
+    return error(fmt::format("'{}' has no encoding, and the line has a word", instruction.name));
+  if (digits.empty()) return error(fmt::format("'{}' has an encoding, and the line has no word", instruction.name));
+  auto word = decode_word(digits, state, &instruction);
+  if (!word) return word;
+  for (const auto& [name, value] : word->command.values)
+    if (const auto said = text->command.values.find(name); said != text->command.values.end() && said->second != value)
+      return error(
+          fmt::format("the text of '{}' says {} = {}, its word says {}", instruction.name, name, said->second, value));
+  return word;
 }
 
 Result<Command> Decoder::decode(std::string_view line, KnownState& state) const {
+  const auto [text, digits] = split(line, sign_);
+  if (text.empty()) {
+    auto word = decode_word(digits, state, nullptr);
+    if (!word) return word.diagnostics();
+    state = std::move(word->after);
+    return std::move(word->command);
+  }
   std::optional<Diagnostic> first;
   for (const Pattern& pattern : patterns_) {
-    const auto numbers = match(pattern, line);
-    if (!numbers) continue;
-    Command command;
-    KnownState after = state;
-    auto problem = understand(pattern, *numbers, after, command);
-    if (!problem) {
-      state = std::move(after);
-      return command;
+    const auto read = match(pattern, text);
+    if (!read) continue;
+    auto decoded = decode_line(pattern, *read, digits, state);
+    if (decoded) {
+      state = std::move(decoded->after);
+      return std::move(decoded->command);
     }
-    if (!first) first = std::move(problem);
+    if (!first) first = decoded.diagnostics().front();
   }
   if (first) return *first;
   return error(fmt::format("'{}' is no command of {}", line.substr(0, 80), model_.name));

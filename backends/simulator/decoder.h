@@ -1,54 +1,70 @@
 #pragma once
-// From a printed command back to the instruction and its values: the inverse of filling a template.
+// From a printed command back to the instruction and its values: the inverse of filling a template and of encoding.
 //
-// A placeholder that is one reference gives its value at once. A sum such as {C + 4} and a need such as `st.stride =
-// D.pitch[i]` are equations with one unknown, linear in it, and are solved by two evaluations.
+// A line is the text and, for an instruction with an encoding, its word behind the comment sign:
+//   mvin 256, 2048, 8, 16, 8  # 0x01...
+// The word is what is executed. The text is read as well and must say the same, so that both printings are tested. A
+// line `.word 0x01...` is a command without text.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backends/assembly/state.h"
+#include "backends/simulator/equations.h"
+#include "backends/words/word.h"
 #include "hwdesc/hardware_model.h"
 
 namespace isamap {
 
-/// One decoded command. Values by the text of the reference: "C", "extent[i]", "S.pitch[i]", "start[C]".
+/// One decoded command.
 struct Command {
   const Instruction* instruction = nullptr;
-  std::map<std::string, std::int64_t> values;
+  Values values;
 
   std::optional<std::int64_t> value(const Reference& reference) const;
 };
-
-std::string key(const Reference& reference);
 
 class Decoder {
  public:
   explicit Decoder(const HardwareModel& model);
 
-  /// Why a line cannot be decoded is told in words: no template matches, or the state holds another value than is
-  /// needed. Fields that the command sets are in `state` afterwards.
+  /// Why a line cannot be decoded is told in words: no template matches, text and word differ, or the state holds
+  /// another value than is needed. Fields that the command sets are in `state` afterwards.
   Result<Command> decode(std::string_view line, KnownState& state) const;
 
  private:
   struct Piece {
     std::string literal, before, after;
     const Placeholder* placeholder = nullptr;
+    const FormatUse* packed = nullptr;  ///< the placeholder prints this word
+    int bits = 0;
   };
   struct Pattern {
     const Instruction* instruction = nullptr;
     std::vector<Piece> pieces;
   };
+  /// A command and the state after it.
+  struct Decoded {
+    Command command;
+    KnownState after;
+  };
 
-  std::optional<std::vector<std::int64_t>> match(const Pattern& pattern, std::string_view line) const;
-  std::optional<Diagnostic> understand(const Pattern& pattern, const std::vector<std::int64_t>& numbers,
-                                       KnownState& state, Command& command) const;
+  Piece piece_of(const Placeholder& placeholder, const Instruction& instruction) const;
+  std::optional<std::vector<Equation>> match(const Pattern& pattern, std::string_view text) const;
+  /// Nothing: the constants in the word are another instruction's.
+  std::optional<Result<Decoded>> from_word(const Instruction& instruction, std::string_view digits,
+                                           const KnownState& state) const;
+  Result<Decoded> understand(const Instruction& instruction, std::vector<Equation> equations,
+                             const KnownState& state) const;
+  Result<Decoded> decode_line(const Pattern& pattern, const std::vector<Equation>& read, std::string_view digits,
+                              const KnownState& state) const;
+  Result<Decoded> decode_word(std::string_view digits, const KnownState& state, const Instruction* meant) const;
 
   const HardwareModel& model_;
+  std::string sign_;
   std::vector<Pattern> patterns_;
 };
 

@@ -1,0 +1,68 @@
+#include "backends/assembly/command_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace isamap {
+namespace {
+
+/// Words begin in one column where texts are short.
+constexpr std::size_t word_column = 40;
+
+class CommandText {
+ public:
+  CommandText(const Instruction& instruction, const HardwareModel& model, const ValueOf& value_of,
+              const std::function<std::string(const Reference&)>& spelling)
+      : instruction_(instruction), model_(model), value_of_(value_of), spelling_(spelling) {}
+
+  Result<std::string> print() {
+    const Template& text = instruction_.assembly.empty() ? instruction_.emit : instruction_.assembly;
+    if (text.empty())
+      return error_at(instruction_.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction_.name));
+    std::string line = fill(text, [&](const Placeholder& p) { return placeholder(p); });
+    if (!problem_ && instruction_.encoding) {
+      const std::string& sign = model_.program.comment;
+      line.resize(std::max(line.size() + 1, word_column), ' ');
+      line += fmt::format("{} {}", sign.empty() ? "#" : sign, word(*instruction_.encoding));
+    }
+    if (problem_) return *problem_;
+    return line;
+  }
+
+ private:
+  std::string placeholder(const Placeholder& p) {
+    if (p.expr.op == IntExpr::Op::reference) {
+      if (const FormatUse* use = packed_by(p.expr.reference, instruction_)) return word(*use);
+      if (auto spelled = spelling_(p.expr.reference); !spelled.empty()) return spelled;
+    }
+    const auto value = evaluate(p.expr, value_of_);
+    if (value)
+      return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+    problem_ = error_at(instruction_.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction_.name),
+                        "an address must be a multiple of its memory's granularity");
+    return "?";
+  }
+
+  std::string word(const FormatUse& use) {
+    const auto word = encode(use, instruction_, model_, value_of_);
+    if (word) return word->hexadecimal();
+    if (!problem_) problem_ = word.diagnostics().front();
+    return "?";
+  }
+
+  const Instruction& instruction_;
+  const HardwareModel& model_;
+  const ValueOf& value_of_;
+  const std::function<std::string(const Reference&)>& spelling_;
+  std::optional<Diagnostic> problem_;
+};
+
+}  // namespace
+
+Result<std::string> command_text(const Instruction& instruction, const HardwareModel& model, const ValueOf& value_of,
+                                 const std::function<std::string(const Reference&)>& spelling) {
+  return CommandText(instruction, model, value_of, spelling).print();
+}
+
+}  // namespace isamap

@@ -1,0 +1,17 @@
+#pragma once
+// The printed line of one command: its text, and behind the comment sign its word if the instruction has an encoding.
+
+#include <functional>
+#include <string>
+
+#include "backends/words/word.h"
+#include "hwdesc/hardware_model.h"
+#include "support/result.h"
+
+namespace isamap {
+
+/// `spelling`: how a register is written ("v3"); empty: by its number. `value_of` knows everything else.
+Result<std::string> command_text(const Instruction& instruction, const HardwareModel& model, const ValueOf& value_of,
+                                 const std::function<std::string(const Reference&)>& spelling);
+
+}  // namespace isamap
