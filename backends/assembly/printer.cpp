@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "backends/assembly/command_text.h"
-#include "backends/assembly/state.h"
 #include "backends/assembly/straight_line.h"
 #include "backends/operand_use.h"
+#include "backends/state.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -123,18 +123,14 @@ class AssemblyPrinter {
   }
 
   bool set_state(const CallSite& site, const std::int64_t* loops) {
-    KnownState needed;
-    for (const StateValue& need : site.instruction->needs) {
-      const auto value =
-          evaluate(need.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
-      if (!value) {
-        problem_ = error(fmt::format("'{}' needs {} = {}, which has no value here", site.instruction->name, need.field,
-                                     isamap::print(need.value)));
-        return false;
-      }
-      needed[need.field] = *value;
+    const auto needed = needed_state(*site.instruction, model_,
+                                     [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
+    if (!needed) {
+      problem_ = needed.diagnostics().front();
+      return false;
     }
-    const auto uses = place_setters(model_, needed, site.instruction->name, known_);
+    const auto uses = place_setters(
+        model_, *needed, [&](const std::string&) { return site.instruction->name; }, known_);
     if (!uses) {
       problem_ = uses.diagnostics().front();
       return false;

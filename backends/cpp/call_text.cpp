@@ -10,6 +10,33 @@
 namespace isamap {
 namespace {
 
+/// What `{pack}` prints: a number, or the name of an array.
+std::string packed_text(const FormatUse& use, const Instruction& instruction, const ValueOf& value_of,
+                        CallContext& context) {
+  const auto word = encode(use, instruction, context.model, value_of);
+  if (!word) {
+    context.diagnostics.push_back(word.diagnostics().front());
+    return "0";
+  }
+  return word->bits() <= 64 ? word->hexadecimal() : context.block(*word);
+}
+
+/// Text inside the string of an extended asm statement.
+void add_literal(std::string& text, const std::string& s) {
+  for (const char c : s) {
+    if (c == '%' || c == '{' || c == '}' || c == '|') text += '%';
+    if (c == '"' || c == '\\') text += '\\';
+    if (c == '\n')
+      text += "\\n\\t";
+    else
+      text += c;
+  }
+}
+
+std::string number_text(std::int64_t value, bool hexadecimal) {
+  return hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(value)) : std::to_string(value);
+}
+
 class CallText {
  public:
   CallText(const Item& item, const Call& call, CallContext& context)
@@ -23,15 +50,19 @@ class CallText {
     return fill(instruction_.emit, [&](const Placeholder& p) { return placeholder(p); });
   }
   std::string inline_assembly();
+  Result<KnownState> needed() const {
+    return needed_state(instruction_, context_.model, [&](const Reference& r) { return number_of(r); });
+  }
 
  private:
   std::string placeholder(const Placeholder& p) {
+    const auto number = [&](const Reference& r) { return number_of(r); };
     if (p.expr.op == IntExpr::Op::reference) {
+      if (const FormatUse* use = packed_by(p.expr.reference, instruction_))
+        return packed_text(*use, instruction_, number, context_);
       if (const auto text = text_of(p.expr.reference); !text.empty()) return text;
     }
-    const auto value = evaluate(p.expr, [&](const Reference& r) { return number_of(r); });
-    if (value)
-      return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+    if (const auto value = evaluate(p.expr, number)) return number_text(*value, p.hexadecimal);
     context_.diagnostics.push_back(error_at(
         instruction_.where,
         fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", instruction_.name, p.text)));
@@ -186,16 +217,7 @@ std::string CallText::inline_assembly() {
       number[i] = next++;
     }
   std::string text;
-  const auto literal = [&](const std::string& s) {
-    for (const char c : s) {
-      if (c == '%' || c == '{' || c == '}' || c == '|') text += '%';
-      if (c == '"' || c == '\\') text += '\\';
-      if (c == '\n')
-        text += "\\n\\t";
-      else
-        text += c;
-    }
-  };
+  const auto literal = [&](const std::string& s) { add_literal(text, s); };
   for (const auto& part : instruction_.assembly.parts) {
     if (const auto* s = std::get_if<std::string>(&part)) {
       literal(*s);
@@ -230,6 +252,33 @@ std::string call_text(const Item& item, const Call& call, CallContext& context) 
   context.diagnostics.push_back(
       error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name)));
   return "";
+}
+
+Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& context) {
+  return CallText(item, call, context).needed();
+}
+
+std::string setter_text(const SetterUse& use, const KnownState& known, CallContext& context) {
+  const Instruction& setter = *use.setter;
+  const auto number = [&](const Reference& r) -> std::optional<std::int64_t> {
+    for (const KnownState* state : {&use.values, &known})
+      if (const auto found = state->find(field_name(r)); found != state->end()) return found->second;
+    return std::nullopt;
+  };
+  const auto placeholder = [&](const Placeholder& p) {
+    if (p.expr.op == IntExpr::Op::reference)
+      if (const FormatUse* format = packed_by(p.expr.reference, setter))
+        return packed_text(*format, setter, number, context);
+    if (const auto value = evaluate(p.expr, number)) return number_text(*value, p.hexadecimal);
+    context.diagnostics.push_back(error_at(
+        setter.where,
+        fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", setter.name, p.text)));
+    return std::string("0");
+  };
+  if (!setter.emit.empty()) return fill(setter.emit, placeholder);
+  std::string text;
+  add_literal(text, fill(setter.assembly, placeholder));
+  return "asm volatile (\"" + text + "\" : : : \"memory\");";
 }
 
 }  // namespace isamap

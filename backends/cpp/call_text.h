@@ -6,6 +6,8 @@
 #include <string>
 
 #include "backends/cpp/places.h"
+#include "backends/state.h"
+#include "backends/words/word.h"
 #include "hwdesc/hardware_model.h"
 #include "ir/program.h"
 
@@ -19,10 +21,17 @@ struct CallContext {
   std::function<std::string(const Place&, const Ranges&)> address;
   /// An index expression as text.
   std::function<std::string(const AffineExpr&, const Ranges&)> index;
+  /// Declares an array that holds a block of more than 64 bits; its name.
+  std::function<std::string(const Word&)> block;
   Diagnostics& diagnostics;
 };
 
 /// One or more lines. `item` is the call with its places.
 std::string call_text(const Item& item, const Call& call, CallContext& context);
+
+/// The state that a call needs (backends/state.h).
+Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& context);
+/// The statement of a setter; `known` tells fields that it does not set.
+std::string setter_text(const SetterUse& use, const KnownState& known, CallContext& context);
 
 }  // namespace isamap

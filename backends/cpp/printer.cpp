@@ -6,6 +6,7 @@
 
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/places.h"
+#include "backends/cpp/state_needs.h"
 #include "backends/cpp/types.h"
 #include "backends/expand.h"
 #include "backends/operand_use.h"
@@ -31,7 +32,25 @@ class Printer {
                  places,
                  [this](const Place& p, const Ranges& r) { return address(p, r); },
                  [this](const AffineExpr& e, const Ranges& r) { return index(e, r); },
-                 diagnostics} {}
+                 [this](const Word& word) { return block_of(word); },
+                 diagnostics},
+        known_(reset_values(model)),
+        stateful_(std::any_of(model.instructions().begin(), model.instructions().end(),
+                              [](const Instruction& i) { return !i.needs.empty() || !i.sets.empty(); })) {}
+
+  /// The body of a function: state that all of it needs is set first, and what it changed is given back.
+  void function(const std::vector<Item>& items) {
+    if (!stateful_) return block(items);
+    const StateNeeds needs = state_needs(items, context_);
+    set_state(stable_needs(needs, unstable_fields(needs, model_)), first_user(needs));
+    at_start_ = false;
+    block(items);
+    KnownState changed;
+    for (const auto& [field, value] : reset_values(model_))
+      if (set_fields_.contains(field)) changed.emplace(field, value);
+    set_state(changed, [](const std::string&) { return "the end of the function"; });
+    for (const std::string& text_of : resets_) lines(text_of);
+  }
 
   void block(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
@@ -51,6 +70,82 @@ class Printer {
 
  private:
   void line(const std::string& s) { text += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
+  void lines(const std::string& s) {
+    for (std::size_t at = 0; at <= s.size();) {
+      const std::size_t end = std::min(s.find('\n', at), s.size());
+      if (end > at) line(s.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+
+  // State ------------------------------------------------------------------------------------------------------------
+
+  void set_state(const KnownState& needed, const UserOf& user_of) {
+    if (needed.empty()) return;
+    const auto uses = place_setters(model_, needed, user_of, known_);
+    if (!uses) {
+      diagnostics_.push_back(uses.diagnostics().front());
+      return;
+    }
+    for (const SetterUse& use : *uses) {
+      const Instruction& setter = *use.setter;
+      if (setter.scope == "function")
+        diagnostics_.push_back(error_at(
+            setter.where,
+            fmt::format("'{}' is an attribute of the function, which C++ programs do not print", setter.name)));
+      if (!setter.clobbers.empty() && !at_start_)
+        diagnostics_.push_back(
+            error_at(setter.where,
+                     fmt::format("'{}' needs '{}' in the middle of the program, which destroys the registers of '{}'",
+                                 user_of(needed.begin()->first), setter.name, model_.memory(setter.clobbers[0]).name),
+                     "all uses of a register must need the same state"));
+      lines(setter_text(use, known_, context_));
+      for (const auto& [field, value] : use.values) set_fields_.insert(field);
+      if (!setter.reset.empty() && std::find(resets_.begin(), resets_.end(), setter.reset) == resets_.end())
+        resets_.push_back(setter.reset);
+    }
+  }
+
+  static UserOf first_user(const StateNeeds& needs) {
+    return [&needs](const std::string& field) { return needs.users.at(field); };
+  }
+
+  /// Before a loop: sets what all iterations need alike, and forgets what they change.
+  void set_state_of_loop(const std::vector<Item>& body) {
+    if (!stateful_) return;
+    const StateNeeds needs = state_needs(body, context_);
+    const auto unstable = unstable_fields(needs, model_);
+    set_state(stable_needs(needs, unstable), first_user(needs));
+    for (const std::string& field : unstable) known_.erase(field);
+  }
+
+  void set_state_of_call(const Item& item, const Call& call) {
+    const Instruction& instruction = model_.instruction(call.instruction);
+    if (instruction.needs.empty()) return;
+    const auto needed = needed_by(item, call, context_);
+    if (needed)
+      set_state(*needed, [&](const std::string&) { return instruction.name; });
+    else
+      diagnostics_.push_back(needed.diagnostics().front());
+  }
+  void forget_what_sets(const Instruction& instruction) {
+    for (const StateValue& set : instruction.sets)
+      for (const std::string& field : field_instances(model_, set.field)) {
+        const auto value = set.any ? std::nullopt : evaluate(set.value, [](const Reference&) { return std::nullopt; });
+        known_.erase(field);
+        if (value) known_[field] = *value;
+        set_fields_.insert(field);
+      }
+  }
+
+  /// A block of configuration as bytes, lowest first.
+  std::string block_of(const Word& word) {
+    const std::string name = names_.unique("block");
+    std::string list;
+    for (const std::uint8_t byte : word.bytes()) list += (list.empty() ? "" : ", ") + std::to_string(byte);
+    line(fmt::format("alignas(64) static const unsigned char {}[{}] = {{{}}};", name, word.bytes().size(), list));
+    return name;
+  }
 
   // Declarations -----------------------------------------------------------------------------------------------------
 
@@ -135,6 +230,7 @@ class Printer {
 
   void print(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
+    set_state_of_loop(item.body);
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? "" : "  // instances of " + loop.unit + ", one after another"));
@@ -158,23 +254,25 @@ class Printer {
     for (const AffineExpr& condition : guard.conditions)
       conditions += (conditions.empty() ? "" : " && ") + index(condition, ranges_) + " >= 0";
     line("if (" + (item.body.empty() ? "!(" + conditions + ")" : conditions) + ") {");
+    const KnownState before = known_;
     nested(item.body.empty() ? item.otherwise : item.body);
+    KnownState other = before;
     if (!item.body.empty() && !item.otherwise.empty()) {
       line("} else {");
+      std::swap(known_, other);
       nested(item.otherwise);
     }
+    known_ = meet(known_, other);
     line("}");
   }
 
   void print(const Call& call, const Item& item, const std::set<int>& fresh) {
+    set_state_of_call(item, call);
     std::string statement = call_text(item, call, context_);
+    forget_what_sets(model_.instruction(call.instruction));
     while (!statement.empty() && (statement.back() == '\n' || statement.back() == ' ')) statement.pop_back();
     declare(initialised(statement, item, fresh));
-    for (std::size_t at = 0; at <= statement.size();) {
-      const std::size_t end = std::min(statement.find('\n', at), statement.size());
-      if (end > at) line(statement.substr(at, end - at));
-      at = end + 1;
-    }
+    lines(statement);
   }
   /// Puts the type before a statement that starts with `v = ` and declares v by it; returns the variables left to
   /// declare.
@@ -312,6 +410,11 @@ class Printer {
   Ranges ranges_;
   std::map<std::string, std::string> variable_names_;
   std::set<int> declared_pointers_, declared_variables_;
+  KnownState known_;
+  std::set<std::string> set_fields_;
+  std::vector<std::string> resets_;  ///< texts that restore what setters changed
+  bool stateful_ = false;            ///< some instruction needs or sets state
+  bool at_start_ = true;             ///< before all calls
   int depth_ = 1, in_unit_ = 0;
 };
 
@@ -329,7 +432,7 @@ Result<std::string> print_body(const std::vector<Node>& nodes, const Program& pr
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, diagnostics);
   printer.const_ = constant;
-  printer.block(items);
+  printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;
   return printer.text;
 }

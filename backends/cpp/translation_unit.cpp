@@ -69,7 +69,6 @@ class UnitPrinter {
       : program_(program), model_(model), elements_(model) {}
 
   Result<TranslationUnit> print() {
-    if (const auto problem = unsupported()) return *problem;
     touch(program_.prepack, in_pack_);
     touch(program_.body, in_body_);
     name_buffers();
@@ -92,41 +91,6 @@ class UnitPrinter {
   }
 
  private:
-  /// State would have to be set by setters, whose place in C++ nobody plans yet.
-  std::optional<Diagnostic> unsupported() const {
-    std::set<std::string> used;
-    collect_states(program_.body, used);
-    collect_states(program_.prepack, used);
-    for (const std::string& state : used) {
-      for (const State& s : model_.states()) {
-        const bool instance = state == s.name || (s.count > 1 && state.starts_with(s.name));
-        if (instance && std::find(s.kept_by.begin(), s.kept_by.end(), "c++") == s.kept_by.end())
-          return error(fmt::format("state '{}' is needed, and C++ programs place no setters", state),
-                       "kept_by: [c++] if the compiler keeps it");
-      }
-      for (const Memory& m : model_.memories())
-        if (!m.fields.empty())
-          return error(fmt::format("registers of '{}' carry state, and C++ programs place no setters", m.name));
-    }
-    return std::nullopt;
-  }
-  void collect_states(const std::vector<Node>& nodes, std::set<std::string>& used) const {
-    for (const Node& node : nodes)
-      std::visit(overloaded{
-                     [&](const Loop& loop) { collect_states(loop.body, used); },
-                     [&](const Guard& guard) {
-                       collect_states(guard.then, used);
-                       collect_states(guard.otherwise, used);
-                     },
-                     [&](const Call& call) {
-                       for (const StateValue& need : model_.instruction(call.instruction).needs)
-                         used.insert(need.field.substr(0, need.field.find('.')));
-                     },
-                     [](const auto&) {},
-                 },
-                 node.is);
-  }
-
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     names_.unique(entry_name(program_.name));

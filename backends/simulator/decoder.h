@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/assembly/state.h"
+#include "backends/state.h"
 #include "backends/simulator/equations.h"
 #include "backends/words/word.h"
 #include "hwdesc/hardware_model.h"

@@ -41,6 +41,48 @@ std::optional<std::int64_t> read(const Word& word, const FormatField& field) {
   return static_cast<std::int64_t>(raw);
 }
 
+/// Element n of an array, else the field itself.
+FormatField element(const FormatField& field, int n) {
+  if (field.count == 0) return field;
+  FormatField one = field;
+  one.low = field.low + n * field.width;
+  one.high = one.low + field.width - 1;
+  one.count = 0;
+  return one;
+}
+
+/// `tile.rows` means that of register n: `tile3.rows`.
+ValueOf of_register(const ValueOf& value_of, int n) {
+  return [&value_of, n](const Reference& r) {
+    Reference numbered = r;
+    numbered.object += std::to_string(n);
+    const auto value = r.property.empty() ? std::nullopt : value_of(numbered);
+    return value ? value : value_of(r);
+  };
+}
+
+struct User {
+  const Instruction& instruction;
+  const std::string& format;
+};
+
+std::optional<Diagnostic> put_value(Word& word, const FormatField& field, const IntExpr& expr, const User& user,
+                                    const ValueOf& value_of) {
+  const auto value = evaluate(expr, value_of);
+  const SourceLocation& where = user.instruction.where;
+  if (!value)
+    return error_at(where, fmt::format("field '{}' of '{}' is {}, which has no value here", field.name,
+                                       user.instruction.name, print(expr)));
+  if (!fits(*value, field, references(expr).empty()))
+    return error_at(
+        where,
+        fmt::format("'{}' puts {} = {} into field '{}' of format '{}', which has {} bits{}", user.instruction.name,
+                    print(expr), *value, field.name, user.format, width_of(field), field.is_signed ? " with sign" : ""),
+        *value < 0 && !field.is_signed ? "`signed: true` makes a field hold negative numbers" : "");
+  put(word, field, *value);
+  return std::nullopt;
+}
+
 bool gives(const FormatUse& use, const std::string& field) {
   return std::any_of(use.fields.begin(), use.fields.end(), [&](const auto& f) { return f.first == field; });
 }
@@ -123,21 +165,13 @@ Result<Word> encode(const FormatUse& use, const Instruction& instruction, const 
     if (field.value && !gives(use, field.name)) put(word, field, *field.value);
   for (const auto& [name, expr] : use.fields) {
     const FormatField* field = find_field(*format, name);
-    if (field == nullptr || field->count > 0)
-      return error_at(instruction.where,
-                      fmt::format("'{}' sets field '{}' of format '{}', which {}", instruction.name, name, use.format,
-                                  field == nullptr ? "does not exist" : "is an array"));
-    const auto value = evaluate(expr, value_of);
-    if (!value)
-      return error_at(instruction.where, fmt::format("field '{}' of '{}' is {}, which has no value here", name,
-                                                     instruction.name, print(expr)));
-    if (!fits(*value, *field, references(expr).empty()))
-      return error_at(
-          instruction.where,
-          fmt::format("'{}' puts {} = {} into field '{}' of format '{}', which has {} bits{}", instruction.name,
-                      print(expr), *value, name, use.format, width_of(*field), field->is_signed ? " with sign" : ""),
-          *value < 0 && !field->is_signed ? "`signed: true` makes a field hold negative numbers" : "");
-    put(word, *field, *value);
+    if (field == nullptr)
+      return error_at(instruction.where, fmt::format("'{}' sets field '{}' of format '{}', which does not exist",
+                                                     instruction.name, name, use.format));
+    for (int n = 0; n < std::max(field->count, 1); ++n)
+      if (auto problem = put_value(word, element(*field, n), expr, {instruction, use.format},
+                                   field->count > 0 ? of_register(value_of, n) : value_of))
+        return *problem;
   }
   return word;
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/assembly/printer.h"
-#include "backends/assembly/state.h"
+#include "backends/state.h"
 #include "backends/simulator/simulate.h"
 #include "tests/backends/support.h"
 
@@ -250,7 +250,7 @@ TEST(State, SaysWhichSetterIsMissing) {
   const auto model = stateful();
   KnownState known = reset_values(model);
   EXPECT_EQ(known, (KnownState{{"dma.mode", 0}}));
-  const auto uses = place_setters(model, {{"dma.speed", 3}}, "load", known);
+  const auto uses = place_setters(model, {{"dma.speed", 3}}, [](const std::string&) { return "load"; }, known);
   ASSERT_FALSE(uses);
   EXPECT_EQ(uses.diagnostics()[0].message,
             "'load' needs dma.speed = 3, which holds an unknown value, and no setter can give it that value");

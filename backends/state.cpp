@@ -1,0 +1,140 @@
+#include "backends/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace isamap {
+namespace {
+
+/// What a setter would leave, given what is needed and known; nothing if one of its fixed values contradicts a need.
+std::optional<KnownState> outcome(const HardwareModel& model, const Instruction& setter, const KnownState& needed,
+                                  const KnownState& known) {
+  KnownState values;
+  for (const StateValue& set : setter.sets)
+    for (const std::string& field : field_instances(model, set.field)) {
+      const auto need = needed.find(field);
+      if (!set.any) {
+        const auto value = evaluate(set.value, [](const Reference&) { return std::nullopt; });
+        if (!value || (need != needed.end() && need->second != *value)) return std::nullopt;
+        values[field] = *value;
+      } else if (need != needed.end()) {
+        values[field] = need->second;
+      } else {
+        const auto old = known.find(field);
+        values[field] = old == known.end() ? 0 : old->second;
+      }
+    }
+  return values;
+}
+
+bool holds(const KnownState& known, const std::string& field, std::int64_t value) {
+  const auto found = known.find(field);
+  return found != known.end() && found->second == value;
+}
+
+}  // namespace
+
+std::string field_name(const Reference& r) { return r.property.empty() ? r.object : r.object + "." + r.property; }
+
+KnownState reset_values(const HardwareModel& model) {
+  KnownState known;
+  for (const State& state : model.states())
+    for (const StateField& field : state.fields)
+      for (std::int64_t n = 0; field.reset && n < state.count; ++n)
+        known[state.name + (state.count > 1 ? std::to_string(n) : "") + "." + field.name] = *field.reset;
+  return known;
+}
+
+KnownState meet(const KnownState& a, const KnownState& b) {
+  KnownState both;
+  for (const auto& [field, value] : a)
+    if (holds(b, field, value)) both.emplace(field, value);
+  return both;
+}
+
+std::vector<std::string> field_instances(const HardwareModel& model, const std::string& field) {
+  const std::size_t dot = std::min(field.find('.'), field.size());
+  const auto memory = model.find_memory(field.substr(0, dot));
+  if (!memory) return {field};
+  std::vector<std::string> fields;
+  for (std::int64_t n = 0; n < std::min<std::int64_t>(model.memory(*memory).count, 4096); ++n)
+    fields.push_back(field.substr(0, dot) + std::to_string(n) + field.substr(dot));
+  return fields;
+}
+
+bool kept_by_language(const HardwareModel& model, const std::string& field) {
+  const std::string object = field.substr(0, field.find('.'));
+  return std::any_of(model.states().begin(), model.states().end(), [&](const State& s) {
+    if (std::find(s.kept_by.begin(), s.kept_by.end(), model.program.language) == s.kept_by.end()) return false;
+    if (!object.starts_with(s.name)) return false;
+    const std::string number = object.substr(s.name.size());
+    return s.count > 1 ? !number.empty() && number.find_first_not_of("0123456789") == std::string::npos
+                       : number.empty();
+  });
+}
+
+Result<KnownState> needed_state(const Instruction& instruction, const HardwareModel& model,
+                                const std::function<std::optional<std::int64_t>(const Reference&)>& value_of) {
+  KnownState needed;
+  for (const StateValue& need : instruction.needs) {
+    if (kept_by_language(model, need.field)) continue;
+    std::string field = need.field;
+    const std::size_t dot = std::min(field.find('.'), field.size());
+    for (const Operand& operand : instruction.operands) {
+      if (operand.name != field.substr(0, dot) || !operand.memory.valid()) continue;
+      const auto number = value_of({operand.name, "index", ""});
+      if (!number)
+        return error(fmt::format("'{}' needs {} of a register that has no number here", instruction.name, field));
+      field = model.memory(operand.memory).name + std::to_string(*number) + need.field.substr(dot);
+      break;
+    }
+    const auto value = evaluate(need.value, value_of);
+    if (!value)
+      return error(fmt::format("'{}' needs {} = {}, which has no value here", instruction.name, need.field,
+                               isamap::print(need.value)));
+    const auto [found, fresh] = needed.try_emplace(field, *value);
+    if (!fresh && found->second != *value)
+      return error(fmt::format("'{}' needs {} = {} and {} at once", instruction.name, field, found->second, *value));
+  }
+  return needed;
+}
+
+Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed,
+                                             const UserOf& user_of, KnownState& known) {
+  std::vector<SetterUse> uses;
+  for (const auto& [field, value] : needed) {
+    if (holds(known, field, value)) continue;
+    std::optional<SetterUse> best;
+    std::size_t best_met = 0;
+    for (const Instruction& candidate : model.instructions()) {
+      if (!is_setter(candidate)) continue;
+      const auto values = outcome(model, candidate, needed, known);
+      if (!values || !holds(*values, field, value)) continue;
+      const auto met = static_cast<std::size_t>(std::count_if(
+          needed.begin(), needed.end(), [&](const auto& n) { return holds(*values, n.first, n.second); }));
+      if (met > best_met) {
+        best = SetterUse{&candidate, *values};
+        best_met = met;
+      }
+    }
+    if (!best) {
+      const auto old = known.find(field);
+      return error(
+          fmt::format("'{}' needs {} = {}, which holds {}, and no setter can give it that value", user_of(field), field,
+                      value, old == known.end() ? "an unknown value" : std::to_string(old->second)),
+          "add an instruction without `compute` that `sets` the field");
+    }
+    if (!best->setter->clobbers.empty() && !uses.empty())
+      return error(fmt::format("setter '{}' of '{}' destroys registers between two uses", best->setter->name, field));
+    for (const auto& [name, v] : best->values) known[name] = v;
+    uses.push_back(std::move(*best));
+  }
+  for (const auto& [field, value] : needed)
+    if (!holds(known, field, value))
+      return error(fmt::format("'{}' needs {} = {} together with values that its setters exclude", user_of(field),
+                               field, value));
+  return uses;
+}
+
+}  // namespace isamap
