@@ -136,7 +136,7 @@ class Judge {
     for (const Chained& c : chains) {
       const Placed &u = digits_[static_cast<std::size_t>(c.inner)], &w = digits_[static_cast<std::size_t>(c.outer)];
       const bool tied = u.classes.size() > 1 || w.classes.size() > 1;
-      if (orders_ == Orders::counted_once && (tied || u.classes == w.classes)) return false;
+      if (orders_ == Orders::counted_once && !c.bounded && (tied || u.classes == w.classes)) return false;
       if (!c.bounded) outer[static_cast<std::size_t>(c.outer)] = true;
     }
     std::vector<Vec> directions;
@@ -295,6 +295,38 @@ std::vector<Member> all_members(const Nest& kernel, const Nest& unit, Orders ord
     }
   }
   return members;
+}
+
+Mapping realise(const Member& member, const Nest& kernel, const Nest& unit) {
+  const std::vector<DimClass> classes = dim_classes(kernel, unit);
+  Mapping mapping;
+  for (std::size_t t = 0; t < unit.operands.size(); ++t) mapping.operands.push_back(static_cast<int>(t));
+  for (const Placed& placed : member.digits) {
+    Digit digit{placed.column, 1, {}};
+    for (const int m : placed.classes) {
+      const DimClass& c = classes[static_cast<std::size_t>(m)];
+      digit.places.push_back(c.dims[0]);
+      digit.extent = std::max(digit.extent, unit.extents[static_cast<std::size_t>(c.dims[0])]);
+    }
+    if (unit_vector(placed.column))
+      digit.extent = kernel.extents[static_cast<std::size_t>(std::find(placed.column.begin(), placed.column.end(), 1) -
+                                                             placed.column.begin())];
+    mapping.digits.push_back(digit);
+  }
+  for (const Chained& c : member.chains) {
+    Digit &inner = mapping.digits[static_cast<std::size_t>(c.inner)],
+          &outer = mapping.digits[static_cast<std::size_t>(c.outer)];
+    const Int ratio = std::abs(c.numerator);
+    if (c.bounded) {
+      inner.extent = ratio;
+      continue;
+    }
+    const Int least = unit.extents[static_cast<std::size_t>(inner.places[0])];
+    inner.extent = (least + ratio - 1) / ratio * ratio;
+    for (Int& x : outer.column) x *= inner.extent / ratio * c.denominator;
+    outer.extent = 2;
+  }
+  return mapping;
 }
 
 std::string print(const Member& member, const Nest& kernel, const Nest& unit) {

@@ -17,7 +17,7 @@ namespace isamap::oracle {
 ///  every_order: both, wherever some choice of residual directions makes the cover exact: what the definitions say.
 ///  counted_once: u inside w only when w is c*u plus an integer combination of the other directions, where these are
 ///    the placed ones and the unit vectors that complete them with least index, earliest first; never on one dim, never
-///    with a tied digit; plus, for independent columns and |c| > 1, u cut to |c| steps. The published counts.
+///    with a tied digit. Besides, for independent columns and |c| > 1, u cut to |c| steps. The published counts.
 enum class Orders { every_order, counted_once };
 
 struct DimClass {
@@ -47,5 +47,9 @@ struct Member {
 };
 std::vector<Member> all_members(const Nest& kernel, const Nest& unit, Orders orders);
 std::string print(const Member& member, const Nest& kernel, const Nest& unit);
+
+/// A mapping of the member's class: unit columns walk their whole dims, others as far as the instruction does; an inner
+/// digit walks a multiple of the ratio and its outer one continues where it ends. Without loops and carriers.
+Mapping realise(const Member& member, const Nest& kernel, const Nest& unit);
 
 }  // namespace isamap::oracle

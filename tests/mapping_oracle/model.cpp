@@ -75,8 +75,15 @@ std::string print(const Mapping& mapping, const Nest& kernel, const Nest& unit) 
                   std::to_string(digit.extent) + "]";
   }
   text += "; loops";
-  for (const Loop& loop : mapping.loops)
-    text += " " + column_text(loop.column, kernel) + (loop.floats ? "[*]" : "[" + std::to_string(loop.extent) + "]");
+  for (const Loop& loop : mapping.loops) {
+    Vec column(kernel.dims(), 0);
+    if (mapping.basis.empty())
+      column[loop.along] = loop.stride;
+    else
+      for (std::size_t d = 0; d < column.size(); ++d) column[d] = mapping.basis[loop.along][d] * loop.stride;
+    text += " " + column_text(column, kernel) + (loop.floats ? "[*]" : "[" + std::to_string(loop.extent) + "]");
+  }
+  if (mapping.cosets.size() > 1) text += " cosets[" + std::to_string(mapping.cosets.size()) + "]";
   for (const Carrier& carrier : mapping.carriers)
     text += "; " + carrier.reason + "->" + std::to_string(carrier.operand);
   return text;

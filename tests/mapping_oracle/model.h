@@ -28,6 +28,7 @@ struct Nest {
   std::vector<std::string> names;
   Vec extents;
   std::vector<Row> faces;
+  std::vector<std::string> face_names;  ///< of `faces`: "i - k>=0"
   std::vector<std::vector<Row>> operands;
   Body body = Body::product;
   Reduction reduction = Reduction::add;
@@ -49,10 +50,11 @@ struct Digit {
   bool operator==(const Digit&) const = default;
 };
 
-/// A loop outside the calls: 0 <= z < extent, or every integer when it floats (a digit moves its coordinate too).
+/// A loop outside the calls along direction `along` of the mapping's basis: 0 <= z < extent, or every integer when it
+/// floats (a digit of another direction moves its coordinate too).
 struct Loop {
-  Vec column;
-  Int extent = 1;
+  std::size_t along = 0;
+  Int stride = 1, extent = 1;
   bool floats = false;
 };
 
@@ -65,7 +67,9 @@ struct Carrier {
 struct Mapping {
   std::vector<int> operands;  ///< kernel operand on each instruction operand
   std::vector<Digit> digits;  ///< on each dim the earlier digit is the outer one
-  std::vector<Loop> loops;    ///< x = sum of loops + sum of digits
+  std::vector<Vec> basis;     ///< directions of the loops; empty: the unit vectors
+  std::vector<Vec> cosets;    ///< one representative for each coset of the basis; empty: only 0
+  std::vector<Loop> loops;    ///< x = coset + sum of stride * z * direction + sum of column * d
   std::vector<Carrier> carriers;
   bool partial = false;
 };

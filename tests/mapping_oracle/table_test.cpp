@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "support/random.h"
 #include "tests/mapping_oracle/classes.h"
+#include "tests/mapping_oracle/cover.h"
+#include "tests/mapping_oracle/execute.h"
 #include "tests/mapping_oracle/notation.h"
 
 namespace isamap::oracle {
@@ -160,6 +163,36 @@ TEST(OtherInstructions, OneInputWithoutTheVectorDim) {
 TEST(OtherInstructions, JoinedDims) {
   EXPECT_EQ(counts_on(kJoined, "gemm"), "gemm 8/1");
   EXPECT_EQ(counts_on(kJoined, "conv1d"), "conv1d 72/9");
+}
+
+/// Members of the class as mappings: the definitions by points, and run on integers.
+void expect_right(const Known& row, const Nest& unit, Orders orders, Int keep_one_in, std::uint64_t seed) {
+  Random random(seed);
+  Nest kernel = kernel_of(row);
+  kernel.extents = {};
+  for (std::size_t d = 0; d < kernel.names.size(); ++d) kernel.extents.push_back(random.between(2, 4));
+  if (!kernel.faces.empty()) kernel.face_names = {"cut>=0"};
+  for (const Member& member : all_members(kernel, unit, orders)) {
+    if (random.between(1, keep_one_in) > 1) continue;
+    Mapping mapping = realise(member, kernel, unit);
+    const std::string shown = row.name + ": " + print(member, kernel, unit) + " seed " + std::to_string(seed);
+    ASSERT_TRUE(add_loops(kernel, mapping)) << shown;
+    ASSERT_TRUE(add_carriers(kernel, unit, mapping)) << shown;
+    EXPECT_EQ(judge(kernel, unit, mapping).text(), "") << shown << "\n" << print(mapping, kernel, unit);
+    EXPECT_EQ(execute(kernel, unit, mapping, seed).problem, "") << shown << "\n" << print(mapping, kernel, unit);
+  }
+}
+
+TEST(TableByPoints, SomeOfEachKernel) {
+  for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, 1 + row.all_orders / 10, 1);
+}
+TEST(TableByPointsHeavy, AllOfEachKernel) {
+  for (const Known& row : kTable) expect_right(row, kMatrix, Orders::every_order, row.all_orders > 400 ? 4 : 1, 2);
+}
+TEST(TableByPointsHeavy, OtherInstructions) {
+  for (const Nest& unit : {kVector, kDot, kBroadcast, kJoined})
+    for (const char* name : {"gemm", "conv1d", "depthwise 1-D"})
+      expect_right(named(name), unit, Orders::every_order, 1, 3);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+#pragma once
+// The definitions, point by point: which statement point each instruction point of each call computes, and whether that
+// makes the mapping right. Nothing is inferred from the shape of columns or chains.
+
+#include <map>
+#include <set>
+
+#include "tests/mapping_oracle/model.h"
+
+namespace isamap::oracle {
+
+/// All points of one turn of the loops and tiles.
+struct Call {
+  Vec tiles;                  ///< of each instruction dim: counter = extent * tile + y
+  Vec origin;                 ///< x = origin + sum of column * digit
+  std::map<Vec, Vec> points;  ///< active ones: y -> x
+};
+
+struct Calls {
+  std::vector<Call> list;
+  std::string problem;  ///< a statement point in no place or in two; empty: exact cover
+};
+/// Every place of every statement point is found by trying all digit values and representing the rest in the loops.
+Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping);
+
+/// Why y is padding: "fill j", "tie j.k", "s>=0", "s<=2", names of faces. Empty: it is an active point.
+/// Faces are asked only when all counters spell digits.
+std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
+                                      const Vec& y);
+
+/// Empty where the definition holds, else the first counterexample.
+struct Verdict {
+  std::string cover, sound, partials, neutral;
+  bool right(bool partial) const {
+    return cover.empty() && sound.empty() && neutral.empty() && (partial || partials.empty());
+  }
+  std::string text() const { return cover + sound + partials + neutral; }
+};
+Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping);
+
+/// Operands that can make a term vanish: sets of inputs that must do so together, by body and reduction.
+std::vector<std::set<int>> kill_sets(const Nest& nest);
+
+}  // namespace isamap::oracle
