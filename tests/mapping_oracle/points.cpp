@@ -238,16 +238,22 @@ Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
   return Places(kernel, unit, mapping).run();
 }
 
-std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
-                                      const Vec& y) {
+namespace {
+
+/// What y stands for: reasons to be padding short of the domain's faces, and the point that its digits walk to.
+struct Reading {
   std::set<std::string> reasons;
+  Vec x;
+};
+
+Reading read(const Nest& unit, const Mapping& mapping, const Call& call, const Vec& y) {
+  Reading reading{{}, call.origin};
   Vec rest(unit.dims(), 0);
   for (std::size_t m = 0; m < unit.dims(); ++m) {
     rest[m] = unit.extents[m] * call.tiles[m] + y[m];
-    if (rest[m] >= walked(mapping, m)) reasons.insert("fill " + unit.names[m]);
+    if (rest[m] >= walked(mapping, m)) reading.reasons.insert("fill " + unit.names[m]);
   }
-  if (!reasons.empty()) return reasons;
-  Vec x = call.origin;
+  if (!reading.reasons.empty()) return reading;
   for (std::size_t l = mapping.digits.size(); l-- > 0;) {
     const Digit& digit = mapping.digits[l];
     std::optional<Int> step;
@@ -256,12 +262,26 @@ std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, cons
       const Int here = floor_mod(counter, digit.extent);
       counter /= digit.extent;
       if (step && *step != here)
-        reasons.insert("tie " + unit.names[static_cast<std::size_t>(digit.places[0])] + "." +
-                       unit.names[static_cast<std::size_t>(place)]);
+        reading.reasons.insert("tie " + unit.names[static_cast<std::size_t>(digit.places[0])] + "." +
+                               unit.names[static_cast<std::size_t>(place)]);
       if (!step) step = here;
     }
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] += digit.column[i] * step.value_or(0);
+    for (std::size_t i = 0; i < reading.x.size(); ++i) reading.x[i] += digit.column[i] * step.value_or(0);
   }
+  return reading;
+}
+
+}  // namespace
+
+std::optional<Vec> point_at(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
+                            const Vec& y) {
+  const Reading reading = read(unit, mapping, call, y);
+  return reading.reasons.empty() && kernel.inside(reading.x) ? std::optional(reading.x) : std::nullopt;
+}
+
+std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
+                                      const Vec& y) {
+  auto [reasons, x] = read(unit, mapping, call, y);
   if (!reasons.empty()) return reasons;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] < 0) reasons.insert(kernel.names[i] + ">=0");
@@ -280,6 +300,59 @@ Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
     judge_slots(kernel, unit, mapping, call, verdict);
     judge_padding(kernel, unit, mapping, call, verdict);
   }
+  return verdict;
+}
+
+namespace {
+
+/// A face that no digit crosses bounds the loops: turns beyond it are not run.
+bool beyond_loop_bounds(const Nest& kernel, const Mapping& mapping, const Vec& origin) {
+  const auto still = [&](const Vec& coefficients) {
+    return std::all_of(mapping.digits.begin(), mapping.digits.end(), [&](const Digit& digit) {
+      return digit.extent <= 1 || linear({coefficients, 0}, digit.column) == 0;
+    });
+  };
+  for (std::size_t d = 0; d < kernel.dims(); ++d) {
+    Vec unit_vector(kernel.dims(), 0);
+    unit_vector[d] = 1;
+    if ((origin[d] < 0 || origin[d] >= kernel.extents[d]) && still(unit_vector)) return true;
+  }
+  return std::any_of(kernel.faces.begin(), kernel.faces.end(),
+                     [&](const Row& face) { return value(face, origin) < 0 && still(face.coefficients); });
+}
+
+}  // namespace
+
+Verdict judge_every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
+  Verdict verdict;
+  Vec turns, first;
+  for (const Loop& loop : mapping.loops) {
+    Int reach = kernel.extents[loop.along];
+    for (const Digit& digit : mapping.digits) reach += std::abs(digit.column[loop.along]) * (digit.extent - 1);
+    const Int far = loop.floats ? reach / loop.stride + 1 : 0;
+    turns.push_back(loop.floats ? 2 * far + 1 : loop.extent);
+    first.push_back(-far);
+  }
+  for (std::size_t m = 0; m < unit.dims(); ++m)
+    turns.push_back((walked(mapping, m) + unit.extents[m] - 1) / unit.extents[m]);
+  std::map<Vec, int> hits;
+  for (const Vec& turn : box(turns)) {
+    Call call{Vec(turn.begin() + static_cast<long>(first.size()), turn.end()), Vec(kernel.dims(), 0), {}};
+    for (std::size_t l = 0; l < first.size(); ++l)
+      call.origin[mapping.loops[l].along] += mapping.loops[l].stride * (first[l] + turn[l]);
+    if (beyond_loop_bounds(kernel, mapping, call.origin)) continue;
+    for (const Vec& y : box(unit.extents)) {
+      if (const auto x = point_at(kernel, unit, mapping, call, y)) {
+        ++hits[*x];
+        call.points.emplace(y, *x);
+      }
+    }
+    judge_slots(kernel, unit, mapping, call, verdict);
+    judge_padding(kernel, unit, mapping, call, verdict);
+  }
+  for (const Vec& x : box(kernel.extents))
+    if (kernel.inside(x) && hits[x] != 1)
+      verdict.cover = "C: point " + Places::text(x) + " is in " + std::to_string(hits[x]) + " places; ";
   return verdict;
 }
 

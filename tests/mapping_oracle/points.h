@@ -3,6 +3,7 @@
 // makes the mapping right. Nothing is inferred from the shape of columns or chains.
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tests/mapping_oracle/model.h"
@@ -37,6 +38,15 @@ struct Verdict {
   std::string text() const { return cover + sound + partials + neutral; }
 };
 Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping);
+
+/// The statement point that y computes, if it is an active one.
+std::optional<Vec> point_at(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
+                            const Vec& y);
+
+/// The same verdict the other way round: all turns of all loops and tiles, whether they meet a point or not, so that
+/// padding of turns without any point counts too. Loops over the unit vectors only; those that float run far enough
+/// for every position of a tile to occur.
+Verdict judge_every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 
 /// Operands that can make a term vanish: sets of inputs that must do so together, by body and reduction.
 std::vector<std::set<int>> kill_sets(const Nest& nest);

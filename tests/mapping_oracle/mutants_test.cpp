@@ -1,0 +1,165 @@
+// Printed mappings with one thing changed and the residual loops kept: the certificate must be refuted exactly when the
+// points say that the mutant is wrong.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "mapper/certificate.h"
+#include "mapper/mapper.h"
+#include "mapper/z3_solver.h"
+#include "tests/mapping_oracle/convert.h"
+#include "tests/mapping_oracle/points.h"
+#include "tests/mapping_oracle/random_pairs.h"
+
+namespace isamap::oracle {
+namespace {
+
+enum class Change { none, digit_moved, extent_off_by_one, operands_swapped, carrier_swapped };
+const std::map<Change, std::string> kChanges = {{Change::none, "none"},
+                                                {Change::digit_moved, "a digit moved to another dim"},
+                                                {Change::extent_off_by_one, "an extent off by one"},
+                                                {Change::operands_swapped, "operands swapped"},
+                                                {Change::carrier_swapped, "a carrier swapped"}};
+
+Int below(Random& random, std::size_t n) { return random.between(0, static_cast<Int>(n) - 1); }
+
+/// Dim and position of a random digit.
+std::optional<std::pair<std::size_t, std::size_t>> some_digit(Random& random, const isamap::Mapping& mapping) {
+  std::vector<std::pair<std::size_t, std::size_t>> digits;
+  for (std::size_t m = 0; m < mapping.dims.size(); ++m)
+    for (std::size_t l = 0; l < mapping.dims[m].size(); ++l) digits.push_back({m, l});
+  if (digits.empty()) return std::nullopt;
+  return digits[static_cast<std::size_t>(below(random, digits.size()))];
+}
+
+bool move_digit(Random& random, isamap::Mapping& mapping) {
+  const auto at = some_digit(random, mapping);
+  if (!at || mapping.dims.size() < 2) return false;
+  const std::size_t to =
+      (at->first + 1 + static_cast<std::size_t>(below(random, mapping.dims.size() - 1))) % mapping.dims.size();
+  auto& from = mapping.dims[at->first];
+  const isamap::Digit digit = from[at->second];
+  from.erase(from.begin() + static_cast<long>(at->second));
+  mapping.dims[to].insert(mapping.dims[to].begin() + below(random, mapping.dims[to].size() + 1), digit);
+  return true;
+}
+
+/// False where the change does not apply.
+bool mutate(Random& random, Change change, const Nest& unit, isamap::Mapping& mapping) {
+  if (change == Change::none) return true;
+  if (change == Change::digit_moved) return move_digit(random, mapping);
+  if (change == Change::extent_off_by_one) {
+    const auto at = some_digit(random, mapping);
+    if (!at) return false;
+    std::int64_t& extent = mapping.dims[at->first][at->second].extent;
+    extent += extent == 1 || random.between(0, 1) == 0 ? 1 : -1;
+    return true;
+  }
+  if (change == Change::operands_swapped) {
+    std::swap(mapping.operands[1], mapping.operands[2]);
+    return true;
+  }
+  if (mapping.carriers.empty()) return false;
+  int& access = mapping.carriers[static_cast<std::size_t>(below(random, mapping.carriers.size()))].access;
+  access =
+      (access + 1 + static_cast<int>(below(random, unit.operands.size() - 1))) % static_cast<int>(unit.operands.size());
+  return true;
+}
+
+/// The loops as the certificate reads them: the outermost loop of a dim floats when a column of several dims moves it.
+void keep_loops(const std::vector<ResidualLoop>& loops, Mapping& mapping) {
+  for (const ResidualLoop& loop : loops) {
+    const auto dim = static_cast<std::size_t>(loop.dim);
+    bool floats = std::none_of(loops.begin(), loops.end(), [&](const ResidualLoop& other) {
+      return other.dim == loop.dim && other.stride > loop.stride;
+    });
+    floats = floats && std::any_of(mapping.digits.begin(), mapping.digits.end(), [&](const Digit& digit) {
+               return digit.column[dim] != 0 && std::count(digit.column.begin(), digit.column.end(), 0) + 1 <
+                                                    static_cast<long>(digit.column.size());
+             });
+    mapping.loops.push_back({dim, loop.stride, loop.extent, floats});
+  }
+}
+
+struct Tally {
+  int wrong = 0, right = 0, undecided = 0, differ = 0;
+};
+
+void check(const Pair& pair, const isamap::Mapping& mapping, const std::vector<ResidualLoop>& loops, Change change,
+           const std::string& seed, Tally& tally) {
+  const Alignment alignment = align(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, mapping.operands);
+  Mapping plain = mapping_of(mapping, pair.statement);
+  keep_loops(loops, plain);
+  const Verdict verdict = judge_every_turn(pair.statement, pair.unit, plain);
+  SolverStatistics statistics;
+  std::string failed;
+  const Truth truth = replay(certify(alignment, mapping, loops), 2'000'000, statistics, &failed);
+  const bool right = verdict.right(plain.partial);
+  ++(right ? tally.right : tally.wrong);
+  if (truth == Truth::unknown) {
+    ++tally.undecided;
+    return;
+  }
+  tally.differ += right != (truth == Truth::yes) ? 1 : 0;
+  EXPECT_EQ(right, truth == Truth::yes) << kChanges.at(change) << ": points say \"" << verdict.text()
+                                        << "\", the certificate \"" << failed << "\"\n"
+                                        << pair.text << "\n"
+                                        << print(plain, pair.statement, pair.unit) << "\n"
+                                        << seed;
+}
+
+/// Until every change has made `enough` wrong mutants. Bodies whose carriers work alone.
+std::map<Change, Tally> run(std::uint64_t seed, int enough, int most_pairs) {
+  Random random(seed);
+  std::map<Change, Tally> tallies;
+  const auto done = [&] {
+    return std::all_of(kChanges.begin(), kChanges.end(), [&](const auto& change) {
+      return change.first == Change::none || tallies[change.first].wrong >= enough;
+    });
+  };
+  for (int n = 0; n < most_pairs && !done(); ++n) {
+    const Pair pair = random_pair(random, {3, 3, 1, 4, true, true});
+    if (pair.unit.body != Body::product && pair.unit.body != Body::sum) continue;
+    MapOptions options;
+    options.rule = Rule::all;
+    const PairMappings found = map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
+    for (std::size_t i = 0; i < found.mappings.size(); i += 1 + found.mappings.size() / 3) {
+      const isamap::Mapping& mapping = found.mappings[i];
+      const Alignment alignment =
+          align(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, mapping.operands);
+      const auto loops = residual_loops(*exact_cover(alignment, *walkers_of(alignment, mapping.dims)));
+      for (const auto& [change, name] : kChanges) {
+        isamap::Mapping mutant = mapping;
+        const int ok = tallies[change].right;
+        if (tallies[change].wrong >= enough || (change == Change::none && ok >= enough) ||
+            !mutate(random, change, pair.unit, mutant))
+          continue;
+        check(pair, mutant, loops, change, "seed " + std::to_string(seed) + ", pair " + std::to_string(n),
+              tallies[change]);
+      }
+    }
+  }
+  for (const auto& [change, tally] : tallies)
+    std::cout << kChanges.at(change) << ": " << tally.wrong << " wrong, " << tally.right << " right, "
+              << tally.undecided << " undecided, " << tally.differ << " judged differently\n";
+  return tallies;
+}
+
+TEST(Mutants, AreRefutedExactlyWhenWrong) {
+  for (const auto& [change, tally] : run(301, 12, 400)) {
+    EXPECT_TRUE(change == Change::none || tally.wrong >= 12) << kChanges.at(change);
+    EXPECT_EQ(tally.undecided, 0);
+  }
+}
+TEST(MutantsHeavy, AreRefutedExactlyWhenWrong) {
+  for (const auto& [change, tally] : run(302, 1000, 40'000)) {
+    EXPECT_TRUE(change == Change::none || tally.wrong >= 1000) << kChanges.at(change);
+    EXPECT_LE(tally.undecided, 20);
+  }
+}
+
+}  // namespace
+}  // namespace isamap::oracle
