@@ -113,7 +113,7 @@ void add_access(const ParsedAccess& access, Formula& formula) {
     found->shape.assign(access.index.size(), 0);
   }
   if (found->shape.size() != access.index.size()) {
-    formula.diagnostics.push_back(error_at(option("--compute"), "tensor '" + access.tensor + "' has " + std::to_string(found->shape.size()) +
+    formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.offset}, "tensor '" + access.tensor + "' has " + std::to_string(found->shape.size()) +
                                                                     " indices in one place and " + std::to_string(access.index.size()) + " in another"));
     return;
   }
@@ -122,7 +122,7 @@ void add_access(const ParsedAccess& access, Formula& formula) {
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     const auto extent = extent_of(substitute(access.index[d], numbers), formula.extents);
     if (extent) found->shape[d] = std::max(found->shape[d], *extent);
-    else formula.diagnostics.push_back(error_at(option("--compute"), "index " + print(access.index[d]) + " of '" + access.tensor + "' overflows 64 bits"));
+    else formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.index_offsets[d]}, "index " + print(access.index[d]) + " of '" + access.tensor + "' overflows 64 bits"));
   }
 }
 
@@ -153,31 +153,39 @@ Result<Kernel> kernel_from_formula(const std::string& compute, const std::string
   Formula formula;
   read_dims(dims, formula);
   const Result<ParsedStatement> parsed = parse_statement(compute, where);
+  const auto with_source = [&](Diagnostics problems) {
+    for (Diagnostic& problem : problems)
+      if (problem.where.file == "--compute") yaml::Source(compute).attach(problem);
+    return problems;
+  };
   if (!parsed) {
     formula.diagnostics.insert(formula.diagnostics.end(), parsed.diagnostics().begin(), parsed.diagnostics().end());
-    const yaml::Source source(compute);
-    for (Diagnostic& diagnostic : formula.diagnostics) source.attach(diagnostic);
-    return formula.diagnostics;
+    return with_source(formula.diagnostics);
   }
   if (formula.diagnostics.empty()) check_iterators(*parsed, formula);
   if (!formula.diagnostics.empty()) return formula.diagnostics;
   for (const ParsedAccess& access : all_accesses(*parsed)) add_access(access, formula);
   read_dtypes(dtypes, formula);
-  if (!formula.diagnostics.empty()) return formula.diagnostics;
+  if (!formula.diagnostics.empty()) return with_source(formula.diagnostics);
 
   Kernel kernel;
   kernel.name = "formula";
   kernel.sizes = formula.sizes;
   kernel.tensors = std::move(formula.tensors);
   kernel.where = option("--compute");
-  Result<Computation> statement = isamap::bind(*parsed, kernel.tensors, formula.extents, kernel.sizes, kernel.where);
-  if (!statement) return statement.diagnostics();
+  KernelPlaces places{{}, std::vector<StatementPlaces>(1)};
+  for (const Tensor& tensor : kernel.tensors) {
+    const auto accesses = all_accesses(*parsed);
+    const auto first = std::find_if(accesses.begin(), accesses.end(), [&](const auto& a) { return a.tensor == tensor.name; });
+    places.tensors.push_back({"--compute", 1, 1 + first->offset});
+  }
+  Result<Computation> statement =
+      isamap::bind(*parsed, kernel.tensors, formula.extents, kernel.sizes, where, &places.statements[0]);
+  if (!statement) return with_source(statement.diagnostics());
   statement->name = "s0";
   kernel.statements.push_back(std::move(*statement));
-  Diagnostics problems = verify(kernel);
-  for (Diagnostic& problem : problems)
-    if (problem.where.file.empty()) problem.where = kernel.where;
-  if (has_errors(problems)) return problems;
+  const Diagnostics problems = verify(kernel, places);
+  if (has_errors(problems)) return with_source(problems);
   return kernel;
 }
 

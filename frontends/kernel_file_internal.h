@@ -18,7 +18,8 @@ struct KernelFile {
   std::map<std::string, std::int64_t> extents;           ///< of iterators: `where` and lower-case dims
   std::map<std::string, SourceLocation> extent_where;
   std::set<std::string> broken_sizes, broken_tensors;     ///< reported already
-  std::vector<SourceLocation> tensor_where, statement_where;
+  KernelPlaces places;
+  yaml::Source source;
   Diagnostics diagnostics;
 
   void report(const SourceLocation& where, std::string message, std::string hint = "") {

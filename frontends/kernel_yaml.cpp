@@ -83,11 +83,43 @@ void check_declared(KernelFile& file, const ParsedAccess& access, const SourceLo
   file.report({where.file, where.line, where.column + access.offset}, "no tensor is named '" + access.tensor + "'");
 }
 
-/// False: the text has no meaning. What is wrong beyond the text is reported.
-bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+/// Problems of a statement's text are found as if it stood on one line: their true places.
+void relocate(Diagnostic& problem, const KernelFile& file, const yaml::Node& text) {
+  const SourceLocation first = text_place(text);
+  const int offset = problem.where.column - first.column;
+  if (problem.where.line == first.line && offset >= 0)
+    problem.where = file.source.place(text, static_cast<std::size_t>(offset));
+}
+
+void relocate(StatementPlaces& places, const KernelFile& file, const yaml::Node& text) {
+  const SourceLocation first = text_place(text);
+  for (auto& access : places.index)
+    for (SourceLocation& where : access)
+      where = file.source.place(text, static_cast<std::size_t>(where.column - first.column));
+  places.statement = file.source.place(text, 0);
+}
+
+void bind_statement(KernelFile& file, const StatementText& statement, const ParsedStatement& parsed) {
   const SourceLocation where = text_place(*statement.text);
-  for (const Computation& other : file.kernel.statements)
-    if (other.name == statement.name) file.report(where, "two statements are named '" + statement.name + "'");
+  Diagnostics problems = contradictions(parsed, file.kernel.tensors, file.extents, where);
+  if (problems.empty()) {
+    StatementPlaces places;
+    Result<Computation> bound = isamap::bind(parsed, file.kernel.tensors, file.extents, file.kernel.sizes, where, &places);
+    if (bound) {
+      bound->name = statement.name;
+      file.kernel.statements.push_back(std::move(*bound));
+      relocate(places, file, *statement.text);
+      file.places.statements.push_back(std::move(places));
+      return;
+    }
+    problems = bound.diagnostics();
+  }
+  file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
+}
+
+/// False: the text has no meaning. What is wrong beyond the text is reported.
+bool read_statement_text(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+  const SourceLocation where = text_place(*statement.text);
   const Result<ParsedStatement> parsed = parse_statement(statement.text->scalar, where);
   if (!parsed) {
     file.diagnostics.insert(file.diagnostics.end(), parsed.diagnostics().begin(), parsed.diagnostics().end());
@@ -103,19 +135,18 @@ bool read_statement(KernelFile& file, const StatementText& statement, std::set<s
     return true;
   }
   if (std::any_of(names.begin(), names.end(), [&](const std::string& n) { return file.broken_sizes.contains(n); })) return true;
-  Diagnostics problems = contradictions(*parsed, file.kernel.tensors, file.extents, where);
-  if (problems.empty()) {
-    Result<Computation> bound = isamap::bind(*parsed, file.kernel.tensors, file.extents, file.kernel.sizes, where);
-    if (bound) {
-      bound->name = statement.name;
-      file.kernel.statements.push_back(std::move(*bound));
-      file.statement_where.push_back(where);
-      return true;
-    }
-    problems = bound.diagnostics();
-  }
-  file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
+  bind_statement(file, statement, *parsed);
   return true;
+}
+
+bool read_statement(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
+  for (const Computation& other : file.kernel.statements)
+    if (other.name == statement.name)
+      file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
+  const std::size_t before = file.diagnostics.size();
+  const bool read = read_statement_text(file, statement, iterators);
+  for (std::size_t d = before; d < file.diagnostics.size(); ++d) relocate(file.diagnostics[d], file, *statement.text);
+  return read;
 }
 
 void check_extents_used(KernelFile& file, const std::set<std::string>& iterators) {
@@ -134,7 +165,7 @@ void check_tensors_used(KernelFile& file) {
       return false;
     };
     if (std::none_of(file.kernel.statements.begin(), file.kernel.statements.end(), uses))
-      file.report(file.tensor_where[t], "no statement uses tensor '" + file.kernel.tensors[t].name + "'", "remove it");
+      file.report(file.places.tensors[t], "no statement uses tensor '" + file.kernel.tensors[t].name + "'", "remove it");
   }
 }
 
@@ -156,12 +187,42 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   if (all_read) check_extents_used(file, iterators);
 }
 
+/// What is wrong with one statement whatever else is wrong with the file: alone, over the tensors that it uses.
+Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
+  const Computation& statement = file.kernel.statements[s];
+  Kernel part = file.kernel;
+  part.statements = {statement};
+  for (std::size_t t = 0; t < part.tensors.size(); ++t) {
+    const auto id = make_id<TensorId>(t);
+    bool used = false;
+    for (int a = 0; a < access_count(statement); ++a) used = used || access_of(statement, a).tensor == id;
+    if (!used) part.tensors[t] = Tensor{"unused" + std::to_string(t) + ".", {}, DType::f32, {}, false, {}};
+    part.tensors[t].inout = part.tensors[t].inout && statement.write.tensor == id;
+  }
+  return verify(part, {file.places.tensors, {file.places.statements[s]}});
+}
+
+void verify_kernel(KernelFile& file) {
+  Diagnostics found;
+  if (file.diagnostics.empty()) {
+    check_tensors_used(file);
+    found = verify(file.kernel, file.places);
+  } else {
+    for (std::size_t s = 0; s < file.kernel.statements.size(); ++s) {
+      const Diagnostics alone = verify_alone(file, s);
+      found.insert(found.end(), alone.begin(), alone.end());
+    }
+  }
+  file.diagnostics.insert(file.diagnostics.end(), found.begin(), found.end());
+}
+
 }  // namespace
 
 Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file_name) {
-  const Result<yaml::Node> root = yaml::parse_text(text, file_name);
-  if (!root) return root.diagnostics();
   KernelFile file;
+  const auto root = yaml::parse_text(text, file_name, file.diagnostics);
+  if (!root) return file.diagnostics;
+  file.source = yaml::Source(text);
   file.kernel.where = {file_name, 0, 0};
   yaml::MapReader top(*root, "the kernel file", file.diagnostics);
   if (root->kind == yaml::Kind::map) {
@@ -175,16 +236,11 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
     read_compute(file, top.required("compute"));
     top.finish();
   }
-  if (file.diagnostics.empty()) {
-    check_tensors_used(file);
-    const Diagnostics found = verify_with_places(file.kernel, file.tensor_where, file.statement_where);
-    file.diagnostics.insert(file.diagnostics.end(), found.begin(), found.end());
-  }
+  verify_kernel(file);
   if (!has_errors(file.diagnostics)) return std::move(file.kernel);
-  const yaml::Source source(text);
   for (Diagnostic& diagnostic : file.diagnostics) {
     if (diagnostic.where.file.empty()) diagnostic.where.file = file_name;
-    source.attach(diagnostic);
+    file.source.attach(diagnostic);
   }
   std::stable_sort(file.diagnostics.begin(), file.diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
     return std::pair(a.where.line, a.where.column) < std::pair(b.where.line, b.where.column);

@@ -135,7 +135,7 @@ void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceL
   if (node.kind == yaml::Kind::map) reader.finish();
   if (!has_shape || file.diagnostics.size() != before) file.broken_tensors.insert(tensor_name);
   file.kernel.tensors.push_back(std::move(tensor));
-  file.tensor_where.push_back(where);
+  file.places.tensors.push_back(where);
 }
 
 }  // namespace

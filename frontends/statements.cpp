@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/cursor.h"
+
 namespace isamap {
 
 namespace {
@@ -20,17 +22,6 @@ std::vector<std::pair<std::size_t, std::int64_t>> followed(const ParsedAccess& a
   for (std::size_t d = 0; d < access.index.size(); ++d)
     if (access.index[d].as_dim() == iterator) result.emplace_back(d, tensor.shape[d]);
   return result;
-}
-
-bool contains_message(const Diagnostics& diagnostics, const std::string& message) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) { return d.message == message; });
-}
-
-/// Gives `where` to those diagnostics that `part`, verified alone, has too.
-void place_those_of(const Kernel& part, const SourceLocation& where, Diagnostics& diagnostics) {
-  const Diagnostics alone = verify(part);
-  for (Diagnostic& diagnostic : diagnostics)
-    if (diagnostic.where.line == 0 && contains_message(alone, diagnostic.message)) diagnostic.where = where;
 }
 
 }  // namespace
@@ -83,29 +74,12 @@ Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tens
           if (found.empty()) found = "dimension " + std::to_string(dimension) + " of tensor '" + tensor.name + "', whose size is " + std::to_string(size);
         }
       }
-    if (!confirmed && !found.empty())
-      result.push_back(error_at(where, "iterator '" + iterator + "' is given the extent " + std::to_string(extent) + ", but it indexes " + found,
+    const auto first = parsed.name_offsets.find(iterator);
+    if (!confirmed && !found.empty() && first != parsed.name_offsets.end())
+      result.push_back(error_at(place_in(where, static_cast<std::size_t>(first->second)), "iterator '" + iterator + "' is given the extent " + std::to_string(extent) + ", but it indexes " + found,
                                 "leave the extent out, or index with an expression"));
   }
   return result;
-}
-
-Diagnostics verify_with_places(const Kernel& kernel, const std::vector<SourceLocation>& tensor_where,
-                               const std::vector<SourceLocation>& statement_where) {
-  Diagnostics diagnostics = verify(kernel);
-  if (diagnostics.empty()) return diagnostics;
-  Kernel part = kernel;
-  part.statements.clear();
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-    part.tensors = {kernel.tensors[t]};
-    place_those_of(part, tensor_where[t], diagnostics);
-  }
-  part.tensors = kernel.tensors;
-  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
-    part.statements = {kernel.statements[s]};
-    place_those_of(part, statement_where[s], diagnostics);
-  }
-  return diagnostics;
 }
 
 }  // namespace isamap

@@ -28,8 +28,4 @@ std::set<std::string> names_in(const ParsedStatement& parsed);
 Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
                            const std::map<std::string, std::int64_t>& extents, const SourceLocation& where);
 
-/// verify(kernel), each problem placed at the tensor or statement that has it when looked at alone.
-Diagnostics verify_with_places(const Kernel& kernel, const std::vector<SourceLocation>& tensor_where,
-                               const std::vector<SourceLocation>& statement_where);
-
 }  // namespace isamap

@@ -61,8 +61,10 @@ class Reader {
     const Result<std::string> text = yaml::read_text_file(file);
     if (!text) return fail(text.diagnostics());
     tree_.sources.emplace(file, yaml::Source(*text));
-    Result<Node> own = yaml::parse_text(*text, file);
-    if (!own) return fail(own.diagnostics());
+    Diagnostics unreadable;
+    std::optional<Node> own = yaml::parse_text(*text, file, unreadable);
+    problems_.add(unreadable);
+    if (!own) return std::nullopt;
     if (own->kind != Kind::map) {
       problems_.error({file, 1, 1}, "a hardware file is a map", "begin with 'hardware: NAME'");
       return std::nullopt;

@@ -19,8 +19,8 @@ bool is_lower_case(const std::string& name) {
 class Binder {
  public:
   Binder(const std::vector<Tensor>& tensors, const std::map<std::string, std::int64_t>& extents,
-         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where)
-      : tensors_(tensors), extents_(extents), where_(where) {
+         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where, StatementPlaces* places)
+      : tensors_(tensors), extents_(extents), where_(where), asked_places_(places) {
     for (const auto& [name, size] : sizes) sizes_.emplace(name, AffineExpr(size));
   }
 
@@ -29,27 +29,47 @@ class Binder {
     result.name = "s0";
     result.reduction = parsed.reduction;
     result.write = access(parsed.write);
+    name_offsets_ = &parsed.name_offsets;
+    StatementPlaces places{where_, {index_places(parsed.write)}};
+    std::vector<SourceLocation> read_where;
     std::vector<int> renumbered;
     for (const ParsedAccess& read : parsed.reads) {
       const Access bound = access(read);
       const auto same = std::find(result.reads.begin(), result.reads.end(), bound);
       renumbered.push_back(static_cast<int>(same - result.reads.begin()));
-      if (same == result.reads.end()) result.reads.push_back(bound);
+      if (same != result.reads.end()) continue;
+      result.reads.push_back(bound);
+      places.index.push_back(index_places(read));
+      read_where.push_back(at(read.offset));
     }
     if (!problems_.empty()) return problems_;
     result.domain = domain(result);
     if (!problems_.empty()) return problems_;
     ScalarExpr body = parsed.body;
     set_types(body, result.reads, renumbered);
-    auto typed = elaborate(body, tensors_[result.write.tensor.index()].dtype, where_);
+    auto typed = elaborate(body, tensors_[result.write.tensor.index()].dtype, where_, read_where);
     if (!typed) return typed.diagnostics();
     result.body = std::move(*typed);
+    if (asked_places_) *asked_places_ = std::move(places);
     return result;
   }
 
  private:
+  SourceLocation at(int offset) const { return place_in(where_, static_cast<std::size_t>(offset)); }
+
+  std::vector<SourceLocation> index_places(const ParsedAccess& access) const {
+    std::vector<SourceLocation> result;
+    for (const int offset : access.index_offsets) result.push_back(at(offset));
+    return result;
+  }
+
+  int offset_of(const std::string& name) const {
+    const auto found = name_offsets_->find(name);
+    return found == name_offsets_->end() ? 0 : found->second;
+  }
+
   void report(int offset, std::string message, std::string hint = "") {
-    problems_.push_back(error_at(place_in(where_, static_cast<std::size_t>(offset)), std::move(message), std::move(hint)));
+    problems_.push_back(error_at(at(offset), std::move(message), std::move(hint)));
   }
 
   Access access(const ParsedAccess& parsed) {
@@ -108,7 +128,7 @@ class Binder {
         if (access.index[d].as_dim() != name) continue;
         const Found here{tensor.shape[d], "dim " + std::to_string(d) + " of " + quoted(tensor.name)};
         if (found && found->extent != here.extent) {
-          report(0, "iterator " + quoted(name) + " indexes " + found->at + " of extent " +
+          report(offset_of(name), "iterator " + quoted(name) + " indexes " + found->at + " of extent " +
                         std::to_string(found->extent) + " and " + here.at + " of extent " + std::to_string(here.extent),
                  "make the extents equal, or state the iterator's under 'where'");
           return 0;
@@ -117,7 +137,7 @@ class Binder {
       }
     }
     if (!found)
-      report(0, "no tensor dimension is indexed by iterator " + quoted(name) + " alone, so it has no extent",
+      report(offset_of(name), "no tensor dimension is indexed by iterator " + quoted(name) + " alone, so it has no extent",
              "state it: where: {" + name + ": 3}");
     return found ? found->extent : 0;
   }
@@ -134,6 +154,8 @@ class Binder {
   const std::map<std::string, std::int64_t>& extents_;
   std::map<std::string, AffineExpr> sizes_;
   const SourceLocation& where_;
+  StatementPlaces* asked_places_;
+  const std::map<std::string, int>* name_offsets_ = nullptr;
   std::set<std::string> unknown_sizes_;
   Diagnostics problems_;
 };
@@ -142,8 +164,9 @@ class Binder {
 
 Result<Computation> bind(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
                          const std::map<std::string, std::int64_t>& extents,
-                         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where) {
-  return Binder(tensors, extents, sizes, where).bind(parsed);
+                         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where,
+                         StatementPlaces* places) {
+  return Binder(tensors, extents, sizes, where, places).bind(parsed);
 }
 
 }  // namespace isamap

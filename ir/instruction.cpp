@@ -151,7 +151,7 @@ Diagnostics verify(const Instruction& instruction) {
   for (const Tensor& tensor : instruction.tensors) check_tensor(tensor, who, instruction.where, problems);
   if (!problems.empty()) return problems;
   for (const Computation& statement : instruction.semantics) {
-    check_statement(statement, instruction.tensors, who, instruction.where, problems);
+    check_statement(statement, instruction.tensors, who, {instruction.where, {}}, problems);
   }
   check_ranges(instruction, problems);
   for (std::size_t o = 0; o < instruction.operands.size(); ++o) {

@@ -48,8 +48,21 @@ std::vector<TensorId> arguments(const Kernel& kernel);
 std::string print(const Kernel& kernel);
 std::string print(const Computation& computation, const std::vector<Tensor>& tensors);
 
+/// Where the parts of a statement stand in its source.
+struct StatementPlaces {
+  SourceLocation statement;
+  std::vector<std::vector<SourceLocation>> index;  ///< by access (the write is 0) and subscript
+};
+
+/// Where the parts of a kernel stand in its source.
+struct KernelPlaces {
+  std::vector<SourceLocation> tensors;
+  std::vector<StatementPlaces> statements;
+};
+
 /// Every problem: shapes and products that overflow, unknown dims, out-of-bounds reads without `outside`,
 /// out-of-bounds writes always, more than 24 dims, dims that the write and no read uses, ...
-Diagnostics verify(const Kernel& kernel);
+/// Each stands where `places` says, or at kernel.where.
+Diagnostics verify(const Kernel& kernel, const KernelPlaces& places = {});
 
 }  // namespace isamap

@@ -12,35 +12,52 @@ namespace {
 
 class KernelCheck {
  public:
-  KernelCheck(const Kernel& kernel, Diagnostics& problems)
-      : kernel_(kernel), problems_(problems), who_("kernel '" + kernel.name + "': ") {}
+  KernelCheck(const Kernel& kernel, const KernelPlaces& places, Diagnostics& problems)
+      : kernel_(kernel), places_(places), problems_(problems), who_("kernel '" + kernel.name + "': ") {}
 
   void run() {
     check_names();
-    for (const Tensor& tensor : kernel_.tensors) check_tensor(tensor, who_, kernel_.where, problems_);
-    if (kernel_.statements.empty()) fail("there is no statement", "add one under `compute`");
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_tensor(kernel_.tensors[t], who_, tensor_place(t), problems_);
+    if (kernel_.statements.empty()) fail(kernel_.where, "there is no statement", "add one under `compute`");
     if (!problems_.empty()) return;  // what follows relies on names and shapes
-    for (const Computation& statement : kernel_.statements) {
-      check_statement(statement, kernel_.tensors, who_, kernel_.where, problems_);
-    }
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
+      check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
     if (!problems_.empty()) return;
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_uses(make_id<TensorId>(t));
-    for (const Computation& statement : kernel_.statements) check_in_place(statement);
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(s);
   }
 
  private:
-  void fail(std::string message, std::string hint = "") {
-    problems_.push_back(error_at(kernel_.where, who_ + std::move(message), std::move(hint)));
+  const SourceLocation& tensor_place(std::size_t t) const {
+    return t < places_.tensors.size() ? places_.tensors[t] : kernel_.where;
+  }
+
+  StatementPlaces places_of(std::size_t s) const {
+    return s < places_.statements.size() ? places_.statements[s] : StatementPlaces{kernel_.where, {}};
+  }
+
+  /// An access of statement `s`, the write being 0.
+  SourceLocation access_place(std::size_t s, std::size_t access) const {
+    const StatementPlaces places = places_of(s);
+    const bool known = access < places.index.size() && !places.index[access].empty();
+    return known ? places.index[access].front() : places.statement;
+  }
+
+  void fail(const SourceLocation& where, std::string message, std::string hint = "") {
+    problems_.push_back(error_at(where, who_ + std::move(message), std::move(hint)));
   }
 
   void check_names() {
     std::set<std::string> tensors, statements;
-    for (const Tensor& t : kernel_.tensors) {
-      if (!tensors.insert(t.name).second) fail(fmt::format("two tensors are named '{}'", t.name));
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
+      const std::string& name = kernel_.tensors[t].name;
+      if (!tensors.insert(name).second) fail(tensor_place(t), fmt::format("two tensors are named '{}'", name));
     }
-    for (const Computation& s : kernel_.statements) {
-      if (!is_name(s.name)) fail(fmt::format("'{}' is no name of a statement", s.name), "letters, digits and _");
-      if (!statements.insert(s.name).second) fail(fmt::format("two statements are named '{}'", s.name));
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      const std::string& name = kernel_.statements[s].name;
+      const SourceLocation where = places_of(s).statement;
+      if (!is_name(name)) fail(where, fmt::format("'{}' is no name of a statement", name), "letters, digits and _");
+      if (!statements.insert(name).second) fail(where, fmt::format("two statements are named '{}'", name));
     }
   }
 
@@ -48,47 +65,57 @@ class KernelCheck {
   void check_uses(TensorId id) {
     const Tensor& tensor = kernel_.tensors[id.index()];
     const Computation* reader = nullptr;
+    SourceLocation read_at;
     bool written = false;
-    for (const Computation& statement : kernel_.statements) {
-      for (const Access& access : statement.reads) {
-        if (access.tensor == id && !written && !reader) reader = &statement;
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      const Computation& statement = kernel_.statements[s];
+      for (std::size_t r = 0; r < statement.reads.size(); ++r) {
+        if (statement.reads[r].tensor != id || written || reader) continue;
+        reader = &statement;
+        read_at = access_place(s, r + 1);
       }
       if (statement.write.tensor != id) continue;
       if (!written && reader && !tensor.inout) {
-        fail(fmt::format("statement {} reads '{}' before statement {} writes it", reader->name, tensor.name,
+        fail(read_at,
+             fmt::format("statement {} reads '{}' before statement {} writes it", reader->name, tensor.name,
                          statement.name),
              fmt::format("give '{}' `inout: true` if it starts with what the caller left there", tensor.name));
       }
       written = true;
     }
     if (!written && tensor.inout) {
-      fail(fmt::format("tensor '{}' is `inout`, but no statement writes it", tensor.name), "remove `inout`");
+      fail(tensor_place(id.index()), fmt::format("tensor '{}' is `inout`, but no statement writes it", tensor.name),
+           "remove `inout`");
     }
   }
 
   // In place, each point may read only the element that it writes; otherwise the result depends on the order.
-  void check_in_place(const Computation& statement) {
-    for (const Access& read : statement.reads) {
+  void check_in_place(std::size_t s) {
+    const Computation& statement = kernel_.statements[s];
+    for (std::size_t r = 0; r < statement.reads.size(); ++r) {
+      const Access& read = statement.reads[r];
       if (read.tensor != statement.write.tensor) continue;
       bool repeats = false;
       for (const Dim& dim : statement.domain.dims) repeats = repeats || dim.kind == DimKind::reduction;
       if (read == statement.write && !repeats) continue;
-      fail(fmt::format("statement {} reads '{}' at {} than the one that it writes", statement.name,
+      fail(access_place(s, r + 1),
+           fmt::format("statement {} reads '{}' at {} than the one that it writes", statement.name,
                        kernel_.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),
            "write to another tensor");
     }
   }
 
   const Kernel& kernel_;
+  const KernelPlaces& places_;
   Diagnostics& problems_;
   std::string who_;
 };
 
 }  // namespace
 
-Diagnostics verify(const Kernel& kernel) {
+Diagnostics verify(const Kernel& kernel, const KernelPlaces& places) {
   Diagnostics problems;
-  KernelCheck(kernel, problems).run();
+  KernelCheck(kernel, places, problems).run();
   return problems;
 }
 

@@ -52,6 +52,7 @@ class StatementReader {
     result.body = sum();
     cursor_.expect_end();
     result.reads = std::move(reads_);
+    result.name_offsets = std::move(name_offsets_);
     return result;
   }
 
@@ -71,10 +72,29 @@ class StatementReader {
     ParsedAccess result{std::move(tensor), {}, static_cast<int>(at)};
     cursor_.expect("[");
     if (cursor_.accept("]")) return result;
-    do result.index.push_back(read_affine(cursor_, sizes_, true));
-    while (cursor_.accept(","));
+    do {
+      const std::size_t begin = cursor_.offset();
+      const std::string_view text = cursor_.rest();
+      result.index_offsets.push_back(static_cast<int>(begin));
+      result.index.push_back(read_affine(cursor_, sizes_, true));
+      note_names(text.substr(0, text.size() - cursor_.rest().size()), begin);
+    } while (cursor_.accept(","));
     cursor_.expect("]");
     return result;
+  }
+
+  /// Where the names of one index stand, for problems that are found later.
+  void note_names(std::string_view index, std::size_t begin) {
+    const std::string text(index);
+    const SourceLocation nowhere;
+    for (Cursor cursor(text, nowhere); !cursor.at_end();) {
+      const std::size_t at = cursor.offset();
+      const std::string name = cursor.name(true);
+      if (name.empty())
+        cursor.advance(1);
+      else
+        name_offsets_.emplace(name, static_cast<int>(begin + at));
+    }
   }
 
   // Equal accesses are one read.
@@ -185,6 +205,7 @@ class StatementReader {
   Cursor& cursor_;
   const Bindings& sizes_;
   std::vector<ParsedAccess> reads_;
+  std::map<std::string, int> name_offsets_;
   int operations_ = 0;
 };
 

@@ -13,6 +13,7 @@ struct ParsedAccess {
   std::string tensor;
   std::vector<AffineExpr> index;
   int offset = 0;                 ///< of the name in the text
+  std::vector<int> index_offsets = {};  ///< of each index in the text
   bool operator==(const ParsedAccess&) const = default;
 };
 
@@ -23,6 +24,7 @@ struct ParsedStatement {
   Reduction reduction = Reduction::assign;
   std::vector<ParsedAccess> reads;
   ScalarExpr body;
+  std::map<std::string, int> name_offsets = {};  ///< where each name stands first inside index brackets
 };
 
 /// `where` is the place of the text; diagnostics add the offset to its column. Names in `sizes` stand for their number
@@ -34,10 +36,11 @@ Result<ParsedStatement> parse_statement(const std::string& text, const SourceLoc
 /// Binds a parsed statement to tensors (found by name in `tensors`) and gives every iterator its extent: from
 /// `extents`, else from the tensor dimension that it indexes alone; none or two different ones are errors.
 /// Iterators are lower case. Dims are ordered: those of the write first, in its order, then as they occur in the reads.
-/// Names that are in `sizes` stand for their number.
+/// Names that are in `sizes` stand for their number. `places`, if given, receives where the accesses stand.
 Result<Computation> bind(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
                          const std::map<std::string, std::int64_t>& extents,
-                         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where);
+                         const std::map<std::string, std::int64_t>& sizes, const SourceLocation& where,
+                         StatementPlaces* places = nullptr);
 
 /// Reads what print(Kernel) writes.
 Result<Kernel> parse_kernel(const std::string& text);

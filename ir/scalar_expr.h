@@ -38,8 +38,10 @@ ScalarExpr binary(BinaryOp op, ScalarExpr a, ScalarExpr b);
 ScalarExpr cast(DType to, ScalarExpr a, bool saturate = false);
 
 /// Inserts widening casts at the leaves so that every node's type is the context's (the output type at the root, the
-/// operands' join inside an explicit cast). Narrowing without a cast is an error that names both types.
-Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where);
+/// operands' join inside an explicit cast). Narrowing without a cast is an error that names both types; it stands at the
+/// first read of what is wrong where `read_where` says where each read stands, at `where` otherwise.
+Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where,
+                             const std::vector<SourceLocation>& read_where = {});
 
 /// The value at one point; `operands[i]` is what read i found. Rounds after every node to the node's type.
 Scalar evaluate(const ScalarExpr& e, const Scalar* operands);

@@ -21,6 +21,18 @@ struct LeafTypes {
   Failure failure;
 };
 
+/// Where the reads of a body stand, and the whole.
+struct Places {
+  SourceLocation where;
+  std::vector<SourceLocation> reads;
+
+  const SourceLocation& of(const ScalarExpr& e) const {
+    const std::vector<int> read = reads_of(e);
+    const std::size_t first = read.empty() ? reads.size() : static_cast<std::size_t>(read.front());
+    return first < reads.size() ? reads[first] : where;
+  }
+};
+
 void join_leaf(LeafTypes& leaves, DType type, const SourceLocation& where) {
   if (!leaves.type) {
     leaves.type = type;
@@ -34,12 +46,13 @@ void join_leaf(LeafTypes& leaves, DType type, const SourceLocation& where) {
                  "cast one of the operands");
 }
 
-void collect_leaves(const ScalarExpr& e, const SourceLocation& where, LeafTypes& leaves) {
+void collect_leaves(const ScalarExpr& e, const Places& places, LeafTypes& leaves) {
   if (leaves.failure || reads_of(e).empty()) return;  // constants, cast or not, take the type of what they meet
-  if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op)) return join_leaf(leaves, e.type, where);
+  if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op))
+    return join_leaf(leaves, e.type, places.of(e));
   // The condition of a select has a type of its own.
   const std::size_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
-  for (std::size_t i = first; i < e.args.size(); ++i) collect_leaves(e.args[i], where, leaves);
+  for (std::size_t i = first; i < e.args.size(); ++i) collect_leaves(e.args[i], places, leaves);
 }
 
 std::string_view function_name(UnaryOp op) {
@@ -65,7 +78,7 @@ std::string_view function_name(UnaryOp op) {
 
 class Typing {
  public:
-  explicit Typing(SourceLocation where) : where_(std::move(where)) {}
+  explicit Typing(Places places) : places_(std::move(places)) {}
 
   ScalarExpr in_context(const ScalarExpr& raw, DType type) {
     return std::visit(overloaded{[&](const Constant& c) { return typed_constant(c.value, type); },
@@ -80,8 +93,8 @@ class Typing {
   Failure failure;
 
  private:
-  void fail(std::string message, std::string hint) {
-    if (!failure) failure = error_at(where_, std::move(message), std::move(hint));
+  void fail(const ScalarExpr& at, std::string message, std::string hint) {
+    if (!failure) failure = error_at(places_.of(at), std::move(message), std::move(hint));
   }
 
   ScalarExpr typed_constant(double value, DType type) {
@@ -89,7 +102,7 @@ class Typing {
     const bool fits = value == std::trunc(value) && std::fabs(value) <= 0x1p53 &&
                       wrap_to(type, static_cast<std::int64_t>(value)) == static_cast<std::int64_t>(value);
     if (!fits) {
-      fail("the constant " + print(constant(value, DType::f64), {}) + " is not a value of " + quoted(type),
+      fail({}, "the constant " + print(constant(value, DType::f64), {}) + " is not a value of " + quoted(type),
            "write it inside a cast, or compute in a type that holds it");
     }
     return constant(value == 0 ? 0 : value, type);
@@ -101,7 +114,7 @@ class Typing {
     const Constant* c = std::get_if<Constant>(&inner.op);
     const bool keeps_value = c != nullptr && is_float(to) && round_to(to, c->value) == c->value;
     if (!widens(from, to) && !keeps_value) {
-      fail("a value of " + quoted(from) + " is used where " + quoted(to) + " is computed: that would lose values",
+      fail(inner, "a value of " + quoted(from) + " is used where " + quoted(to) + " is computed: that would lose values",
            "write the cast, for example " + quoted(to) + "(...)");
     }
     if (c != nullptr) {
@@ -116,7 +129,7 @@ class Typing {
       return typed_constant(-std::get<Constant>(raw.args[0].op).value, type);
     }
     if (!is_float(type) && !function_name(u.op).empty()) {
-      fail(std::string(function_name(u.op)) + " is computed in " + quoted(type) + ", but needs a float type",
+      fail(raw, std::string(function_name(u.op)) + " is computed in " + quoted(type) + ", but needs a float type",
            "cast its operand, for example f32(...)");
     }
     ScalarExpr result = arithmetic(raw, type);
@@ -127,7 +140,7 @@ class Typing {
   }
 
   ScalarExpr arithmetic(const ScalarExpr& raw, DType type) {
-    if (is_bits(type)) fail("no arithmetic is defined on " + quoted(type), "bits can only be copied");
+    if (is_bits(type)) fail(raw, "no arithmetic is defined on " + quoted(type), "bits can only be copied");
     return with_arguments(raw, type, 0);
   }
 
@@ -151,14 +164,14 @@ class Typing {
     if (reads_of(inner).empty()) return folded(cast(raw.type, std::move(inner), c.saturate));
     if (inner_type == raw.type) return inner;
     if (is_bits(raw.type) || is_bits(inner_type)) {
-      fail("no cast from " + quoted(inner_type) + " to " + quoted(raw.type) + " is defined", "bits can only be copied");
+      fail(raw, "no cast from " + quoted(inner_type) + " to " + quoted(raw.type) + " is defined", "bits can only be copied");
     }
     return cast(raw.type, std::move(inner), c.saturate);
   }
 
   DType leaf_type(const ScalarExpr& raw, DType without_leaves) {
     LeafTypes leaves;
-    collect_leaves(raw, where_, leaves);
+    collect_leaves(raw, places_, leaves);
     if (leaves.failure && !failure) failure = leaves.failure;
     return leaves.type.value_or(without_leaves);
   }
@@ -168,13 +181,14 @@ class Typing {
     return constant(is_float(e.type) ? value.real : static_cast<double>(value.integer), e.type);
   }
 
-  SourceLocation where_;
+  Places places_;
 };
 
 }  // namespace
 
-Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where) {
-  Typing typing(where);
+Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where,
+                             const std::vector<SourceLocation>& read_where) {
+  Typing typing({where, read_where});
   ScalarExpr typed = typing.in_context(raw, output);
   if (typing.failure) return *typing.failure;
   return typed;

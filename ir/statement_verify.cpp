@@ -39,8 +39,8 @@ std::optional<std::int64_t> product(const std::vector<std::int64_t>& factors) {
 class StatementCheck {
  public:
   StatementCheck(const Computation& statement, const std::vector<Tensor>& tensors, std::string who,
-                 const SourceLocation& where, Diagnostics& problems)
-      : s_(statement), tensors_(tensors), who_(std::move(who)), where_(where), problems_(problems) {}
+                 const StatementPlaces& places, Diagnostics& problems)
+      : s_(statement), tensors_(tensors), who_(std::move(who)), places_(places), problems_(problems) {}
 
   void run() {
     const std::size_t before = problems_.size();
@@ -51,13 +51,30 @@ class StatementCheck {
     if (problems_.size() > before) return;
     check_kinds();
     check_body();
-    check_bounds(s_.write, "writes", false);
-    for (const Access& read : s_.reads) check_bounds(read, "reads", tensor_of(read).outside.has_value());
+    for (int a = 0; a < access_count(s_); ++a) check_bounds(a);
   }
 
  private:
   void fail(std::string message, std::string hint = "") {
-    problems_.push_back(error_at(where_, who_ + "statement " + s_.name + ": " + std::move(message), std::move(hint)));
+    fail_at(places_.statement, std::move(message), std::move(hint));
+  }
+
+  void fail_at(const SourceLocation& where, std::string message, std::string hint = "") {
+    problems_.push_back(error_at(where, who_ + "statement " + s_.name + ": " + std::move(message), std::move(hint)));
+  }
+
+  const SourceLocation& place_of(int access, std::size_t subscript) const {
+    const auto a = static_cast<std::size_t>(access);
+    const bool known = a < places_.index.size() && subscript < places_.index[a].size();
+    return known ? places_.index[a][subscript] : places_.statement;
+  }
+
+  /// The first subscript that uses a dim.
+  const SourceLocation& place_of(const std::string& dim) const {
+    for (int a = 0; a < access_count(s_); ++a)
+      for (std::size_t d = 0; d < access_of(s_, a).index.size(); ++d)
+        if (access_of(s_, a).index[d].names().count(dim) > 0) return place_of(a, d);
+    return places_.statement;
   }
 
   const Tensor& tensor_of(const Access& access) const { return tensors_[access.tensor.index()]; }
@@ -135,8 +152,8 @@ class StatementCheck {
       }
       if (used.count(dim.name) == 0) fail(fmt::format("dim {} is used by no access", dim.name), "remove it");
       if (reduces && s_.reduction == Reduction::assign && dim.extent > 1) {
-        fail(fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
-             "use `+=`, `*=`, `max=` or `min=`");
+        fail_at(place_of(dim.name), fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
+                "use `+=`, `*=`, `max=` or `min=`");
       }
     }
   }
@@ -182,16 +199,19 @@ class StatementCheck {
     return std::any_of(s_.domain.dims.begin(), s_.domain.dims.end(), [](const Dim& dim) { return dim.extent == 0; });
   }
 
-  void check_bounds(const Access& access, const char* does, bool may_leave) {
-    if (may_leave || is_empty()) return;
+  void check_bounds(int number) {
+    const Access& access = access_of(s_, number);
+    const bool is_read = number > 0;
+    if ((is_read && tensor_of(access).outside) || is_empty()) return;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
       const std::int64_t size = tensor_of(access).shape[d];
       const Interval found = index_bounds(access.index[d], size);
       if (found.low > found.high || (found.low >= 0 && found.high < size)) continue;
-      const bool is_read = does[0] == 'r';
-      fail(fmt::format("{} {}, whose subscript {} runs from {} to {}, but dimension {} of '{}' has size {}", does,
-                       shown(access), print(access.index[d]), found.low, found.high, d, tensor_of(access).name, size),
-           is_read ? "change the shape, or say what reads beyond it yield with `outside: 0`" : "change the shape");
+      fail_at(place_of(number, d),
+              fmt::format("{} {}, whose subscript {} runs from {} to {}, but dimension {} of '{}' has size {}",
+                          is_read ? "reads" : "writes", shown(access), print(access.index[d]), found.low, found.high, d,
+                          tensor_of(access).name, size),
+              is_read ? "change the shape, or say what reads beyond it yield with `outside: 0`" : "change the shape");
     }
   }
 
@@ -249,7 +269,7 @@ class StatementCheck {
   const Computation& s_;
   const std::vector<Tensor>& tensors_;
   std::string who_;
-  const SourceLocation& where_;
+  const StatementPlaces& places_;
   Diagnostics& problems_;
 };
 
@@ -293,8 +313,8 @@ void check_tensor(const Tensor& tensor, const std::string& who, const SourceLoca
 }
 
 void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
-                     const SourceLocation& where, Diagnostics& problems) {
-  StatementCheck(statement, tensors, who, where, problems).run();
+                     const StatementPlaces& places, Diagnostics& problems) {
+  StatementCheck(statement, tensors, who, places, problems).run();
 }
 
 }  // namespace isamap

@@ -12,7 +12,7 @@ void check_tensor(const Tensor& tensor, const std::string& who, const SourceLoca
 
 /// Everything about one statement alone; the tensors have passed check_tensor.
 void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
-                     const SourceLocation& where, Diagnostics& problems);
+                     const StatementPlaces& places, Diagnostics& problems);
 
 /// Letters, digits, `_` and `.`, not starting with a digit or a dot.
 bool is_name(const std::string& text);

@@ -237,10 +237,14 @@ Diagnostic syntax_error(const YAML::Exception& e, const std::string& file) {
 
 }  // namespace
 
-Result<Node> parse_text(const std::string& text, const std::string& file) {
-  if (auto binary = refuse_binary(text, file)) return *binary;
+std::optional<Node> parse_text(const std::string& text, const std::string& file, Diagnostics& problems) {
+  if (auto binary = refuse_binary(text, file)) {
+    problems.push_back(std::move(*binary));
+    return std::nullopt;
+  }
   Diagnostics diagnostics;
   Builder builder(file, diagnostics);
+  bool complete = true;
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -248,13 +252,25 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
     }
   } catch (const Stop& stop) {
     diagnostics.push_back(stop.why);
+    complete = false;
   } catch (const YAML::Exception& e) {
     diagnostics.push_back(syntax_error(e, file));
+    complete = false;
   }
-  if (diagnostics.empty()) return std::move(builder.root);
-  const Source source(text);
-  for (Diagnostic& diagnostic : diagnostics) source.attach(diagnostic);
-  return diagnostics;
+  const Source source(diagnostics.empty() ? "" : text);
+  for (Diagnostic& diagnostic : diagnostics) {
+    source.attach(diagnostic);
+    problems.push_back(std::move(diagnostic));
+  }
+  if (!complete) return std::nullopt;
+  return std::move(builder.root);
+}
+
+Result<Node> parse_text(const std::string& text, const std::string& file) {
+  Diagnostics problems;
+  auto root = parse_text(text, file, problems);
+  if (!problems.empty()) return problems;
+  return std::move(*root);
 }
 
 Result<std::string> read_text_file(const std::string& path) {
@@ -288,6 +304,35 @@ Source::Source(std::string text) {
 void Source::attach(Diagnostic& diagnostic) const {
   const auto line = static_cast<std::size_t>(diagnostic.where.line);
   if (diagnostic.where.line > 0 && line <= lines_.size()) diagnostic.source_line = lines_[line - 1];
+}
+
+// Breaks and indentation of the file are not those of the value; the other characters are, in the same order, unless
+// they are escaped.
+SourceLocation Source::place(const Node& scalar, std::size_t offset) const {
+  auto line = static_cast<std::size_t>(std::max(scalar.where.line - 1, 0));
+  auto column = static_cast<std::size_t>(std::max(scalar.where.column - 1, 0));
+  const auto at = [&] {
+    return SourceLocation{scalar.where.file, static_cast<int>(line) + 1, static_cast<int>(column) + 1};
+  };
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
+  const auto ended = [&] { return line >= lines_.size() || column >= lines_[line].size(); };
+  if (scalar.quoted && !ended()) {
+    const bool block = lines_[line][column] == '|' || lines_[line][column] == '>';
+    column = block ? 0 : column + 1;
+    line += block ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < scalar.scalar.size(); ++i) {
+    if (is_space(scalar.scalar[i])) continue;
+    while (line < lines_.size() && (ended() || is_space(lines_[line][column])))
+      if (ended())
+        ++line, column = 0;
+      else
+        ++column;
+    if (ended() || lines_[line][column] != scalar.scalar[i]) return scalar.where;
+    if (i >= offset) return at();
+    ++column;
+  }
+  return at();
 }
 
 }  // namespace isamap::yaml

@@ -28,16 +28,21 @@ struct Node {
 
 /// Limits: 4 MiB of text, nesting 64, 200 000 nodes, no aliases that expand beyond that. Binary input is an error.
 Result<Node> parse_text(const std::string& text, const std::string& file);
+/// Adds what is wrong to `problems`. There is a node in spite of problems that leave the rest readable, a duplicate key
+/// (the first counts) or a tag, so that one run reports those of the values too.
+std::optional<Node> parse_text(const std::string& text, const std::string& file, Diagnostics& problems);
 Result<Node> parse_file(const std::string& path);
 /// The bytes of a file, at most 4 MiB.
 Result<std::string> read_text_file(const std::string& path);
 
-/// A diagnostic at a place, with the source line of the parsed text attached (kept by the reader of the file).
+/// The lines of a parsed text: for the source line of a diagnostic, and for places inside long scalars.
 class Source {
  public:
   Source() = default;
   explicit Source(std::string text);
   void attach(Diagnostic& diagnostic) const;  ///< fills source_line from where.line
+  /// Where character `offset` of a scalar's text stands, also when the text goes over several lines.
+  SourceLocation place(const Node& scalar, std::size_t offset) const;
  private:
   std::vector<std::string> lines_;
 };

@@ -47,8 +47,17 @@ TEST(Formula, WrongSettings) {
 
 TEST(Formula, WrongText) {
   EXPECT_EQ(tensors("C[i] = A[i)", "i=4"), "--compute:1:11: expected ']', found ')'\n    C[i] = A[i)\n              ^\n");
-  EXPECT_EQ(tensors("C[i] = A[i] + A[i,i]", "i=4"), "--compute: tensor 'A' has 1 indices in one place and 2 in another\n");
-  EXPECT_NE(tensors("C[i] = A[i-1]", "i=4").find("subscript i - 1 runs from -1 to 2"), std::string::npos);
+  EXPECT_EQ(tensors("C[i] = A[i] + A[i,i]", "i=4"), "--compute:1:15: tensor 'A' has 1 indices in one place and 2 in another\n    C[i] = A[i] + A[i,i]\n                  ^\n");
+  EXPECT_EQ(tensors("C[i] = A[i-1]", "i=4"),
+            "--compute:1:10: kernel 'formula': statement s0: reads A[i - 1], whose subscript i - 1 runs from -1 to 2, but dimension 0 of 'A' has size 3\n"
+            "    C[i] = A[i-1]\n"
+            "             ^\n"
+            "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+  EXPECT_EQ(tensors("C[i] = $A[i]", "i=4"),
+            "--compute:1:8: kernel 'formula': tensor '$A': this is no name\n"
+            "    C[i] = $A[i]\n"
+            "           ^\n"
+            "  hint: letters, digits and _, starting with a letter\n");
   EXPECT_NE(tensors("C[i,j] = A[i] * B[j]", "i=4000000000,j=4000000000").find("elements of f32 take more than 2^63 - 1 bytes"), std::string::npos);
 }
 

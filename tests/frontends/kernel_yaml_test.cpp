@@ -145,17 +145,98 @@ k.yaml:9:5: no tensor is named 'E'
 
 TEST(KernelYaml, VerifierFindingsHaveAPlace) {
   EXPECT_EQ(problems("kernel: a\ntensors:\n  A: {shape: [8, 8]}\n  C: {shape: [8]}\ncompute:\n  - C[i] += A[i,i+k]\nwhere: {k: 3}\n"),
-            "k.yaml:6:5: kernel 'a': statement s0: reads A[i, i + k], whose subscript i + k runs from 0 to 9, but dimension 1 of 'A' has size 8\n"
+            "k.yaml:6:17: kernel 'a': statement s0: reads A[i, i + k], whose subscript i + k runs from 0 to 9, but dimension 1 of 'A' has size 8\n"
             "      - C[i] += A[i,i+k]\n"
-            "        ^\n"
+            "                    ^\n"
             "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
+}
+
+TEST(KernelYaml, ADuplicateKeyHidesNothingElse) {
+  EXPECT_EQ(problems(R"(kernel: a
+dims: {N: 4, K: 4, N: 4}
+tensors:
+  A: {shape: [N, K], dtype: f99}
+  B: {shape: [K]}
+  C: {shape: [N]}
+compute:
+  - C[n] += A[n,k] * B[k]
+  - C[n] += B[n+1]
+  - C[n] = B[k]
+)"),
+            R"(k.yaml:2:20: duplicate key 'N'
+    dims: {N: 4, K: 4, N: 4}
+                       ^
+  note: the first stands in line 2
+  hint: keep one of the two
+k.yaml:4:29: tensor 'A' has an unknown dtype 'f99'
+      A: {shape: [N, K], dtype: f99}
+                                ^
+  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8
+k.yaml:9:15: kernel 'a': statement s1: reads B[n + 1], whose subscript n + 1 runs from 1 to 4, but dimension 0 of 'B' has size 4
+      - C[n] += B[n+1]
+                  ^
+  hint: change the shape, or say what reads beyond it yield with `outside: 0`
+k.yaml:10:14: kernel 'a': statement s2: `=` writes each element 4 times, once for each k
+      - C[n] = B[k]
+                 ^
+  hint: use `+=`, `*=`, `max=` or `min=`
+)");
+}
+
+TEST(KernelYaml, PlacesInsideStatementsOfSeveralLines) {
+  EXPECT_EQ(problems(R"(kernel: a
+tensors: {A: {shape: [8, 8]}, C: {shape: [8]}, S: {shape: [8], dtype: s8}}
+compute:
+  - name: folded
+    compute: |
+      C[i] += A[i,k] *
+              A[i,k+1]
+  - C[i] += A[i,
+      j*2]
+  - >
+    C[i] +=
+    Q[i]
+  - "S[i] = 1 + A[i,i]"
+  - C[i] += A[i,k] $
+)"),
+            R"(k.yaml:7:19: kernel 'a': statement folded: reads A[i, k + 1], whose subscript k + 1 runs from 1 to 8, but dimension 1 of 'A' has size 8
+                  A[i,k+1]
+                      ^
+  hint: change the shape, or say what reads beyond it yield with `outside: 0`
+k.yaml:9:7: no tensor dimension is indexed by iterator 'j' alone, so it has no extent
+          j*2]
+          ^
+  hint: state it: where: {j: 3}
+k.yaml:12:5: no tensor is named 'Q'
+        Q[i]
+        ^
+  note: declared tensors: A, C, S
+k.yaml:13:17: a value of f32 is used where s8 is computed: that would lose values
+      - "S[i] = 1 + A[i,i]"
+                    ^
+  hint: write the cast, for example s8(...)
+k.yaml:14:20: unexpected '$' after the end
+      - C[i] += A[i,k] $
+                       ^
+)");
+}
+
+TEST(KernelYaml, OrderOfStatementsIsToldAtTheAccess) {
+  const std::string tensors = "kernel: a\ntensors: {A: {shape: [8]}, B: {shape: [8]}, C: {shape: [8]}}\ncompute:\n";
+  EXPECT_EQ(problems(tensors + "  - C[i] = A[i] + B[i]\n  - B[i] = A[i]\n"),
+            "k.yaml:4:21: kernel 'a': statement s0 reads 'B' before statement s1 writes it\n"
+            "      - C[i] = A[i] + B[i]\n"
+            "                        ^\n"
+            "  hint: give 'B' `inout: true` if it starts with what the caller left there\n");
+  EXPECT_NE(problems(tensors + "  - C[i] = A[i] + B[i]\n  - C[i] = C[7-i]\n").find("k.yaml:5:14: kernel 'a': statement s1 reads 'C' at another element"),
+            std::string::npos);
 }
 
 TEST(KernelYaml, StatedExtentsMustNotContradict) {
   EXPECT_EQ(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [8]}}\ncompute: C[i] = A[i]\nwhere: {i: 7, z: 2}\n"),
-            "k.yaml:3:10: iterator 'i' is given the extent 7, but it indexes dimension 0 of tensor 'C', whose size is 8\n"
+            "k.yaml:3:12: iterator 'i' is given the extent 7, but it indexes dimension 0 of tensor 'C', whose size is 8\n"
             "    compute: C[i] = A[i]\n"
-            "             ^\n"
+            "               ^\n"
             "  hint: leave the extent out, or index with an expression\n"
             "k.yaml:4:15: no statement uses iterator 'z'\n"
             "    where: {i: 7, z: 2}\n"

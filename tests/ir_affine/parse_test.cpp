@@ -173,7 +173,7 @@ TEST(Bind, OperandsAreWidened) {
   const std::vector<Tensor> tensors{tensor("A", {4}, DType::u8), tensor("B", {4}, DType::s8), tensor("C", {}, DType::s32)};
   EXPECT_EQ(bound("C[] += A[k] * B[k]", tensors), "k:4r | C[] += s32(A[k]) * s32(B[k])");
   const std::string narrowing = bound("A[k] = C[]", tensors);
-  EXPECT_NE(narrowing.find("k.yaml:7:5: a value of s32 is used where u8 is computed"), std::string::npos) << narrowing;
+  EXPECT_NE(narrowing.find("k.yaml:7:12: a value of s32 is used where u8 is computed"), std::string::npos) << narrowing;
 }
 
 TEST(Bind, Errors) {
@@ -181,10 +181,10 @@ TEST(Bind, Errors) {
   EXPECT_EQ(bound("C[i] = D[i]", tensors), "k.yaml:7:12: no tensor is named 'D'\n  note: declared tensors: A, B, C\n");
   EXPECT_EQ(bound("C[i] = A[i]", tensors), "k.yaml:7:12: 'A' has 2 dims and is indexed by 1 expression\n");
   EXPECT_EQ(bound("C[i] = B[i]", tensors),
-            "k.yaml:7:5: iterator 'i' indexes dim 0 of 'C' of extent 4 and dim 0 of 'B' of extent 5\n"
+            "k.yaml:7:7: iterator 'i' indexes dim 0 of 'C' of extent 4 and dim 0 of 'B' of extent 5\n"
             "  hint: make the extents equal, or state the iterator's under 'where'\n");
   EXPECT_EQ(bound("C[i] = A[i, i + r]", tensors),
-            "k.yaml:7:5: no tensor dimension is indexed by iterator 'r' alone, so it has no extent\n"
+            "k.yaml:7:21: no tensor dimension is indexed by iterator 'r' alone, so it has no extent\n"
             "  hint: state it: where: {r: 3}\n");
 }
 

@@ -48,8 +48,10 @@ void expect_right(const Kernel& kernel, const HardwareModel& model, const std::v
   interpret(kernel, expected);
   auto counts = interpret(*program, model, found);
   ASSERT_TRUE(counts) << render(counts.diagnostics());
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
-    if (role_of(kernel, make_id<TensorId>(t)) == Role::output) EXPECT_EQ(expected[t].bytes, found[t].bytes) << kernel.tensors[t].name;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    if (role_of(kernel, make_id<TensorId>(t)) != Role::output) continue;
+    EXPECT_EQ(expected[t].bytes, found[t].bytes) << kernel.tensors[t].name;
+  }
 }
 
 const std::string gemm = "C[i,j] += A[i,k] * B[k,j]";
