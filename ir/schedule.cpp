@@ -372,6 +372,7 @@ std::string print(const Schedule& schedule) {
 Result<Line> parse_line(const std::string& text, const SourceLocation& where) {
   Cursor cursor(text, where);
   Line line = LineReader(cursor).line();
+  line.where = where;
   cursor.expect_end();
   if (cursor.failed()) return cursor.problem();
   return line;

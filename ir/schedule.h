@@ -70,7 +70,8 @@ struct Do {
 
 struct Line {
   std::variant<For, Stage, Do> is;
-  bool operator==(const Line&) const = default;
+  SourceLocation where = {};        ///< of a line that somebody wrote; no part of its value
+  bool operator==(const Line& other) const { return is == other.is; }
 };
 
 /// The lines of one statement.

@@ -195,10 +195,13 @@ class LevelsWriter {
   LevelsWriter(const Kernel& kernel, const Computation& statement, const HardwareModel& model, Diagnostics& problems)
       : kernel_(kernel), statement_(statement), model_(model), problems_(problems) {}
 
-  LevelsNest write(const std::vector<Level>& levels, const Mapping& mapping) {
+  Nest write(const std::vector<Level>& levels, const Mapping& mapping) {
+    if (!keeps_everything(levels.front()))
+      problems_.push_back(error_at(levels.front().where, "tensors live in " + model_.memory(levels.front().memory).name + ", which keeps all of them: " + joined(tensors_of(kernel_, statement_)),
+                                   "leave keep out"));
     if (levels.front().memory != model_.home())
       problems_.push_back(error_at(levels.front().where, "the outermost level must be " + model_.memory(model_.home()).name + ", where tensors live"));
-    LevelsNest nest;
+    Nest nest;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       const Level& level = levels[l];
       if (l > 0) stages(level, nest);
@@ -211,12 +214,23 @@ class LevelsWriter {
   }
 
  private:
-  static void add(Line line, const SourceLocation& where, LevelsNest& nest) {
-    nest.nest.lines.push_back(std::move(line));
-    nest.where.push_back(where);
+  static std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
   }
 
-  void walk(const Steps& s, const std::string& unit, LevelsNest& nest) {
+  bool keeps_everything(const Level& level) const {
+    const auto all = tensors_of(kernel_, statement_);
+    return std::all_of(all.begin(), all.end(), [&](const std::string& tensor) { return level.keeps(tensor); });
+  }
+
+  static void add(Line line, const SourceLocation& where, Nest& nest) {
+    line.where = where;
+    nest.lines.push_back(std::move(line));
+  }
+
+  void walk(const Steps& s, const std::string& unit, Nest& nest) {
     if (s.count == 1) return;
     For f;
     f.walks = {{statement_.domain.dims[static_cast<std::size_t>(s.dim)].name, s.tile}};
@@ -224,7 +238,7 @@ class LevelsWriter {
     add({f}, s.where, nest);
   }
 
-  void stages(const Level& level, LevelsNest& nest) {
+  void stages(const Level& level, Nest& nest) {
     for (const std::string& tensor : tensors_of(kernel_, statement_)) {
       if (!level.keeps(tensor)) continue;
       Stage stage;
@@ -255,7 +269,7 @@ class LevelsWriter {
 
 }  // namespace
 
-Result<LevelsNest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const HardwareModel& model) {
+Result<Nest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const HardwareModel& model) {
   if (kernel.statements.size() != 1)
     return error_at(node.where, fmt::format("levels describes one statement; {} has {}", kernel.name, kernel.statements.size()), "write nests");
   auto mapping = only_mapping(kernel, model);
@@ -275,7 +289,7 @@ Result<LevelsNest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, 
   std::vector<Level> levels = LevelsReader(kernel, statement, model, problems).read(node);
   if (!problems.empty() || levels.empty()) return problems;
   find_tiles(levels, statement, block, problems);
-  LevelsNest nest = LevelsWriter(kernel, statement, model, problems).write(levels, *mapping);
+  Nest nest = LevelsWriter(kernel, statement, model, problems).write(levels, *mapping);
   if (!problems.empty()) return problems;
   return nest;
 }

@@ -16,13 +16,7 @@
 
 namespace isamap {
 
-/// Lines and the place of the entry that each comes from.
-struct LevelsNest {
-  Nest nest;
-  std::vector<SourceLocation> where;
-};
-
-/// The nest of the kernel's only statement.
-Result<LevelsNest> nest_of_levels(const yaml::Node& levels, const Kernel& kernel, const HardwareModel& model);
+/// The nest of the kernel's only statement; each line stands where the entry does that it comes from.
+Result<Nest> nest_of_levels(const yaml::Node& levels, const Kernel& kernel, const HardwareModel& model);
 
 }  // namespace isamap

@@ -7,6 +7,7 @@
 #include "hwdesc/program_check.h"
 #include "scheduler/allocate.h"
 #include "scheduler/lower_nest.h"
+#include "scheduler/nest_view.h"
 
 namespace isamap {
 
@@ -14,45 +15,6 @@ namespace {
 
 const Do* do_line(const Nest& nest) {
   return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
-}
-
-// The mapping that a `do` line says: digits by instruction dim, operands by name or in order.
-Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId id, const Instruction& instruction,
-                           InstructionId instruction_id) {
-  const Computation& statement = kernel.statements[id.index()];
-  Mapping mapping;
-  mapping.statement = id;
-  mapping.instruction = instruction_id;
-  const auto& dims = instruction.statement().domain.dims;
-  mapping.dims.resize(dims.size());
-  for (const auto& [dim, digits] : line.dims) {
-    const int at = instruction.statement().domain.find(dim);
-    if (at < 0) return error(fmt::format("{} has no dim '{}'", instruction.name, dim));
-    mapping.dims[static_cast<std::size_t>(at)] = digits;
-    for (Digit& digit : mapping.dims[static_cast<std::size_t>(at)]) {
-      const auto name = digit.column.as_dim();
-      const int found = name ? statement.domain.find(*name) : -1;
-      if (found < 0)
-        return error(fmt::format("digit {} of {}: lowering takes single dims of the statement", print(digit.column), dim));
-      digit.extent = statement.domain.dims[static_cast<std::size_t>(found)].extent;
-    }
-  }
-  if (access_count(instruction.statement()) != access_count(statement))
-    return error(fmt::format("{} has {} operands; statement {} has {}", instruction.name,
-                             access_count(instruction.statement()), statement.name, access_count(statement)));
-  std::vector<bool> taken(static_cast<std::size_t>(access_count(statement)), false);
-  for (int i = 0; i < access_count(statement); ++i) {
-    int access = i;
-    const std::string own = instruction.tensors[operand_of_access(instruction, i).index()].name;
-    for (const auto& [operand, tensor] : line.operands)
-      if (operand == own)
-        for (int a = 0; a < access_count(statement); ++a)
-          if (!taken[static_cast<std::size_t>(a)] && kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
-            access = a;
-    taken[static_cast<std::size_t>(access)] = true;
-    mapping.operands.push_back(access);
-  }
-  return mapping;
 }
 
 void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model) {
@@ -101,18 +63,23 @@ Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, 
   Mapping mapping;
   const Instruction* instruction = nullptr;
   if (!line->instruction.empty() && line->instruction != "scalar") {
-    const auto id = lowering.model.find_instruction(line->instruction);
-    if (!id) return error("the machine has no instruction '" + line->instruction + "'");
-    instruction = &lowering.model.instruction(*id);
-    auto found = mapping_of(*line, kernel, make_id<StatementId>(s), *instruction, *id);
+    auto found = mapping_of(*line, kernel, make_id<StatementId>(s), lowering.model);
     if (!found) return found.diagnostics();
     mapping = *found;
+    instruction = &lowering.model.instruction(mapping.instruction);
     if (!statement.domain.faces.empty())
       return error(fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", statement.name));
     statement = fuse(statement, mapping);
   }
   input.pairing = pair(statement, instruction, mapping);
   return lower_nest(lowering, input);
+}
+
+// What no line is to blame for alone stands at the `do` line, where all of them have had their say.
+Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
+  for (Diagnostic& problem : problems)
+    if (problem.where.file.empty() && !nest.lines.empty()) problem.where = nest.lines.back().where;
+  return problems;
 }
 
 }  // namespace
@@ -130,14 +97,14 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   add_tensors(lowering, tensors, model);
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     auto nodes = lower_statement(lowering, schedule.nests[s], s, tensors);
-    if (!nodes) return nodes.diagnostics();
+    if (!nodes) return at_last_line(nodes.diagnostics(), schedule.nests[s]);
     program.body.push_back(Node{Comment{print(kernel.statements[s], kernel.tensors)}});
     program.body.insert(program.body.end(), nodes->begin(), nodes->end());
   }
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
   allocate(program, model);
   Diagnostics problems = verify(program, model);
-  if (has_errors(problems)) return problems;
+  if (has_errors(problems)) return at_last_line(problems, schedule.nests.back());
   return std::move(program);
 }
 

@@ -93,10 +93,19 @@ class NestLowering {
 
   Result<Nodes> lines(std::size_t at, const Scope& scope) {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
-    return std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
-                                 [&](const Stage& s) { return stage(s, at, scope); },
-                                 [&](const Do& d) { return instruction_ ? call(d, scope) : elements(scope); }},
-                      input_.nest->lines[at].is);
+    const Line& line = input_.nest->lines[at];
+    auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
+                                       [&](const Stage& s) { return stage(s, at, scope); },
+                                       [&](const Do& d) { return instruction_ ? call(d, scope) : elements(scope); }},
+                            line.is);
+    return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
+  }
+
+  // Problems of lines further in have their place already.
+  static Diagnostics at_line(Diagnostics problems, const Line& line) {
+    for (Diagnostic& problem : problems)
+      if (problem.where.file.empty()) problem.where = line.where;
+    return problems;
   }
 
   Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {

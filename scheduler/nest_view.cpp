@@ -54,7 +54,7 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
 /// One resolution in progress.
 class Resolver {
  public:
-  Resolver(const Nest& nest, NestView& view, const std::vector<SourceLocation>& where) : nest_(nest), view_(view), where_(where) {}
+  Resolver(const Nest& nest, NestView& view) : nest_(nest), view_(view) {}
 
   Diagnostics run() {
     if (!find_do()) return std::move(problems_);
@@ -71,9 +71,8 @@ class Resolver {
  private:
   void problem(const std::string& message, const std::string& hint = "") {
     const auto l = static_cast<std::size_t>(line_);
-    const SourceLocation at = l < where_.size() ? where_[l] : SourceLocation{};
-    const std::string text = l < nest_.lines.size() ? "'" + print(nest_.lines[l]) + "': " : "";
-    problems_.push_back(error_at(at, text + message, hint));
+    if (l >= nest_.lines.size()) return problems_.push_back(error(message, hint));
+    problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
   }
 
   void later(const std::string& what) { problem(what + " is not supported yet", "leave it out"); }
@@ -145,12 +144,15 @@ class Resolver {
     if (!id) return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, did_you_mean(text, known)), false;
     w.unit = *id;
     const Unit& u = view_.model->unit(*id);
-    if (dot == std::string::npos) return true;
     known.clear();
     for (std::size_t a = 0; a < u.axes.size(); ++a) {
       known.push_back(u.axes[a].first);
       if (known.back() == text.substr(dot + 1)) w.axis = static_cast<int>(a);
     }
+    if (known.empty() && dot == std::string::npos) return true;
+    if (dot == std::string::npos)
+      return problem(fmt::format("unit {} has the axes {}", u.name, fmt::join(known, ", ")),
+                     fmt::format("say which one is walked: on {}.{}", u.name, known.front())), false;
     if (w.axis < 0) return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'", did_you_mean(text.substr(dot + 1), known)), false;
     return true;
   }
@@ -181,13 +183,25 @@ class Resolver {
       found = true;
       if (view_.model->memory(*memory).kind == MemoryKind::cache) continue;  // it keeps what passes by itself
       int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s});
+      view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s, nest_.lines[static_cast<std::size_t>(line_)].where});
       last = static_cast<int>(view_.stages.size()) - 1;
     }
     if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, did_you_mean(s.tensor, known));
     if (s.drain_adds) later("drain add");
+    if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
+  }
+
+  /// What lowering would say of the layout, for the tiles at this line.
+  void layout(const Stage& s, MemoryId memory) {
+    if (view_.model->memory(memory).is_register())
+      return problem("in registers the instruction decides the layout", "leave 'as' out");
+    Tiles tiles;
+    for (std::size_t d = 0; d < tile_.size(); ++d)
+      tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
+    if (const std::string no = layout_refusal(s.layout, view_.instruction, tiles); !no.empty())
+      problem(no, "digits such as j/32 and j%32 together say j");
   }
 
   void walked_down() {
@@ -209,7 +223,6 @@ class Resolver {
 
   const Nest& nest_;
   NestView& view_;
-  const std::vector<SourceLocation>& where_;
   Diagnostics problems_;
   int line_ = 0;
   std::vector<std::int64_t> tile_;
@@ -297,13 +310,12 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
   return line;
 }
 
-Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model,
-                         const std::vector<SourceLocation>& where) {
+Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model) {
   NestView view;
   view.kernel = &kernel;
   view.model = &model;
   view.id = statement;
-  Diagnostics problems = Resolver(nest, view, where).run();
+  Diagnostics problems = Resolver(nest, view).run();
   if (!problems.empty()) return problems;
   return view;
 }

@@ -33,6 +33,7 @@ struct StageView {
   int parent = -1;              ///< the stage that fills it; -1: the tensor at home
   int line = 0;
   Stage stage;
+  SourceLocation where;         ///< of the line
 };
 
 struct NestView {
@@ -58,9 +59,8 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
 /// The line that states a mapping.
 Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
 
-/// Every problem of names, tiles and order; `where[l]` is the place of line l, when it comes from a file.
-Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model,
-                         const std::vector<SourceLocation>& where = {});
+/// Every problem of names, tiles, layouts and order, at the place of its line.
+Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model);
 
 /// The access of the instruction that takes kernel access `access`, or -1.
 int instruction_access(const Mapping& mapping, int access);

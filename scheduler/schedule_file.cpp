@@ -10,17 +10,11 @@ namespace isamap {
 
 namespace {
 
-/// A nest and where its lines stand.
-struct PlacedNest {
+Nest read_nest(const yaml::Node& node, Diagnostics& problems) {
   Nest nest;
-  std::vector<SourceLocation> where;
-};
-
-PlacedNest read_nest(const yaml::Node& node, Diagnostics& problems) {
-  PlacedNest placed;
   if (node.kind != yaml::Kind::list) {
     problems.push_back(error_at(node.where, "a nest must be a list of lines", "write - for i by 16"));
-    return placed;
+    return nest;
   }
   for (const yaml::Node& item : node.items) {
     if (item.kind != yaml::Kind::scalar) {
@@ -28,19 +22,19 @@ PlacedNest read_nest(const yaml::Node& node, Diagnostics& problems) {
       problems.push_back(error_at(item.where, "a line must be text", map ? "a stage with its own lines (from) is not supported yet" : ""));
       continue;
     }
-    auto line = parse_line(item.scalar, item.where);
+    const int quote = item.quoted ? 1 : 0;
+    auto line = parse_line(item.scalar, {item.where.file, item.where.line, item.where.column + quote});
     if (!line) {
       problems.insert(problems.end(), line.diagnostics().begin(), line.diagnostics().end());
       continue;
     }
-    placed.nest.lines.push_back(std::move(*line));
-    placed.where.push_back(item.where);
+    nest.lines.push_back(std::move(*line));
   }
-  return placed;
+  return nest;
 }
 
-std::vector<PlacedNest> read_nests(const yaml::Node& node, Diagnostics& problems) {
-  std::vector<PlacedNest> nests;
+std::vector<Nest> read_nests(const yaml::Node& node, Diagnostics& problems) {
+  std::vector<Nest> nests;
   if (node.kind != yaml::Kind::list) {
     problems.push_back(error_at(node.where, "nests must be a list of nests, one for each statement"));
     return nests;
@@ -49,21 +43,21 @@ std::vector<PlacedNest> read_nests(const yaml::Node& node, Diagnostics& problems
   return nests;
 }
 
-void check(const std::vector<PlacedNest>& nests, const Kernel& kernel, const HardwareModel& model, const SourceLocation& where,
+void check(const std::vector<Nest>& nests, const Kernel& kernel, const HardwareModel& model, const SourceLocation& where,
            Diagnostics& problems) {
   if (nests.size() != kernel.statements.size()) {
     problems.push_back(error_at(where, fmt::format("{} nests for the {} statements of {}", nests.size(), kernel.statements.size(), kernel.name)));
     return;
   }
   for (std::size_t s = 0; s < nests.size(); ++s) {
-    const auto view = resolve(nests[s].nest, kernel, make_id<StatementId>(s), model, nests[s].where);
+    const auto view = resolve(nests[s], kernel, make_id<StatementId>(s), model);
     problems.insert(problems.end(), view.diagnostics().begin(), view.diagnostics().end());
   }
 }
 
 void same_name(yaml::MapReader& reader, const std::string& key, const std::string& expected, std::string& into, Diagnostics& problems) {
   const auto text = reader.text(key);
-  into = text.value_or("");
+  into = expected;
   if (text && !text->empty() && *text != expected)
     problems.push_back(error_at(reader.child(key)->where, fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
 }
@@ -83,28 +77,27 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
   const int forms = (nest != nullptr) + (nests != nullptr) + (levels != nullptr);
   if (forms != 1) problems.push_back(error_at(root.where, fmt::format("a schedule has one of nest, nests and levels; found {}", forms)));
   if (!problems.empty()) return problems;
-  std::vector<PlacedNest> placed;
-  if (nest) placed = {read_nest(*nest, problems)};
-  if (nests) placed = read_nests(*nests, problems);
+  if (nest) schedule.nests = {read_nest(*nest, problems)};
+  if (nests) schedule.nests = read_nests(*nests, problems);
   if (levels) {
     auto made = nest_of_levels(*levels, kernel, model);
     if (!made) return made.diagnostics();
-    placed = {{std::move(made->nest), std::move(made->where)}};
+    schedule.nests = {std::move(*made)};
   }
-  if (problems.empty()) check(placed, kernel, model, root.where, problems);
+  if (problems.empty()) check(schedule.nests, kernel, model, root.where, problems);
   if (!problems.empty()) return problems;
-  for (PlacedNest& p : placed) schedule.nests.push_back(std::move(p.nest));
   return schedule;
 }
 
 }  // namespace
 
 Result<Schedule> parse_schedule(const std::string& text, const std::string& file, const Kernel& kernel, const HardwareModel& model) {
-  auto root = yaml::parse_text(text, file);
-  if (!root) return root.diagnostics();
+  Diagnostics diagnostics;
+  const auto root = yaml::parse_text(text, file, diagnostics);
+  if (!root) return diagnostics;
   auto schedule = read(*root, kernel, model);
-  if (schedule) return schedule;
-  Diagnostics diagnostics = schedule.diagnostics();
+  if (schedule && diagnostics.empty()) return schedule;
+  diagnostics.insert(diagnostics.end(), schedule.diagnostics().begin(), schedule.diagnostics().end());
   const yaml::Source source(text);
   for (Diagnostic& d : diagnostics) {
     if (d.where.file.empty()) d.where.file = file;
@@ -120,10 +113,8 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 }
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
-  std::vector<PlacedNest> nests;
-  for (const Nest& nest : schedule.nests) nests.push_back({nest, {}});
   Diagnostics problems;
-  check(nests, kernel, model, {}, problems);
+  check(schedule.nests, kernel, model, {}, problems);
   return problems;
 }
 

@@ -87,26 +87,19 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
 }
 
 Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<LayoutDigit>& layout, const Tiles& tiles) {
+  if (const std::string no = layout_refusal(layout, p.instruction, tiles); !no.empty()) return error(no);
   NewTile result;
   TileBuffer& tile = result.tile;
   struct Digit { std::size_t coordinate; SplitDigit split; std::int64_t pad; };
   std::vector<Digit> digits;
   for (const LayoutDigit& digit : layout) {
-    const auto split = split_digit(digit.index);
-    if (!split) return error(fmt::format("layout digit {} is not of the form f, f/c, f%c or f/c%m", print(digit.index)));
-    const auto name = split->form.as_dim();
-    Coordinate c;
-    if (name && name->front() == '$') {
-      const int d = p.instruction ? p.instruction->statement().domain.find(name->substr(1)) : -1;
-      if (d < 0) return error("layout digit " + *name + " is no dim of the instruction");
-      c = pseudo_coordinate(p, static_cast<std::size_t>(d));
-    } else {
-      for (const std::string& n : split->form.names())
-        if (!tiles.contains(n)) return error("layout digit " + print(digit.index) + ": " + n + " is no dim of the statement");
-      c = coordinate(split->form, 1, tiles);
-    }
-    digits.push_back({add(tile.coordinates, c), *split, digit.pad});
-    if (split->modulo && split->divide == 1) tile.coordinates[digits.back().coordinate].block = split->modulo;
+    const SplitDigit split = *split_digit(digit.index);
+    const auto name = split.form.as_dim();
+    const bool pseudo = name && name->front() == '$';
+    const int d = pseudo ? p.instruction->statement().domain.find(name->substr(1)) : -1;
+    const Coordinate c = pseudo ? pseudo_coordinate(p, static_cast<std::size_t>(d)) : coordinate(split.form, 1, tiles);
+    digits.push_back({add(tile.coordinates, c), split, digit.pad});
+    if (split.modulo && split.divide == 1) tile.coordinates[digits.back().coordinate].block = split.modulo;
   }
   for (Coordinate& c : tile.coordinates) c.padded = round_up(std::max(c.extent, c.padded), c.block);
   std::vector<std::int64_t> room;
@@ -223,6 +216,47 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
   outer.insert(outer.end(), reduced.begin(), reduced.end());
   outer.insert(outer.end(), inner.begin(), inner.end());
   return outer;
+}
+
+namespace {
+
+// Digits (x / d) % m tell x modulo `known` when taken in the order of d: each continues where the ones before it end.
+bool rebuild(std::vector<SplitDigit> digits, std::int64_t extent) {
+  std::stable_sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) { return a.divide < b.divide; });
+  std::int64_t known = 1;
+  for (const SplitDigit& digit : digits) {
+    if (known % digit.divide != 0) continue;
+    if (digit.modulo == 0) return true;
+    known = std::max(known, checked_mul(digit.divide, digit.modulo).value_or(extent));
+  }
+  return known >= extent;
+}
+
+}  // namespace
+
+std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruction* instruction, const Tiles& tiles) {
+  std::vector<std::pair<AffineExpr, std::vector<SplitDigit>>> forms;
+  for (const LayoutDigit& digit : layout) {
+    const auto split = split_digit(digit.index);
+    if (!split) return fmt::format("layout digit {} is not of the form f, f/c, f%c or f/c%m", print(digit.index));
+    const auto name = split->form.as_dim();
+    const bool pseudo = name && name->front() == '$';
+    if (pseudo && (!instruction || instruction->statement().domain.find(name->substr(1)) < 0))
+      return "layout digit " + *name + " is no dim of the instruction";
+    for (const std::string& n : split->form.names())
+      if (!pseudo && !tiles.contains(n)) return "layout digit " + print(digit.index) + ": " + n + " is no dim of the statement";
+    const auto same = std::find_if(forms.begin(), forms.end(), [&](const auto& f) { return f.first == split->form; });
+    if (same == forms.end()) forms.push_back({split->form, {*split}});
+    else same->second.push_back(*split);
+  }
+  for (const auto& [form, digits] : forms) {
+    const auto name = form.as_dim();
+    if (name && name->front() == '$') continue;   // copies: it matters to the instruction only
+    const std::int64_t extent = range_over(form, tiles).extent;
+    if (!rebuild(digits, extent))
+      return fmt::format("the layout's digits of {} do not tell its {} values apart", print(form), extent);
+  }
+  return "";
 }
 
 bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {

@@ -38,6 +38,10 @@ Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int acce
 /// the order of their strides: [k/32, c, k%32]. Coordinates that no instruction dim walks stay whole (p + r).
 std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access);
 
+/// Why these digits are no layout of a tile: unreadable digits, unknown dims, elements that share a place because the
+/// digits of one form do not rebuild it (j/32 beside j%31). Empty: they are one.
+std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruction* instruction, const Tiles& tiles);
+
 /// Must padding of this coordinate hold zeros? Yes where a reduction dim of a fixed extent runs over it.
 bool padding_must_be_zero(const Pairing& pairing, const Coordinate& coordinate);
 

@@ -216,9 +216,11 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
     if (m.kind == MemoryKind::cache) continue;
     double needed = 0;
     std::string parts;
+    SourceLocation where;
     for (std::size_t i = 0; i < view.stages.size(); ++i) {
       const StageView& s = view.stages[i];
       if (s.memory != id) continue;
+      where = s.where;
       const double own = needed_by(view, counts, static_cast<int>(i));
       needed += own;
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
@@ -230,9 +232,10 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
     const bool registers = m.is_register() && m.size > 0;
     const double available = static_cast<double>(registers ? m.count : m.capacity);
     if (parts.empty() || available <= 0 || needed <= available) continue;
-    problems.push_back(error(fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
-                                         registers ? "registers" : "bytes", available, parts),
-                             "choose smaller tiles below the stages in " + m.name));
+    problems.push_back(error_at(where,
+                                fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
+                                            registers ? "registers" : "bytes", available, parts),
+                                "choose smaller tiles below the stages in " + m.name));
   }
   return problems;
 }

@@ -1,5 +1,6 @@
 // Schedule files: what is wrong is said with its place, the numbers found and needed, and a hint.
 
+#include "scheduler/lower.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {
@@ -70,6 +71,47 @@ TEST(ScheduleFile, ReservedWordsAreNeverIgnored) {
   };
   EXPECT_EQ(with("for i by 1 tail mask"), "3:5: 'for i by 1 tail mask': a tail other than split is not supported yet | leave it out: what a short tile does is derived\n");
   EXPECT_NE(with("for i by 1 peel").find("'peel' is not supported yet"), std::string::npos);
+}
+
+TEST(ScheduleFile, LayoutsThatLoweringRefusesAreRefused) {
+  const auto with = [](const std::string& stage) {
+    return nest_problems({stage, "for j by 32", "for i by 14", "stage C in vec", "for k by 1", "stage B in vec",
+                          "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
+  };
+  const std::string hint = " | digits such as j/32 and j%32 together say j\n";
+  EXPECT_EQ(with("stage B in ram as [j/32, k, j%32]"), "");
+  EXPECT_EQ(with("stage B in ram as [j/48, k, j/8%6, j%8]"), "");
+  EXPECT_EQ(with("stage B in ram as [k, j%64]"), "");
+  EXPECT_EQ(with("stage B in ram as [j/32, k, j%31]"),
+            "3:5: 'stage B in ram as [j/32, k, j%31]': the layout's digits of j do not tell its 64 values apart" + hint);
+  EXPECT_EQ(with("stage B in ram as [k, j%32]"), "3:5: 'stage B in ram as [k, j%32]': the layout's digits of j do not tell its 64 values apart" + hint);
+  EXPECT_EQ(with("stage B in ram as [k, x]"), "3:5: 'stage B in ram as [k, x]': layout digit x: x is no dim of the statement" + hint);
+  EXPECT_EQ(with("stage B in vec as [k, j]"), "3:5: 'stage B in vec as [k, j]': in registers the instruction decides the layout | leave 'as' out\n");
+}
+
+TEST(ScheduleFile, WhatLoweringRefusesStandsAtItsLine) {
+  const HardwareModel model = machine("x86_avx512");
+  const std::string text = "schedule: s\nnest:\n  - stage B in ram as [j, k]\n  - for j by 32\n  - for i by 14\n  - stage C in vec\n"
+                           "  - for k by 1\n  - stage B in vec\n  - for i by 1 unroll\n  - for j by 16 unroll\n"
+                           "  - 'do s0 with fma_f32_bcast(j=j)'\n";
+  auto schedule = parse_schedule(text, "s.yaml", gemm(), model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  EXPECT_EQ(schedule->kernel, "formula");
+  EXPECT_EQ(schedule->target, "x86_avx512");
+  const auto program = lower(*schedule, gemm(), model);
+  ASSERT_FALSE(program);
+  EXPECT_TRUE(render(program.diagnostics()).starts_with("s.yaml:8:5: stage B in vec: no move takes B_vec from ram to vec\n")) << render(program.diagnostics());
+}
+
+TEST(ScheduleFile, NothingIsSilentlyLeftOut) {
+  const Kernel kernel = formula("Z[m,n] += A[m,k] * B[k,n]", "m=64,n=64,k=64", "A=s16,B=s16,Z=s16");
+  const auto levels = [&](const std::string& keep, const std::string& spatial) {
+    return problems("schedule: s\nlevels:\n  - {memory: DRAM, loops: [n 4, k 64]" + keep + "}\n  - {memory: GLB, spatial: [" + spatial + ", n 16 y]}\n"
+                    "  - {memory: RF, loops: [m 4]}\n", kernel, "a1");
+  };
+  EXPECT_EQ(levels(", keep: [A, B, Z]", "m 16 x"), "");
+  EXPECT_EQ(levels(", keep: []", "m 16 x"), "3:5: tensors live in DRAM, which keeps all of them: Z, A, B | leave keep out\n");
+  EXPECT_EQ(levels("", "m 16"), "4:29: 'for m by 4 on mac': unit mac has the axes x, y | say which one is walked: on mac.x\n");
 }
 
 TEST(ScheduleFile, LevelsSayWhichStepsAreWrong) {
