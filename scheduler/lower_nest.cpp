@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "scheduler/operand_check.h"
+#include "scheduler/lower_nest_internal.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -16,21 +16,11 @@ namespace isamap {
 
 namespace {
 
-using Nodes = std::vector<Node>;
-
-struct Scope {
-  Tiles tiles;
-  std::vector<TileBuffer> holders;     // by access number
-  std::optional<Tiles> flagged_since;  // `first flag`: the tiles at the accumulator's stage
-};
-
 void append(Nodes& to, Nodes from) { to.insert(to.end(), from.begin(), from.end()); }
 
-class NestLowering {
+class NestLowering : NestParts {
  public:
-  NestLowering(Lowering& lowering, const NestInput& input)
-      : lowering_(lowering), input_(input), kernel_(*input.kernel), statement_(*input.pairing.statement),
-        instruction_(input.pairing.instruction) {}
+  explicit NestLowering(const NestParts& parts) : NestParts(parts) {}
 
   Result<Nodes> run() {
     Scope scope;
@@ -60,7 +50,6 @@ class NestLowering {
 
  private:
   Scalar identity() const { return isamap::identity(statement_.reduction, output().dtype); }
-  const Tensor& output() const { return kernel_.tensors[statement_.write.tensor.index()]; }
   bool is_reduction(const std::string& dim) const {
     const int at = statement_.domain.find(dim);
     return at >= 0 && statement_.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::reduction;
@@ -96,7 +85,7 @@ class NestLowering {
     const Line& line = input_.nest->lines[at];
     auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
-                                       [&](const Do& d) { return instruction_ ? call(d, scope) : elements(scope); }},
+                                       [&](const Do&) { return instruction_ ? lower_call(*this, scope) : lower_elements(*this, scope); }},
                             line.is);
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
   }
@@ -243,228 +232,6 @@ class NestLowering {
     return nodes;
   }
 
-  // What each dim is at a `do`: its origin, plus the instruction dim that walks it.
-  Result<Known> known_here(const Scope& scope) const {
-    Known known;
-    for (const Dim& dim : statement_.domain.dims) {
-      const Tile& tile = scope.tiles.at(dim.name);
-      const auto digit = input_.pairing.digit_of.find(dim.name);
-      AffineExpr value = tile.origin;
-      std::int64_t most = 1;
-      if (digit != input_.pairing.digit_of.end()) {
-        value += AffineExpr::dim("$" + instruction_->statement().domain.dims[digit->second].name);
-        most = full_extent(*instruction_, digit->second);
-      }
-      if (tile.size > most)
-        return error(fmt::format("dim {} has {} points left at the `do`; the instruction takes {}", dim.name, tile.size, most),
-                     fmt::format("add `for {} by {}` above it", dim.name, most));
-      known.emplace_back(AffineExpr::dim(dim.name), value);
-    }
-    for (const Dim& dim : instruction_->statement().domain.dims)
-      known.emplace_back(AffineExpr::dim("$" + dim.name), AffineExpr::dim("$" + dim.name));
-    return known;
-  }
-
-  // Extents of one call. A fixed extent that is not filled means padding: free where a parallel dim runs over it, zeros of
-  // every input where a reduction does, and that only for products (annihilator 0).
-  Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
-    std::vector<std::int64_t> extents;
-    for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
-      const std::string& dim = input_.pairing.walked_by[m];
-      const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
-      const Dim& own = instruction_->statement().domain.dims[m];
-      const std::int64_t full = full_extent(*instruction_, m);
-      if (allows(instruction_->ranges[m], valid)) {
-        extents.push_back(valid);
-        continue;
-      }
-      if (own.kind == DimKind::reduction) {
-        if (!is_product(statement_.body))
-          return error(fmt::format("dim {} leaves {} of {} points of {} unused, and 0 is no neutral value of its body",
-                                   own.name, full - valid, full, instruction_->name));
-        assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) + " is multiplied by 0");
-      }
-      extents.push_back(full);
-    }
-    return extents;
-  }
-
-  static bool is_product(const ScalarExpr& e) {
-    if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
-    const auto* b = std::get_if<Binary>(&e.op);
-    return b && b->op == BinaryOp::mul;
-  }
-
-  void assume(const std::string& text) {
-    auto& list = lowering_.program.assumptions;
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
-  }
-
-  // An addressed operand that is read past its valid part along a reduction must find zeros there.
-  std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
-    const TileBuffer& holder = scope.holders[static_cast<std::size_t>(access)];
-    if (holder.slots >= 0) return "";   // its fill has seen to it
-    const Access& operand = access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
-    for (std::size_t m = 0; m < extents.size(); ++m) {
-      if (!uses(operand, instruction_->statement().domain.dims[m].name)) continue;
-      const std::string& dim = input_.pairing.walked_by[m];
-      const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
-      if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;
-      const AffineExpr form = AffineExpr::dim(dim.empty() ? "$" + instruction_->statement().domain.dims[m].name : dim);
-      const auto c = std::find_if(holder.coordinates.begin(), holder.coordinates.end(),
-                                  [&](const Coordinate& x) { return x.form == form; });
-      const bool ends_here = c != holder.coordinates.end() && holder.zero_padded &&
-                             (dim.empty() || simplify(scope.tiles.at(dim).origin + valid - c->start - c->extent,
-                                                      lowering_.ranges) == AffineExpr(0));
-      if (!ends_here)
-        return fmt::format("{} is read {} points past its end along {}; those must be 0",
-                           lowering_.buffer(holder.buffer).name, extents[m] - valid, print(form));
-    }
-    return "";
-  }
-
-  Result<Nodes> call(const Do&, const Scope& scope) {
-    const auto known = known_here(scope);
-    if (!known) return known.diagnostics();
-    const auto extents = extents_here(scope);
-    if (!extents) return extents.diagnostics();
-    Ranges ranges = lowering_.ranges;
-    for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
-    std::vector<Ref> refs(static_cast<std::size_t>(access_count(instruction_->statement())));
-    for (int a = 0; a < access_count(statement_); ++a) {
-      const int operand = input_.pairing.operand_access[static_cast<std::size_t>(a)];
-      if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
-      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
-      const auto index = index_at(holder, *known, ranges);
-      std::string no = index ? refusal(*instruction_, operand, *extents, lowering_.buffer(holder.buffer), holder, *index,
-                                       lowering_.ranges, lowering_.model)
-                             : "its layout cannot be said in the dims of the statement";
-      if (no.empty()) no = zero_refusal(scope, a, *extents);
-      if (!no.empty()) return operand_refused(a, operand, no);
-      refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
-    }
-    if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
-    auto made = make_call(lowering_, *lowering_.model.find_instruction(instruction_->name), std::move(refs), *extents);
-    if (!made) return made.diagnostics();
-    return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
-  }
-
-  Diagnostics operand_refused(int access, int operand, const std::string& why) const {
-    const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
-    const TensorId t = operand_of_access(*instruction_, operand);
-    const MemoryId memory = instruction_->operands[t.index()].memory;
-    return {error(fmt::format("{} cannot be operand {} of {}: {}", tensor.name, instruction_->tensors[t.index()].name,
-                              instruction_->name, why),
-                  memory.valid() ? fmt::format("stage {} in {}, packed if need be", tensor.name,
-                                               lowering_.model.memory(memory).name)
-                                 : "")};
-  }
-
-  // `first flag`: the first visit of an accumulator overwrites, the others add.
-  Result<Nodes> first_or_again(const Call& again, const Scope& scope) {
-    Call first = again;
-    first.start = Start::zero;
-    Guard guard;
-    for (const Dim& dim : statement_.domain.dims) {
-      if (dim.kind != DimKind::reduction) continue;
-      const AffineExpr moved = simplify(scope.tiles.at(dim.name).origin - scope.flagged_since->at(dim.name).origin,
-                                        lowering_.ranges);
-      const auto range = bounds(moved, lowering_.ranges);
-      if (range && range->low > 0) return Nodes{Node{again}};
-      if (!moved.is_constant()) guard.conditions.push_back(-moved);
-    }
-    if (guard.conditions.empty()) return Nodes{Node{first}};
-    guard.then = {Node{first}};
-    guard.otherwise = {Node{again}};
-    return Nodes{Node{std::move(guard)}};
-  }
-
-  // Element by element: loops over whatever is left of each dim.
-  Result<Nodes> elements(const Scope& scope) {
-    Known known;
-    std::vector<std::pair<std::string, std::int64_t>> loops;
-    for (const Dim& dim : statement_.domain.dims) {
-      const Tile& tile = scope.tiles.at(dim.name);
-      AffineExpr value = tile.origin;
-      if (tile.size > 1) {
-        loops.emplace_back(lowering_.variable(dim.name, tile.size), tile.size);
-        value += AffineExpr::dim(loops.back().first);
-      }
-      known.emplace_back(AffineExpr::dim(dim.name), value);
-    }
-    const auto unit = lowering_.model.scalar_unit_for(lowering_.buffer(scope.holders[0].buffer).memory);
-    if (!unit) return error("no scalar unit reaches the memory of " + output().name);
-    Element element;
-    element.unit = *unit;
-    element.reduction = statement_.reduction;
-    element.body = statement_.body;
-    for (int a = 0; a < access_count(statement_); ++a) {
-      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
-      const auto index = index_at(holder, known, lowering_.ranges);
-      if (!index) return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be said in the dims");
-      (a == 0 ? element.write : element.reads.emplace_back()) = {holder.buffer, *index};
-    }
-    Nodes nodes = guarded_reads(element, 0);
-    if (Guard faces = face_guard(known); !faces.conditions.empty()) {
-      faces.then = std::move(nodes);
-      nodes = {Node{std::move(faces)}};
-    }
-    for (std::size_t i = loops.size(); i-- > 0;) nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
-    return nodes;
-  }
-
-  Guard face_guard(const Known& known) const {
-    Guard guard;
-    for (const AffineExpr& face : statement_.domain.faces)
-      if (const auto e = express(face, known)) guard.conditions.push_back(simplify(*e, lowering_.ranges));
-    return guard;
-  }
-
-  // A read that may lie outside its tensor yields the tensor's `outside` value there.
-  Nodes guarded_reads(const Element& element, std::size_t from) {
-    for (std::size_t r = from; r < element.reads.size(); ++r) {
-      const Buffer& buffer = lowering_.buffer(element.reads[r].buffer);
-      Guard guard;
-      for (std::size_t i = 0; i < element.reads[r].index.size(); ++i) {
-        const AffineExpr& e = element.reads[r].index[i];
-        const auto range = bounds(e, lowering_.ranges);
-        if (!range || range->low < 0) guard.conditions.push_back(e);
-        if (!range || range->high >= buffer.extents[i]) guard.conditions.push_back(AffineExpr(buffer.extents[i] - 1) - e);
-      }
-      if (guard.conditions.empty()) continue;
-      Element without = element;
-      const auto outside = kernel_.tensors[buffer.tensor.index()].outside.value_or(0);
-      without.body = replace_read(element.body, static_cast<int>(r), outside);
-      without.reads[r] = {};
-      guard.then = guarded_reads(element, r + 1);
-      guard.otherwise = guarded_reads(drop_read(without, r), r);
-      return {Node{std::move(guard)}};
-    }
-    return {Node{element}};
-  }
-
-  static ScalarExpr replace_read(const ScalarExpr& e, int access, double value) {
-    if (const auto* r = std::get_if<Read>(&e.op); r && r->access == access) return constant(value, e.type);
-    ScalarExpr copy = e;
-    for (ScalarExpr& arg : copy.args) arg = replace_read(arg, access, value);
-    return copy;
-  }
-
-  static Element drop_read(Element element, std::size_t r) {
-    element.reads.erase(element.reads.begin() + static_cast<std::ptrdiff_t>(r));
-    const std::function<void(ScalarExpr&)> renumber = [&](ScalarExpr& e) {
-      if (auto* read = std::get_if<Read>(&e.op); read && read->access > static_cast<int>(r)) --read->access;
-      for (ScalarExpr& arg : e.args) renumber(arg);
-    };
-    renumber(element.body);
-    return element;
-  }
-
-  Lowering& lowering_;
-  const NestInput& input_;
-  const Kernel& kernel_;
-  const Computation& statement_;
-  const Instruction* instruction_;
 };
 
 }  // namespace
@@ -476,7 +243,8 @@ Result<std::vector<Node>> set_tensor(Lowering& lowering, const TileBuffer& tenso
 }
 
 Result<std::vector<Node>> lower_nest(Lowering& lowering, const NestInput& input) {
-  return NestLowering(lowering, input).run();
+  const NestParts parts{lowering, input, *input.kernel, *input.pairing.statement, input.pairing.instruction};
+  return NestLowering(parts).run();
 }
 
 }  // namespace isamap

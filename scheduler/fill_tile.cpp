@@ -1,0 +1,74 @@
+// Setting a tile to a value: by fills, instructions found by meaning, else element by element.
+
+#include <fmt/format.h>
+
+#include "scheduler/operand_check.h"
+#include "scheduler/transfer_internal.h"
+
+namespace isamap {
+
+std::vector<Node> set_all(Lowering& lowering, const Buffer& buffer, BufferId id, UnitId unit, Scalar value) {
+  Element element;
+  element.unit = unit;
+  element.write.buffer = id;
+  element.body = constant(is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer), buffer.dtype);
+  std::vector<std::pair<std::string, std::int64_t>> loops;
+  for (std::int64_t extent : buffer.extents) {
+    if (extent == 1) {
+      element.write.index.emplace_back(0);
+      continue;
+    }
+    loops.emplace_back(lowering.variable("z", extent), extent);
+    element.write.index.push_back(AffineExpr::dim(loops.back().first));
+  }
+  std::vector<Node> nodes{Node{std::move(element)}};
+  for (std::size_t i = loops.size(); i-- > 0;) nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
+  return nodes;
+}
+
+Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll) {
+  const Buffer& buffer = lowering.buffer(tile.buffer);
+  const double wanted = is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer);
+  const auto fits = [&](const Instruction& i) {
+    const auto v = fill_value(i);
+    return v && *v == wanted && i.operands[0].memory == buffer.memory;
+  };
+  TileBuffer whole = tile;
+  for (Coordinate& c : whole.coordinates) c.extent = c.padded;
+  std::vector<std::string> reasons;
+  for (const MoveShape& shape : move_shapes(lowering, whole, fits)) {
+    const Instruction& fill = lowering.model.instruction(shape.instruction);
+    const auto body = [&](const std::vector<AffineExpr>& begin,
+                          const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
+      std::vector<std::int64_t> extents;
+      for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
+        extents.push_back(shape.coordinate[d] < 0 ? 1 : valid[static_cast<std::size_t>(shape.coordinate[d])]);
+        if (!allows(fill.ranges[d], extents.back())) return error("extent");
+      }
+      Ranges ranges = lowering.ranges;
+      for (const auto& [name, range] : dim_ranges(fill, extents)) ranges[name] = range;
+      const auto index = index_at(whole, known_at(whole, begin, shape, fill), ranges);
+      const std::string no = index ? refusal(fill, 0, extents, buffer, whole, *index, lowering.ranges, lowering.model)
+                                   : "its coordinates are not known";
+      if (!no.empty()) {
+        if (reasons.size() < max_reasons) reasons.push_back(no);
+        return error(no);
+      }
+      auto call = make_call(lowering, shape.instruction, {{tile.buffer, *index}}, extents);
+      if (!call) return call.diagnostics();
+      return std::vector<Node>{Node{std::move(*call)}};
+    };
+    auto nodes = for_each_block(lowering, whole, shape.blocks, shape.covered(), unroll, body);
+    if (nodes) return nodes;
+  }
+  const auto unit = lowering.model.scalar_unit_for(buffer.memory);
+  if (unit && !lowering.model.memory(buffer.memory).is_register())
+    return set_all(lowering, buffer, tile.buffer, *unit, value);
+  Diagnostic failed = error(fmt::format("no instruction fills {} in {} with {}", buffer.name,
+                                        lowering.model.memory(buffer.memory).name, wanted),
+                            "describe a fill (compute \"D[..] = 0\"), or `start: [zero, keep]` on the instruction");
+  failed.notes = reasons;
+  return failed;
+}
+
+}  // namespace isamap

@@ -1,0 +1,161 @@
+// A `do` line with an instruction: what each of its dims is at this place of the nest, how many points of it are valid,
+// whether every operand accepts the tile that holds it, and the call.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/lower_nest_internal.h"
+#include "scheduler/operand_check.h"
+
+namespace isamap {
+
+namespace {
+
+class CallLowering : NestParts {
+ public:
+  explicit CallLowering(const NestParts& parts) : NestParts(parts) {}
+
+  Result<Nodes> call(const Scope& scope) {
+    const auto known = known_here(scope);
+    if (!known) return known.diagnostics();
+    const auto extents = extents_here(scope);
+    if (!extents) return extents.diagnostics();
+    Ranges ranges = lowering_.ranges;
+    for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
+    std::vector<Ref> refs(static_cast<std::size_t>(access_count(instruction_->statement())));
+    for (int a = 0; a < access_count(statement_); ++a) {
+      const int operand = input_.pairing.operand_access[static_cast<std::size_t>(a)];
+      if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
+      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
+      const auto index = index_at(holder, *known, ranges);
+      std::string no = index ? refusal(*instruction_, operand, *extents, lowering_.buffer(holder.buffer), holder, *index,
+                                       lowering_.ranges, lowering_.model)
+                             : "its layout cannot be said in the dims of the statement";
+      if (no.empty()) no = zero_refusal(scope, a, *extents);
+      if (!no.empty()) return operand_refused(a, operand, no);
+      refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
+    }
+    if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
+    auto made = make_call(lowering_, *lowering_.model.find_instruction(instruction_->name), std::move(refs), *extents);
+    if (!made) return made.diagnostics();
+    return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
+  }
+
+ private:
+  // What each dim is at a `do`: its origin, plus the instruction dim that walks it.
+  Result<Known> known_here(const Scope& scope) const {
+    Known known;
+    for (const Dim& dim : statement_.domain.dims) {
+      const Tile& tile = scope.tiles.at(dim.name);
+      const auto digit = input_.pairing.digit_of.find(dim.name);
+      AffineExpr value = tile.origin;
+      std::int64_t most = 1;
+      if (digit != input_.pairing.digit_of.end()) {
+        value += AffineExpr::dim("$" + instruction_->statement().domain.dims[digit->second].name);
+        most = full_extent(*instruction_, digit->second);
+      }
+      if (tile.size > most)
+        return error(fmt::format("dim {} has {} points left at the `do`; the instruction takes {}", dim.name, tile.size, most),
+                     fmt::format("add `for {} by {}` above it", dim.name, most));
+      known.emplace_back(AffineExpr::dim(dim.name), value);
+    }
+    for (const Dim& dim : instruction_->statement().domain.dims)
+      known.emplace_back(AffineExpr::dim("$" + dim.name), AffineExpr::dim("$" + dim.name));
+    return known;
+  }
+
+  // Extents of one call. A fixed extent that is not filled means padding: free where a parallel dim runs over it, zeros of
+  // every input where a reduction does, and that only for products (annihilator 0).
+  Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
+    std::vector<std::int64_t> extents;
+    for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
+      const std::string& dim = input_.pairing.walked_by[m];
+      const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
+      const Dim& own = instruction_->statement().domain.dims[m];
+      const std::int64_t full = full_extent(*instruction_, m);
+      if (allows(instruction_->ranges[m], valid)) {
+        extents.push_back(valid);
+        continue;
+      }
+      if (own.kind == DimKind::reduction) {
+        if (!is_product(statement_.body))
+          return error(fmt::format("dim {} leaves {} of {} points of {} unused, and 0 is no neutral value of its body",
+                                   own.name, full - valid, full, instruction_->name));
+        assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) + " is multiplied by 0");
+      }
+      extents.push_back(full);
+    }
+    return extents;
+  }
+
+  static bool is_product(const ScalarExpr& e) {
+    if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
+    const auto* b = std::get_if<Binary>(&e.op);
+    return b && b->op == BinaryOp::mul;
+  }
+
+  void assume(const std::string& text) {
+    auto& list = lowering_.program.assumptions;
+    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+  }
+
+  // An addressed operand that is read past its valid part along a reduction must find zeros there.
+  std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
+    const TileBuffer& holder = scope.holders[static_cast<std::size_t>(access)];
+    if (holder.slots >= 0) return "";   // its fill has seen to it
+    const Access& operand = access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
+    for (std::size_t m = 0; m < extents.size(); ++m) {
+      if (!uses(operand, instruction_->statement().domain.dims[m].name)) continue;
+      const std::string& dim = input_.pairing.walked_by[m];
+      const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
+      if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;
+      const AffineExpr form = AffineExpr::dim(dim.empty() ? "$" + instruction_->statement().domain.dims[m].name : dim);
+      const auto c = std::find_if(holder.coordinates.begin(), holder.coordinates.end(),
+                                  [&](const Coordinate& x) { return x.form == form; });
+      const bool ends_here = c != holder.coordinates.end() && holder.zero_padded &&
+                             (dim.empty() || simplify(scope.tiles.at(dim).origin + valid - c->start - c->extent,
+                                                      lowering_.ranges) == AffineExpr(0));
+      if (!ends_here)
+        return fmt::format("{} is read {} points past its end along {}; those must be 0",
+                           lowering_.buffer(holder.buffer).name, extents[m] - valid, print(form));
+    }
+    return "";
+  }
+
+  Diagnostics operand_refused(int access, int operand, const std::string& why) const {
+    const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
+    const TensorId t = operand_of_access(*instruction_, operand);
+    const MemoryId memory = instruction_->operands[t.index()].memory;
+    return {error(fmt::format("{} cannot be operand {} of {}: {}", tensor.name, instruction_->tensors[t.index()].name,
+                              instruction_->name, why),
+                  memory.valid() ? fmt::format("stage {} in {}, packed if need be", tensor.name,
+                                               lowering_.model.memory(memory).name)
+                                 : "")};
+  }
+
+  // `first flag`: the first visit of an accumulator overwrites, the others add.
+  Result<Nodes> first_or_again(const Call& again, const Scope& scope) {
+    Call first = again;
+    first.start = Start::zero;
+    Guard guard;
+    for (const Dim& dim : statement_.domain.dims) {
+      if (dim.kind != DimKind::reduction) continue;
+      const AffineExpr moved = simplify(scope.tiles.at(dim.name).origin - scope.flagged_since->at(dim.name).origin,
+                                        lowering_.ranges);
+      const auto range = bounds(moved, lowering_.ranges);
+      if (range && range->low > 0) return Nodes{Node{again}};
+      if (!moved.is_constant()) guard.conditions.push_back(-moved);
+    }
+    if (guard.conditions.empty()) return Nodes{Node{first}};
+    guard.then = {Node{first}};
+    guard.otherwise = {Node{again}};
+    return Nodes{Node{std::move(guard)}};
+  }
+};
+
+}  // namespace
+
+Result<Nodes> lower_call(const NestParts& parts, const Scope& scope) { return CallLowering(parts).call(scope); }
+
+}  // namespace isamap

@@ -1,0 +1,31 @@
+#pragma once
+// What the parts of lowering a nest share: lower_nest.cpp walks its lines, lower_call.cpp and lower_elements.cpp do the
+// work of its `do` line, by an instruction or element by element.
+
+#include "scheduler/lower_nest.h"
+
+namespace isamap {
+
+using Nodes = std::vector<Node>;
+
+/// What is known at one line of the nest.
+struct Scope {
+  Tiles tiles;
+  std::vector<TileBuffer> holders;     ///< by access number
+  std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
+};
+
+struct NestParts {
+  Lowering& lowering_;
+  const NestInput& input_;
+  const Kernel& kernel_;
+  const Computation& statement_;    ///< fused
+  const Instruction* instruction_;  ///< nullptr: element by element
+
+  const Tensor& output() const { return kernel_.tensors[statement_.write.tensor.index()]; }
+};
+
+Result<Nodes> lower_call(const NestParts& parts, const Scope& scope);
+Result<Nodes> lower_elements(const NestParts& parts, const Scope& scope);
+
+}  // namespace isamap

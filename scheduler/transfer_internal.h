@@ -1,0 +1,34 @@
+#pragma once
+// What moves and fills share: which coordinate of a tile each dim of the instruction walks.
+
+#include "scheduler/transfer.h"
+
+namespace isamap {
+
+constexpr std::size_t max_reasons = 6;  ///< that a failed transfer gives
+
+/// A move (or fill) and, for each of its dims, the coordinate of the tile that it walks; -1: the dim has extent 1 here.
+struct MoveShape {
+  InstructionId instruction;
+  std::vector<int> coordinate;
+  std::vector<std::int64_t> blocks;
+  std::int64_t calls = 0;
+
+  bool walks(std::size_t coordinate_number) const;
+  std::vector<bool> covered() const;  ///< by coordinate: some dim walks it
+};
+
+/// Instructions for which `fits` holds, with every assignment of their dims, fewest calls first, unmasked first.
+std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& tile,
+                                   const std::function<bool(const Instruction&)>& fits);
+
+/// What the tile's coordinates are in a block that begins at `begin`.
+Known known_at(const TileBuffer& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
+               const Instruction& instruction);
+
+Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
+
+/// Loops over every element of the buffer itself, padding included.
+std::vector<Node> set_all(Lowering& lowering, const Buffer& buffer, BufferId id, UnitId unit, Scalar value);
+
+}  // namespace isamap

@@ -1,0 +1,182 @@
+// A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/machine_costs.h"
+#include "scheduler/operand_check.h"
+#include "scheduler/transfer_internal.h"
+
+namespace isamap {
+
+namespace {
+
+// At the end of a tile, does the outer tile hold padding after the valid elements?
+bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
+                      std::int64_t valid) {
+  const Coordinate& c = copy.inner->coordinates[i];
+  for (const Coordinate& o : copy.outer->coordinates)
+    if (o.form == c.form)
+      return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
+  return false;
+}
+
+// May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
+bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, std::size_t i,
+                     const AffineExpr& begin, std::int64_t valid, std::int64_t extent) {
+  const Coordinate& c = copy.inner->coordinates[i];
+  const bool whole = valid == c.block || (c.block == 1 && extent == valid);
+  if (whole) return extent == valid;
+  const bool must_be_zero = copy.zero[i];
+  if (extent == valid)
+    return copy.into_inner ? (!must_be_zero || move.inactive == Inactive::zero) : move.inactive != Inactive::zero;
+  if (c.pseudo()) return copy.into_inner && !must_be_zero;
+  if (copy.into_inner && !must_be_zero) return true;
+  return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
+}
+
+// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them; inside
+// a register each point has the place that its own subscript names: D[0] becomes D[$j].
+void name_inactive_points(const Instruction& move, int access, const std::vector<std::int64_t>& extents,
+                          const Buffer& buffer, std::vector<AffineExpr>& index) {
+  const std::vector<AffineExpr>& subscripts = access_of(move.statement(), access).index;
+  if (buffer.slots < 0 || index.size() != static_cast<std::size_t>(buffer.slots) + subscripts.size()) return;
+  for (std::size_t s = 0; s < subscripts.size(); ++s) {
+    const auto dim = subscripts[s].as_dim();
+    AffineExpr& at = index[static_cast<std::size_t>(buffer.slots) + s];
+    if (!dim || !(at == AffineExpr(0))) continue;
+    if (extents[static_cast<std::size_t>(move.statement().domain.find(*dim))] == 1) at = AffineExpr::dim("$" + *dim);
+  }
+}
+
+struct MovePiece {
+  Lowering& lowering;
+  const Copy& copy;
+  const MoveShape& shape;
+  std::vector<std::string>& reasons;
+
+  void reason(const std::string& text) {
+    if (reasons.size() < max_reasons && std::find(reasons.begin(), reasons.end(), text) == reasons.end())
+      reasons.push_back(text);
+  }
+
+  // One move of this instruction, with each dim taking exactly what is valid (`exact`) or its whole block.
+  std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
+                                           const std::vector<std::int64_t>& valid, bool exact) {
+    const Instruction& move = lowering.model.instruction(id);
+    if (copy.into_inner)
+      for (std::size_t i = 0; i < copy.zero.size(); ++i)
+        if (copy.zero[i] && !shape.walks(i) && copy.inner->coordinates[i].padded != copy.inner->coordinates[i].extent) {
+          reason(fmt::format("{} would not set the padding of {} along {} to 0", move.name,
+                             lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
+          return std::nullopt;
+        }
+    std::vector<std::int64_t> extents;
+    for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
+      const int i = shape.coordinate[d];
+      const std::size_t at = static_cast<std::size_t>(std::max(i, 0));
+      const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
+      if (!allows(move.ranges[d], extent)) {
+        reason(fmt::format("{} moves {} along {}; the tile has {}", move.name, move.ranges[d].max,
+                           move.statement().domain.dims[d].name, extent));
+        return std::nullopt;
+      }
+      if (i >= 0 && !padding_allowed(lowering, copy, move, at, begin[at], valid[at], extent)) {
+        reason(fmt::format("{} cannot leave out the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
+                           shape.blocks[at], print(copy.inner->coordinates[at].form)));
+        return std::nullopt;
+      }
+      extents.push_back(extent);
+    }
+    return call(id, begin, extents);
+  }
+
+  // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
+  std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents, const TileBuffer& tile,
+                                const std::vector<AffineExpr>& index) {
+    std::vector<std::int64_t> full = extents;
+    for (std::size_t d = 0; d < full.size(); ++d) {
+      full[d] = move.ranges[d].max;
+      const std::string name = "$" + move.statement().domain.dims[d].name;
+      const bool said = std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
+      if (!said && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
+        return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name, full[d] - extents[d],
+                           move.statement().domain.dims[d].name);
+    }
+    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.ranges, lowering.model);
+  }
+
+  std::optional<std::vector<Node>> call(InstructionId id, const std::vector<AffineExpr>& begin,
+                                        const std::vector<std::int64_t>& extents) {
+    const Instruction& move = lowering.model.instruction(id);
+    Ranges ranges = lowering.ranges;
+    for (const auto& [name, range] : dim_ranges(move, full_extents(move))) ranges[name] = range;
+    const Known known = known_at(*copy.inner, begin, shape, move);
+    const TileBuffer& to = copy.into_inner ? *copy.inner : *copy.outer;
+    const TileBuffer& from = copy.into_inner ? *copy.outer : *copy.inner;
+    std::vector<Ref> refs;
+    int access = 0;
+    for (const TileBuffer* tile : {&to, &from}) {
+      const auto index = index_at(*tile, known, ranges);
+      if (!index) {
+        reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+        return std::nullopt;
+      }
+      const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
+      const std::string no = all_written ? whole_box_refusal(move, extents, *tile, *index)
+                                         : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index,
+                                                   lowering.ranges, lowering.model);
+      ++access;
+      if (!no.empty()) {
+        reason(no);
+        return std::nullopt;
+      }
+      refs.push_back({tile->buffer, *index});
+      name_inactive_points(move, access - 1, extents, lowering.buffer(tile->buffer), refs.back().index);
+    }
+    auto made = make_call(lowering, id, std::move(refs), extents);
+    if (!made) {
+      reason(made.diagnostics().front().message);
+      return std::nullopt;
+    }
+    return std::vector<Node>{Node{std::move(*made)}};
+  }
+};
+
+bool named_in(const std::vector<std::string>& via, const std::string& name) {
+  return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
+}
+
+}  // namespace
+
+Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+  const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
+  const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
+  const auto fits = [&](const Instruction& i) {
+    return is_move(i) && i.operands[operand_of_access(i, 0).index()].memory == to &&
+           i.operands[operand_of_access(i, 1).index()].memory == from && named_in(copy.via, i.name);
+  };
+  const auto all = move_shapes(lowering, *copy.inner, fits);
+  std::vector<std::string> reasons;
+  for (const MoveShape& shape : all) {
+    MovePiece piece{lowering, copy, shape, reasons};
+    const auto body = [&](const std::vector<AffineExpr>& begin,
+                          const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
+      for (const bool exact : {true, false})
+        for (const MoveShape& other : all)
+          if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
+            if (auto node = piece.attempt(other.instruction, begin, valid, exact)) return std::move(*node);
+      return error("no move fits");
+    };
+    auto nodes = for_each_block(lowering, *copy.inner, shape.blocks, shape.covered(), copy.unroll, body);
+    if (nodes) return nodes;
+  }
+  Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering.buffer(copy.inner->buffer).name,
+                                        lowering.model.memory(from).name, lowering.model.memory(to).name));
+  failed.notes = reasons;
+  if (all.empty()) failed.notes.push_back("the machine has no move between these memories");
+  return failed;
+}
+
+}  // namespace isamap
