@@ -12,7 +12,8 @@ namespace isamap {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kept = 32;   // candidates that may still be tried when lowering refuses the best
+constexpr std::size_t max_reasons = 12;
+constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no schedule yet, whatever the clock says
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -24,48 +25,56 @@ struct Scored {
 };
 
 struct Found {
-  std::vector<Scored> best;        // ascending, at most `kept`
+  std::optional<Scored> best;      // that lowers
   Diagnostics problems;            // of illegal points, each text once
+  Diagnostics refusals;            // of points that have a cost, would be the best, and do not lower
+  std::int64_t refused = 0;        // how many those are
   std::int64_t evaluations = 0;
+  bool exhausted = false;
   std::vector<std::pair<std::int64_t, double>> curve;
 };
 
-void keep(Found& found, Scored scored) {
-  const auto at = std::upper_bound(found.best.begin(), found.best.end(), scored.objective,
-                                   [](double value, const Scored& s) { return value < s.objective; });
-  if (at == found.best.begin()) found.curve.emplace_back(found.evaluations, scored.objective);
-  found.best.insert(at, std::move(scored));
-  if (found.best.size() > kept) found.best.pop_back();
-}
-
-void remember(Found& found, const Diagnostics& problems) {
+void remember(Diagnostics& list, const Diagnostics& problems) {
   for (const Diagnostic& d : problems) {
-    const bool known = std::any_of(found.problems.begin(), found.problems.end(), [&](const Diagnostic& o) { return o.message == d.message; });
-    if (!known && found.problems.size() < 12) found.problems.push_back(d);
+    const bool known = std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return o.message == d.message; });
+    if (!known && list.size() < max_reasons) list.push_back(d);
   }
 }
 
-// The loop: ask, build, estimate, tell.
+using Lowers = std::function<Diagnostics(const Nest&)>;  // why it does not; empty: it does
+
+// The loop: ask, build, estimate, tell. What would be the best is lowered first: a point that does not lower is an
+// illegal one, so the best that lowers is found whatever the strategy.
 Found search(const SearchSpace& space, SearchStrategy& strategy, CostModel& costs, const ScheduleOptions& options,
-             Clock::time_point start) {
+             const Lowers& lowers, const std::function<bool()>& out_of_time) {
   Found found;
   while (found.evaluations < options.max_evaluations) {
-    if (options.max_seconds > 0 && seconds_since(start) > options.max_seconds) break;
+    if ((found.best || found.evaluations >= least_evaluations) && out_of_time()) break;
     const auto point = strategy.next();
     if (!point) break;
     ++found.evaluations;
     auto nest = space.build(*point);
     auto cost = nest ? costs.estimate({&space.kernel(), space.statement(), &space.model(), *nest}) : Result<Cost>(nest.diagnostics());
     if (!cost) {
-      remember(found, cost.diagnostics());
+      remember(found.problems, cost.diagnostics());
       strategy.report(*point, std::nullopt);
       continue;
     }
     const double objective = value(*cost, options.objective);
+    if (!found.best || objective < found.best->objective) {
+      if (const Diagnostics refused = lowers(*nest); has_errors(refused)) {
+        ++found.refused;
+        remember(found.refusals, refused);
+        strategy.report(*point, std::nullopt);
+        continue;
+      }
+      found.curve.emplace_back(found.evaluations, objective);
+      found.best = Scored{objective, *point, std::move(*nest), std::move(*cost)};
+    }
     strategy.report(*point, objective);
-    keep(found, {objective, *point, std::move(*nest), std::move(*cost)});
-    if (options.progress) options.progress(found.evaluations, found.best.front().objective);
+    if (options.progress) options.progress(found.evaluations, found.best->objective);
   }
+  found.exhausted = strategy.exhausted();
   return found;
 }
 
@@ -138,7 +147,7 @@ class Run {
  private:
   Result<Statement> statement(StatementId id) {
     std::vector<Mapping> mine = mappings_of(mappings_, id);
-    if (mine.empty()) return scalar(id, {});
+    if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search
     const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
     std::unique_ptr<SearchStrategy> made;
     if (!options_.user_strategy) {
@@ -146,26 +155,39 @@ class Run {
       if (!named) return named.diagnostics();
       made = std::move(*named);
     }
-    Found found = search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, start_);
-    result_.evaluations += found.evaluations;
-    result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
-    for (Scored& scored : found.best) {
+    const auto lowers = [&](const Nest& nest) {
       Schedule trial = result_.schedule;
-      trial.nests[id.index()] = scored.nest;
-      const auto program = lower(trial, kernel_, model_);
-      if (program) return Statement{std::move(scored.nest), space.mapping_of(scored.point), std::move(scored.cost)};
-      remember(found, program.diagnostics());
-    }
-    return nothing_legal(id, found.problems);
+      trial.nests[id.index()] = nest;
+      return lower(trial, kernel_, model_).diagnostics();
+    };
+    const double until = share_of_time(id);
+    const auto out_of_time = [&] { return options_.max_seconds > 0 && seconds_since(start_) > until; };
+    Found found = search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, lowers, out_of_time);
+    result_.evaluations += found.evaluations;
+    result_.exhausted = result_.exhausted && found.exhausted;
+    result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
+    if (!found.best) return nothing_legal(id, found);
+    return Statement{std::move(found.best->nest), space.mapping_of(found.best->point), std::move(found.best->cost)};
   }
 
-  Diagnostics nothing_legal(StatementId id, Diagnostics problems) const {
-    Diagnostic d = error(fmt::format("no legal schedule was found for statement {} on {}", kernel_.statements[id.index()].name, model_.name));
+  // The time that is left, shared evenly among the statements that are left.
+  double share_of_time(StatementId id) const {
+    const double gone = seconds_since(start_);
+    return gone + (options_.max_seconds - gone) / static_cast<double>(kernel_.statements.size() - id.index());
+  }
+
+  Diagnostics nothing_legal(StatementId id, const Found& found) const {
+    const std::string where = fmt::format("statement {} on {}", kernel_.statements[id.index()].name, model_.name);
+    Diagnostic d = error("no legal schedule was found for " + where);
+    if (found.refused > 0)
+      d = error(fmt::format("none of the {} schedules that have a cost lowers to a program for {}", found.refused, where));
+    Diagnostics problems = found.refusals;
+    problems.insert(problems.end(), found.problems.begin(), found.problems.end());
     for (const Diagnostic& p : problems) {
       d.notes.push_back(p.message);
       d.notes.insert(d.notes.end(), p.notes.begin(), p.notes.end());
     }
-    if (d.notes.size() > 12) d.notes.resize(12);
+    if (d.notes.size() > max_reasons) d.notes.resize(max_reasons);
     return {d};
   }
 

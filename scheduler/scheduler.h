@@ -1,5 +1,5 @@
 #pragma once
-// The loop: ask, build, estimate, tell; the best legal point of every statement makes the schedule.
+// The loop: ask, build, estimate, tell; the best point of every statement that lowers makes the schedule.
 
 #include <functional>
 #include <string>
@@ -16,7 +16,7 @@ struct ScheduleOptions {
   std::string strategy = "greedy";
   StrategyOptions strategy_options;
   std::int64_t max_evaluations = 2000;    ///< for each statement
-  double max_seconds = 0;                 ///< 0: no limit; only `evals` is reproducible
+  double max_seconds = 0;                 ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
   std::uint64_t seed = 0;
   SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
@@ -29,6 +29,7 @@ struct Scheduled {
   std::vector<Cost> statement_costs;
   std::vector<Mapping> mappings;          ///< the chosen one of each statement; instruction invalid: scalar code
   std::int64_t evaluations = 0;
+  bool exhausted = true;                  ///< every point of every statement's space was asked for
   double seconds = 0;
   std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best objective so far)
 };

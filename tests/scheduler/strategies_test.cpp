@@ -1,6 +1,7 @@
 // What every strategy in scheduler/strategies must do, without being told its name.
 
 #include <algorithm>
+#include <fstream>
 
 #include "hwdesc/program_check.h"
 #include "ir/interpret.h"
@@ -23,6 +24,21 @@ struct Problem {
 
 Problem problem(const std::string& compute, const std::string& dims, const std::string& dtypes, const std::string& target) {
   Problem p{formula(compute, dims, dtypes), machine(target), {}};
+  auto mapped = enumerate_mappings(p.kernel, p.model, {});
+  EXPECT_TRUE(mapped) << render(mapped.diagnostics());
+  if (mapped) p.mapped = *mapped;
+  return p;
+}
+
+/// A machine whose memory has room for the tensors but not for copies of them beside: most cheap schedules do not lower.
+Problem crowded(const std::string& capacity) {
+  const std::string text = "hardware: crowded\nextends: x86_avx512\nmemories:\n  - {name: ram, capacity: " + capacity + "}\n";
+  const std::string path = testing::TempDir() + "/crowded_" + capacity + ".yaml";
+  std::ofstream(path) << text;
+  Problem p{formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=128"), {}, {}};
+  auto loaded = load_hardware(path, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  if (loaded) p.model = loaded->model;
   auto mapped = enumerate_mappings(p.kernel, p.model, {});
   EXPECT_TRUE(mapped) << render(mapped.diagnostics());
   if (mapped) p.mapped = *mapped;
@@ -148,6 +164,44 @@ TEST(Strategies, UnknownOptionsAreRefused) {
   const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   for (const auto& [name, make] : strategies()) EXPECT_FALSE(make(space, {{"no_such_option", "1"}}, 0)) << name;
+}
+
+TEST(Scheduler, TheBestIsTheBestThatLowers) {
+  const Problem p = crowded("200KiB");  // the 32 cheapest of the random points do not lower
+  for (const std::string name : {"greedy", "random"}) {
+    ScheduleOptions options;
+    options.strategy = name;
+    options.objective = Objective::cycles;
+    options.max_evaluations = 1000;
+    const auto found = schedule(p.kernel, p.mapped, p.model, options);
+    ASSERT_TRUE(found) << name << render(found.diagnostics());
+    EXPECT_TRUE(lower(found->schedule, p.kernel, p.model)) << name;
+    ASSERT_FALSE(found->curve.empty());
+    EXPECT_EQ(found->curve.back().second, found->cost.cycles) << name;
+  }
+}
+
+TEST(Scheduler, SaysThatNothingLowers) {
+  const Problem p = crowded("100KiB");
+  const auto found = schedule(p.kernel, p.mapped, p.model, {});
+  ASSERT_FALSE(found);
+  const std::string text = render(found.diagnostics());
+  EXPECT_TRUE(text.starts_with("none of the ")) << text;
+  EXPECT_NE(text.find("schedules that have a cost lowers to a program for statement s0 on crowded\n"
+                      "  note: memory ram holds 102400 bytes; "), std::string::npos) << text;
+}
+
+TEST(Scheduler, SecondsAreSharedAmongStatements) {
+  Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=64,j=64,k=64", "", "x86_avx512");
+  ScheduleOptions options;
+  options.strategy = "exhaustive";
+  options.max_evaluations = std::numeric_limits<std::int64_t>::max();
+  options.max_seconds = 0.4;
+  const auto found = schedule(p.kernel, p.mapped, p.model, options);
+  ASSERT_TRUE(found) << render(found.diagnostics());
+  EXPECT_GT(found->evaluations, 2000);
+  EXPECT_LT(found->seconds, 3);
+  EXPECT_FALSE(found->exhausted);
 }
 
 }  // namespace
