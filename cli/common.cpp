@@ -12,6 +12,8 @@
 #include <map>
 #include <sstream>
 
+#include "support/yaml.h"
+
 namespace isamap::cli {
 namespace {
 
@@ -36,6 +38,20 @@ int write_bytes(const std::string& path, const char* mode, const std::string& te
   const int written = std::fwrite(text.data(), 1, text.size(), file) == text.size() ? 0 : errno;
   const int closed = std::fclose(file) == 0 ? 0 : errno;
   return written != 0 ? written : closed;
+}
+
+/// What later stages find in a file that was read long ago gets its source line here.
+Diagnostics with_source_lines(Diagnostics diagnostics) {
+  std::map<std::string, yaml::Source> sources;
+  for (Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.where.line == 0 || !diagnostic.source_line.empty()) continue;
+    const auto [source, is_new] = sources.try_emplace(diagnostic.where.file);
+    std::error_code ignored;
+    if (is_new && fs::is_regular_file(diagnostic.where.file, ignored))
+      if (const auto text = yaml::read_text_file(diagnostic.where.file)) source->second = yaml::Source(*text);
+    source->second.attach(diagnostic);
+  }
+  return diagnostics;
 }
 
 bool is_number(const std::string& cell) {
@@ -70,7 +86,7 @@ std::vector<std::pair<std::string, std::string>> known_models() {
 }
 
 Exit fail(Exit code, const Diagnostics& diagnostics) {
-  const std::string text = render(diagnostics);
+  const std::string text = render(with_source_lines(diagnostics));
   std::fwrite(text.data(), 1, text.size(), stderr);
   if (!text.empty() && text.back() != '\n') std::fputc('\n', stderr);
   return code;
@@ -87,8 +103,21 @@ std::optional<HardwareModel> load_target(const Options& options) {
   return std::nullopt;
 }
 
+bool formula_options_fit(const Options& options) {
+  if (options.kernel_file.empty() || !options.compute.empty()) return true;
+  for (const auto& [flag, text] : {std::pair("--dims", &options.dims), {"--dtypes", &options.dtypes}}) {
+    if (text->empty()) continue;
+    fail(Exit::usage, fmt::format("{} belongs to --compute; '{}' states its own", flag, options.kernel_file),
+         "change the file, or write the kernel with --compute");
+    return false;
+  }
+  return true;
+}
+
 std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
   const bool from_file = !options.kernel_file.empty();
+  code = Exit::usage;
+  if (!formula_options_fit(options)) return std::nullopt;
   if (from_file == !options.compute.empty()) {
     code = fail(Exit::usage, from_file ? "a kernel file and --compute are both given"
                                        : "no kernel: give a kernel file or --compute with --dims");

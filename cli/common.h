@@ -25,6 +25,8 @@ Exit fail(Exit code, const Diagnostics& diagnostics);
 Exit fail(Exit code, const std::string& message, const std::string& hint = "");
 
 std::optional<HardwareModel> load_target(const Options& options);  ///< has complained when empty
+/// Sizes and types that a file states itself cannot be given beside it. Has complained when false.
+bool formula_options_fit(const Options& options);
 /// The kernel file or the one-line form; `code` is set when empty.
 std::optional<Kernel> load_kernel_of(const Options& options, Exit& code);
 

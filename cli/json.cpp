@@ -118,6 +118,7 @@ Json json_of(const LayerResult& layer, const HardwareModel& model) {
     json["outer"] = object_of(layer.matmul->outer);
   }
   if (!layer.instruction.empty()) json["instruction"] = layer.instruction;
+  if (layer.instruction.empty() && !layer.schedule.nests.empty()) json["scalar"] = true;
   if (layer.mapping) json["mapping"] = object_of(named_digits(*layer.mapping, model));
   json["mappings"] = layer.mappings;
   if (layer.mapped) {
@@ -251,9 +252,11 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
   return text_of(json);
 }
 
-std::string json_of_run(const Checked& checked) {
+std::string json_of_run(const Checked& checked, const std::vector<ScalarCode>& scalar) {
   Json json = document();
   add_run(json, checked);
+  json["scalar"] = Json::array();
+  for (const ScalarCode& code : scalar) json["scalar"].push_back({{"statement", code.statement}, {"reasons", code.reasons}});
   return text_of(json);
 }
 
@@ -318,6 +321,13 @@ std::string json_of_hardware(const HardwareModel& model) {
     if (!setter) row["compute"] = print(instruction.statement(), instruction.tensors);
     json["instructions"].push_back(std::move(row));
   }
+  return text_of(json);
+}
+
+std::string json_of_new_hardware(const std::string& name, const std::string& text) {
+  Json json = document();
+  json["hardware"] = name;
+  json["text"] = text;
   return text_of(json);
 }
 

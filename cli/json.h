@@ -25,7 +25,7 @@ struct ScheduleAnswer {
 std::string json_of_schedule(const ScheduleAnswer& answer);
 std::string json_of_evaluate(const Evaluation& evaluation);
 std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files);
-std::string json_of_run(const Checked& checked);
+std::string json_of_run(const Checked& checked, const std::vector<ScalarCode>& scalar);
 
 /// What an unsuccessful verb prints with --json: the code, the reasons, and what does not map.
 std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel& kernel, const HardwareModel& model,
@@ -39,6 +39,7 @@ struct CheckedFile {
 };
 std::string json_of_check(const std::vector<CheckedFile>& files);
 std::string json_of_hardware(const HardwareModel& model);
+std::string json_of_new_hardware(const std::string& name, const std::string& text);
 
 struct TargetRow {
   std::string name, file, language;

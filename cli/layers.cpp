@@ -30,14 +30,6 @@ std::optional<Mapping> chosen(const Compilation& compiled) {
   return mappings.front();
 }
 
-std::vector<std::string> rejection_reasons(const MapResult& mapped, const HardwareModel& model) {
-  std::vector<std::string> reasons;
-  for (const Rejection& rejection : mapped.rejected)
-    for (const std::string& reason : rejection.reasons)
-      reasons.push_back(fmt::format("{}: {}", model.instruction(rejection.instruction).name, reason));
-  return reasons;
-}
-
 void run_layer(LayerResult& layer, const Program& program, const HardwareModel& model, const ExtractOptions& options) {
   const Diagnostics too_large = too_large_to_run(layer.kernel);
   auto checked = too_large.empty() ? run_and_compare(program, model, options.seed, 0.05) : Result<Checked>(too_large);
@@ -109,7 +101,7 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   const Compilation compiled = compile(kernel, model, options.compile);
   layer.mappings = compiled.mapped.mappings.size();
   layer.mapped = layer.mappings > 0;
-  if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, model);
+  if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, make_id<StatementId>(0), model);
   if (compiled.scheduled) {
     layer.schedule = compiled.scheduled->schedule;
     layer.mapping = chosen(compiled);

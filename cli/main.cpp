@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <iostream>
+#include <limits>
 #include <optional>
 
 #include "backends/process.h"
@@ -17,6 +19,7 @@ namespace {
 struct Raw {
   std::vector<std::string> params;
   std::string strategy, budget, space;
+  std::optional<std::string> seed;
 };
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -83,7 +86,19 @@ void read_strategy(const std::string& text, ScheduleOptions& options) {
     options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
 }
 
+/// Digits only: what CLI11 takes for a number includes -1, which it wraps, and nothing at all.
+std::uint64_t seed_of(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (problem != std::errc() || end != text.data() + text.size())
+    throw CLI::ValidationError("--seed", "'" + text + "' is no whole number from 0 to 18446744073709551615");
+  return seed;
+}
+
+/// What is given replaces the default: seconds alone leave the number of evaluations open.
 void read_budget(const std::string& text, ScheduleOptions& options) {
+  constexpr double max_seconds = 1e6;
+  options.max_evaluations = std::numeric_limits<std::int64_t>::max();
   for (const auto& [key, value] : key_values("--budget", split(text, ','))) {
     std::size_t used = 0;
     try {
@@ -94,7 +109,8 @@ void read_budget(const std::string& text, ScheduleOptions& options) {
     }
     if (key != "evals" && key != "seconds")
       throw CLI::ValidationError("--budget", "'" + key + "' is neither evals nor seconds");
-    if (used == 0 || used != value.size() || options.max_evaluations < 1 || !(options.max_seconds >= 0))
+    if (used == 0 || used != value.size() || options.max_evaluations < 1 ||
+        (key == "seconds" && !(options.max_seconds > 0 && options.max_seconds <= max_seconds)))
       throw CLI::ValidationError("--budget", "'" + value + "' is no positive number for " + key);
   }
 }
@@ -114,6 +130,7 @@ void read_space(const std::string& text, SpaceOptions& options) {
 
 void finish(const Raw& raw, Options& options) {
   options.params = key_values("--set", raw.params);
+  if (raw.seed) options.seed = seed_of(*raw.seed);
   if (!raw.strategy.empty())
     read_strategy(raw.strategy, options.schedule);
   else if (options.certify)
@@ -122,10 +139,10 @@ void finish(const Raw& raw, Options& options) {
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
 }
 
-void add_output(CLI::App* verb, Options& options) {
+void add_output(CLI::App* verb, Options& options, Raw& raw) {
   verb->add_flag("--json", options.json, "print JSON, schema_version 1");
   verb->add_option("-o", options.output, "write the result to FILE, whole or not at all");
-  verb->add_option("--seed", options.seed, "of everything that is random")->capture_default_str();
+  verb->add_option("--seed", raw.seed, "of everything that is random (default 0)");
 }
 
 void add_target(CLI::App* verb, Options& options, Raw& raw) {
@@ -176,7 +193,7 @@ struct Program {
   CLI::App* verb(CLI::App& parent, const std::string& name, const std::string& help, Verb run) {
     CLI::App* added = parent.add_subcommand(name, help);
     added->callback([this, run] { chosen = run; });
-    add_output(added, options);
+    add_output(added, options, raw);
     return added;
   }
 

@@ -77,6 +77,35 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   return reached;
 }
 
+std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model) {
+  std::vector<std::string> reasons;
+  for (const Rejection& rejection : mapped.rejected)
+    if (rejection.statement == statement)
+      for (const std::string& reason : rejection.reasons)
+        reasons.push_back(model.instruction(rejection.instruction).name + ": " + reason);
+  return reasons;
+}
+
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model) {
+  std::vector<ScalarCode> found;
+  if (!compiled.scheduled) return found;
+  const bool by_hand = compiled.scheduled->mappings.empty();
+  for (std::size_t s = 0; s < compiled.scheduled->schedule.nests.size(); ++s) {
+    const Nest& nest = compiled.scheduled->schedule.nests[s];
+    const Do* line = nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
+    if (line && !line->instruction.empty()) continue;
+    const auto id = make_id<StatementId>(s);
+    const auto& mappings = compiled.mapped.mappings;
+    const bool maps = std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) { return m.statement == id; });
+    ScalarCode code{kernel.statements[s].name, {}};
+    if (!maps) code.reasons = rejection_reasons(compiled.mapped, id, model);
+    else if (by_hand) code.reasons = {"the schedule says so"};
+    else code.reasons = {"every mapping gives one access to two operands, which lowering cannot do"};
+    found.push_back(std::move(code));
+  }
+  return found;
+}
+
 Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   const auto closed_form = make_cost_model_closed_form();
   Evaluation evaluation;

@@ -26,6 +26,15 @@ struct CompileOptions {
   bool strict_float = false;             ///< refuse programs that assume finite inputs
 };
 
+/// A statement that no compute instruction computes, and why.
+struct ScalarCode {
+  std::string statement;
+  std::vector<std::string> reasons;
+};
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model);
+/// "fma: reduction: ..." of every instruction that maps no statement, or not this one.
+std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model);
+
 Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options);
 
 /// What a schedule costs: the sum over its nests, one for each statement.

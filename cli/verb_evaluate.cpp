@@ -33,11 +33,11 @@ Exit verb_evaluate(const Options& options) {
   if (!schedule) return fail(Exit::wrong_input, schedule.diagnostics());
   const Diagnostics problems = verify(*schedule, kernel, model);
   if (has_errors(problems)) return fail(Exit::wrong_input, problems);
+  const auto evaluation = evaluate(*schedule, kernel, model);
+  if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
   // Where moves are instructions a schedule is legal if it lowers; other machines can be priced without them.
   if (issues_moves(model))
     if (const auto program = lower(*schedule, kernel, model); !program) return fail(Exit::wrong_input, program.diagnostics());
-  const auto evaluation = evaluate(*schedule, kernel, model);
-  if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
   return deliver(options, options.json ? json_of_evaluate(*evaluation) : text_of(*evaluation));
 }
 

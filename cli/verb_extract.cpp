@@ -22,6 +22,8 @@ struct Source {
 
 std::optional<Source> load_source(const Options& options, Exit& code) {
   if (options.compute.empty() && is_onnx(options.kernel_file)) {
+    code = Exit::usage;
+    if (!formula_options_fit(options)) return std::nullopt;
     auto model = load_onnx(options.kernel_file);
     if (model) return Source{std::move(*model), std::nullopt};
     code = fail(onnx_supported() ? Exit::wrong_input : Exit::missing, model.diagnostics());

@@ -92,7 +92,8 @@ Exit verb_hw_graph(const Options& options) {
 Exit verb_hw_new(const Options& options) {
   if (!is_a_name(options.new_name))
     return fail(Exit::usage, fmt::format("'{}' is no name of a machine", options.new_name), "letters, digits and _");
-  return deliver(options, fmt::format(skeleton, options.new_name));
+  const std::string text = fmt::format(skeleton, options.new_name);
+  return deliver(options, options.json ? json_of_new_hardware(options.new_name, text) : text);
 }
 
 }  // namespace isamap::cli

@@ -9,6 +9,17 @@
 namespace isamap::cli {
 namespace {
 
+std::string text_of(const std::vector<ScalarCode>& scalar) {
+  std::string text;
+  for (const ScalarCode& code : scalar) {
+    text += fmt::format("{} is scalar code", code.statement);
+    if (!code.reasons.empty()) text += ": " + code.reasons.front();
+    if (code.reasons.size() > 1) text += fmt::format(" (and {} more reasons: isamap explain)", code.reasons.size() - 1);
+    text += "\n";
+  }
+  return text;
+}
+
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
   std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
@@ -32,7 +43,10 @@ Exit verb_run(const Options& options) {
   if (!checked) return fail_after_start(options, Exit::wrong_result, checked.diagnostics(), inputs, compilation.mapped);
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
-  return deliver(options, options.json ? json_of_run(*checked) : text_of(*checked, *compilation.scheduled), code);
+  const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
+  return deliver(options,
+                 options.json ? json_of_run(*checked, scalar) : text_of(*checked, *compilation.scheduled) + text_of(scalar),
+                 code);
 }
 
 }  // namespace isamap::cli

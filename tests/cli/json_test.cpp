@@ -94,6 +94,36 @@ TEST(JsonDocument, Run) {
   EXPECT_EQ(json["executed"], "native");
 }
 
+TEST(JsonDocument, ScalarCodeSaysWhy) {
+  const std::vector<std::string> copy{"run", "--compute", "C[i] = A[i]", "--dims", "i=8", "--target", "x86_avx2"};
+  const Said text = isamap(copy);
+  EXPECT_NE(text.out.find("s0 is scalar code: fma_f32: reduction: "), std::string::npos) << text.out << text.err;
+  std::vector<std::string> words = copy;
+  words.push_back("--json");
+  const auto json = parsed(isamap(words));
+  ASSERT_EQ(json["scalar"].size(), 1u) << json.dump();
+  EXPECT_EQ(json["scalar"][0]["statement"], "s0");
+  EXPECT_NE(json["scalar"][0]["reasons"][0].get<std::string>().find("reduction"), std::string::npos);
+  const auto mapped = parsed(isamap({"run", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target", "x86_avx2", "--json"}));
+  EXPECT_EQ(mapped["scalar"], nlohmann::json::array());
+  words[0] = "extract";
+  EXPECT_EQ(parsed(isamap(words))["layers"][0]["scalar"], true);
+}
+
+TEST(JsonDocument, NewHardware) {
+  const auto json = parsed(isamap({"hw", "new", "mine", "--json"}));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["hardware"], "mine");
+  EXPECT_EQ(json["text"], isamap({"hw", "new", "mine"}).out);
+}
+
+TEST(JsonDocument, AScheduleFileWithoutNamesIsPrintedWithThem) {
+  const Folder folder;
+  const std::string file = folder.write("s.yaml", "schedule: s\nnest:\n  - for i by 1\n  - do s0 with scalar\n");
+  const std::string out = isamap({"schedule", "--compute", "C[i] = A[i]", "--dims", "i=8", "--target", "x86_avx2", "--schedule", file}).out;
+  EXPECT_NE(out.find("kernel: formula\ntarget: x86_avx2\n"), std::string::npos) << out;
+}
+
 TEST(JsonDocument, ExtractOfOneMatrixMultiplication) {
   Json json = of_gemm("extract", {"--run"});
   has(json, {"model", "target", "layers"});

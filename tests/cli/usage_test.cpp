@@ -33,6 +33,14 @@ TEST(Usage, WrongFlagsAreUsage) {
       {"map", example("gemm"), "--target", "scalar_c", "--no-such-flag"},
       {"map", example("gemm"), "--target", "scalar_c", "--rule", "most"},
       {"map", example("gemm"), "--target", "scalar_c", "--seed", "minus"},
+      {"map", example("gemm"), "--target", "scalar_c", "--seed", "-1"},
+      {"map", example("gemm"), "--target", "scalar_c", "--seed", ""},
+      {"map", example("gemm"), "--target", "scalar_c", "--seed", "99999999999999999999"},
+      {"map", example("gemm"), "--target", "scalar_c", "--dims", "i=4"},
+      {"map", example("gemm"), "--target", "scalar_c", "--dtypes", "A=s8"},
+      {"extract", std::string(ISAMAP_SOURCE_DIR) + "/examples/mobilenet_v1.onnx", "--target", "scalar_c", "--dims", "i=4"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--budget", "seconds=0"},
+      {"schedule", example("gemm"), "--target", "scalar_c", "--budget", "seconds=inf"},
       {"schedule", example("gemm"), "--target", "scalar_c", "--budget", "evals=many"},
       {"schedule", example("gemm"), "--target", "scalar_c", "--budget", "hours=1"},
       {"schedule", example("gemm"), "--target", "scalar_c", "--strategy", "nonsense"},
@@ -60,6 +68,9 @@ TEST(Usage, WrongWordsAreNamedWithTheChoices) {
   says({"nonsense"}, "there is no command 'nonsense'");
   says({"hw", "nonsense"}, "there is no command 'nonsense'");
   says({"map", example("gemm"), "--target", "scalar_c", "--rule", "most"}, "'most' is none of: access, all, full");
+  says({"map", example("gemm"), "--target", "scalar_c", "--seed", "-1"},
+       "--seed: '-1' is no whole number from 0 to 18446744073709551615");
+  says({"map", example("gemm"), "--target", "scalar_c", "--dims", "i=4"}, "--dims belongs to --compute; '");
   says({"schedule", example("gemm"), "--target", "scalar_c", "--objective", "time"},
        "'time' is none of: cycles, edp, energy");
 }
