@@ -211,6 +211,7 @@ void check_room(const Place& place) {
   std::int64_t room = memory.is_register() ? memory.size * place.operand.group : memory.capacity;
   const bool fragment = std::holds_alternative<FragmentLayout>(place.operand.layout);
   if (fragment) room = memory.capacity;  // elements fill as many registers as they need
+  if (room == 0) return;                 // it could not be read, which is reported
   if (bits_needed && ceil_div(*bits_needed, 8) <= room) return;
   const std::string need = bits_needed ? std::to_string(ceil_div(*bits_needed, 8)) + " bytes" : "more than 2^63 bits";
   const std::string have = !memory.is_register() || fragment ? "memory '" + memory.name + "' has "

@@ -57,23 +57,26 @@ std::string what_of(const std::string& kind, const Node& node) {
   return kind + (name && name->kind == Kind::scalar ? " '" + name->scalar + "'" : "");
 }
 
-std::int64_t positive(const Node& node, const std::string& what, Context& context,
-                      std::int64_t largest = max_instances) {
+std::optional<std::int64_t> read_positive(const Node& node, const std::string& what, Context& context,
+                                          std::int64_t largest) {
   const auto value = yaml::to_integer(node);
-  if (value && *value >= 1 && *value <= largest) return *value;
+  if (value && *value >= 1 && *value <= largest) return value;
   context.problems.error(node.where, what + " must be an integer from 1 to " + std::to_string(largest) + ", found " +
                                          (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"));
-  return 1;
+  return std::nullopt;
+}
+
+std::int64_t positive(const Node& node, const std::string& what, Context& context,
+                      std::int64_t largest = max_instances) {
+  return read_positive(node, what, context, largest).value_or(1);
 }
 
 void load_count(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  if (node.kind != Kind::map) {
-    unit.count = positive(node, "'count' of " + what, context);
-    return;
-  }
-  if (node.entries.size() == 1 && node.find("max")) {
-    unit.at_most = true;
-    unit.count = positive(*node.find("max"), "'count' of " + what, context);
+  const bool at_most = node.kind == Kind::map && node.entries.size() == 1 && node.find("max");
+  if (node.kind != Kind::map || at_most) {
+    const auto count = read_positive(at_most ? *node.find("max") : node, "'count' of " + what, context, max_instances);
+    unit.at_most = at_most || !count;  // an unreadable count contradicts nothing
+    unit.count = count.value_or(1);
     return;
   }
   for (const auto& [axis, extent] : node.entries) {
@@ -147,25 +150,25 @@ void load_texts_by_dtype(const Node& node, const std::string& what,
   }
 }
 
-MemoryKind load_kind(Fields& fields, const std::string& what, Context& context) {
+std::optional<MemoryKind> load_kind(Fields& fields, const std::string& what, Context& context) {
   const auto text = fields.text("kind", true);
-  if (!text) return MemoryKind::dram;
+  if (!text) return std::nullopt;
   for (const MemoryKind kind : {MemoryKind::dram, MemoryKind::cache, MemoryKind::scratchpad, MemoryKind::accumulator,
                                 MemoryKind::register_file})
     if (name(kind) == *text) return kind;
   context.problems.error(fields.node().find("kind")->where,
                          "kind of " + what + " is '" + *text + "', which does not exist", "",
                          {"kinds: dram, cache, scratchpad, accumulator, register"});
-  return MemoryKind::dram;
+  return std::nullopt;
 }
 
-void load_sizes(Fields& fields, Memory& memory, const std::string& what, Context& context) {
+/// What cannot be read is 0, which later checks take for unknown.
+void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
     const Node* node = fields.child(key);
     const auto read = node ? read_size(*node, "'" + std::string(key) + "' of " + what, context) : std::nullopt;
-    out = read.value_or(out);
+    if (node) out = read.value_or(0);
     if (read && *read < 1) context.problems.error(node->where, "'" + std::string(key) + "' of " + what + " is zero");
-    out = std::max<std::int64_t>(out, node ? 1 : out);
     return node != nullptr;
   };
   const bool has_capacity = size("capacity", memory.capacity), has_size = size("size", memory.size);
@@ -175,8 +178,10 @@ void load_sizes(Fields& fields, Memory& memory, const std::string& what, Context
   size("transaction", memory.transaction);
   size("word", memory.word);
   const Node* count = fields.child("count");
-  if (count) memory.count = positive(*count, "'count' of " + what, context, 1 << 20);
-  if (memory.is_register()) {
+  if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);
+  if (!kind_known) {
+    memory.capacity = memory.size = 0;
+  } else if (memory.is_register()) {
     if (has_capacity)
       context.problems.error(fields.node().find("capacity")->where, what + " is a register file and has no 'capacity'",
                              "give 'count' and 'size' of its registers");
@@ -203,10 +208,11 @@ void load_memory(const Node& node, Context& context) {
   Memory memory;
   memory.where = node.where;
   memory.name = take_name(fields, context.parts.memories, "memory", context);
-  memory.kind = load_kind(fields, what, context);
+  const auto kind = load_kind(fields, what, context);
+  memory.kind = kind.value_or(MemoryKind::dram);
   if (const Node* per = fields.required("per"))
     memory.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{0});
-  load_sizes(fields, memory, what, context);
+  load_sizes(fields, memory, kind.has_value(), what, context);
   memory.base = fields.integer("base").value_or(0);
   if (const Node* banks = fields.child("banks"))
     memory.banks = positive(*banks, "'banks' of " + what, context, 1 << 20);
@@ -228,7 +234,7 @@ void load_memory(const Node& node, Context& context) {
   fields.known_later("first");
   fields.known_later("views");
   const bool register_only =
-      !memory.is_register() && (!memory.value.empty() || !memory.print.empty() || !memory.fields.empty());
+      kind && !memory.is_register() && (!memory.value.empty() || !memory.print.empty() || !memory.fields.empty());
   if (register_only)
     context.problems.error(memory.where,
                            what + " is no register file: 'value', 'print' and 'fields' are for registers");
@@ -267,22 +273,7 @@ void load_link(const Node& node, Context& context) {
   if (link.from.valid() && link.to.valid()) context.parts.links.push_back(std::move(link));
 }
 
-void load_symbol(const std::string& name, const Node& node, Context& context) {
-  const std::string what = "symbol '" + name + "'";
-  Fields fields(node, what, context.problems);
-  Symbol symbol;
-  symbol.name = name;
-  symbol.where = node.where;
-  symbol.min = fields.integer("min").value_or(1);
-  symbol.max = fields.integer("max", true).value_or(1);
-  symbol.multiple_of = fields.integer("multiple_of").value_or(1);
-  symbol.power_of_two = fields.boolean("power_of_two").value_or(false);
-  symbol.emit = fields.text("emit").value_or("");
-  const std::string known = fields.text("known").value_or("run");
-  if (known != "run" && known != "compile")
-    context.problems.error(node.find("known")->where,
-                           "'known' of " + what + " must be run or compile, found '" + known + "'");
-  symbol.known_at_compile_time = known == "compile";
+void check_symbol(const Symbol& symbol, const std::string& what, const Node& node, Context& context) {
   if (symbol.min < 0 || symbol.max < symbol.min)
     context.problems.error(node.where,
                            what + " has min " + std::to_string(symbol.min) + " and max " + std::to_string(symbol.max));
@@ -291,6 +282,27 @@ void load_symbol(const std::string& name, const Node& node, Context& context) {
                                            std::to_string(symbol.multiple_of));
   if (symbol.power_of_two && (symbol.max & (symbol.max - 1)) != 0)
     context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no power of two");
+}
+
+void load_symbol(const std::string& name, const Node& node, Context& context) {
+  const std::string what = "symbol '" + name + "'";
+  Fields fields(node, what, context.problems);
+  Symbol symbol;
+  symbol.name = name;
+  symbol.where = node.where;
+  const auto min = fields.integer("min"), max = fields.integer("max", true), multiple_of = fields.integer("multiple_of");
+  const bool readable = (min || !fields.has("min")) && max && (multiple_of || !fields.has("multiple_of"));
+  symbol.min = min.value_or(1);
+  symbol.max = max.value_or(1);
+  symbol.multiple_of = multiple_of.value_or(1);
+  symbol.power_of_two = fields.boolean("power_of_two").value_or(false);
+  symbol.emit = fields.text("emit").value_or("");
+  const std::string known = fields.text("known").value_or("run");
+  if (known != "run" && known != "compile")
+    context.problems.error(node.find("known")->where,
+                           "'known' of " + what + " must be run or compile, found '" + known + "'");
+  symbol.known_at_compile_time = known == "compile";
+  if (readable) check_symbol(symbol, what, node, context);
   context.parts.symbols.push_back(std::move(symbol));
 }
 
