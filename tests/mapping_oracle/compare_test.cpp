@@ -12,6 +12,7 @@
 #include "tests/mapping_oracle/classes.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/cover.h"
+#include "tests/mapping_oracle/enumerate.h"
 #include "tests/mapping_oracle/execute.h"
 #include "tests/mapping_oracle/random_pairs.h"
 
@@ -75,7 +76,7 @@ TEST(ListedMappings, AreRight) {
   EXPECT_GT(tally.garbage, 100);
 }
 TEST(ListedMappingsHeavy, AreRight) {
-  EXPECT_GT(run_pairs(102, 8000, {4, 4, 1, 4, true, true}, 12).mappings, 8000);
+  EXPECT_GT(run_pairs(102, 5000, {4, 4, 1, 4, true, true}, 12).mappings, 8000);
   EXPECT_GT(run_pairs(103, 1000, {5, 4, 2, 4, true, true}, 12).mappings, 1000);
 }
 
@@ -284,6 +285,52 @@ TEST(MissedMappings, NoneOfTheRequiredTraits) {
 TEST(MissedMappingsHeavy, NoneOfTheRequiredTraits) {
   EXPECT_GT(compare_pairs(202, 2500, {4, 4, 2, 4, true, false}).required, 1000);
   EXPECT_GT(compare_pairs(203, 200, {5, 3, 2, 3, true, false}).required, 100);
+}
+
+// -- raw mappings ----------------------------------------------------------------------------------------------------
+
+struct Raw {
+  int raw = 0, skewed = 0, required = 0, missed = 0;
+};
+
+void compare_raw(const Pair& pair, Random& random, std::size_t most, const std::string& seed, Raw& tally) {
+  const PairMappings found = mapped(pair, Rule::all);
+  const std::set<std::string> listed = listed_identities(pair, found);
+  for (const Mapping& raw : raw_mappings(random, pair.statement, pair.unit, most)) {
+    ++tally.raw;
+    const std::string shown = pair.text + "\n" + print(raw, pair.statement, pair.unit) + "\n" + seed;
+    const auto member = conformal_member(pair.statement, pair.unit, raw);
+    ASSERT_TRUE(member) << "not in the class: " << shown;
+    const bool skewed = std::any_of(member->digits.begin(), member->digits.end(), [](const Digit& digit) {
+      return std::count(digit.column.begin(), digit.column.end(), 0) + 1 < static_cast<long>(digit.column.size());
+    });
+    const bool missed = listed.count(identity_of(*member, pair.statement, pair.unit)) == 0;
+    const bool required = (!skewed || kRequired.count("skew") > 0) && !found.limit_reached;
+    tally.skewed += skewed ? 1 : 0;
+    tally.missed += missed ? 1 : 0;
+    tally.required += required ? 1 : 0;
+    EXPECT_FALSE(missed && required) << shown << "\n" << print(*member, pair.statement, pair.unit);
+  }
+}
+
+Raw compare_raw_pairs(std::uint64_t seed, int pairs, std::size_t most, const PairLimits& limits) {
+  Random random(seed);
+  Raw tally;
+  for (int n = 0; n < pairs; ++n) {
+    const Pair pair = random_pair(random, limits);
+    compare_raw(pair, random, most, "seed " + std::to_string(seed) + ", pair " + std::to_string(n), tally);
+  }
+  std::cout << tally.raw << " raw mappings, " << tally.skewed << " need a skewed member; " << tally.required
+            << " required, " << tally.missed << " missed\n";
+  return tally;
+}
+
+TEST(RawMappings, HaveAConformalMember) {
+  EXPECT_GT(compare_raw_pairs(401, 60, 40, {3, 3, 2, 4, false, false}).raw, 300);
+}
+TEST(RawMappingsHeavy, HaveAConformalMember) {
+  EXPECT_GT(compare_raw_pairs(402, 1500, 400, {3, 3, 2, 4, false, false}).raw, 20'000);
+  EXPECT_GT(compare_raw_pairs(403, 300, 300, {5, 4, 2, 4, false, false}).raw, 5'000);
 }
 
 }  // namespace
