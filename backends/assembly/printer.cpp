@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/assembly/command_text.h"
+#include "backends/assembly/command_stream.h"
 #include "backends/assembly/straight_line.h"
-#include "backends/operand_use.h"
-#include "backends/state.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -24,7 +22,7 @@ class AssemblyPrinter {
       : program_(program),
         model_(model),
         slots_(program),
-        known_(reset_values(model)),
+        stream_(program, model),
         sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
 
   Result<std::string> print() {
@@ -32,16 +30,16 @@ class AssemblyPrinter {
     header();
     if (!model_.program.begin.empty()) line(model_.program.begin);
     walk_line(program_, model_, slots_,
-              {[this](const CallSite& site, const std::int64_t* loops) { command(site, loops); },
+              {[this](const CallSite& site, const std::int64_t* loops) { problem_ = stream_.command(site, loops); },
                [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); },
                [this](const std::string& text) { comment("  " + text); }, [this] { return problem_.has_value(); }});
     if (problem_) return *problem_;
     if (!model_.program.end.empty()) line(model_.program.end);
-    return std::move(text_);
+    return stream_.finish();
   }
 
  private:
-  void line(const std::string& s) { text_ += s + "\n"; }
+  void line(const std::string& s) { stream_.line(s); }
   void comment(const std::string& s) { line(sign_ + " " + safe(s)); }
 
   void header() {
@@ -108,75 +106,11 @@ class AssemblyPrinter {
     return program_.buffers[ref.buffer.index()].name + "[" + text + "]";
   }
 
-  void command(const CallSite& site, const std::int64_t* loops) {
-    const Instruction& instruction = *site.instruction;
-    if (!instruction.needs.empty() && !set_state(site, loops)) return;
-    print_command(
-        instruction, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); },
-        [&](const Reference& r) { return spelled(r, site, loops); });
-    for (const StateValue& set : instruction.sets) {
-      const auto value =
-          set.any ? std::nullopt
-                  : evaluate(set.value, [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
-      if (value) known_[set.field] = *value;
-    }
-  }
-
-  bool set_state(const CallSite& site, const std::int64_t* loops) {
-    const auto needed = needed_state(*site.instruction, model_,
-                                     [&](const Reference& r) { return value_of(r, site, program_, model_, loops); });
-    if (!needed) {
-      problem_ = needed.diagnostics().front();
-      return false;
-    }
-    const auto uses = place_setters(
-        model_, *needed, [&](const std::string&) { return site.instruction->name; }, known_);
-    if (!uses) {
-      problem_ = uses.diagnostics().front();
-      return false;
-    }
-    for (const SetterUse& use : *uses) {
-      const auto number = [&](const Reference& r) -> std::optional<std::int64_t> {
-        const auto found = use.values.find(field_name(r));
-        return found == use.values.end() ? std::nullopt : std::optional(found->second);
-      };
-      print_command(*use.setter, number, [](const Reference&) { return std::string(); });
-    }
-    return true;
-  }
-
-  /// A register that the memory spells in its own way: `v3`.
-  std::string spelled(const Reference& r, const CallSite& site, const std::int64_t* loops) const {
-    if (!r.property.empty()) return "";
-    const int access = access_named(*site.instruction, *site.call, r.object);
-    if (access < 0 || !site.call->operands[static_cast<std::size_t>(access)].buffer.valid()) return "";
-    const Memory& memory =
-        model_.memory(program_.buffers[site.call->operands[static_cast<std::size_t>(access)].buffer.index()].memory);
-    std::string text = memory.print;
-    const std::size_t at = text.find("{index}");
-    if (!memory.is_register() || at == std::string::npos) return "";
-    return text.replace(at, 7, std::to_string(operand_number(site, access, program_, model_, loops).value_or(0)));
-  }
-
-  void print_command(const Instruction& instruction, const ValueOf& number,
-                     const std::function<std::string(const Reference&)>& spelling) {
-    const auto known = [&](const Reference& r) {
-      if (auto value = number(r)) return value;
-      const auto found = known_.find(field_name(r));
-      return found == known_.end() ? std::nullopt : std::optional(found->second);
-    };
-    auto text = command_text(instruction, model_, known, spelling);
-    if (text)
-      line(*text);
-    else if (!problem_)
-      problem_ = text.diagnostics().front();
-  }
-
   const Program& program_;
   const HardwareModel& model_;
   LoopSlots slots_;
-  KnownState known_;
-  std::string sign_, text_;
+  CommandStream stream_;
+  std::string sign_;
   std::int64_t hosts_ = 0;
   std::optional<Diagnostic> problem_;
 };

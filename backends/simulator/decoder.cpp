@@ -44,6 +44,13 @@ std::optional<Diagnostic> outside(const Operand& operand, std::int64_t at, const
   return error(fmt::format("address {} of '{}' is outside {}", at, operand.name, memory.name));
 }
 
+std::optional<Diagnostic> misplaced(const Instruction& instruction, const Values& values, const HardwareModel& model) {
+  for (const Operand& operand : instruction.operands)
+    if (const auto at = values.find(operand.name); at != values.end() && operand.memory.valid())
+      if (auto problem = outside(operand, at->second, model)) return problem;
+  return std::nullopt;
+}
+
 /// Do two commands leave the same values in the same places?
 bool same_effect(const Command& a, const Command& b) {
   if (!(a.instruction->semantics == b.instruction->semantics) || !(a.instruction->sets == b.instruction->sets) ||
@@ -126,6 +133,45 @@ std::optional<std::vector<Equation>> Decoder::match(const Pattern& pattern, std:
   return text.empty() ? std::optional(equations) : std::nullopt;
 }
 
+std::optional<Diagnostic> Decoder::learn(const Instruction& instruction, const std::vector<Equation>& equations,
+                                         const KnownState& state, Values& values) const {
+  const auto own = [&](const std::string& field) {
+    return std::any_of(instruction.sets.begin(), instruction.sets.end(),
+                       [&](const StateValue& set) { return set.field == field; });
+  };
+  const auto outer = [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (r.property == "index" && values.contains(r.object)) return values.at(r.object);
+    const auto found = state.find(field_name(r));
+    return found == state.end() || own(found->first) ? std::nullopt : std::optional(found->second);
+  };
+  if (auto problem = solve(equations, values, outer, instruction.name)) return problem;
+  for (const Operand& operand : instruction.operands)
+    if (const auto number = values.find(operand.name + ".index"); number != values.end() && operand.memory.valid())
+      values.try_emplace(operand.name, number->second);
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> Decoder::learn_start(const Instruction& instruction, const std::vector<Equation>& equations,
+                                               const KnownState& state, Values& values) const {
+  const auto problem = learn(instruction, equations, state, values);
+  if (!problem) return std::nullopt;
+  std::optional<Values> found;
+  for (const auto& [operand, choices] : instruction.start) {
+    const std::string name = "start[" + operand + "]";
+    if (values.contains(name)) continue;
+    for (std::size_t choice = 0; choice < choices.size(); ++choice) {
+      Values tried = values;
+      tried[name] = static_cast<std::int64_t>(choice);
+      if (learn(instruction, equations, state, tried) || misplaced(instruction, tried, model_)) continue;
+      if (found) return problem;
+      found = std::move(tried);
+    }
+  }
+  if (!found) return problem;
+  values = std::move(*found);
+  return std::nullopt;
+}
+
 Result<Decoder::Decoded> Decoder::understand(const Instruction& instruction, std::vector<Equation> equations,
                                              const KnownState& state) const {
   Decoded decoded{{&instruction, {}}, state};
@@ -140,19 +186,7 @@ Result<Decoder::Decoded> Decoder::understand(const Instruction& instruction, std
       return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, need.field));
     equations.push_back({&need.value, held->second, need.field});
   }
-  const auto own = [&](const std::string& field) {
-    return std::any_of(instruction.sets.begin(), instruction.sets.end(),
-                       [&](const StateValue& set) { return set.field == field; });
-  };
-  const auto outer = [&](const Reference& r) -> std::optional<std::int64_t> {
-    if (r.property == "index" && values.contains(r.object)) return values.at(r.object);
-    const auto found = state.find(field_name(r));
-    return found == state.end() || own(found->first) ? std::nullopt : std::optional(found->second);
-  };
-  if (auto problem = solve(equations, values, outer, instruction.name)) return *problem;
-  for (const Operand& operand : instruction.operands)
-    if (const auto number = values.find(operand.name + ".index"); number != values.end() && operand.memory.valid())
-      values.try_emplace(operand.name, number->second);
+  if (auto problem = learn_start(instruction, equations, state, values)) return *problem;
   for (const StateValue& set : instruction.sets) {
     const auto value = set.any ? decoded.command.value({set.field, "", ""})
                                : evaluate(set.value, [&](const Reference& r) { return decoded.command.value(r); });
@@ -174,9 +208,7 @@ std::optional<Result<Decoder::Decoded>> Decoder::from_word(const Instruction& in
   for (const ReadField& field : *fields) equations.push_back({field.expr, field.value, "field '" + field.name + "'"});
   auto decoded = understand(instruction, std::move(equations), state);
   if (!decoded) return decoded;
-  for (const Operand& operand : instruction.operands)
-    if (const auto at = decoded->command.value({operand.name, "", ""}); at && operand.memory.valid())
-      if (auto problem = outside(operand, *at, model_)) return Result<Decoded>(*problem);
+  if (auto problem = misplaced(instruction, decoded->command.values, model_)) return Result<Decoded>(*problem);
   return decoded;
 }
 

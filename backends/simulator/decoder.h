@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/state.h"
 #include "backends/simulator/equations.h"
+#include "backends/state.h"
 #include "backends/words/word.h"
 #include "hwdesc/hardware_model.h"
 
@@ -57,6 +57,12 @@ class Decoder {
   /// Nothing: the constants in the word are another instruction's.
   std::optional<Result<Decoded>> from_word(const Instruction& instruction, std::string_view digits,
                                            const KnownState& state) const;
+  std::optional<Diagnostic> learn(const Instruction& instruction, const std::vector<Equation>& equations,
+                                  const KnownState& state, Values& values) const;
+  /// The same, where an address tells the start of an operand as well: of the choices the one whose addresses lie in
+  /// their memories.
+  std::optional<Diagnostic> learn_start(const Instruction& instruction, const std::vector<Equation>& equations,
+                                        const KnownState& state, Values& values) const;
   Result<Decoded> understand(const Instruction& instruction, std::vector<Equation> equations,
                              const KnownState& state) const;
   Result<Decoded> decode_line(const Pattern& pattern, const std::vector<Equation>& read, std::string_view digits,

@@ -121,7 +121,10 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   use.accesses.emplace_back();
   Access& access = use.accesses.back();
   access.dtype = operand.dtype.value_or(instruction.tensors[subscripts.tensor.index()].dtype);
-  const auto at = command.value({operand.name, "", ""});
+  auto at = command.value({operand.name, "", ""});
+  if (!at && operand.memory.valid() && model_.memory(operand.memory).is_register() &&
+      model_.memory(operand.memory).count == 1)
+    at = 0;  // the only register needs no name
   if (!operand.memory.valid()) {
     access.immediate = !operand.state.empty() ? command.value({operand.state.substr(0, operand.state.find('.')),
                                                                operand.state.substr(operand.state.find('.') + 1), ""})

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "backends/assembly/printer.h"
-#include "backends/state.h"
 #include "backends/simulator/simulate.h"
+#include "backends/state.h"
 #include "tests/backends/support.h"
 
 namespace isamap {
@@ -250,10 +250,25 @@ TEST(State, SaysWhichSetterIsMissing) {
   const auto model = stateful();
   KnownState known = reset_values(model);
   EXPECT_EQ(known, (KnownState{{"dma.mode", 0}}));
-  const auto uses = place_setters(model, {{"dma.speed", 3}}, [](const std::string&) { return "load"; }, known);
+  const auto uses = place_setters(
+      model, {{"dma.speed", 3}}, [](const std::string&) { return "load"; }, known);
   ASSERT_FALSE(uses);
   EXPECT_EQ(uses.diagnostics()[0].message,
             "'load' needs dma.speed = 3, which holds an unknown value, and no setter can give it that value");
+}
+
+TEST(State, SaysWhatAFieldCannotHold) {
+  const auto model = stateful();
+  const auto complaint = [&](const std::string& field, std::int64_t value) {
+    KnownState known;
+    const auto uses = place_setters(
+        model, {{field, value}}, [](const std::string&) { return "load"; }, known);
+    return uses ? "" : uses.diagnostics()[0].message;
+  };
+  EXPECT_EQ(complaint("dma.pitch", 65535), "");
+  EXPECT_EQ(complaint("dma.pitch", 65536), "'load' needs dma.pitch = 65536, which holds 0..65535");
+  EXPECT_EQ(complaint("dma.pitch", -4), "'load' needs dma.pitch = -4, which holds 0..65535");
+  EXPECT_EQ(complaint("dma.mode", 2), "'load' needs dma.mode = 2, which is none of its values");
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+#pragma once
+// Commands in their order, in the right state.
+//
+// Before a call stand the setters of what it needs. Two things go beyond setters:
+// - Twins: instructions that do the same and differ in the state they need ("multiply with the fresh weights", "with
+//   those of before"). The one that needs the fewest setters is printed.
+// - A command that itself sets a field to any value (`sets: {ex.c: any}` of one that loads weights) is held back until
+//   a later one needs the field: only then is its text known.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/assembly/straight_line.h"
+#include "backends/state.h"
+#include "hwdesc/hardware_model.h"
+
+namespace isamap {
+
+class CommandStream {
+ public:
+  CommandStream(const Program& program, const HardwareModel& model);
+
+  void line(const std::string& text);
+  /// Nothing, or why it cannot be printed.
+  std::optional<Diagnostic> command(const CallSite& site, const std::int64_t* loops);
+  Result<std::string> finish();
+
+ private:
+  using Fields = std::map<std::string, std::optional<std::int64_t>>;
+  /// A use of an instruction where it stands; `known` is the state before it, `fields` what it sets to any value.
+  struct Use {
+    const Instruction& instruction;
+    const CallSite& site;
+    const std::int64_t* loops;
+    const KnownState& known;
+    const Fields& fields;
+  };
+  struct Held {
+    const Instruction* instruction = nullptr;
+    CallSite site;
+    std::vector<std::int64_t> loops;
+    KnownState known;
+    Fields fields;  ///< nothing: not decided yet
+  };
+  struct Choice {
+    const Instruction* instruction = nullptr;
+    KnownState needed, after;
+    std::vector<SetterUse> setters;
+  };
+
+  const std::vector<const Instruction*>& twins(const Instruction& instruction);
+  Result<Choice> choose(const CallSite& site, const std::int64_t* loops);
+  Result<Choice> choice_of(const Instruction& instruction, const CallSite& site, const std::int64_t* loops) const;
+  void decide(const KnownState& needed);
+  std::optional<Diagnostic> release();
+  std::optional<Diagnostic> print(const Use& use);
+  std::optional<Diagnostic> print(const SetterUse& use);
+  std::string spelled(const Reference& r, const Use& use) const;
+
+  const Program& program_;
+  const HardwareModel& model_;
+  std::size_t loop_count_;
+  KnownState known_;
+  std::map<const Instruction*, std::vector<const Instruction*>> twins_;
+  std::string text_;
+  std::optional<Held> held_;
+  std::string behind_held_;  ///< what was printed since
+};
+
+}  // namespace isamap

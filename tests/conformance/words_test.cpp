@@ -1,0 +1,116 @@
+// Machines with encoded instructions and state, from kernel to words: a GEMM and convolutions with ragged edges,
+// executed from the words alone and compared with the interpreter.
+
+#include <gtest/gtest.h>
+
+#include "backends/assembly/printer.h"
+#include "backends/simulator/simulate.h"
+#include "frontends/frontends.h"
+#include "tests/conformance/matrix.h"
+
+namespace isamap::conformance {
+namespace {
+
+const char* const gemm = R"(kernel: gemm
+dims: {M: 37, N: 21, K: 41}
+tensors: {A: {shape: [M, K], dtype: s8}, B: {shape: [K, N], dtype: s8}, C: {shape: [M, N], dtype: s32}}
+compute: ["C[i,j] += A[i,k] * B[k,j]"]
+)";
+const char* const channels_last = R"(kernel: conv2d_nhwc
+dims: {K: 20, C: 12, P: 9, Q: 10, R: 3, S: 2}
+tensors:
+  I: {shape: [P + R - 1, Q + S - 1, C], dtype: s8}
+  F: {shape: [R, S, C, K], dtype: s8}
+  O: {shape: [P, Q, K], dtype: s32}
+compute: ["O[p,q,k] += I[p+r,q+s,c] * F[r,s,c,k]"]
+)";
+const char* const channels_first = R"(kernel: conv2d_nchw
+dims: {K: 20, C: 5, P: 9, Q: 10, R: 3, S: 2}
+tensors:
+  I: {shape: [C, P + R - 1, Q + S - 1], dtype: s8}
+  F: {shape: [K, C, R, S], dtype: s8}
+  O: {shape: [K, P, Q], dtype: s32}
+compute: ["O[k,p,q] += I[c,p+r,q+s] * F[k,c,r,s]"]
+)";
+
+/// Commands as a machine sees them: lines with a word keep only that, host markers stay.
+std::string words_of(const std::string& text) {
+  std::string words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    const std::size_t word = line.rfind(" # 0x");
+    words += (line[0] == '#' || word == std::string::npos ? line : ".word " + line.substr(word + 3)) + "\n";
+    at = end + 1;
+  }
+  return words;
+}
+
+TEST(Words, OfGemmAndConvolutionsRunAlone) {
+  for (const char* name : {"npu16", "systolic16"}) {
+    const HardwareModel model = load_model(name);
+    for (const char* kernel_text : {gemm, channels_last, channels_first}) {
+      const auto kernel = parse_kernel_yaml(kernel_text, "test");
+      ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+      SCOPED_TRACE(model.name + " x " + kernel->name);
+      const Compiled compiled = compile(*kernel, model);
+      ASSERT_TRUE(compiled.program) << compiled.problem;
+      const auto text = print_assembly(*compiled.program, model);
+      ASSERT_TRUE(text) << render(text.diagnostics());
+      const std::string words = words_of(*text);
+      EXPECT_NE(words.find(".word 0x"), std::string::npos);
+      auto expected = data_for(*kernel, Fill::integers, 3), found = expected;
+      interpret(*kernel, expected);
+      const auto time = simulate(words, *compiled.program, model, found, 20);
+      ASSERT_TRUE(time) << render(time.diagnostics());
+      const Comparison comparison = compare(*kernel, expected, found);
+      EXPECT_TRUE(comparison.equal) << comparison.first_difference;
+    }
+  }
+}
+
+/// Weights stay in the array: one product with fresh weights, then those of before with another destination.
+TEST(Words, StationaryWeightsChooseTheFormOfTheProduct) {
+  const HardwareModel model = load_model("systolic16");
+  const auto kernel = parse_kernel_yaml(gemm, "test");
+  const Compiled compiled = compile(*kernel, model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  const std::string text = *print_assembly(*compiled.program, model);
+  const auto count = [&](const std::string& what) {
+    int n = 0;
+    for (std::size_t at = text.find("\n" + what); at != std::string::npos; at = text.find("\n" + what, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("compute_preloaded"), 6);     // 2 x 3 tiles of weights
+  EXPECT_EQ(count("compute_accumulated"), 12);  // the other two rows of tiles of each
+  EXPECT_EQ(count("preload -1"), 12);
+  EXPECT_EQ(count("config_ex"), 1);
+  EXPECT_EQ(count("config_mvin "), 2);  // the pitches of A and of B
+}
+
+/// A product without the command that redirects it, or with weights that were used already, is refused.
+TEST(Words, StaleStateIsNoticed) {
+  const HardwareModel model = load_model("systolic16");
+  const auto kernel = parse_kernel_yaml(gemm, "test");
+  const Compiled compiled = compile(*kernel, model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  const std::string text = *print_assembly(*compiled.program, model);
+  const auto without = [&](const std::string& line) {
+    std::string less = text;
+    const std::size_t at = less.find("\n" + line) + 1;
+    less.erase(at, less.find('\n', at) + 1 - at);
+    auto data = data_for(*kernel, Fill::integers, 3), right = data;
+    interpret(*kernel, right);
+    const auto time = simulate(less, *compiled.program, model, data, 20);
+    if (!time) return time.diagnostics()[0].message;
+    return compare(*kernel, right, data).equal ? std::string("equal") : std::string("different");
+  };
+  EXPECT_EQ(without("mvin "), "different");
+  EXPECT_EQ(without("config_mvin "), "'mvin' needs ld0.stride, which nothing has set");
+  EXPECT_EQ(without("config_ex"), "'compute_preloaded' needs ex.ws, which nothing has set");
+  EXPECT_EQ(without("preload "), "'compute_preloaded' needs ex.c, which nothing has set");
+  EXPECT_EQ(without("preload -1"), "different");  // added to the tile before
+}
+
+}  // namespace
+}  // namespace isamap::conformance
