@@ -233,6 +233,63 @@ TEST(SimulatedWords, TextAndWordMustAgree) {
             "word 0x0000010000000000000000000000000 is no command of npu16");
 }
 
+const char* const flipped = R"(program flipped
+kernel
+  kernel flip
+  tensor A: s8[8,16]
+  tensor O: s8[8,16]
+  s0: O[i,j] = A[7 - i,j] over i: 8, j: 16
+buffers
+  A: s8[8,16] in dram strides [16,1] align 64 at 200000 of A argument
+  O: s8[8,16] in dram strides [16,1] align 64 at 1024 of O argument
+  a: s8[8,16] in pad strides [16,1] align 64 at 64 of A
+schedule
+body
+  call load(a[$i, $j], A[7 - $i, $j]) extents [8,16]
+  call store(O[$i, $j], a[$i, $j]) extents [8,16]
+)";
+
+HardwareModel packed() {
+  auto loaded = load_hardware(std::string(ISAMAP_SOURCE_DIR) + "/tests/backends/models/packed.yaml", {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel{};
+}
+
+/// Row 7 stands at 200000 + 112 = 0x30db0; the pitch is -16.
+TEST(Packed, WordsStandInTheText) {
+  const auto model = packed();
+  const auto text = print_assembly(program(model, flipped), model);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  EXPECT_EQ(text->substr(text->find("configure")), R"(configure 0x00080000000000000000005e
+copy 0x00004, 0xaffff00000030db0
+configure 0x80080000000000000000005e
+copy 0xa000100000000400, 0x00004
+)");
+}
+
+TEST(Packed, WordsAreReadBack) {
+  const auto model = packed();
+  for (const std::uint64_t seed : {1, 2}) expect_same(program(model, flipped), model, seed);
+}
+
+TEST(Packed, WrongWordsAreNoticed) {
+  const auto model = packed();
+  const auto p = program(model, flipped);
+  const std::string text = *print_assembly(p, model);
+  const auto outcome = [&](const std::string& from, const std::string& to) {
+    auto data = inputs(p, 1), right = data;
+    EXPECT_TRUE(interpret(p, model, right));
+    const auto time = simulate(replaced(text, from, to), p, model, data, 10);
+    return !time ? time.diagnostics()[0].message : data[1].bytes == right[1].bytes ? "equal" : "different";
+  };
+  EXPECT_EQ(outcome("0xaffff0", "0xafffe0"), "different");  // the pitch
+  EXPECT_EQ(outcome("30db0", "30da0"), "different");        // the address: its low part
+  EXPECT_EQ(outcome("0030db0", "0020db0"), "different");    // and its high part
+  EXPECT_EQ(outcome("0xaffff0", "0xbffff0"), "'copy 0x00004, 0xbffff00000030db0' is no command of packed");
+  EXPECT_EQ(outcome("configure 0x8", "configure 0x0"), "'store' needs cfg.way = 1, which is 0");
+  EXPECT_EQ(outcome("copy 0x00004", "copy 0x0004"), "'copy 0x0004, 0xaffff00000030db0' is no command of packed");
+}
+
 /// A pitch that the word cannot hold.
 TEST(Assembly, RefusesWhatTheWordCannotHold) {
   const auto model = machine("npu16");
