@@ -71,7 +71,11 @@ class CallLowering : NestParts {
     std::vector<std::int64_t> extents;
     for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
       const std::string& dim = input_.pairing.walked_by[m];
-      const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
+      const auto walked = scope.tiles.find(dim);
+      if (!dim.empty() && walked == scope.tiles.end())
+        return error(fmt::format("dim {} of {} runs over {}, which the nest does not walk",
+                                 instruction_->statement().domain.dims[m].name, instruction_->name, dim));
+      const std::int64_t valid = dim.empty() ? 1 : walked->second.size;
       const Dim& own = instruction_->statement().domain.dims[m];
       const std::int64_t full = full_extent(*instruction_, m);
       if (allows(instruction_->ranges[m], valid)) {

@@ -6,6 +6,7 @@
 #include "backends/assembly/printer.h"
 #include "backends/simulator/simulate.h"
 #include "frontends/frontends.h"
+#include "hwdesc/yaml_loader.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {
@@ -110,6 +111,16 @@ TEST(Words, StaleStateIsNoticed) {
   EXPECT_EQ(without("config_ex"), "'compute_preloaded' needs ex.ws, which nothing has set");
   EXPECT_EQ(without("preload "), "'compute_preloaded' needs ex.c, which nothing has set");
   EXPECT_EQ(without("preload -1"), "different");  // added to the tile before
+}
+
+/// Output that is scaled by a state field maps, and nothing can lower it yet: that is said, with the reason.
+TEST(Words, OutputScaledByStateIsRefused) {
+  const auto loaded = load_hardware(ISAMAP_SOURCE_DIR "/tests/hwdesc/data/gemmini_like.yaml", {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const Compiled compiled = compile(original("requantise"), loaded->model);
+  EXPECT_FALSE(compiled.program);
+  EXPECT_NE(compiled.problem.find("no legal schedule was found for statement s0 on gemmini_like"), std::string::npos)
+      << compiled.problem;
 }
 
 }  // namespace
