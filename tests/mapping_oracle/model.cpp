@@ -83,6 +83,8 @@ std::string print(const Mapping& mapping, const Nest& kernel, const Nest& unit) 
       for (std::size_t d = 0; d < column.size(); ++d) column[d] = mapping.basis[loop.along][d] * loop.stride;
     text += " " + column_text(column, kernel) + (loop.floats ? "[*]" : "[" + std::to_string(loop.extent) + "]");
   }
+  for (const Turn& turn : mapping.turns)
+    text += " " + column_text(turn.step, kernel) + (turn.floats ? "[*]" : "[" + std::to_string(turn.extent) + "]");
   if (mapping.cosets.size() > 1) text += " cosets[" + std::to_string(mapping.cosets.size()) + "]";
   for (const Carrier& carrier : mapping.carriers)
     text += "; " + carrier.reason + "->" + std::to_string(carrier.operand);

@@ -58,6 +58,13 @@ struct Loop {
   bool floats = false;
 };
 
+/// A loop as a mapping prints it: any step, 0 <= z < extent, or every integer when it floats.
+struct Turn {
+  Vec step;
+  Int extent = 1;
+  bool floats = false;
+};
+
 /// `reason` ("fill j", "s>=0", "s<=2", "tie j.k") is neutralised by instruction operand `operand`.
 struct Carrier {
   std::string reason;
@@ -70,6 +77,7 @@ struct Mapping {
   std::vector<Vec> basis;     ///< directions of the loops; empty: the unit vectors
   std::vector<Vec> cosets;    ///< one representative for each coset of the basis; empty: only 0
   std::vector<Loop> loops;    ///< x = coset + sum of stride * z * direction + sum of column * d
+  std::vector<Turn> turns;    ///< printed loops, for judge_every_turn
   std::vector<Carrier> carriers;
   bool partial = false;
 };

@@ -70,7 +70,7 @@ bool mutate(Random& random, Change change, const Nest& unit, isamap::Mapping& ma
 }
 
 /// The loops as the certificate reads them: the outermost loop of a dim floats when a column of several dims moves it.
-void keep_loops(const std::vector<ResidualLoop>& loops, Mapping& mapping) {
+void keep_loops(const std::vector<ResidualLoop>& loops, std::size_t dims, Mapping& mapping) {
   for (const ResidualLoop& loop : loops) {
     const auto dim = static_cast<std::size_t>(loop.dim);
     bool floats = std::none_of(loops.begin(), loops.end(), [&](const ResidualLoop& other) {
@@ -80,7 +80,8 @@ void keep_loops(const std::vector<ResidualLoop>& loops, Mapping& mapping) {
                return digit.column[dim] != 0 && std::count(digit.column.begin(), digit.column.end(), 0) + 1 <
                                                     static_cast<long>(digit.column.size());
              });
-    mapping.loops.push_back({dim, loop.stride, loop.extent, floats});
+    mapping.turns.push_back({Vec(dims, 0), loop.extent, floats});
+    mapping.turns.back().step[dim] = loop.stride;
   }
 }
 
@@ -92,7 +93,7 @@ void check(const Pair& pair, const isamap::Mapping& mapping, const std::vector<R
            const std::string& seed, Tally& tally) {
   const Alignment alignment = align(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, mapping.operands);
   Mapping plain = mapping_of(mapping, pair.statement);
-  keep_loops(loops, plain);
+  keep_loops(loops, pair.statement.dims(), plain);
   const Verdict verdict = judge_every_turn(pair.statement, pair.unit, plain);
   SolverStatistics statistics;
   std::string failed;

@@ -91,16 +91,10 @@ class Places {
         walk(0, scaled(rest), x, static_cast<Int>(c));
       }
       if (places_ != 1 && calls_.problem.empty())
-        calls_.problem = "C: point " + text(x) + " is in " + std::to_string(places_) + " places; ";
+        calls_.problem = "C: point " + shown(x) + " is in " + std::to_string(places_) + " places; ";
     }
     for (auto& [key, call] : found_) calls_.list.push_back(std::move(call));
     return std::move(calls_);
-  }
-
-  static std::string text(const Vec& v) {
-    std::string s = "(";
-    for (const Int x : v) s += (s.size() > 1 ? "," : "") + std::to_string(x);
-    return s + ")";
   }
 
  private:
@@ -175,7 +169,7 @@ class Places {
     call.tiles = tiles;
     call.origin = origin;
     if (!call.points.emplace(y, x).second && calls_.problem.empty())
-      calls_.problem = "C: two points at " + text(y) + " of one call; ";
+      calls_.problem = "C: two points at " + shown(y) + " of one call; ";
   }
 
   const Nest& kernel_;
@@ -193,7 +187,7 @@ class Places {
 };
 
 std::string where(const Call& call, const Vec& y) {
-  return " at " + Places::text(y) + " of the call with origin " + Places::text(call.origin) + "; ";
+  return " at " + shown(y) + " of the call with origin " + shown(call.origin) + "; ";
 }
 
 void judge_slots(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call, Verdict& verdict) {
@@ -233,6 +227,12 @@ void judge_padding(const Nest& kernel, const Nest& unit, const Mapping& mapping,
 }
 
 }  // namespace
+
+std::string shown(const Vec& v) {
+  std::string s = "(";
+  for (const Int x : v) s += (s.size() > 1 ? "," : "") + std::to_string(x);
+  return s + ")";
+}
 
 Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
   return Places(kernel, unit, mapping).run();
@@ -292,67 +292,18 @@ std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, cons
   return reasons;
 }
 
+void judge_call(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call, Verdict& verdict) {
+  judge_slots(kernel, unit, mapping, call, verdict);
+  judge_padding(kernel, unit, mapping, call, verdict);
+}
+
 Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
   Verdict verdict;
   const Calls calls = calls_of(kernel, unit, mapping);
   verdict.cover = calls.problem;
   for (const Call& call : calls.list) {
-    judge_slots(kernel, unit, mapping, call, verdict);
-    judge_padding(kernel, unit, mapping, call, verdict);
+    judge_call(kernel, unit, mapping, call, verdict);
   }
-  return verdict;
-}
-
-namespace {
-
-/// A face that no digit crosses bounds the loops: turns beyond it are not run.
-bool beyond_loop_bounds(const Nest& kernel, const Mapping& mapping, const Vec& origin) {
-  const auto still = [&](const Vec& coefficients) {
-    return std::all_of(mapping.digits.begin(), mapping.digits.end(), [&](const Digit& digit) {
-      return digit.extent <= 1 || linear({coefficients, 0}, digit.column) == 0;
-    });
-  };
-  for (std::size_t d = 0; d < kernel.dims(); ++d) {
-    Vec unit_vector(kernel.dims(), 0);
-    unit_vector[d] = 1;
-    if ((origin[d] < 0 || origin[d] >= kernel.extents[d]) && still(unit_vector)) return true;
-  }
-  return std::any_of(kernel.faces.begin(), kernel.faces.end(),
-                     [&](const Row& face) { return value(face, origin) < 0 && still(face.coefficients); });
-}
-
-}  // namespace
-
-Verdict judge_every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
-  Verdict verdict;
-  Vec turns, first;
-  for (const Loop& loop : mapping.loops) {
-    Int reach = kernel.extents[loop.along];
-    for (const Digit& digit : mapping.digits) reach += std::abs(digit.column[loop.along]) * (digit.extent - 1);
-    const Int far = loop.floats ? reach / loop.stride + 1 : 0;
-    turns.push_back(loop.floats ? 2 * far + 1 : loop.extent);
-    first.push_back(-far);
-  }
-  for (std::size_t m = 0; m < unit.dims(); ++m)
-    turns.push_back((walked(mapping, m) + unit.extents[m] - 1) / unit.extents[m]);
-  std::map<Vec, int> hits;
-  for (const Vec& turn : box(turns)) {
-    Call call{Vec(turn.begin() + static_cast<long>(first.size()), turn.end()), Vec(kernel.dims(), 0), {}};
-    for (std::size_t l = 0; l < first.size(); ++l)
-      call.origin[mapping.loops[l].along] += mapping.loops[l].stride * (first[l] + turn[l]);
-    if (beyond_loop_bounds(kernel, mapping, call.origin)) continue;
-    for (const Vec& y : box(unit.extents)) {
-      if (const auto x = point_at(kernel, unit, mapping, call, y)) {
-        ++hits[*x];
-        call.points.emplace(y, *x);
-      }
-    }
-    judge_slots(kernel, unit, mapping, call, verdict);
-    judge_padding(kernel, unit, mapping, call, verdict);
-  }
-  for (const Vec& x : box(kernel.extents))
-    if (kernel.inside(x) && hits[x] != 1)
-      verdict.cover = "C: point " + Places::text(x) + " is in " + std::to_string(hits[x]) + " places; ";
   return verdict;
 }
 

@@ -39,13 +39,16 @@ struct Verdict {
 };
 Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 
+/// One call's part of the verdict: slots, and padding.
+void judge_call(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call, Verdict& verdict);
+std::string shown(const Vec& v);  ///< "(1,2)"
+
 /// The statement point that y computes, if it is an active one.
 std::optional<Vec> point_at(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
                             const Vec& y);
 
-/// The same verdict the other way round: all turns of all loops and tiles, whether they meet a point or not, so that
-/// padding of turns without any point counts too. Loops over the unit vectors only; those that float run far enough
-/// for every position of a tile to occur.
+/// The same verdict from the printed loops (`turns`). Without floating ones all turns of all loops and tiles are gone
+/// through, whether they meet a point or not, so that padding of turns without any point counts too.
 Verdict judge_every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 
 /// Operands that can make a term vanish: sets of inputs that must do so together, by body and reduction.
