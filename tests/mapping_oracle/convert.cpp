@@ -73,14 +73,64 @@ std::optional<Nest> nest_of(const Computation& computation) {
   return nest;
 }
 
+void add_constant_operand(Nest& nest) {
+  nest.constant_operand = static_cast<int>(nest.operands.size());
+  nest.operands.emplace_back();
+  nest.body = nest.reduction == Reduction::add ? Body::product : Body::sum;
+  nest.constant = nest.reduction == Reduction::add ? 1 : 0;
+}
+
+namespace {
+
+/// Digits in one list that keeps the order on every dim.
+std::vector<Digit> digits_of(const isamap::Mapping& mapping, const Nest& kernel) {
+  std::vector<Digit> digits;
+  std::vector<std::size_t> next(mapping.dims.size(), 0);
+  const auto heads = [&](const isamap::Digit& digit) {
+    std::vector<int> places;
+    for (std::size_t m = 0; m < mapping.dims.size(); ++m)
+      if (next[m] < mapping.dims[m].size() && mapping.dims[m][next[m]] == digit) places.push_back(static_cast<int>(m));
+    return places;
+  };
+  const auto copies = [&](const isamap::Digit& digit) {
+    std::size_t count = 0;
+    for (const auto& list : mapping.dims) count += std::count(list.begin(), list.end(), digit) > 0 ? 1 : 0;
+    return count;
+  };
+  bool taken = true;
+  while (taken) {
+    taken = false;
+    for (std::size_t m = 0; m < mapping.dims.size() && !taken; ++m) {
+      if (next[m] == mapping.dims[m].size()) continue;
+      const isamap::Digit& digit = mapping.dims[m][next[m]];
+      std::vector<int> places = heads(digit);
+      if (places.size() < copies(digit)) continue;  // on another dim something else comes first
+      digits.push_back({row_of(digit.column, kernel.names)->coefficients, digit.extent, places});
+      for (const int place : places) ++next[static_cast<std::size_t>(place)];
+      taken = true;
+    }
+  }
+  return digits;
+}
+
+template <class Printed>
+std::vector<Turn> turns_of(const Printed& mapping, const Nest& kernel) {
+  std::vector<Turn> turns;
+  if constexpr (requires { mapping.loops; }) {
+    for (const auto& loop : mapping.loops)
+      turns.push_back({row_of(loop.step, kernel.names)->coefficients, loop.extent, loop.floating});
+  }
+  return turns;
+}
+
+}  // namespace
+
 Mapping mapping_of(const isamap::Mapping& mapping, const Nest& kernel) {
   Mapping plain;
   plain.operands = mapping.operands;
   plain.partial = mapping.kinds.count(Kind::partial) > 0;
-  for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
-    for (const isamap::Digit& digit : mapping.dims[m])
-      plain.digits.push_back({row_of(digit.column, kernel.names)->coefficients, digit.extent, {static_cast<int>(m)}});
-  }
+  plain.digits = digits_of(mapping, kernel);
+  plain.turns = turns_of(mapping, kernel);
   for (const isamap::Carrier& carrier : mapping.carriers) {
     const auto found = std::find(mapping.operands.begin(), mapping.operands.end(), carrier.access);
     plain.carriers.push_back({carrier.reason, static_cast<int>(found - mapping.operands.begin())});

@@ -27,7 +27,8 @@ Int body_of(Body body, const Vec& inputs) {
 }
 
 /// What the input holds there: any function of operand and index.
-Int content(std::uint64_t seed, int operand, const Vec& index) {
+Int content(const Nest& kernel, std::uint64_t seed, int operand, const Vec& index) {
+  if (operand == kernel.constant_operand) return kernel.constant;
   std::uint64_t mixed = seed + static_cast<std::uint64_t>(operand) * 977;
   for (const Int i : index) mixed = Random(mixed ^ static_cast<std::uint64_t>(i + 4099)).next();
   return static_cast<Int>(mixed % 19) - 9;
@@ -63,7 +64,7 @@ class Run {
       if (!kernel_.inside(x)) continue;
       Vec inputs;
       for (std::size_t t = 1; t < kernel_.operands.size(); ++t)
-        inputs.push_back(content(seed_, static_cast<int>(t), element(kernel_, t, x)));
+        inputs.push_back(content(kernel_, seed_, static_cast<int>(t), element(kernel_, t, x)));
       Int& out = output.emplace(element(kernel_, 0, x), identity(kernel_.reduction)).first->second;
       out = combine(kernel_.reduction, out, body_of(kernel_.body, inputs));
     }
@@ -77,7 +78,7 @@ class Run {
       for (std::size_t t = 0; t < slots.size(); ++t) {
         const int operand = mapping_.operands[t];
         const Vec at = element(kernel_, static_cast<std::size_t>(operand), x), slot = element(unit_, t, y);
-        if (t > 0) slots[t][slot] = content(seed_, operand, at);
+        if (t > 0) slots[t][slot] = content(kernel_, seed_, operand, at);
         if (t > 0) continue;
         stored[slot] = at;
         const auto old = mapped_.find(at);

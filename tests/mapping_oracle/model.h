@@ -32,6 +32,8 @@ struct Nest {
   std::vector<std::vector<Row>> operands;
   Body body = Body::product;
   Reduction reduction = Reduction::add;
+  int constant_operand = -1;  ///< an input that the kernel does not have: `constant` everywhere
+  Int constant = 0;
 
   std::size_t dims() const { return extents.size(); }
   bool inside(const Vec& x) const;

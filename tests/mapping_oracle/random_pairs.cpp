@@ -47,11 +47,12 @@ Int random_factor(Random& random) {
 }
 
 /// `name0, name1, ...` spread over three operands; the statement's text.
-std::string statement(Random& random, const Form& form, int dims, const std::string& name, bool windows, Sizes& sizes) {
+std::string statement(Random& random, const Form& form, int dims, const std::string& name, bool windows, Sizes& sizes,
+                      bool one_read) {
   std::vector<std::vector<Index>> operands(3);
   for (int d = 0; d < dims; ++d) {
     const std::string dim = name + std::to_string(d);
-    const Int set = random.between(1, 7);
+    const Int set = one_read ? random.between(2, 3) : random.between(1, 7);
     for (std::size_t t = 0; t < 3; ++t) {
       if ((set >> t & 1) == 0 || (set == 1 && t == 0 && dims > 1 && random.between(0, 1) == 0)) continue;
       std::vector<Index>& indices = operands[t];
@@ -71,6 +72,7 @@ std::string statement(Random& random, const Form& form, int dims, const std::str
     for (const Index& index : indices) parts.push_back(with_offset(index));
     texts.push_back(list(parts));
   }
+  if (one_read) return "C" + texts[0] + form.reduction + "A" + texts[1];
   return "C" + texts[0] + form.reduction + form.before + "A" + texts[1] + form.between + "B" + texts[2] + form.after;
 }
 
@@ -112,7 +114,8 @@ Pair random_pair(Random& random, const PairLimits& limits) {
     const int unit_dims = static_cast<int>(random.between(1, limits.unit_dims));
     Sizes kernel_sizes = random_sizes(random, kernel_dims, "d", limits),
           unit_sizes = random_sizes(random, unit_dims, "m", limits);
-    const std::string kernel = statement(random, form, kernel_dims, "d", true, kernel_sizes);
+    const bool one_read = form.before.empty() && random.between(0, 7) == 0;
+    const std::string kernel = statement(random, form, kernel_dims, "d", true, kernel_sizes, one_read);
     const std::string unit = unit_statement(random, form, unit_dims, limits.windows && random.between(0, 3) == 0);
     Pair pair{testing::kernel_of(kernel, kernel_sizes, {}, form.type),
               testing::instruction_of(unit, unit_sizes, {}, form.type),
@@ -130,6 +133,7 @@ Pair random_pair(Random& random, const PairLimits& limits) {
     const auto statement_nest = nest_of(pair.kernel.statements[0]), unit_nest = nest_of(pair.instruction.statement());
     if (!statement_nest || !unit_nest) continue;
     pair.statement = *statement_nest;
+    if (one_read) add_constant_operand(pair.statement);
     pair.unit = *unit_nest;
     for (const auto& rows : pair.unit.operands)
       for (const Row& row : rows) {
