@@ -7,9 +7,8 @@
 #include <iostream>
 #include <map>
 
-#include "mapper/certificate.h"
 #include "mapper/mapper.h"
-#include "mapper/z3_solver.h"
+#include "tests/mapping_oracle/certified.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/points.h"
 #include "tests/mapping_oracle/random_pairs.h"
@@ -69,47 +68,28 @@ bool mutate(Random& random, Change change, const Nest& unit, isamap::Mapping& ma
   return true;
 }
 
-/// The loops as the certificate reads them: the outermost loop of a dim floats when a column of several dims moves it.
-void keep_loops(const std::vector<ResidualLoop>& loops, std::size_t dims, Mapping& mapping) {
-  for (const ResidualLoop& loop : loops) {
-    const auto dim = static_cast<std::size_t>(loop.dim);
-    bool floats = std::none_of(loops.begin(), loops.end(), [&](const ResidualLoop& other) {
-      return other.dim == loop.dim && other.stride > loop.stride;
-    });
-    floats = floats && std::any_of(mapping.digits.begin(), mapping.digits.end(), [&](const Digit& digit) {
-               return digit.column[dim] != 0 && std::count(digit.column.begin(), digit.column.end(), 0) + 1 <
-                                                    static_cast<long>(digit.column.size());
-             });
-    mapping.turns.push_back({Vec(dims, 0), loop.extent, floats});
-    mapping.turns.back().step[dim] = loop.stride;
-  }
-}
-
 struct Tally {
   int wrong = 0, right = 0, undecided = 0, differ = 0;
 };
 
-void check(const Pair& pair, const isamap::Mapping& mapping, const std::vector<ResidualLoop>& loops, Change change,
+void check(const Pair& pair, const isamap::Mapping& mutant, const isamap::Mapping& original, Change change,
            const std::string& seed, Tally& tally) {
-  const Alignment alignment = align(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, mapping.operands);
-  Mapping plain = mapping_of(mapping, pair.statement);
-  keep_loops(loops, pair.statement.dims(), plain);
+  Mapping plain = mapping_of(mutant, pair.statement);
+  const Certified answer = certified(pair, mutant, original);
+  plain.turns = answer.turns;
   const Verdict verdict = judge_every_turn(pair.statement, pair.unit, plain);
-  SolverStatistics statistics;
-  std::string failed;
-  const Truth truth = replay(certify(alignment, mapping, loops), 2'000'000, statistics, &failed);
   const bool right = verdict.right(plain.partial);
   ++(right ? tally.right : tally.wrong);
-  if (truth == Truth::unknown) {
+  if (!answer.proved) {
     ++tally.undecided;
     return;
   }
-  tally.differ += right != (truth == Truth::yes) ? 1 : 0;
-  EXPECT_EQ(right, truth == Truth::yes) << kChanges.at(change) << ": points say \"" << verdict.text()
-                                        << "\", the certificate \"" << failed << "\"\n"
-                                        << pair.text << "\n"
-                                        << print(plain, pair.statement, pair.unit) << "\n"
-                                        << seed;
+  tally.differ += right != *answer.proved ? 1 : 0;
+  EXPECT_EQ(right, *answer.proved) << kChanges.at(change) << ": points say \"" << verdict.text()
+                                   << "\", the certificate \"" << answer.failed << "\"\n"
+                                   << pair.text << "\n"
+                                   << print(plain, pair.statement, pair.unit) << "\n"
+                                   << seed;
 }
 
 /// Until every change has made `enough` wrong mutants. Bodies whose carriers work alone.
@@ -129,16 +109,13 @@ std::map<Change, Tally> run(std::uint64_t seed, int enough, int most_pairs) {
     const PairMappings found = map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
     for (std::size_t i = 0; i < found.mappings.size(); i += 1 + found.mappings.size() / 3) {
       const isamap::Mapping& mapping = found.mappings[i];
-      const Alignment alignment =
-          align(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, mapping.operands);
-      const auto loops = residual_loops(*exact_cover(alignment, *walkers_of(alignment, mapping.dims)));
       for (const auto& [change, name] : kChanges) {
         isamap::Mapping mutant = mapping;
         const int ok = tallies[change].right;
         if (tallies[change].wrong >= enough || (change == Change::none && ok >= enough) ||
             !mutate(random, change, pair.unit, mutant))
           continue;
-        check(pair, mutant, loops, change, "seed " + std::to_string(seed) + ", pair " + std::to_string(n),
+        check(pair, mutant, mapping, change, "seed " + std::to_string(seed) + ", pair " + std::to_string(n),
               tallies[change]);
       }
     }

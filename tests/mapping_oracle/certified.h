@@ -1,0 +1,18 @@
+#pragma once
+// What the compiler's certificate says of a mapping with the residual loops of another.
+
+#include <optional>
+
+#include "ir/mapping.h"
+#include "tests/mapping_oracle/random_pairs.h"
+
+namespace isamap::oracle {
+
+struct Certified {
+  std::optional<bool> proved;  ///< every question unsatisfiable; nothing: not decided within the limit
+  std::string failed;          ///< the question that has an answer
+  std::vector<Turn> turns;     ///< the loops that the questions speak of
+};
+Certified certified(const Pair& pair, const isamap::Mapping& mutant, const isamap::Mapping& original);
+
+}  // namespace isamap::oracle
