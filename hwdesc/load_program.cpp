@@ -81,6 +81,13 @@ FormatField load_field(const std::string& name, const Node& node, const Format& 
   field.value = map.integer("value");
   field.is_signed = map.boolean("signed").value_or(false);
   for (const char* key : {"at", "width", "count"}) map.child(key);
+  const int width = field.count > 0 ? field.width : field.high - field.low + 1;
+  if (field.value && width < 63) {
+    const std::int64_t limit = std::int64_t{1} << width;
+    if (*field.value < -(limit / 2) || *field.value >= limit)
+      context.problems.error(node.where, what + " has value " + std::to_string(*field.value) + ", which does not fit " +
+                                             std::to_string(width) + " bits");
+  }
   return field;
 }
 

@@ -89,7 +89,8 @@ Result<CommandStream::Choice> CommandStream::choice_of(const Instruction& instru
   Choice choice{&instruction, std::move(*needed), known_, {}};
   if (held_)
     for (const auto& [field, value] : held_->fields)
-      if (const auto need = find(choice.needed, field); need && !value) choice.after[field] = *need;
+      if (const auto need = find(choice.needed, field); need && !value && !known_.contains(field))
+        choice.after[field] = *need;
   auto setters = place_setters(
       model_, choice.needed, [&](const std::string&) { return instruction.name; }, choice.after);
   if (!setters) return setters.diagnostics();
@@ -129,11 +130,6 @@ std::optional<Diagnostic> CommandStream::print(const Use& use) {
 }
 
 std::optional<Diagnostic> CommandStream::print(const SetterUse& use) {
-  for (const auto& [field, value] : use.values)
-    if (held_ && held_->fields.contains(field)) {  // it sets anew what the held command left open
-      if (auto problem = release()) return problem;
-      break;
-    }
   const auto value = [&](const Reference& r) {
     const auto own = find(use.values, field_name(r));
     return own ? own : find(known_, field_name(r));

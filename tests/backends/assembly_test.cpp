@@ -246,6 +246,84 @@ TEST(Simulator, CatchesStaleState) {
       std::string::npos);
 }
 
+std::string systolic(const std::string& products) {
+  return R"(program systolic
+kernel
+  kernel gemm
+  tensor A: s8[16,16]
+  tensor B: s8[16,16]
+  tensor C: s32[16,16]
+  s0: C[i,j] += s32(A[i,k]) * s32(B[k,j]) over i: 16, j: 16, k: 16
+buffers
+  A: s8[16,16] in dram strides [16,1] align 64 at 0 of A argument
+  B: s8[16,16] in dram strides [16,1] align 64 at 256 of B argument
+  C: s32[16,16] in dram strides [16,1] align 64 at 512 of C argument
+  a: s8[16,16] in spad strides [16,1] align 64 at 0 of A
+  b: s8[16,16] in spad strides [16,1] align 64 at 256 of B
+  w: s8[16,16] in array slots 0 registers 1 align 256 at 0 of B
+  c: s32[16,16] in acc strides [16,1] align 64 at 0 of C
+schedule
+body
+  call mvin(a[$i, $j], A[$i, $j]) extents [16,16]
+  call mvin(b[$i, $j], B[$i, $j]) extents [16,16]
+)" + products +
+         "  call mvout(C[$i, $j], c[$i, $j]) extents [16,16]\n";
+}
+
+/// The lines from the first load of weights on, without their words.
+std::string texts_of(const std::string& program_text) {
+  const auto model = machine("systolic16");
+  const auto printed = print_assembly(program(model, program_text), model);
+  if (!printed) return printed.diagnostics()[0].message;
+  std::string texts;
+  for (std::size_t at = printed->find("preload "); at < printed->size();) {
+    const std::size_t end = printed->find('\n', at);
+    const std::string line = printed->substr(at, end - at);
+    const std::size_t last = line.substr(0, line.find(" # ")).find_last_not_of(' ');
+    texts += line.substr(0, last + 1) + "\n";
+    at = end + 1;
+  }
+  return texts;
+}
+
+/// What `preload` says of the next product is known only when that comes; one that nothing uses says 0.
+TEST(Assembly, HoldsACommandUntilItsFieldsAreNeeded) {
+  const std::string text = systolic(R"(  call preload(w[$k, $j], b[$k, $j]) extents [16,16]
+  call preload(w[$k, $j], b[$k, $j]) extents [16,16]
+  call mvin(a[$i, $j], A[$i, $j]) extents [16,16]
+  call compute_accumulated(c[$i, $j], a[$i, $k], w[$k, $j]) extents [16,16,16] start zero
+)");
+  EXPECT_EQ(texts_of(text), R"(preload 16, 0x0, 16, 16, 0, 0
+preload 16, 0x80000000, 16, 16, 16, 16
+mvin 0, 0, 16, 16
+config_ex ws=1
+compute_preloaded 0, -1, 16, 16
+config_mvout 64
+mvout 512, 0xa0000000, 16, 16
+fence
+)");
+  expect_same(program(machine("systolic16"), text), machine("systolic16"));
+}
+
+/// The same weights twice: the second product is the form that needs no fresh ones, with another place.
+TEST(Assembly, ChoosesTheTwinThatNeedsTheFewestSetters) {
+  EXPECT_EQ(texts_of(systolic(R"(  call preload(w[$k, $j], b[$k, $j]) extents [16,16]
+  call compute_preloaded(c[$i, $j], a[$i, $k], w[$k, $j]) extents [16,16,16] start zero
+  call compute_preloaded(c[$i, $j], a[$i, $k], w[$k, $j]) extents [16,16,16]
+  call compute_preloaded(c[$i, $j], a[$i, $k], w[$k, $j]) extents [16,16,16]
+)")),
+            R"(preload 16, 0x80000000, 16, 16, 16, 16
+config_ex ws=1
+compute_preloaded 0, -1, 16, 16
+preload -1, 0xc0000000, 0, 0, 16, 16
+compute_accumulated 0, -1, 16, 16
+compute_accumulated 0, -1, 16, 16
+config_mvout 64
+mvout 512, 0xa0000000, 16, 16
+fence
+)");
+}
+
 TEST(State, SaysWhichSetterIsMissing) {
   const auto model = stateful();
   KnownState known = reset_values(model);

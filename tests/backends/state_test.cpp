@@ -128,6 +128,29 @@ TEST(CppState, MeetsBehindGuards) {
 )");
 }
 
+TEST(CppState, BehindAGuardItsStateMayNotHold) {
+  const auto model = stateful();
+  const std::string text = rows(R"(  for i in 3
+    call load(b[$j], B[$j]) extents [8]
+    if i - 1 >= 0
+      call load(b[$j], B[$j]) extents [5]
+    call load(o[$j], B[$j]) extents [5]
+)");
+  const std::string body = body_of(text, model);
+  EXPECT_NE(body.find("    }\n    set_length(5, 0);\n"), std::string::npos) << body;
+}
+
+/// The second round of a loop begins in the state in which the first one ended.
+TEST(CppState, ALoopForgetsWhatItChanges) {
+  const std::string text = body_of(rows(R"(  call load(b[$j], B[$j]) extents [8]
+  for i in 3
+    call load(b[$j], B[$j]) extents [8]
+    call load(o[$j], B[$j]) extents [5]
+)"),
+                                   stateful());
+  EXPECT_NE(text.find("{\n    set_length(8, 0);\n"), std::string::npos) << text;
+}
+
 TEST(CppState, RunsThroughGuardsAndLoops) {
   const auto model = stateful();
   expect_same(program(model, rows(R"(  for i in 3
