@@ -12,12 +12,6 @@ namespace {
 constexpr double max_points = 2e10;            // minutes of interpretation and of scalar code
 constexpr double max_bytes = 3.0 * (1 << 30);  // held twice: expected and found
 
-double points(const Computation& statement) {
-  double product = 1;
-  for (const Dim& dim : statement.domain.dims) product *= static_cast<double>(dim.extent);
-  return product;
-}
-
 double operations_at_a_point(const ScalarExpr& e) {
   const bool counts = std::holds_alternative<Unary>(e.op) || std::holds_alternative<Binary>(e.op);
   double sum = counts ? 1 : 0;
@@ -25,20 +19,10 @@ double operations_at_a_point(const ScalarExpr& e) {
   return sum;
 }
 
-std::vector<TensorData> input_data(const Kernel& kernel, Fill fill, std::uint64_t seed) {
-  Random random(seed);
-  std::vector<TensorData> data;
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-    const bool filled = role_of(kernel, make_id<TensorId>(t)) == Role::input || kernel.tensors[t].inout;
-    data.push_back(filled ? random_data(kernel.tensors[t], fill, random) : make_data(kernel.tensors[t]));
-  }
-  return data;
-}
-
 Result<Checked> run_once(const Program& program, Runner& runner, const std::string& how, Fill fill, std::uint64_t seed,
                          double min_seconds) {
   const Kernel& kernel = program.kernel;
-  std::vector<TensorData> expected = input_data(kernel, fill, seed);
+  std::vector<TensorData> expected = random_data(kernel, fill, seed);
   std::vector<TensorData> found = expected;
   auto outcome = [&] {
     const Doing doing(how == "simulator" ? "simulating" : "compiling and running the emitted program");
@@ -82,13 +66,13 @@ Exit exit_of(const Checked& checked) {
 double operations(const Kernel& kernel) {
   double sum = 0;
   for (const Computation& s : kernel.statements)
-    sum += points(s) * (operations_at_a_point(s.body) + (s.reduction == Reduction::assign ? 0 : 1));
+    sum += point_count(s) * (operations_at_a_point(s.body) + (s.reduction == Reduction::assign ? 0 : 1));
   return sum;
 }
 
 Diagnostics too_large_to_run(const Kernel& kernel) {
-  double sum = 0, space = 0;
-  for (const Computation& s : kernel.statements) sum += points(s);
+  const double sum = point_count(kernel);
+  double space = 0;
   for (const Tensor& t : kernel.tensors) {
     double count = bytes(t.dtype);
     for (const std::int64_t extent : t.shape) count *= static_cast<double>(extent);

@@ -99,6 +99,28 @@ TensorData random_data(const Tensor& tensor, Fill fill, Random& random) {
   return data;
 }
 
+std::vector<TensorData> random_data(const Kernel& kernel, Fill fill, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<TensorData> data;
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
+    const bool given = role_of(kernel, make_id<TensorId>(t)) == Role::input || kernel.tensors[t].inout;
+    data.push_back(given ? random_data(kernel.tensors[t], fill, random) : make_data(kernel.tensors[t]));
+  }
+  return data;
+}
+
+double point_count(const Computation& statement) {
+  double product = 1;
+  for (const Dim& dim : statement.domain.dims) product *= static_cast<double>(dim.extent);
+  return product;
+}
+
+double point_count(const Kernel& kernel) {
+  double sum = 0;
+  for (const Computation& statement : kernel.statements) sum += point_count(statement);
+  return sum;
+}
+
 void interpret(const Kernel& kernel, std::vector<TensorData>& data) {
   ISAMAP_CHECK(data.size() == kernel.tensors.size(), "one array for each tensor of kernel " + kernel.name);
   std::vector<Numbers> numbers;

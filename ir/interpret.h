@@ -27,6 +27,12 @@ TensorData make_data(const Tensor& tensor);  ///< zeros
 /// values in [-1, 1] rounded to the dtype. Honours Tensor::range.
 enum class Fill { integers, real };
 TensorData random_data(const Tensor& tensor, Fill fill, Random& random);
+/// One for each tensor of the kernel: random where the caller provides values (inputs and `inout`), else zeros.
+std::vector<TensorData> random_data(const Kernel& kernel, Fill fill, std::uint64_t seed);
+
+/// How many points `interpret` visits, as a double: they may be more than 2^63.
+double point_count(const Computation& statement);
+double point_count(const Kernel& kernel);
 
 /// One TensorData for each tensor of the kernel, in order. Inputs are read, outputs and intermediates written:
 /// an output starts at the reduction's identity unless `inout`. Reductions run in the order of the domain's dims.

@@ -61,16 +61,6 @@ std::optional<Kernel> with_sizes(const std::string& example, const Sizes& sizes)
   return std::move(*kernel);
 }
 
-double points(const Kernel& kernel) {
-  double sum = 0;
-  for (const Computation& statement : kernel.statements) {
-    double product = 1;
-    for (const Dim& dim : statement.domain.dims) product *= static_cast<double>(dim.extent);
-    sum += product;
-  }
-  return sum;
-}
-
 std::optional<Variant> variant(const std::string& example, const std::string& label, const Sizes& sizes) {
   auto kernel = with_sizes(example, sizes);
   if (!kernel) return std::nullopt;
@@ -99,7 +89,7 @@ std::optional<Variant> small(const std::string& example, std::int64_t limit) {
   for (std::int64_t cap = 64; cap >= 1; cap /= 2) {
     for (auto& [name, size] : sizes) size = std::min(size, cap);
     auto found = variant(example, "small", sizes);
-    if (found && points(found->kernel) <= static_cast<double>(limit)) return found;
+    if (found && point_count(found->kernel) <= static_cast<double>(limit)) return found;
   }
   return std::nullopt;
 }
@@ -113,7 +103,7 @@ std::optional<Variant> odd(const std::string& example) {
     for (auto& [name, size] : tried)
       if (size > 3) size = primes[next++ % std::size(primes)];
     auto found = variant(example, "odd", tried);
-    while (found && points(found->kernel) > limit) {
+    while (found && point_count(found->kernel) > limit) {
       auto largest = std::max_element(tried.begin(), tried.end(),
                                       [](const auto& a, const auto& b) { return a.second < b.second; });
       if (largest->second <= 3) break;
@@ -158,18 +148,8 @@ Compiled compile(const Kernel& kernel, const HardwareModel& model) {
   return reached;
 }
 
-std::vector<TensorData> data_for(const Kernel& kernel, Fill fill, std::uint64_t seed) {
-  Random random(seed);
-  std::vector<TensorData> data;
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-    const bool filled = role_of(kernel, make_id<TensorId>(t)) == Role::input || kernel.tensors[t].inout;
-    data.push_back(filled ? random_data(kernel.tensors[t], fill, random) : make_data(kernel.tensors[t]));
-  }
-  return data;
-}
-
 std::string interpreted_difference(const Program& program, const HardwareModel& model, Fill fill, std::uint64_t seed) {
-  std::vector<TensorData> expected = data_for(program.kernel, fill, seed), found = expected;
+  std::vector<TensorData> expected = random_data(program.kernel, fill, seed), found = expected;
   interpret(program.kernel, expected);
   const auto counts = interpret(program, model, found);
   if (!counts) return render(counts.diagnostics());

@@ -44,8 +44,6 @@ struct Compiled {
 };
 Compiled compile(const Kernel& kernel, const HardwareModel& model);
 
-std::vector<TensorData> data_for(const Kernel& kernel, Fill fill, std::uint64_t seed);
-
 /// Empty when the program's outputs equal the kernel's by interpretation; otherwise the first difference.
 std::string interpreted_difference(const Program& program, const HardwareModel& model, Fill fill, std::uint64_t seed);
 

@@ -25,7 +25,7 @@ class Execution : public testing::TestWithParam<std::string> {
     if (!compiled.program) return;  // judged by the suite Conformance
     SCOPED_TRACE(model_.name + " x " + variant->label);
     for (const Fill fill : {Fill::integers, Fill::real}) {
-      std::vector<TensorData> expected = data_for(variant->kernel, fill, seed), found = expected;
+      std::vector<TensorData> expected = random_data(variant->kernel, fill, seed), found = expected;
       const auto outcome = runner_->run(*compiled.program, found, RunLimits{}, 0);
       if (!outcome) {
         ADD_FAILURE() << render(outcome.diagnostics());
