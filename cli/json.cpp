@@ -256,7 +256,8 @@ std::string json_of_run(const Checked& checked, const std::vector<ScalarCode>& s
   Json json = document();
   add_run(json, checked);
   json["scalar"] = Json::array();
-  for (const ScalarCode& code : scalar) json["scalar"].push_back({{"statement", code.statement}, {"reasons", code.reasons}});
+  for (const ScalarCode& code : scalar)
+    json["scalar"].push_back({{"statement", code.statement}, {"reasons", code.reasons}});
   return text_of(json);
 }
 

@@ -96,11 +96,15 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
     if (line && !line->instruction.empty()) continue;
     const auto id = make_id<StatementId>(s);
     const auto& mappings = compiled.mapped.mappings;
-    const bool maps = std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) { return m.statement == id; });
+    const bool maps =
+        std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) { return m.statement == id; });
     ScalarCode code{kernel.statements[s].name, {}};
-    if (!maps) code.reasons = rejection_reasons(compiled.mapped, id, model);
-    else if (by_hand) code.reasons = {"the schedule says so"};
-    else code.reasons = {"every mapping gives one access to two operands, which lowering cannot do"};
+    if (!maps)
+      code.reasons = rejection_reasons(compiled.mapped, id, model);
+    else if (by_hand)
+      code.reasons = {"the schedule says so"};
+    else
+      code.reasons = {"every mapping gives one access to two operands, which lowering cannot do"};
     found.push_back(std::move(code));
   }
   return found;

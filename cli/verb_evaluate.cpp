@@ -37,7 +37,8 @@ Exit verb_evaluate(const Options& options) {
   if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
   // Where moves are instructions a schedule is legal if it lowers; other machines can be priced without them.
   if (issues_moves(model))
-    if (const auto program = lower(*schedule, kernel, model); !program) return fail(Exit::wrong_input, program.diagnostics());
+    if (const auto program = lower(*schedule, kernel, model); !program)
+      return fail(Exit::wrong_input, program.diagnostics());
   return deliver(options, options.json ? json_of_evaluate(*evaluation) : text_of(*evaluation));
 }
 

@@ -44,9 +44,9 @@ Exit verb_run(const Options& options) {
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
-  return deliver(options,
-                 options.json ? json_of_run(*checked, scalar) : text_of(*checked, *compilation.scheduled) + text_of(scalar),
-                 code);
+  return deliver(
+      options,
+      options.json ? json_of_run(*checked, scalar) : text_of(*checked, *compilation.scheduled) + text_of(scalar), code);
 }
 
 }  // namespace isamap::cli

@@ -35,10 +35,12 @@ std::vector<Setting> split(const std::string& text, const SourceLocation& where,
     const std::string item = trimmed(text.substr(start, comma - start));
     start = comma + 1;
     const std::size_t equals = item.find('=');
-    Setting setting{trimmed(item.substr(0, equals)), equals == std::string::npos ? "" : trimmed(item.substr(equals + 1))};
+    Setting setting{trimmed(item.substr(0, equals)),
+                    equals == std::string::npos ? "" : trimmed(item.substr(equals + 1))};
     const auto same = [&](const Setting& other) { return other.name == setting.name; };
     if (equals == std::string::npos || !is_identifier(setting.name))
-      diagnostics.push_back(error_at(where, "'" + item.substr(0, 64) + "' is not of the form name=value", "separate entries with ','"));
+      diagnostics.push_back(
+          error_at(where, "'" + item.substr(0, 64) + "' is not of the form name=value", "separate entries with ','"));
     else if (std::any_of(result.begin(), result.end(), same))
       diagnostics.push_back(error_at(where, "'" + setting.name + "' is given twice"));
     else
@@ -52,11 +54,14 @@ std::optional<std::int64_t> size_of(const Setting& setting, Diagnostics& diagnos
   const char* end = setting.value.data() + setting.value.size();
   const auto [stop, problem] = std::from_chars(setting.value.data(), end, value);
   if (problem == std::errc::result_out_of_range)
-    diagnostics.push_back(error_at(option("--dims"), setting.name + "=" + setting.value.substr(0, 64) + " does not fit 64 bits"));
+    diagnostics.push_back(
+        error_at(option("--dims"), setting.name + "=" + setting.value.substr(0, 64) + " does not fit 64 bits"));
   else if (problem != std::errc() || stop != end)
-    diagnostics.push_back(error_at(option("--dims"), "'" + setting.name + "=" + setting.value.substr(0, 64) + "' needs an integer"));
+    diagnostics.push_back(
+        error_at(option("--dims"), "'" + setting.name + "=" + setting.value.substr(0, 64) + "' needs an integer"));
   else if (value < 0)
-    diagnostics.push_back(error_at(option("--dims"), "'" + setting.name + "' is " + setting.value + ": sizes must not be negative"));
+    diagnostics.push_back(
+        error_at(option("--dims"), "'" + setting.name + "' is " + setting.value + ": sizes must not be negative"));
   else
     return value;
   return std::nullopt;
@@ -96,7 +101,8 @@ void check_iterators(const ParsedStatement& parsed, Formula& formula) {
   const std::set<std::string> names = names_in(parsed);
   for (const std::string& name : names)
     if (!formula.extents.contains(name) && !formula.sizes.contains(name))
-      formula.diagnostics.push_back(error_at(option("--dims"), "iterator '" + name + "' has no extent", "add " + name + "=64, say"));
+      formula.diagnostics.push_back(
+          error_at(option("--dims"), "iterator '" + name + "' has no extent", "add " + name + "=64, say"));
   for (const auto* map : {&formula.extents, &formula.sizes})
     for (const auto& [name, extent] : *map)
       if (!names.contains(name))
@@ -105,7 +111,8 @@ void check_iterators(const ParsedStatement& parsed, Formula& formula) {
 
 /// Adds the tensor of an access, or enlarges what an earlier access of the same tensor asked for.
 void add_access(const ParsedAccess& access, Formula& formula) {
-  auto found = std::find_if(formula.tensors.begin(), formula.tensors.end(), [&](const Tensor& t) { return t.name == access.tensor; });
+  auto found = std::find_if(formula.tensors.begin(), formula.tensors.end(),
+                            [&](const Tensor& t) { return t.name == access.tensor; });
   if (found == formula.tensors.end()) {
     formula.tensors.push_back({});
     found = formula.tensors.end() - 1;
@@ -113,16 +120,22 @@ void add_access(const ParsedAccess& access, Formula& formula) {
     found->shape.assign(access.index.size(), 0);
   }
   if (found->shape.size() != access.index.size()) {
-    formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.offset}, "tensor '" + access.tensor + "' has " + std::to_string(found->shape.size()) +
-                                                                    " indices in one place and " + std::to_string(access.index.size()) + " in another"));
+    formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.offset},
+                                           "tensor '" + access.tensor + "' has " + std::to_string(found->shape.size()) +
+                                               " indices in one place and " + std::to_string(access.index.size()) +
+                                               " in another"));
     return;
   }
   std::map<std::string, AffineExpr> numbers;
   for (const auto& [name, size] : formula.sizes) numbers[name] = AffineExpr(size);
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     const auto extent = extent_of(substitute(access.index[d], numbers), formula.extents);
-    if (extent) found->shape[d] = std::max(found->shape[d], *extent);
-    else formula.diagnostics.push_back(error_at({"--compute", 1, 1 + access.index_offsets[d]}, "index " + print(access.index[d]) + " of '" + access.tensor + "' overflows 64 bits"));
+    if (extent)
+      found->shape[d] = std::max(found->shape[d], *extent);
+    else
+      formula.diagnostics.push_back(
+          error_at({"--compute", 1, 1 + access.index_offsets[d]},
+                   "index " + print(access.index[d]) + " of '" + access.tensor + "' overflows 64 bits"));
   }
 }
 
@@ -137,7 +150,8 @@ void read_dtypes(const std::string& text, Formula& formula) {
       formula.diagnostics.push_back(error_at(option("--dtypes"), "the formula has no tensor '" + setting.name + "'",
                                              guess.empty() ? "" : "did you mean '" + guess + "'?"));
     } else if (!type) {
-      Diagnostic unknown = error_at(option("--dtypes"), "tensor '" + setting.name + "' has an unknown dtype '" + setting.value.substr(0, 64) + "'");
+      Diagnostic unknown = error_at(option("--dtypes"), "tensor '" + setting.name + "' has an unknown dtype '" +
+                                                            setting.value.substr(0, 64) + "'");
       unknown.notes.push_back(known_dtypes_note());
       formula.diagnostics.push_back(std::move(unknown));
     } else {
@@ -176,7 +190,8 @@ Result<Kernel> kernel_from_formula(const std::string& compute, const std::string
   KernelPlaces places{{}, std::vector<StatementPlaces>(1)};
   for (const Tensor& tensor : kernel.tensors) {
     const auto accesses = all_accesses(*parsed);
-    const auto first = std::find_if(accesses.begin(), accesses.end(), [&](const auto& a) { return a.tensor == tensor.name; });
+    const auto first =
+        std::find_if(accesses.begin(), accesses.end(), [&](const auto& a) { return a.tensor == tensor.name; });
     places.tensors.push_back({"--compute", 1, 1 + first->offset});
   }
   Result<Computation> statement =

@@ -15,9 +15,9 @@ inline constexpr std::size_t max_kernel_entries = 256;  ///< dims, tensors or st
 
 struct KernelFile {
   Kernel kernel;
-  std::map<std::string, std::int64_t> extents;           ///< of iterators: `where` and lower-case dims
+  std::map<std::string, std::int64_t> extents;  ///< of iterators: `where` and lower-case dims
   std::map<std::string, SourceLocation> extent_where;
-  std::set<std::string> broken_sizes, broken_tensors;     ///< reported already
+  std::set<std::string> broken_sizes, broken_tensors;  ///< reported already
   KernelPlaces places;
   yaml::Source source;
   Diagnostics diagnostics;

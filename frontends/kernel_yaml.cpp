@@ -25,9 +25,12 @@ void read_dims(KernelFile& file, const yaml::Node* node) {
       file.report(value.where, "facts about the size of dim '" + name + "' are not supported yet", "write a number");
     else
       size = read_size(file, value, "the size of dim '" + name + "'");
-    if (!size) file.broken_sizes.insert(name);
-    else if (is_iterator_name(name)) file.extents[name] = *size;
-    else file.kernel.sizes[name] = *size;
+    if (!size)
+      file.broken_sizes.insert(name);
+    else if (is_iterator_name(name))
+      file.extents[name] = *size;
+    else
+      file.kernel.sizes[name] = *size;
   }
 }
 
@@ -104,7 +107,8 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
   Diagnostics problems = contradictions(parsed, file.kernel.tensors, file.extents, where);
   if (problems.empty()) {
     StatementPlaces places;
-    Result<Computation> bound = isamap::bind(parsed, file.kernel.tensors, file.extents, file.kernel.sizes, where, &places);
+    Result<Computation> bound =
+        isamap::bind(parsed, file.kernel.tensors, file.extents, file.kernel.sizes, where, &places);
     if (bound) {
       bound->name = statement.name;
       file.kernel.statements.push_back(std::move(*bound));
@@ -134,7 +138,8 @@ bool read_statement_text(KernelFile& file, const StatementText& statement, std::
     for (const ParsedAccess& access : accesses) check_declared(file, access, where);
     return true;
   }
-  if (std::any_of(names.begin(), names.end(), [&](const std::string& n) { return file.broken_sizes.contains(n); })) return true;
+  if (std::any_of(names.begin(), names.end(), [&](const std::string& n) { return file.broken_sizes.contains(n); }))
+    return true;
   bind_statement(file, statement, *parsed);
   return true;
 }
@@ -153,7 +158,8 @@ void check_extents_used(KernelFile& file, const std::set<std::string>& iterators
   for (const auto& [name, where] : file.extent_where) {
     if (iterators.contains(name)) continue;
     const std::string guess = yaml::nearest(name, {iterators.begin(), iterators.end()});
-    file.report(where, "no statement uses iterator '" + name + "'", guess.empty() ? "" : "did you mean '" + guess + "'?");
+    file.report(where, "no statement uses iterator '" + name + "'",
+                guess.empty() ? "" : "did you mean '" + guess + "'?");
   }
 }
 
@@ -165,7 +171,8 @@ void check_tensors_used(KernelFile& file) {
       return false;
     };
     if (std::none_of(file.kernel.statements.begin(), file.kernel.statements.end(), uses))
-      file.report(file.places.tensors[t], "no statement uses tensor '" + file.kernel.tensors[t].name + "'", "remove it");
+      file.report(file.places.tensors[t], "no statement uses tensor '" + file.kernel.tensors[t].name + "'",
+                  "remove it");
   }
 }
 
@@ -177,7 +184,8 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
   else
     entries.push_back(node);
   if (entries.empty() || entries.size() > max_kernel_entries)
-    return file.report(node->where, "'compute' has " + std::to_string(entries.size()) + " statements; 1 to " + std::to_string(max_kernel_entries) + " are needed");
+    return file.report(node->where, "'compute' has " + std::to_string(entries.size()) + " statements; 1 to " +
+                                        std::to_string(max_kernel_entries) + " are needed");
   std::set<std::string> iterators;
   bool all_read = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -21,7 +21,8 @@ std::optional<std::int64_t> size_value(KernelFile& file, const yaml::Node& node,
     return std::nullopt;
   }
   if (is_integer_text(node.scalar) && !yaml::to_integer(node)) {
-    file.report(node.where, what + " is " + node.scalar.substr(0, 64) + ", which is no integer of 64 bits", "write decimal digits without a leading zero");
+    file.report(node.where, what + " is " + node.scalar.substr(0, 64) + ", which is no integer of 64 bits",
+                "write decimal digits without a leading zero");
     return std::nullopt;
   }
   const Result<IntExpr> parsed = parse_int_expr(node.scalar, text_place(node));
@@ -60,7 +61,8 @@ std::optional<double> real_or_infinite(const yaml::Node& node) {
 bool representable(DType type, double value) {
   if (is_float(type)) return true;
   if (!is_integer(type)) return false;
-  return value == std::floor(value) && value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type));
+  return value == std::floor(value) && value >= static_cast<double>(integer_min(type)) &&
+         value <= static_cast<double>(integer_max(type));
 }
 
 std::string number_text(double value) {
@@ -74,7 +76,9 @@ std::string number_text(double value) {
 void read_outside(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (!node) return;
   const auto value = real_or_infinite(*node);
-  if (!value) return file.report(node->where, "'outside' of tensor '" + tensor.name + "' must be a number", "0 is padding with zeros");
+  if (!value)
+    return file.report(node->where, "'outside' of tensor '" + tensor.name + "' must be a number",
+                       "0 is padding with zeros");
   if (!representable(tensor.dtype, *value))
     return file.report(node->where, "'outside' of tensor '" + tensor.name + "' is " + number_text(*value) + ", which " +
                                         std::string(name(tensor.dtype)) + " cannot hold");
@@ -84,25 +88,30 @@ void read_outside(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
 void read_range(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (!node) return;
   const std::string what = "'range' of tensor '" + tensor.name + "'";
-  if (node->kind != yaml::Kind::list || node->items.size() != 2 || !yaml::to_real(node->items[0]) || !yaml::to_real(node->items[1]))
+  if (node->kind != yaml::Kind::list || node->items.size() != 2 || !yaml::to_real(node->items[0]) ||
+      !yaml::to_real(node->items[1]))
     return file.report(node->where, what + " must be two numbers", "write range: [0, 127]");
   const double low = *yaml::to_real(node->items[0]), high = *yaml::to_real(node->items[1]);
-  if (low > high) return file.report(node->where, what + " is empty: " + number_text(low) + " is above " + number_text(high));
+  if (low > high)
+    return file.report(node->where, what + " is empty: " + number_text(low) + " is above " + number_text(high));
   for (const double end : {low, high})
     if (!representable(tensor.dtype, end))
-      return file.report(node->where, what + " contains " + number_text(end) + ", which " + std::string(name(tensor.dtype)) + " cannot hold");
+      return file.report(node->where, what + " contains " + number_text(end) + ", which " +
+                                          std::string(name(tensor.dtype)) + " cannot hold");
   tensor.range = {low, high};
 }
 
 bool read_shape(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (!node) return false;
   if (node->kind != yaml::Kind::list) {
-    file.report(node->where, "'shape' of tensor '" + tensor.name + "' must be a list", "write shape: [N, K], or [] for one value");
+    file.report(node->where, "'shape' of tensor '" + tensor.name + "' must be a list",
+                "write shape: [N, K], or [] for one value");
     return false;
   }
   bool good = true;
   for (std::size_t i = 0; i < node->items.size(); ++i) {
-    const auto size = read_size(file, node->items[i], "dimension " + std::to_string(i) + " of tensor '" + tensor.name + "'");
+    const auto size =
+        read_size(file, node->items[i], "dimension " + std::to_string(i) + " of tensor '" + tensor.name + "'");
     tensor.shape.push_back(size.value_or(0));
     good = good && size;
   }
@@ -116,12 +125,14 @@ void read_dtype(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
     tensor.dtype = *type;
     return;
   }
-  Diagnostic unknown = error_at(node->where, "tensor '" + tensor.name + "' has an unknown dtype '" + node->scalar.substr(0, 64) + "'");
+  Diagnostic unknown =
+      error_at(node->where, "tensor '" + tensor.name + "' has an unknown dtype '" + node->scalar.substr(0, 64) + "'");
   unknown.notes.push_back(known_dtypes_note());
   file.diagnostics.push_back(std::move(unknown));
 }
 
-void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceLocation& where, const yaml::Node& node) {
+void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceLocation& where,
+                 const yaml::Node& node) {
   check_name(file, where, "tensor", tensor_name);
   const std::size_t before = file.diagnostics.size();
   yaml::MapReader reader(node, "tensor '" + tensor_name + "'", file.diagnostics);
@@ -153,14 +164,16 @@ bool is_map(KernelFile& file, const yaml::Node& node, const std::string& what, c
 
 void check_name(KernelFile& file, const SourceLocation& where, const std::string& what, const std::string& name) {
   if (is_identifier(name)) return;
-  file.report(where, what + " '" + name.substr(0, 64) + "' must be a letter followed by letters, digits or '_', at most 64 of them");
+  file.report(where, what + " '" + name.substr(0, 64) +
+                         "' must be a letter followed by letters, digits or '_', at most 64 of them");
 }
 
 std::optional<std::int64_t> read_size(KernelFile& file, const yaml::Node& node, const std::string& what) {
   const auto value = size_value(file, node, what);
   if (!value || *value >= 0) return value;
   const bool plain = node.scalar == std::to_string(*value);
-  file.report(node.where, what + (plain ? "" : ", " + node.scalar + ",") + " is " + std::to_string(*value) + ": sizes must not be negative");
+  file.report(node.where, what + (plain ? "" : ", " + node.scalar + ",") + " is " + std::to_string(*value) +
+                              ": sizes must not be negative");
   return std::nullopt;
 }
 

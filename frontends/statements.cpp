@@ -1,7 +1,6 @@
-#include "frontends/statements_internal.h"
-
 #include <algorithm>
 
+#include "frontends/statements_internal.h"
 #include "ir/cursor.h"
 
 namespace isamap {
@@ -16,7 +15,8 @@ void add_names(const ParsedAccess& access, std::set<std::string>& names) {
 }
 
 /// The sizes that an iterator follows in one access, as (dimension, size).
-std::vector<std::pair<std::size_t, std::int64_t>> followed(const ParsedAccess& access, const Tensor& tensor, const std::string& iterator) {
+std::vector<std::pair<std::size_t, std::int64_t>> followed(const ParsedAccess& access, const Tensor& tensor,
+                                                           const std::string& iterator) {
   std::vector<std::pair<std::size_t, std::int64_t>> result;
   if (access.index.size() != tensor.shape.size()) return result;
   for (std::size_t d = 0; d < access.index.size(); ++d)
@@ -71,13 +71,17 @@ Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tens
         if (tensor.name != access.tensor) continue;
         for (const auto& [dimension, size] : followed(access, tensor, iterator)) {
           confirmed = confirmed || size == extent;
-          if (found.empty()) found = "dimension " + std::to_string(dimension) + " of tensor '" + tensor.name + "', whose size is " + std::to_string(size);
+          if (found.empty())
+            found = "dimension " + std::to_string(dimension) + " of tensor '" + tensor.name + "', whose size is " +
+                    std::to_string(size);
         }
       }
     const auto first = parsed.name_offsets.find(iterator);
     if (!confirmed && !found.empty() && first != parsed.name_offsets.end())
-      result.push_back(error_at(place_in(where, static_cast<std::size_t>(first->second)), "iterator '" + iterator + "' is given the extent " + std::to_string(extent) + ", but it indexes " + found,
-                                "leave the extent out, or index with an expression"));
+      result.push_back(error_at(
+          place_in(where, static_cast<std::size_t>(first->second)),
+          "iterator '" + iterator + "' is given the extent " + std::to_string(extent) + ", but it indexes " + found,
+          "leave the extent out, or index with an expression"));
   }
   return result;
 }

@@ -290,7 +290,8 @@ void load_symbol(const std::string& name, const Node& node, Context& context) {
   Symbol symbol;
   symbol.name = name;
   symbol.where = node.where;
-  const auto min = fields.integer("min"), max = fields.integer("max", true), multiple_of = fields.integer("multiple_of");
+  const auto min = fields.integer("min"), max = fields.integer("max", true),
+             multiple_of = fields.integer("multiple_of");
   const bool readable = (min || !fields.has("min")) && max && (multiple_of || !fields.has("multiple_of"));
   symbol.min = min.value_or(1);
   symbol.max = max.value_or(1);

@@ -74,8 +74,8 @@ class Binder {
 
   Access access(const ParsedAccess& parsed) {
     Access result;
-    const auto tensor = std::find_if(tensors_.begin(), tensors_.end(),
-                                     [&](const Tensor& t) { return t.name == parsed.tensor; });
+    const auto tensor =
+        std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& t) { return t.name == parsed.tensor; });
     if (tensor == tensors_.end()) {
       report(parsed.offset, "no tensor is named " + quoted(parsed.tensor));
       std::string declared;
@@ -109,7 +109,8 @@ class Binder {
       for (const AffineExpr& index : access_of(statement, number).index)
         for (const std::string& name : index.names())
           if (result.find(name) < 0)
-            result.dims.push_back({name, extent(statement, name), number == 0 ? DimKind::parallel : DimKind::reduction});
+            result.dims.push_back(
+                {name, extent(statement, name), number == 0 ? DimKind::parallel : DimKind::reduction});
     return result;
   }
 
@@ -128,8 +129,9 @@ class Binder {
         if (access.index[d].as_dim() != name) continue;
         const Found here{tensor.shape[d], "dim " + std::to_string(d) + " of " + quoted(tensor.name)};
         if (found && found->extent != here.extent) {
-          report(offset_of(name), "iterator " + quoted(name) + " indexes " + found->at + " of extent " +
-                        std::to_string(found->extent) + " and " + here.at + " of extent " + std::to_string(here.extent),
+          report(offset_of(name),
+                 "iterator " + quoted(name) + " indexes " + found->at + " of extent " + std::to_string(found->extent) +
+                     " and " + here.at + " of extent " + std::to_string(here.extent),
                  "make the extents equal, or state the iterator's under 'where'");
           return 0;
         }
@@ -137,7 +139,8 @@ class Binder {
       }
     }
     if (!found)
-      report(offset_of(name), "no tensor dimension is indexed by iterator " + quoted(name) + " alone, so it has no extent",
+      report(offset_of(name),
+             "no tensor dimension is indexed by iterator " + quoted(name) + " alone, so it has no extent",
              "state it: where: {" + name + ": 3}");
     return found ? found->extent : 0;
   }

@@ -40,17 +40,17 @@ double point_count(const Kernel& kernel);
 void interpret(const Kernel& kernel, std::vector<TensorData>& data);
 
 /// How far two results differ. Integers must be equal, unless they were rounded from inexact intermediates. A float may
-/// differ by a bound of its own: for sums of products 2 * (terms + roundings of the body) * unit roundoff of the coarsest
-/// rounding * sum of |terms| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.1; twice,
-/// since both results round); for other bodies what running error analysis gives. NaN equals NaN.
+/// differ by a bound of its own: for sums of products 2 * (terms + roundings of the body) * unit roundoff of the
+/// coarsest rounding * sum of |terms| (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.1;
+/// twice, since both results round); for other bodies what running error analysis gives. NaN equals NaN.
 struct Comparison {
   bool equal = true;
   double max_error = 0;          ///< largest |a - b|
   double worst_ratio = 0;        ///< largest |a - b| / bound; <= 1 is equal
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
 };
-/// `expected` is what `interpret` left, inputs and intermediates included; only outputs of `found` are looked at. What an
-/// `inout` output started at is unknown here and bounded by where it ended and what was added.
+/// `expected` is what `interpret` left, inputs and intermediates included; only outputs of `found` are looked at. What
+/// an `inout` output started at is unknown here and bounded by where it ended and what was added.
 Comparison compare(const Kernel& kernel, const std::vector<TensorData>& expected, const std::vector<TensorData>& found);
 
 }  // namespace isamap

@@ -12,11 +12,11 @@ namespace isamap {
 
 struct Tensor {
   std::string name;
-  std::vector<std::int64_t> shape;                ///< extents, row-major
+  std::vector<std::int64_t> shape;  ///< extents, row-major
   DType dtype = DType::f32;
-  std::optional<double> outside;                  ///< what reads beyond the shape yield; nothing: they are errors
-  bool inout = false;                             ///< an output that starts at what the caller left there
-  std::optional<std::pair<double, double>> range; ///< values lie in [first, second]
+  std::optional<double> outside;                   ///< what reads beyond the shape yield; nothing: they are errors
+  bool inout = false;                              ///< an output that starts at what the caller left there
+  std::optional<std::pair<double, double>> range;  ///< values lie in [first, second]
   bool operator==(const Tensor&) const = default;
 };
 
@@ -28,7 +28,7 @@ AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std
 /// Statements run in order, each finishing before the next begins.
 struct Kernel {
   std::string name;
-  std::map<std::string, std::int64_t> sizes;      ///< `dims:` of the file
+  std::map<std::string, std::int64_t> sizes;  ///< `dims:` of the file
   std::vector<Tensor> tensors;
   std::vector<Computation> statements;
   SourceLocation where;

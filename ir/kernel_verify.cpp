@@ -17,7 +17,8 @@ class KernelCheck {
 
   void run() {
     check_names();
-    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_tensor(kernel_.tensors[t], who_, tensor_place(t), problems_);
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t)
+      check_tensor(kernel_.tensors[t], who_, tensor_place(t), problems_);
     if (kernel_.statements.empty()) fail(kernel_.where, "there is no statement", "add one under `compute`");
     if (!problems_.empty()) return;  // what follows relies on names and shapes
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)

@@ -59,8 +59,11 @@ class StatementReader {
  private:
   Reduction reduction() {
     const std::size_t at = cursor_.offset();
-    for (const auto& [text, value] : {std::pair{"+=", Reduction::add}, {"*=", Reduction::mul}, {"max=", Reduction::max},
-                                      {"min=", Reduction::min}, {"=", Reduction::assign}})
+    for (const auto& [text, value] : {std::pair{"+=", Reduction::add},
+                                      {"*=", Reduction::mul},
+                                      {"max=", Reduction::max},
+                                      {"min=", Reduction::min},
+                                      {"=", Reduction::assign}})
       if (cursor_.accept(text)) return value;
     const bool subtracts = cursor_.peek("-=");
     cursor_.fail(at, "expected '=', '+=', '*=', 'max=' or 'min=', found " + cursor_.found(),
@@ -186,9 +189,12 @@ class StatementReader {
       if (function.name != name) continue;
       ScalarExpr result;
       result.args = arguments(at, name, function.arguments);
-      if (const auto* one = std::get_if<UnaryOp>(&function.op)) result.op = Unary{*one};
-      else if (const auto* two = std::get_if<BinaryOp>(&function.op)) result.op = Binary{*two};
-      else result.op = Select{};
+      if (const auto* one = std::get_if<UnaryOp>(&function.op))
+        result.op = Unary{*one};
+      else if (const auto* two = std::get_if<BinaryOp>(&function.op))
+        result.op = Binary{*two};
+      else
+        result.op = Select{};
       return result;
     }
     const bool saturate = name.rfind("sat_", 0) == 0;
@@ -197,8 +203,9 @@ class StatementReader {
       std::vector<ScalarExpr> args = arguments(at, name, 1);
       return cursor_.failed() ? ScalarExpr() : cast(*type, std::move(args[0]), saturate);
     }
-    cursor_.fail(at, "there is no function or type '" + name + "'",
-                 "functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...");
+    cursor_.fail(
+        at, "there is no function or type '" + name + "'",
+        "functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...");
     return {};
   }
 

@@ -12,7 +12,7 @@ namespace isamap {
 struct ParsedAccess {
   std::string tensor;
   std::vector<AffineExpr> index;
-  int offset = 0;                 ///< of the name in the text
+  int offset = 0;                       ///< of the name in the text
   std::vector<int> index_offsets = {};  ///< of each index in the text
   bool operator==(const ParsedAccess&) const = default;
 };

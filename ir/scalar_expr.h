@@ -17,16 +17,33 @@ namespace isamap {
 enum class UnaryOp { negate, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, abs, round };
 enum class BinaryOp { add, sub, mul, div, min, max };
 
-struct Constant { double value = 0; bool operator==(const Constant&) const = default; };
-struct Read { int access = 0; bool operator==(const Read&) const = default; };  ///< index into Computation::reads
-struct Unary { UnaryOp op = UnaryOp::negate; bool operator==(const Unary&) const = default; };
-struct Binary { BinaryOp op = BinaryOp::add; bool operator==(const Binary&) const = default; };
-struct Select { bool operator==(const Select&) const = default; };  ///< select(c, a, b): a where c is not 0
-struct Cast { bool saturate = false; bool operator==(const Cast&) const = default; };
+struct Constant {
+  double value = 0;
+  bool operator==(const Constant&) const = default;
+};
+struct Read {
+  int access = 0;
+  bool operator==(const Read&) const = default;
+};  ///< index into Computation::reads
+struct Unary {
+  UnaryOp op = UnaryOp::negate;
+  bool operator==(const Unary&) const = default;
+};
+struct Binary {
+  BinaryOp op = BinaryOp::add;
+  bool operator==(const Binary&) const = default;
+};
+struct Select {
+  bool operator==(const Select&) const = default;
+};  ///< select(c, a, b): a where c is not 0
+struct Cast {
+  bool saturate = false;
+  bool operator==(const Cast&) const = default;
+};
 
 struct ScalarExpr {
   std::variant<Constant, Read, Unary, Binary, Select, Cast> op;
-  DType type = DType::f32;            ///< of the result; for an unelaborated constant, its context's type
+  DType type = DType::f32;  ///< of the result; for an unelaborated constant, its context's type
   std::vector<ScalarExpr> args;
   bool operator==(const ScalarExpr&) const = default;
 };
@@ -38,8 +55,8 @@ ScalarExpr binary(BinaryOp op, ScalarExpr a, ScalarExpr b);
 ScalarExpr cast(DType to, ScalarExpr a, bool saturate = false);
 
 /// Inserts widening casts at the leaves so that every node's type is the context's (the output type at the root, the
-/// operands' join inside an explicit cast). Narrowing without a cast is an error that names both types; it stands at the
-/// first read of what is wrong where `read_where` says where each read stands, at `where` otherwise.
+/// operands' join inside an explicit cast). Narrowing without a cast is an error that names both types; it stands at
+/// the first read of what is wrong where `read_where` says where each read stands, at `where` otherwise.
 Result<ScalarExpr> elaborate(const ScalarExpr& raw, DType output, const SourceLocation& where,
                              const std::vector<SourceLocation>& read_where = {});
 

@@ -114,7 +114,8 @@ class Typing {
     const Constant* c = std::get_if<Constant>(&inner.op);
     const bool keeps_value = c != nullptr && is_float(to) && round_to(to, c->value) == c->value;
     if (!widens(from, to) && !keeps_value) {
-      fail(inner, "a value of " + quoted(from) + " is used where " + quoted(to) + " is computed: that would lose values",
+      fail(inner,
+           "a value of " + quoted(from) + " is used where " + quoted(to) + " is computed: that would lose values",
            "write the cast, for example " + quoted(to) + "(...)");
     }
     if (c != nullptr) {
@@ -164,7 +165,8 @@ class Typing {
     if (reads_of(inner).empty()) return folded(cast(raw.type, std::move(inner), c.saturate));
     if (inner_type == raw.type) return inner;
     if (is_bits(raw.type) || is_bits(inner_type)) {
-      fail(raw, "no cast from " + quoted(inner_type) + " to " + quoted(raw.type) + " is defined", "bits can only be copied");
+      fail(raw, "no cast from " + quoted(inner_type) + " to " + quoted(raw.type) + " is defined",
+           "bits can only be copied");
     }
     return cast(raw.type, std::move(inner), c.saturate);
   }

@@ -21,7 +21,7 @@ namespace isamap {
 
 namespace {
 
-constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
+constexpr std::int64_t max_count = 1 << 20;                                                   // buffers, steps ahead
 constexpr std::array<std::string_view, 5> tail_names{"", "partial", "mask", "pad", "split"};  // in the order of Tail
 constexpr std::array<std::string_view, 3> first_names{"fill", "flag", "load"};                // of First
 constexpr std::array<std::string_view, 3> outside_names{"pad", "skip", "mask"};               // of Outside
@@ -157,7 +157,8 @@ class LineReader {
     Walk result;
     const AffineExpr column = read_affine(cursor_, {}, true);
     result.dim = print(column);
-    if (!cursor_.accept_word("by")) cursor_.fail(cursor_.offset(), "expected 'by' and a tile size, found " + cursor_.found());
+    if (!cursor_.accept_word("by"))
+      cursor_.fail(cursor_.offset(), "expected 'by' and a tile size, found " + cursor_.found());
     result.tile = positive("a tile size");
     return result;
   }
@@ -165,7 +166,8 @@ class LineReader {
   Stage stage_line() {
     Stage line;
     line.tensor = cursor_.expect_name("a tensor", false);
-    if (!cursor_.accept_word("in")) cursor_.fail(cursor_.offset(), "expected 'in' and a memory, found " + cursor_.found());
+    if (!cursor_.accept_word("in"))
+      cursor_.fail(cursor_.offset(), "expected 'in' and a memory, found " + cursor_.found());
     line.memory = cursor_.expect_name("a memory", true);
     std::optional<std::int64_t> ahead;
     while (next_word()) {
@@ -198,13 +200,15 @@ class LineReader {
     take(text);
     const int count = std::stoi(text.substr(1));
     if (count < 1 || count > max_count)
-      cursor_.fail(word_at_, "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + std::to_string(count));
+      cursor_.fail(word_at_,
+                   "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + std::to_string(count));
     line.buffers = count;
     return true;
   }
 
   bool drain() {
-    if (!cursor_.accept_word("add")) cursor_.fail(cursor_.offset(), "expected 'add' after 'drain', found " + cursor_.found());
+    if (!cursor_.accept_word("add"))
+      cursor_.fail(cursor_.offset(), "expected 'add' after 'drain', found " + cursor_.found());
     return true;
   }
 

@@ -23,17 +23,17 @@ enum class First { fill, flag, load };                ///< how an accumulator st
 enum class Outside { pad, skip, mask };               ///< reads beyond a tensor's shape
 
 struct Walk {
-  std::string dim;             ///< of the fused statement
-  std::int64_t tile = 1;       ///< extent of the dim below this line; trip = ceil(parent / tile)
+  std::string dim;        ///< of the fused statement
+  std::int64_t tile = 1;  ///< extent of the dim below this line; trip = ceil(parent / tile)
   bool operator==(const Walk&) const = default;
 };
 
 struct For {
   std::vector<Walk> walks;
-  std::string unit;            ///< empty: time. "core", "warp", "mac.x"
+  std::string unit;  ///< empty: time. "core", "warp", "mac.x"
   Tail tail = Tail::none;
   bool unroll = false;
-  std::string combine;         ///< name of a combine on a reduction walk over a unit; empty: none
+  std::string combine;  ///< name of a combine on a reduction walk over a unit; empty: none
   bool operator==(const For&) const = default;
 };
 
@@ -41,7 +41,7 @@ struct For {
 /// inside (`k`, `p+r`) is a base coordinate of the buffer, counted from where the tile begins.
 struct LayoutDigit {
   AffineExpr index;
-  std::int64_t pad = 0;        ///< extra elements after this digit's extent
+  std::int64_t pad = 0;  ///< extra elements after this digit's extent
   bool operator==(const LayoutDigit&) const = default;
 };
 
@@ -53,15 +53,15 @@ struct Stage {
   std::vector<LayoutDigit> layout;  ///< outermost first, dense; empty: the tensor's own index expressions
   std::vector<std::string> via;     ///< moves; empty: derived
   bool ahead_of_time = false;
-  bool slide = false;               ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
-  First first = First::fill;        ///< outputs only
-  bool drain_adds = false;          ///< outputs only
+  bool slide = false;         ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
+  First first = First::fill;  ///< outputs only
+  bool drain_adds = false;    ///< outputs only
   bool operator==(const Stage&) const = default;
 };
 
 struct Do {
   std::string statement;
-  std::string instruction;          ///< empty: element by element on a scalar unit ("scalar")
+  std::string instruction;  ///< empty: element by element on a scalar unit ("scalar")
   std::vector<std::pair<std::string, std::vector<Digit>>> dims;  ///< as in the mapping, written order
   std::vector<std::pair<std::string, std::string>> operands;     ///< instruction operand -> tensor; empty: in order
   std::vector<std::pair<std::string, Outside>> outside;
@@ -70,7 +70,7 @@ struct Do {
 
 struct Line {
   std::variant<For, Stage, Do> is;
-  SourceLocation where = {};        ///< of a line that somebody wrote; no part of its value
+  SourceLocation where = {};  ///< of a line that somebody wrote; no part of its value
   bool operator==(const Line& other) const { return is == other.is; }
 };
 
@@ -82,7 +82,7 @@ struct Nest {
 
 struct Schedule {
   std::string name, kernel, target;
-  std::vector<Nest> nests;          ///< one for each statement of the kernel, in order
+  std::vector<Nest> nests;  ///< one for each statement of the kernel, in order
   bool operator==(const Schedule&) const = default;
 };
 

@@ -152,7 +152,8 @@ class StatementCheck {
       }
       if (used.count(dim.name) == 0) fail(fmt::format("dim {} is used by no access", dim.name), "remove it");
       if (reduces && s_.reduction == Reduction::assign && dim.extent > 1) {
-        fail_at(place_of(dim.name), fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
+        fail_at(place_of(dim.name),
+                fmt::format("`=` writes each element {} times, once for each {}", dim.extent, dim.name),
                 "use `+=`, `*=`, `max=` or `min=`");
       }
     }

@@ -22,7 +22,8 @@ std::vector<Node> set_all(Lowering& lowering, const Buffer& buffer, BufferId id,
     element.write.index.push_back(AffineExpr::dim(loops.back().first));
   }
   std::vector<Node> nodes{Node{std::move(element)}};
-  for (std::size_t i = loops.size(); i-- > 0;) nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
+  for (std::size_t i = loops.size(); i-- > 0;)
+    nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
   return nodes;
 }
 

@@ -17,9 +17,9 @@ namespace {
 struct Steps {
   int dim = 0;
   std::int64_t count = 1;
-  std::string axis;          ///< spatial only
+  std::string axis;  ///< spatial only
   SourceLocation where;
-  std::int64_t tile = 1;     ///< found from the inside
+  std::int64_t tile = 1;  ///< found from the inside
 };
 
 struct Level {
@@ -52,7 +52,8 @@ class LevelsReader {
   std::vector<Level> read(const yaml::Node& node) {
     std::vector<Level> levels;
     if (node.kind != yaml::Kind::list || node.items.empty())
-      problems_.push_back(error_at(node.where, "levels must be a list of memories, outermost first", "write - {memory: NAME, loops: [i 4]}"));
+      problems_.push_back(error_at(node.where, "levels must be a list of memories, outermost first",
+                                   "write - {memory: NAME, loops: [i 4]}"));
     for (const yaml::Node& item : node.items) levels.push_back(level(item));
     return levels;
   }
@@ -66,8 +67,11 @@ class LevelsReader {
       const auto memory = model_.find_memory(*name);
       std::vector<std::string> known;
       for (const Memory& m : model_.memories()) known.push_back(m.name);
-      if (memory) level.memory = *memory;
-      else problems_.push_back(error_at(item.where, "no memory '" + *name + "' in " + model_.name, known_words(*name, known)));
+      if (memory)
+        level.memory = *memory;
+      else
+        problems_.push_back(
+            error_at(item.where, "no memory '" + *name + "' in " + model_.name, known_words(*name, known)));
     }
     level.loops = steps(reader, "loops", false);
     level.spatial = steps(reader, "spatial", true);
@@ -80,7 +84,8 @@ class LevelsReader {
       for (const auto& [name, count] : buffers->entries) {
         tensor(name, count.where);
         const auto n = yaml::to_integer(count);
-        if (!n || *n < 1 || *n > 64) problems_.push_back(error_at(count.where, "buffers of " + name + " must be a number from 1 to 64"));
+        if (!n || *n < 1 || *n > 64)
+          problems_.push_back(error_at(count.where, "buffers of " + name + " must be a number from 1 to 64"));
         level.buffers.push_back({name, n.value_or(1)});
       }
     reader.finish();
@@ -118,15 +123,19 @@ class LevelsReader {
       s.where = item.where;
       s.axis = axis;
       const auto [end, problem] = std::from_chars(count.data(), count.data() + count.size(), s.count);
-      if (problem != std::errc() || end != count.data() + count.size() || s.count < 1 || !more.empty() || (!spatial && !axis.empty())) {
+      if (problem != std::errc() || end != count.data() + count.size() || s.count < 1 || !more.empty() ||
+          (!spatial && !axis.empty())) {
         problems_.push_back(error_at(item.where, "'" + item.scalar + "' in " + key + " is not of the form " + form));
         continue;
       }
       s.dim = statement_.domain.find(dim);
       std::vector<std::string> known;
       for (const Dim& d : statement_.domain.dims) known.push_back(d.name);
-      if (s.dim < 0) problems_.push_back(error_at(item.where, "no dim '" + dim + "' in " + statement_.name, known_words(dim, known)));
-      else result.push_back(s);
+      if (s.dim < 0)
+        problems_.push_back(
+            error_at(item.where, "no dim '" + dim + "' in " + statement_.name, known_words(dim, known)));
+      else
+        result.push_back(s);
     }
     return result;
   }
@@ -138,7 +147,8 @@ class LevelsReader {
 };
 
 /// From the inside: the tile of a loop is what stands below it. Then from the outside: are the steps the right ones?
-void find_tiles(std::vector<Level>& levels, const Computation& statement, const std::vector<std::int64_t>& block, Diagnostics& problems) {
+void find_tiles(std::vector<Level>& levels, const Computation& statement, const std::vector<std::int64_t>& block,
+                Diagnostics& problems) {
   std::vector<std::int64_t> tile = block;
   std::vector<Steps*> order;
   for (Level& level : levels) {
@@ -155,13 +165,15 @@ void find_tiles(std::vector<Level>& levels, const Computation& statement, const 
     const Dim& dim = statement.domain.dims[d];
     parent.push_back(dim.extent);
     if (tile[d] < dim.extent)
-      problems.push_back(error_at(levels.front().where, fmt::format("the steps of {} cover {} of {}", dim.name, tile[d], dim.extent)));
+      problems.push_back(
+          error_at(levels.front().where, fmt::format("the steps of {} cover {} of {}", dim.name, tile[d], dim.extent)));
   }
   for (const Steps* s : order) {
     std::int64_t& p = parent[static_cast<std::size_t>(s->dim)];
     const std::int64_t needed = ceil_div(p, s->tile);
     if (needed < s->count && p > 0)
-      problems.push_back(error_at(s->where, fmt::format("{} {}: {} steps of {} already cover {}", statement.domain.dims[static_cast<std::size_t>(s->dim)].name,
+      problems.push_back(error_at(s->where, fmt::format("{} {}: {} steps of {} already cover {}",
+                                                        statement.domain.dims[static_cast<std::size_t>(s->dim)].name,
                                                         s->count, needed, s->tile, p)));
     p = std::min(p, s->tile);
   }
@@ -173,11 +185,14 @@ Result<Mapping> only_mapping(const Kernel& kernel, const HardwareModel& model) {
   options.max_mappings = 64;
   auto mapped = enumerate_mappings(kernel, model, options);
   if (!mapped) return mapped.diagnostics();
-  if (mapped->mappings.empty()) return error("no instruction of " + model.name + " matches " + kernel.statements.front().name);
+  if (mapped->mappings.empty())
+    return error("no instruction of " + model.name + " matches " + kernel.statements.front().name);
   for (const Mapping& m : mapped->mappings)
     if (m.instruction != mapped->mappings.front().instruction)
-      return error(fmt::format("levels needs the only matching instruction; {} and {} match", model.instruction(mapped->mappings.front().instruction).name,
-                               model.instruction(m.instruction).name), "write the schedule as a nest");
+      return error(fmt::format("levels needs the only matching instruction; {} and {} match",
+                               model.instruction(mapped->mappings.front().instruction).name,
+                               model.instruction(m.instruction).name),
+                   "write the schedule as a nest");
   return mapped->mappings.front();
 }
 
@@ -197,10 +212,14 @@ class LevelsWriter {
 
   Nest write(const std::vector<Level>& levels, const Mapping& mapping) {
     if (!keeps_everything(levels.front()))
-      problems_.push_back(error_at(levels.front().where, "tensors live in " + model_.memory(levels.front().memory).name + ", which keeps all of them: " + joined(tensors_of(kernel_, statement_)),
+      problems_.push_back(error_at(levels.front().where,
+                                   "tensors live in " + model_.memory(levels.front().memory).name +
+                                       ", which keeps all of them: " + joined(tensors_of(kernel_, statement_)),
                                    "leave keep out"));
     if (levels.front().memory != model_.home())
-      problems_.push_back(error_at(levels.front().where, "the outermost level must be " + model_.memory(model_.home()).name + ", where tensors live"));
+      problems_.push_back(
+          error_at(levels.front().where,
+                   "the outermost level must be " + model_.memory(model_.home()).name + ", where tensors live"));
     Nest nest;
     for (std::size_t l = 0; l < levels.size(); ++l) {
       const Level& level = levels[l];
@@ -255,7 +274,8 @@ class LevelsWriter {
     const UnitId own = model_.memory(level.memory).per;
     const UnitId inner = below ? model_.memory(below->memory).per : own;
     if (!below || inner == own) {
-      problems_.push_back(error_at(s.where, "spatial loops of " + model_.memory(level.memory).name + " need a memory below it that another unit owns"));
+      problems_.push_back(error_at(s.where, "spatial loops of " + model_.memory(level.memory).name +
+                                                " need a memory below it that another unit owns"));
       return std::nullopt;
     }
     return model_.unit(inner).name + (s.axis.empty() ? "" : "." + s.axis);
@@ -271,7 +291,9 @@ class LevelsWriter {
 
 Result<Nest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const HardwareModel& model) {
   if (kernel.statements.size() != 1)
-    return error_at(node.where, fmt::format("levels describes one statement; {} has {}", kernel.name, kernel.statements.size()), "write nests");
+    return error_at(node.where,
+                    fmt::format("levels describes one statement; {} has {}", kernel.name, kernel.statements.size()),
+                    "write nests");
   auto mapping = only_mapping(kernel, model);
   if (!mapping) {
     Diagnostics diagnostics = mapping.diagnostics();

@@ -1,5 +1,6 @@
 #pragma once
-// The per-memory view of a schedule: for each memory its loops in steps, the walks on the units below it, what it keeps.
+// The per-memory view of a schedule: for each memory its loops in steps, the walks on the units below it, what it
+// keeps.
 //
 //   levels:
 //     - {memory: DRAM, loops: [n 2, k 4]}

@@ -13,9 +13,7 @@ namespace isamap {
 
 namespace {
 
-const Do* do_line(const Nest& nest) {
-  return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
-}
+const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
 void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model) {
   const Kernel& kernel = lowering.program.kernel;
@@ -34,7 +32,7 @@ void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const Har
     buffer.tensor = id;
     buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
     if (buffer.role == BufferRole::argument && model.program.language != "asm")
-      buffer.align = bytes(tensor.dtype);   // the caller's arrays; where we give the addresses, 64
+      buffer.align = bytes(tensor.dtype);  // the caller's arrays; where we give the addresses, 64
     tensors[id.index()].buffer = make_id<BufferId>(lowering.program.buffers.size());
     tensors[id.index()].whole_tensor = true;
     lowering.program.buffers.push_back(std::move(buffer));
@@ -52,7 +50,8 @@ Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, 
                                           const std::vector<TileBuffer>& tensors) {
   const Kernel& kernel = lowering.program.kernel;
   const Do* line = do_line(nest);
-  if (!line) return error(fmt::format("the nest of statement {} does not end with a `do` line", kernel.statements[s].name));
+  if (!line)
+    return error(fmt::format("the nest of statement {} does not end with a `do` line", kernel.statements[s].name));
   NestInput input;
   input.kernel = &kernel;
   input.nest = &nest;
@@ -68,7 +67,8 @@ Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, 
     mapping = *found;
     instruction = &lowering.model.instruction(mapping.instruction);
     if (!statement.domain.faces.empty())
-      return error(fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", statement.name));
+      return error(
+          fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", statement.name));
     statement = fuse(statement, mapping);
   }
   input.pairing = pair(statement, instruction, mapping);
@@ -86,8 +86,8 @@ Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
 
 Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   if (schedule.nests.size() != kernel.statements.size())
-    return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(), kernel.name,
-                             kernel.statements.size()));
+    return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
+                             kernel.name, kernel.statements.size()));
   Lowering lowering{model, {}, {}, {}, 0};
   Program& program = lowering.program;
   program.name = schedule.name.empty() ? kernel.name : schedule.name;

@@ -29,8 +29,8 @@ class CallLowering : NestParts {
       if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
       const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, *known, ranges);
-      std::string no = index ? refusal(*instruction_, operand, *extents, lowering_.buffer(holder.buffer), holder, *index,
-                                       lowering_.ranges, lowering_.model)
+      std::string no = index ? refusal(*instruction_, operand, *extents, lowering_.buffer(holder.buffer), holder,
+                                       *index, lowering_.ranges, lowering_.model)
                              : "its layout cannot be said in the dims of the statement";
       if (no.empty()) no = zero_refusal(scope, a, *extents);
       if (!no.empty()) return operand_refused(a, operand, no);
@@ -56,8 +56,9 @@ class CallLowering : NestParts {
         most = full_extent(*instruction_, digit->second);
       }
       if (tile.size > most)
-        return error(fmt::format("dim {} has {} points left at the `do`; the instruction takes {}", dim.name, tile.size, most),
-                     fmt::format("add `for {} by {}` above it", dim.name, most));
+        return error(
+            fmt::format("dim {} has {} points left at the `do`; the instruction takes {}", dim.name, tile.size, most),
+            fmt::format("add `for {} by {}` above it", dim.name, most));
       known.emplace_back(AffineExpr::dim(dim.name), value);
     }
     for (const Dim& dim : instruction_->statement().domain.dims)
@@ -65,8 +66,8 @@ class CallLowering : NestParts {
     return known;
   }
 
-  // Extents of one call. A fixed extent that is not filled means padding: free where a parallel dim runs over it, zeros of
-  // every input where a reduction does, and that only for products (annihilator 0).
+  // Extents of one call. A fixed extent that is not filled means padding: free where a parallel dim runs over it, zeros
+  // of every input where a reduction does, and that only for products (annihilator 0).
   Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
     std::vector<std::int64_t> extents;
     for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
@@ -107,8 +108,9 @@ class CallLowering : NestParts {
   // An addressed operand that is read past its valid part along a reduction must find zeros there.
   std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
     const TileBuffer& holder = scope.holders[static_cast<std::size_t>(access)];
-    if (holder.slots >= 0) return "";   // its fill has seen to it
-    const Access& operand = access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
+    if (holder.slots >= 0) return "";  // its fill has seen to it
+    const Access& operand =
+        access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
     for (std::size_t m = 0; m < extents.size(); ++m) {
       if (!uses(operand, instruction_->statement().domain.dims[m].name)) continue;
       const std::string& dim = input_.pairing.walked_by[m];
@@ -145,8 +147,8 @@ class CallLowering : NestParts {
     Guard guard;
     for (const Dim& dim : statement_.domain.dims) {
       if (dim.kind != DimKind::reduction) continue;
-      const AffineExpr moved = simplify(scope.tiles.at(dim.name).origin - scope.flagged_since->at(dim.name).origin,
-                                        lowering_.ranges);
+      const AffineExpr moved =
+          simplify(scope.tiles.at(dim.name).origin - scope.flagged_since->at(dim.name).origin, lowering_.ranges);
       const auto range = bounds(moved, lowering_.ranges);
       if (range && range->low > 0) return Nodes{Node{again}};
       if (!moved.is_constant()) guard.conditions.push_back(-moved);

@@ -41,7 +41,8 @@ class ElementLowering : NestParts {
       faces.then = std::move(nodes);
       nodes = {Node{std::move(faces)}};
     }
-    for (std::size_t i = loops.size(); i-- > 0;) nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
+    for (std::size_t i = loops.size(); i-- > 0;)
+      nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
     return nodes;
   }
 
@@ -62,7 +63,8 @@ class ElementLowering : NestParts {
         const AffineExpr& e = element.reads[r].index[i];
         const auto range = bounds(e, lowering_.ranges);
         if (!range || range->low < 0) guard.conditions.push_back(e);
-        if (!range || range->high >= buffer.extents[i]) guard.conditions.push_back(AffineExpr(buffer.extents[i] - 1) - e);
+        if (!range || range->high >= buffer.extents[i])
+          guard.conditions.push_back(AffineExpr(buffer.extents[i] - 1) - e);
       }
       if (guard.conditions.empty()) continue;
       Element without = element;
@@ -96,6 +98,8 @@ class ElementLowering : NestParts {
 
 }  // namespace
 
-Result<Nodes> lower_elements(const NestParts& parts, const Scope& scope) { return ElementLowering(parts).elements(scope); }
+Result<Nodes> lower_elements(const NestParts& parts, const Scope& scope) {
+  return ElementLowering(parts).elements(scope);
+}
 
 }  // namespace isamap

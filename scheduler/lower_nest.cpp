@@ -1,6 +1,6 @@
-// Lines become nodes from the outside in. At each line it is known which tile of every dim is in work (`tiles`) and where
-// every operand is found (`holders`). A walk whose tile does not divide lowers the lines below it twice: for the whole
-// tiles and for the last one; so sizes are constants everywhere.
+// Lines become nodes from the outside in. At each line it is known which tile of every dim is in work (`tiles`) and
+// where every operand is found (`holders`). A walk whose tile does not divide lowers the lines below it twice: for the
+// whole tiles and for the last one; so sizes are constants everywhere.
 
 #include "scheduler/lower_nest.h"
 
@@ -83,10 +83,11 @@ class NestLowering : NestParts {
   Result<Nodes> lines(std::size_t at, const Scope& scope) {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
     const Line& line = input_.nest->lines[at];
-    auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
-                                       [&](const Stage& s) { return stage(s, at, scope); },
-                                       [&](const Do&) { return instruction_ ? lower_call(*this, scope) : lower_elements(*this, scope); }},
-                            line.is);
+    auto nodes = std::visit(
+        overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
+                   [&](const Stage& s) { return stage(s, at, scope); },
+                   [&](const Do&) { return instruction_ ? lower_call(*this, scope) : lower_elements(*this, scope); }},
+        line.is);
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
   }
 
@@ -134,10 +135,12 @@ class NestLowering : NestParts {
       const Access& access = access_of(statement_, a);
       if (kernel_.tensors[access.tensor.index()].name != s.tensor) continue;
       if (!found.empty() && access.index != access_of(statement_, found.front()).index)
-        return error(fmt::format("{} is accessed in two ways by {}; staging it is not supported", s.tensor, statement_.name));
+        return error(
+            fmt::format("{} is accessed in two ways by {}; staging it is not supported", s.tensor, statement_.name));
       found.push_back(a);
     }
-    if (found.empty()) return error(fmt::format("stage {}: statement {} has no such tensor", s.tensor, statement_.name));
+    if (found.empty())
+      return error(fmt::format("stage {}: statement {} has no such tensor", s.tensor, statement_.name));
     if (found.size() > 1 && found.front() == 0)
       return error(fmt::format("{} is read and written by {}; staging it is not supported", s.tensor, statement_.name));
     return found;
@@ -146,7 +149,7 @@ class NestLowering : NestParts {
   Result<Nodes> stage(const Stage& s, std::size_t at, const Scope& scope) {
     const auto memory = lowering_.model.find_memory(s.memory);
     if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
-    if (is_cache(s.memory)) return lines(at + 1, scope);   // a claim of residency: no effect on values
+    if (is_cache(s.memory)) return lines(at + 1, scope);  // a claim of residency: no effect on values
     const auto accesses = staged_accesses(s);
     if (!accesses) return accesses.diagnostics();
     auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
@@ -181,7 +184,8 @@ class NestLowering : NestParts {
     return copy;
   }
 
-  Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope, const Scope& inner) {
+  Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                            const Scope& inner) {
     const int access = staged_accesses(s)->front();
     auto fill = transfer(lowering_, copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true));
     if (!fill) return at_stage(s, fill.diagnostics());
@@ -231,7 +235,6 @@ class NestLowering : NestParts {
     append(nodes, std::move(*drain));
     return nodes;
   }
-
 };
 
 }  // namespace

@@ -21,8 +21,9 @@ void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, 
   const std::size_t d = shape.coordinate.size();
   if (d == instruction.ranges.size()) {
     shape.calls = 1;
-    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {   // what no dim walks is visited element by element
-      shape.calls *= ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), shape.walks(i) ? shape.blocks[i] : 1);
+    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {  // what no dim walks is visited element by element
+      shape.calls *=
+          ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), shape.walks(i) ? shape.blocks[i] : 1);
     }
     out.push_back(shape);
     return;
@@ -55,7 +56,7 @@ std::vector<bool> MoveShape::covered() const {
 }
 
 std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& tile,
-                                  const std::function<bool(const Instruction&)>& fits) {
+                                   const std::function<bool(const Instruction&)>& fits) {
   std::vector<MoveShape> all;
   const auto& instructions = lowering.model.instructions();
   for (std::size_t i = 0; i < instructions.size(); ++i) {

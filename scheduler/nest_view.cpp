@@ -40,9 +40,12 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
     for (const auto& [name, tensor] : line.operands) {
       if (name != operand || i == 0) continue;
       for (int a = 1; a < access_count(statement) && found < 0; ++a)
-        if (!taken[static_cast<std::size_t>(a)] && kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
+        if (!taken[static_cast<std::size_t>(a)] &&
+            kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
           found = a;
-      if (found < 0) return error(fmt::format("operand {} of {}: no free read of '{}' in {}", operand, instruction.name, tensor, statement.name));
+      if (found < 0)
+        return error(fmt::format("operand {} of {}: no free read of '{}' in {}", operand, instruction.name, tensor,
+                                 statement.name));
     }
     if (found < 0) return error(fmt::format("operand {} of {} has no tensor", operand, instruction.name));
     taken[static_cast<std::size_t>(found)] = true;
@@ -86,8 +89,12 @@ class Resolver {
       if (d) last = d;
     }
     const Computation& original = view_.kernel->statements[view_.id.index()];
-    if (!last) return problem("the nest of " + original.name + " has no do line", "end it with 'do " + original.name + " with INSTRUCTION(...)'"), false;
-    if (last->statement != original.name) return problem("this nest computes " + original.name + ", not " + last->statement), false;
+    if (!last)
+      return problem("the nest of " + original.name + " has no do line",
+                     "end it with 'do " + original.name + " with INSTRUCTION(...)'"),
+             false;
+    if (last->statement != original.name)
+      return problem("this nest computes " + original.name + ", not " + last->statement), false;
     for (const auto& [tensor, how] : last->outside)
       if (how != Outside::pad) later("outside " + tensor + " other than pad");
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
@@ -114,7 +121,8 @@ class Resolver {
     for (const Walk& step : f.walks) {
       w.dim = view_.statement.domain.find(step.dim);
       if (w.dim < 0) {
-        problem("no dim '" + step.dim + "' in " + view_.statement.name, did_you_mean(step.dim, dim_names(view_.statement)));
+        problem("no dim '" + step.dim + "' in " + view_.statement.name,
+                did_you_mean(step.dim, dim_names(view_.statement)));
         continue;
       }
       std::int64_t& tile = tile_[static_cast<std::size_t>(w.dim)];
@@ -132,7 +140,8 @@ class Resolver {
       view_.walks.push_back(w);
     }
     if (!f.combine.empty()) later("combine");
-    if (f.tail != Tail::none && f.tail != Tail::split) problem("a tail other than split is not supported yet", "leave it out: what a short tile does is derived");
+    if (f.tail != Tail::none && f.tail != Tail::split)
+      problem("a tail other than split is not supported yet", "leave it out: what a short tile does is derived");
     if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 
@@ -141,7 +150,8 @@ class Resolver {
     const auto id = view_.model->find_unit(text.substr(0, dot));
     std::vector<std::string> known;
     for (const Unit& u : view_.model->units()) known.push_back(u.name);
-    if (!id) return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, did_you_mean(text, known)), false;
+    if (!id)
+      return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, did_you_mean(text, known)), false;
     w.unit = *id;
     const Unit& u = view_.model->unit(*id);
     known.clear();
@@ -152,8 +162,12 @@ class Resolver {
     if (known.empty() && dot == std::string::npos) return true;
     if (dot == std::string::npos)
       return problem(fmt::format("unit {} has the axes {}", u.name, fmt::join(known, ", ")),
-                     fmt::format("say which one is walked: on {}.{}", u.name, known.front())), false;
-    if (w.axis < 0) return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'", did_you_mean(text.substr(dot + 1), known)), false;
+                     fmt::format("say which one is walked: on {}.{}", u.name, known.front())),
+             false;
+    if (w.axis < 0)
+      return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'",
+                     did_you_mean(text.substr(dot + 1), known)),
+             false;
     return true;
   }
 
@@ -183,7 +197,8 @@ class Resolver {
       found = true;
       if (view_.model->memory(*memory).kind == MemoryKind::cache) continue;  // it keeps what passes by itself
       int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s, nest_.lines[static_cast<std::size_t>(line_)].where});
+      view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s,
+                              nest_.lines[static_cast<std::size_t>(line_)].where});
       last = static_cast<int>(view_.stages.size()) - 1;
     }
     if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, did_you_mean(s.tensor, known));
@@ -207,8 +222,9 @@ class Resolver {
   void walked_down() {
     for (std::size_t d = 0; d < tile_.size(); ++d)
       if (tile_[d] > view_.block[d])
-        problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d], view_.statement.domain.dims[d].name,
-                            view_.instruction ? view_.instruction->name : "scalar", view_.block[d]),
+        problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d],
+                            view_.statement.domain.dims[d].name, view_.instruction ? view_.instruction->name : "scalar",
+                            view_.block[d]),
                 fmt::format("add 'for {} by {}'", view_.statement.domain.dims[d].name, view_.block[d]));
     for (int a = 0; a < access_count(view_.statement); ++a) {
       const MemoryId needed = operand_memory(view_, a);
@@ -262,7 +278,8 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   std::vector<std::string> known;
   for (const Instruction& i : model.instructions())
     if (is_compute(i)) known.push_back(i.name);
-  if (!id) return error("no instruction '" + line.instruction + "' in " + model.name, did_you_mean(line.instruction, known));
+  if (!id)
+    return error("no instruction '" + line.instruction + "' in " + model.name, did_you_mean(line.instruction, known));
   const Instruction& instruction = model.instruction(*id);
   if (!is_compute(instruction)) return error(instruction.name + " computes nothing: it is a move, a fill or a setter");
   mapping.instruction = *id;
@@ -278,10 +295,12 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
       const auto dim = digit.column.as_dim();
       const int d = dim ? computation.domain.find(*dim) : -1;
       if (!dim) return error("digit " + print(digit.column) + " of " + name + ": only plain dims are lowered yet");
-      if (d < 0) return error("no dim '" + *dim + "' in " + computation.name, did_you_mean(*dim, dim_names(computation)));
+      if (d < 0)
+        return error("no dim '" + *dim + "' in " + computation.name, did_you_mean(*dim, dim_names(computation)));
       const std::int64_t whole = computation.domain.dims[static_cast<std::size_t>(d)].extent;
       if (digit.extent != 1 && digit.extent != whole)
-        return error(fmt::format("digit {} takes {} of {} points: digits that split a dim are not lowered yet", *dim, digit.extent, whole));
+        return error(fmt::format("digit {} takes {} of {} points: digits that split a dim are not lowered yet", *dim,
+                                 digit.extent, whole));
       digit.extent = whole;
       mapping.dims[static_cast<std::size_t>(at - dims.begin())].push_back(digit);
     }

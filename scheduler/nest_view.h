@@ -17,39 +17,41 @@
 namespace isamap {
 
 struct WalkView {
-  int dim = 0;                  ///< of the fused statement
+  int dim = 0;  ///< of the fused statement
   std::int64_t tile = 1;
-  UnitId unit;                  ///< invalid: time
-  int axis = -1;                ///< of the unit; -1: the unit has none
+  UnitId unit;    ///< invalid: time
+  int axis = -1;  ///< of the unit; -1: the unit has none
   bool unroll = false;
   int line = 0;
 };
 
 /// One access whose tensor a `stage` line holds.
 struct StageView {
-  int access = 0;               ///< of the statement
+  int access = 0;  ///< of the statement
   MemoryId memory;
-  int walks = 0;                ///< how many walks stand above
-  int parent = -1;              ///< the stage that fills it; -1: the tensor at home
+  int walks = 0;    ///< how many walks stand above
+  int parent = -1;  ///< the stage that fills it; -1: the tensor at home
   int line = 0;
   Stage stage;
-  SourceLocation where;         ///< of the line
+  SourceLocation where;  ///< of the line
 };
 
 struct NestView {
   const Kernel* kernel = nullptr;
   const HardwareModel* model = nullptr;
   StatementId id;
-  Computation statement;                   ///< fused
-  Mapping mapping;                         ///< as the `do` line states it
+  Computation statement;                     ///< fused
+  Mapping mapping;                           ///< as the `do` line states it
   const Instruction* instruction = nullptr;  ///< nullptr: element by element
-  std::vector<std::int64_t> block;         ///< per dim: extent that one call covers (1: not a digit)
-  std::vector<WalkView> walks;             ///< outermost first
-  std::vector<StageView> stages;           ///< in textual order
-  std::vector<int> innermost;              ///< per access: its last stage, or -1
+  std::vector<std::int64_t> block;           ///< per dim: extent that one call covers (1: not a digit)
+  std::vector<WalkView> walks;               ///< outermost first
+  std::vector<StageView> stages;             ///< in textual order
+  std::vector<int> innermost;                ///< per access: its last stage, or -1
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
-  MemoryId memory_of(int stage) const { return stage < 0 ? model->home() : stages[static_cast<std::size_t>(stage)].memory; }
+  MemoryId memory_of(int stage) const {
+    return stage < 0 ? model->home() : stages[static_cast<std::size_t>(stage)].memory;
+  }
   /// Extent of each dim below the first `walks` walks: full tiles.
   std::vector<std::int64_t> tiles(int walks) const;
 };

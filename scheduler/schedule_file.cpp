@@ -19,7 +19,8 @@ Nest read_nest(const yaml::Node& node, Diagnostics& problems) {
   for (const yaml::Node& item : node.items) {
     if (item.kind != yaml::Kind::scalar) {
       const bool map = item.kind == yaml::Kind::map;
-      problems.push_back(error_at(item.where, "a line must be text", map ? "a stage with its own lines (from) is not supported yet" : ""));
+      problems.push_back(error_at(item.where, "a line must be text",
+                                  map ? "a stage with its own lines (from) is not supported yet" : ""));
       continue;
     }
     const int quote = item.quoted ? 1 : 0;
@@ -43,10 +44,11 @@ std::vector<Nest> read_nests(const yaml::Node& node, Diagnostics& problems) {
   return nests;
 }
 
-void check(const std::vector<Nest>& nests, const Kernel& kernel, const HardwareModel& model, const SourceLocation& where,
-           Diagnostics& problems) {
+void check(const std::vector<Nest>& nests, const Kernel& kernel, const HardwareModel& model,
+           const SourceLocation& where, Diagnostics& problems) {
   if (nests.size() != kernel.statements.size()) {
-    problems.push_back(error_at(where, fmt::format("{} nests for the {} statements of {}", nests.size(), kernel.statements.size(), kernel.name)));
+    problems.push_back(error_at(where, fmt::format("{} nests for the {} statements of {}", nests.size(),
+                                                   kernel.statements.size(), kernel.name)));
     return;
   }
   for (std::size_t s = 0; s < nests.size(); ++s) {
@@ -55,11 +57,13 @@ void check(const std::vector<Nest>& nests, const Kernel& kernel, const HardwareM
   }
 }
 
-void same_name(yaml::MapReader& reader, const std::string& key, const std::string& expected, std::string& into, Diagnostics& problems) {
+void same_name(yaml::MapReader& reader, const std::string& key, const std::string& expected, std::string& into,
+               Diagnostics& problems) {
   const auto text = reader.text(key);
   into = expected;
   if (text && !text->empty() && *text != expected)
-    problems.push_back(error_at(reader.child(key)->where, fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
+    problems.push_back(error_at(reader.child(key)->where,
+                                fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
 }
 
 Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const HardwareModel& model) {
@@ -75,7 +79,9 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
   reader.known_later("roles");
   reader.finish();
   const int forms = (nest != nullptr) + (nests != nullptr) + (levels != nullptr);
-  if (forms != 1) problems.push_back(error_at(root.where, fmt::format("a schedule has one of nest, nests and levels; found {}", forms)));
+  if (forms != 1)
+    problems.push_back(
+        error_at(root.where, fmt::format("a schedule has one of nest, nests and levels; found {}", forms)));
   if (!problems.empty()) return problems;
   if (nest) schedule.nests = {read_nest(*nest, problems)};
   if (nests) schedule.nests = read_nests(*nests, problems);
@@ -91,7 +97,8 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
 
 }  // namespace
 
-Result<Schedule> parse_schedule(const std::string& text, const std::string& file, const Kernel& kernel, const HardwareModel& model) {
+Result<Schedule> parse_schedule(const std::string& text, const std::string& file, const Kernel& kernel,
+                                const HardwareModel& model) {
   Diagnostics diagnostics;
   const auto root = yaml::parse_text(text, file, diagnostics);
   if (!root) return diagnostics;

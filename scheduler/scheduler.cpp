@@ -25,10 +25,10 @@ struct Scored {
 };
 
 struct Found {
-  std::optional<Scored> best;      // that lowers
-  Diagnostics problems;            // of illegal points, each text once
-  Diagnostics refusals;            // of points that have a cost, would be the best, and do not lower
-  std::int64_t refused = 0;        // how many those are
+  std::optional<Scored> best;  // that lowers
+  Diagnostics problems;        // of illegal points, each text once
+  Diagnostics refusals;        // of points that have a cost, would be the best, and do not lower
+  std::int64_t refused = 0;    // how many those are
   std::int64_t evaluations = 0;
   bool exhausted = false;
   std::vector<std::pair<std::int64_t, double>> curve;
@@ -36,7 +36,8 @@ struct Found {
 
 void remember(Diagnostics& list, const Diagnostics& problems) {
   for (const Diagnostic& d : problems) {
-    const bool known = std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return o.message == d.message; });
+    const bool known =
+        std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return o.message == d.message; });
     if (!known && list.size() < max_reasons) list.push_back(d);
   }
 }
@@ -54,7 +55,8 @@ Found search(const SearchSpace& space, SearchStrategy& strategy, CostModel& cost
     if (!point) break;
     ++found.evaluations;
     auto nest = space.build(*point);
-    auto cost = nest ? costs.estimate({&space.kernel(), space.statement(), &space.model(), *nest}) : Result<Cost>(nest.diagnostics());
+    auto cost = nest ? costs.estimate({&space.kernel(), space.statement(), &space.model(), *nest})
+                     : Result<Cost>(nest.diagnostics());
     if (!cost) {
       remember(found.problems, cost.diagnostics());
       strategy.report(*point, std::nullopt);
@@ -103,7 +105,8 @@ std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement) {
   return mine;
 }
 
-Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space, const ScheduleOptions& options) {
+Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space,
+                                                       const ScheduleOptions& options) {
   std::string known;
   for (const auto& [own, make] : strategies()) {
     if (own == name) return make(space, options.strategy_options, options.seed);
@@ -162,7 +165,8 @@ class Run {
     };
     const double until = share_of_time(id);
     const auto out_of_time = [&] { return options_.max_seconds > 0 && seconds_since(start_) > until; };
-    Found found = search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, lowers, out_of_time);
+    Found found =
+        search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, lowers, out_of_time);
     result_.evaluations += found.evaluations;
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
@@ -180,7 +184,8 @@ class Run {
     const std::string where = fmt::format("statement {} on {}", kernel_.statements[id.index()].name, model_.name);
     Diagnostic d = error("no legal schedule was found for " + where);
     if (found.refused > 0)
-      d = error(fmt::format("none of the {} schedules that have a cost lowers to a program for {}", found.refused, where));
+      d = error(
+          fmt::format("none of the {} schedules that have a cost lowers to a program for {}", found.refused, where));
     Diagnostics problems = found.refusals;
     problems.insert(problems.end(), found.problems.begin(), found.problems.end());
     for (const Diagnostic& p : problems) {
@@ -194,8 +199,9 @@ class Run {
   // Nothing maps: element by element, where a scalar unit reaches the tensors.
   Result<Statement> scalar(StatementId id, Diagnostics problems) {
     if (!model_.scalar_unit_for(model_.home())) {
-      problems.push_back(error(fmt::format("nothing maps statement {}, and {} has no scalar unit that reaches {}",
-                                           kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name)));
+      problems.push_back(
+          error(fmt::format("nothing maps statement {}, and {} has no scalar unit that reaches {}",
+                            kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name)));
       return problems;
     }
     Statement result;

@@ -15,8 +15,8 @@ struct ScheduleOptions {
   Objective objective = Objective::edp;
   std::string strategy = "greedy";
   StrategyOptions strategy_options;
-  std::int64_t max_evaluations = 2000;    ///< for each statement
-  double max_seconds = 0;                 ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
+  std::int64_t max_evaluations = 2000;  ///< for each statement
+  double max_seconds = 0;  ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
   std::uint64_t seed = 0;
   SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
@@ -25,11 +25,11 @@ struct ScheduleOptions {
 
 struct Scheduled {
   Schedule schedule;
-  Cost cost;                              ///< summed over statements
+  Cost cost;  ///< summed over statements
   std::vector<Cost> statement_costs;
-  std::vector<Mapping> mappings;          ///< the chosen one of each statement; instruction invalid: scalar code
+  std::vector<Mapping> mappings;  ///< the chosen one of each statement; instruction invalid: scalar code
   std::int64_t evaluations = 0;
-  bool exhausted = true;                  ///< every point of every statement's space was asked for
+  bool exhausted = true;  ///< every point of every statement's space was asked for
   double seconds = 0;
   std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best objective so far)
 };

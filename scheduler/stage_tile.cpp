@@ -51,13 +51,16 @@ std::size_t add(std::vector<Coordinate>& coordinates, const Coordinate& c) {
 Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) {
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   const auto dims = operand_dims(*p.instruction, operand);
-  if (!dims) return error(fmt::format("operand {} of {} has subscripts that are no plain dims; staging it in registers "
-                                      "is not supported", operand, p.instruction->name));
+  if (!dims)
+    return error(
+        fmt::format("operand {} of {} has subscripts that are no plain dims; staging it in registers "
+                    "is not supported",
+                    operand, p.instruction->name));
   NewTile result;
   TileBuffer& tile = result.tile;
   std::vector<AffineExpr> interior;
   const Access& a = access_of(*p.statement, access);
-  for (const Dim& dim : p.statement->domain.dims) {   // slots: one register for each step of each dim that is used
+  for (const Dim& dim : p.statement->domain.dims) {  // slots: one register for each step of each dim that is used
     if (!uses(a, dim.name)) continue;
     const auto digit = p.digit_of.find(dim.name);
     const std::int64_t block = digit == p.digit_of.end() ? 1 : full_extent(*p.instruction, digit->second);
@@ -90,7 +93,11 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
   if (const std::string no = layout_refusal(layout, p.instruction, tiles); !no.empty()) return error(no);
   NewTile result;
   TileBuffer& tile = result.tile;
-  struct Digit { std::size_t coordinate; SplitDigit split; std::int64_t pad; };
+  struct Digit {
+    std::size_t coordinate;
+    SplitDigit split;
+    std::int64_t pad;
+  };
   std::vector<Digit> digits;
   for (const LayoutDigit& digit : layout) {
     const SplitDigit split = *split_digit(digit.index);
@@ -107,7 +114,8 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
     tile.axes.push_back(substitute(digit.split.digit, {{"#", coordinate_symbol(digit.coordinate)}}));
     result.buffer.extents.push_back(digit_extent(digit.split, tile.coordinates[digit.coordinate].padded));
     room.push_back(result.buffer.extents.back() + digit.pad);
-    result.buffer.layout_text += (result.buffer.layout_text.empty() ? "[" : ", ") + print(layout[room.size() - 1].index);
+    result.buffer.layout_text +=
+        (result.buffer.layout_text.empty() ? "[" : ", ") + print(layout[room.size() - 1].index);
   }
   result.buffer.layout_text += "]";
   result.buffer.strides = dense_strides(room);
@@ -182,7 +190,8 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
   };
   std::vector<std::size_t> order(dims.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return stride_of(x) > stride_of(y); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return stride_of(x) > stride_of(y); });
   std::vector<std::string> walked;
   for (std::size_t i : order) {
     const std::int64_t block = full_extent(*p.instruction, dims[i]);
@@ -201,7 +210,9 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
     auto& list = all_reduced ? reduced : outer;
     if (std::find(list.begin(), list.end(), LayoutDigit{digit, 0}) == list.end()) list.push_back({digit, 0});
   };
-  const auto is_walked = [&](const std::string& n) { return std::find(walked.begin(), walked.end(), n) != walked.end(); };
+  const auto is_walked = [&](const std::string& n) {
+    return std::find(walked.begin(), walked.end(), n) != walked.end();
+  };
   for (const AffineExpr& form : natural_forms(a)) {
     const auto names = form.names();
     if (std::none_of(names.begin(), names.end(), is_walked)) {
@@ -244,14 +255,17 @@ std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruc
     if (pseudo && (!instruction || instruction->statement().domain.find(name->substr(1)) < 0))
       return "layout digit " + *name + " is no dim of the instruction";
     for (const std::string& n : split->form.names())
-      if (!pseudo && !tiles.contains(n)) return "layout digit " + print(digit.index) + ": " + n + " is no dim of the statement";
+      if (!pseudo && !tiles.contains(n))
+        return "layout digit " + print(digit.index) + ": " + n + " is no dim of the statement";
     const auto same = std::find_if(forms.begin(), forms.end(), [&](const auto& f) { return f.first == split->form; });
-    if (same == forms.end()) forms.push_back({split->form, {*split}});
-    else same->second.push_back(*split);
+    if (same == forms.end())
+      forms.push_back({split->form, {*split}});
+    else
+      same->second.push_back(*split);
   }
   for (const auto& [form, digits] : forms) {
     const auto name = form.as_dim();
-    if (name && name->front() == '$') continue;   // copies: it matters to the instruction only
+    if (name && name->front() == '$') continue;  // copies: it matters to the instruction only
     const std::int64_t extent = range_over(form, tiles).extent;
     if (!rebuild(digits, extent))
       return fmt::format("the layout's digits of {} do not tell its {} values apart", print(form), extent);
@@ -272,8 +286,7 @@ bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {
     if (it == p.digit_of.end()) return false;
     dim = it->second;
   }
-  return p.instruction->ranges[dim].fixed() &&
-         p.instruction->statement().domain.dims[dim].kind == DimKind::reduction;
+  return p.instruction->ranges[dim].fixed() && p.instruction->statement().domain.dims[dim].kind == DimKind::reduction;
 }
 
 Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, MemoryId memory,
@@ -282,8 +295,7 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   const Tensor& tensor = kernel.tensors[a.tensor.index()];
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   const bool is_operand_memory =
-      operand >= 0 &&
-      p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory == memory;
+      operand >= 0 && p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory == memory;
   Result<NewTile> made = error("");
   if (model.memory(memory).is_register()) {
     if (!is_operand_memory)
@@ -292,8 +304,9 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
     made = register_tile(p, access, tiles);
   } else if (!layout.empty()) {
     made = memory_tile(p, access, layout, tiles);
-  } else {   // home keeps the tensor's own order; elsewhere the tile stands as the instruction takes it
-    made = memory_tile(p, access, is_operand_memory && memory != model.home() ? blocked_layout(p, access) : natural_layout(a), tiles);
+  } else {  // home keeps the tensor's own order; elsewhere the tile stands as the instruction takes it
+    made = memory_tile(
+        p, access, is_operand_memory && memory != model.home() ? blocked_layout(p, access) : natural_layout(a), tiles);
   }
   if (!made) return made;
   if (made->tile.slots >= 0)

@@ -9,11 +9,11 @@ namespace isamap {
 
 /// A statement and the instruction that computes it, as a `do` line pairs them.
 struct Pairing {
-  const Computation* statement = nullptr;            ///< fused
-  const Instruction* instruction = nullptr;          ///< nullptr: element by element
-  std::vector<int> operand_access;                   ///< kernel access number -> instruction access number; -1: none
-  std::map<std::string, std::size_t> digit_of;       ///< fused dim -> instruction dim
-  std::vector<std::string> walked_by;                ///< instruction dim -> fused dim; "": virtual
+  const Computation* statement = nullptr;       ///< fused
+  const Instruction* instruction = nullptr;     ///< nullptr: element by element
+  std::vector<int> operand_access;              ///< kernel access number -> instruction access number; -1: none
+  std::map<std::string, std::size_t> digit_of;  ///< fused dim -> instruction dim
+  std::vector<std::string> walked_by;           ///< instruction dim -> fused dim; "": virtual
 };
 
 /// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.

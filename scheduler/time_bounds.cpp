@@ -12,30 +12,31 @@ namespace isamap {
 
 namespace {
 
-// Cycles to copy one element with a scalar unit. Neighbours to neighbours is what compilers vectorise; a stride costs a load
-// and a store; an index with divisions (a fused window) costs those too. Measured once, rounded: docs/cost.md.
+// Cycles to copy one element with a scalar unit. Neighbours to neighbours is what compilers vectorise; a stride costs a
+// load and a store; an index with divisions (a fused window) costs those too. Measured once, rounded: docs/cost.md.
 constexpr double contiguous_cycles = 0.5, strided_cycles = 2.5, divided_cycles = 12;
 
 const Tensor& tensor_of(const NestView& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
 }
 
-/// A packed copy of a tensor: elements of its layout for each element of the tensor (an im2col copy repeats them), times the
-/// cycles of one.
+/// A packed copy of a tensor: elements of its layout for each element of the tensor (an im2col copy repeats them),
+/// times the cycles of one.
 double copy_cycles(const NestView& view, const StageView& s) {
   const Access& access = access_of(view.statement, s.access);
   const Tensor& tensor = tensor_of(view, s.access);
   const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
   if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
   Tiles whole;
-  for (const Dim& dim : view.statement.domain.dims) whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
+  for (const Dim& dim : view.statement.domain.dims)
+    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
   double copied = 1, natural = 1;
   std::vector<AffineExpr> forms;
   for (const LayoutDigit& digit : s.stage.layout) {
     const auto split = split_digit(digit.index);
     if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
     const auto name = split->form.as_dim();
-    if (name && name->front() == '$') {   // a replicated or virtual dim: as many copies
+    if (name && name->front() == '$') {  // a replicated or virtual dim: as many copies
       const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
       if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
       continue;
@@ -44,11 +45,13 @@ double copy_cycles(const NestView& view, const StageView& s) {
     copied *= static_cast<double>(range_over(split->form, whole).extent);
   }
   for (const AffineExpr& e : access.index)
-    if (const auto range = bounds(e, ranges_of(view.statement.domain))) natural *= static_cast<double>(range->high - range->low + 1);
+    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
+      natural *= static_cast<double>(range->high - range->low + 1);
   double each = divided_cycles;
   if (offset.is_linear()) {
     std::int64_t stride = 0;
-    for (const std::string& name : s.stage.layout.back().index.names()) stride = std::max(stride, std::abs(offset.coefficient(name)));
+    for (const std::string& name : s.stage.layout.back().index.names())
+      stride = std::max(stride, std::abs(offset.coefficient(name)));
     each = stride == 1 ? contiguous_cycles : strided_cycles;
   }
   return each * std::max(1.0, copied / std::max(natural, 1.0));
@@ -118,7 +121,8 @@ double needed_by(const NestView& view, const TileCounts& counts, int stage) {
 
 /// An operand that calls take from memory and share is loaded once, into a register that nobody named: one for all.
 int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId registers) {
-  if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers) return 0;
+  if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers)
+    return 0;
   const int all = static_cast<int>(view.walks.size());
   for (int a = 1; a < access_count(view.statement); ++a) {
     const bool in_place = operand_memory(view, a).valid() && !view.model->memory(operand_memory(view, a)).is_register();
@@ -150,12 +154,14 @@ std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, c
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
     if (t.stage < 0) {  // taken in place: a load inside the call
-      if (t.access != 0 && view.model->memory(t.to).is_register()) ports.add(t.from, t.to, t.access, 1, t.loads / t.instances);
+      if (t.access != 0 && view.model->memory(t.to).is_register())
+        ports.add(t.from, t.to, t.access, 1, t.loads / t.instances);
       continue;
     }
     const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
     const bool registers = view.model->memory(t.to).is_register();
-    const double calls = registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
+    const double calls =
+        registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
     ports.add(t.from, t.to, t.access, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
     if (t.access == 0) ports.add(t.to, t.from, t.access, t.elements_out / t.instances, calls);
   }
@@ -171,7 +177,8 @@ std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
     if (link.bandwidth > 0) bounds.push_back({"link " + link.name, moved / link.bandwidth / shared});
   }
   for (const auto& [id, cache] : traffic.caches)
-    if (cache.bandwidth > 0) bounds.push_back({"cache " + view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances});
+    if (cache.bandwidth > 0)
+      bounds.push_back({"cache " + view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances});
   return bounds;
 }
 
@@ -195,7 +202,8 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0) continue;
     if (t.from == t.to) {
-      total += (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
+      total += (t.elements_in + t.elements_out) * t.copies_in *
+               copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
       continue;
     }
     const MemoryKind kind = view.model->memory(t.to).kind;

@@ -29,7 +29,7 @@ void clip(const Lowering& lowering, const Copy& copy, TileBuffer& tile) {
     for (Coordinate& c : tile.coordinates) {
       const AffineExpr& axis = copy.outer->axes[a];
       if (!axis.is_linear() || axis - axis.constant() != c.form || !c.start.is_constant() || c.block != 1) continue;
-      const std::int64_t first = c.start.constant() + axis.constant();   // index of the coordinate's local 0
+      const std::int64_t first = c.start.constant() + axis.constant();  // index of the coordinate's local 0
       const std::int64_t skip = std::max<std::int64_t>(0, -first);
       const std::int64_t end = std::min(c.extent, outer.extents[a] - first);
       c.start += skip;

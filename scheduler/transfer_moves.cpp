@@ -17,8 +17,7 @@ bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i,
                       std::int64_t valid) {
   const Coordinate& c = copy.inner->coordinates[i];
   for (const Coordinate& o : copy.outer->coordinates)
-    if (o.form == c.form)
-      return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
+    if (o.form == c.form) return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
   return false;
 }
 
@@ -36,8 +35,8 @@ bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instructi
   return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
 }
 
-// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them; inside
-// a register each point has the place that its own subscript names: D[0] becomes D[$j].
+// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them;
+// inside a register each point has the place that its own subscript names: D[0] becomes D[$j].
 void name_inactive_points(const Instruction& move, int access, const std::vector<std::int64_t>& extents,
                           const Buffer& buffer, std::vector<AffineExpr>& index) {
   const std::vector<AffineExpr>& subscripts = access_of(move.statement(), access).index;
@@ -93,16 +92,17 @@ struct MovePiece {
   }
 
   // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
-  std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents, const TileBuffer& tile,
-                                const std::vector<AffineExpr>& index) {
+  std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents,
+                                const TileBuffer& tile, const std::vector<AffineExpr>& index) {
     std::vector<std::int64_t> full = extents;
     for (std::size_t d = 0; d < full.size(); ++d) {
       full[d] = move.ranges[d].max;
       const std::string name = "$" + move.statement().domain.dims[d].name;
-      const bool said = std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
+      const bool said =
+          std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
       if (!said && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
-        return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name, full[d] - extents[d],
-                           move.statement().domain.dims[d].name);
+        return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
+                           full[d] - extents[d], move.statement().domain.dims[d].name);
     }
     return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.ranges, lowering.model);
   }

@@ -43,6 +43,7 @@ class Source {
   void attach(Diagnostic& diagnostic) const;  ///< fills source_line from where.line
   /// Where character `offset` of a scalar's text stands, also when the text goes over several lines.
   SourceLocation place(const Node& scalar, std::size_t offset) const;
+
  private:
   std::vector<std::string> lines_;
 };

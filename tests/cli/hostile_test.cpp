@@ -77,9 +77,7 @@ TEST(Hostile, ReadsOutOfBounds) {
   refuses({"map", folder / "k.yaml", "--target", "scalar_c"}, folder / "k.yaml:");
 }
 
-TEST(Hostile, SyntaxErrorsPointAtTheirPlace) {
-  refuses(formula("map", "C[i,j] += A[i,k]*", "i=4,j=4,k=4"), "^");
-}
+TEST(Hostile, SyntaxErrorsPointAtTheirPlace) { refuses(formula("map", "C[i,j] += A[i,k]*", "i=4,j=4,k=4"), "^"); }
 
 TEST(Hostile, KernelsTooLargeToRunAreRefusedAtOnce) {
   const Said said = isamap(formula("run", "C[i,j] += A[i,k]*B[k,j]", "i=10000,j=10000,k=10000"));
@@ -96,22 +94,28 @@ TEST(Hostile, AWrongScheduleIsWrongInput) {
 TEST(Hostile, AScheduleIsRefusedAtItsLineByEveryVerb) {
   const Folder folder;
   const std::string rest =
-      "  - for j by 32\n  - for i by 14\n  - stage C in vec\n  - for k by 1\n  - stage B in vec\n  - for i by 1 unroll\n"
+      "  - for j by 32\n  - for i by 14\n  - stage C in vec\n  - for k by 1\n  - stage B in vec\n  - for i by 1 "
+      "unroll\n"
       "  - for j by 16 unroll\n  - do s0 with fma_f32_bcast(j=j)\n";
-  const std::string digits = folder.write("digits.yaml", "schedule: s\nnest:\n  - stage B in ram as [j/32, k, j%31]\n" + rest);
+  const std::string digits =
+      folder.write("digits.yaml", "schedule: s\nnest:\n  - stage B in ram as [j/32, k, j%31]\n" + rest);
   const std::string order = folder.write("order.yaml", "schedule: s\nnest:\n  - stage B in ram as [j, k]\n" + rest);
-  const std::string crowded = folder.write("crowded.yaml", "schedule: s\nnest:\n  - stage A in ram\n  - for j by 32\n  - for i by 64\n" +
-                                           rest.substr(rest.find("  - stage C")));
+  const std::string crowded =
+      folder.write("crowded.yaml", "schedule: s\nnest:\n  - stage A in ram\n  - for j by 32\n  - for i by 64\n" +
+                                       rest.substr(rest.find("  - stage C")));
   for (const std::string verb : {"evaluate", "schedule", "emit", "run"}) {
     const auto says = [&](const std::string& file, const std::string& text) {
-      const Said said = isamap({verb, "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=64,j=64,k=64", "--target", "x86_avx512",
-                                "--schedule", file});
+      const Said said = isamap({verb, "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=64,j=64,k=64", "--target",
+                                "x86_avx512", "--schedule", file});
       EXPECT_EQ(said.code, 1) << verb;
       EXPECT_EQ(said.err.substr(0, text.size()), text) << verb;
     };
-    says(digits, digits + ":3:5: 'stage B in ram as [j/32, k, j%31]': the layout's digits of j do not tell its 64 values apart\n"
-                          "      - stage B in ram as [j/32, k, j%31]\n        ^\n");
-    says(order, order + ":8:5: stage B in vec: no move takes B_vec from ram to vec\n      - stage B in vec\n        ^\n");
+    says(digits,
+         digits +
+             ":3:5: 'stage B in ram as [j/32, k, j%31]': the layout's digits of j do not tell its 64 values apart\n"
+             "      - stage B in ram as [j/32, k, j%31]\n        ^\n");
+    says(order,
+         order + ":8:5: stage B in vec: no move takes B_vec from ram to vec\n      - stage B in vec\n        ^\n");
     says(crowded, crowded + ":8:5: memory vec: ");
   }
 }

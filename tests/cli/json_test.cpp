@@ -104,7 +104,8 @@ TEST(JsonDocument, ScalarCodeSaysWhy) {
   ASSERT_EQ(json["scalar"].size(), 1u) << json.dump();
   EXPECT_EQ(json["scalar"][0]["statement"], "s0");
   EXPECT_NE(json["scalar"][0]["reasons"][0].get<std::string>().find("reduction"), std::string::npos);
-  const auto mapped = parsed(isamap({"run", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target", "x86_avx2", "--json"}));
+  const auto mapped = parsed(isamap(
+      {"run", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target", "x86_avx2", "--json"}));
   EXPECT_EQ(mapped["scalar"], nlohmann::json::array());
   words[0] = "extract";
   EXPECT_EQ(parsed(isamap(words))["layers"][0]["scalar"], true);
@@ -120,7 +121,8 @@ TEST(JsonDocument, NewHardware) {
 TEST(JsonDocument, AScheduleFileWithoutNamesIsPrintedWithThem) {
   const Folder folder;
   const std::string file = folder.write("s.yaml", "schedule: s\nnest:\n  - for i by 1\n  - do s0 with scalar\n");
-  const std::string out = isamap({"schedule", "--compute", "C[i] = A[i]", "--dims", "i=8", "--target", "x86_avx2", "--schedule", file}).out;
+  const std::string out =
+      isamap({"schedule", "--compute", "C[i] = A[i]", "--dims", "i=8", "--target", "x86_avx2", "--schedule", file}).out;
   EXPECT_NE(out.find("kernel: formula\ntarget: x86_avx2\n"), std::string::npos) << out;
 }
 

@@ -21,7 +21,8 @@ std::string tensors(const std::string& compute, const std::string& dims, const s
 }
 
 TEST(Formula, ShapesFollowFromIndices) {
-  EXPECT_EQ(tensors("C[i,j] += A[i,k]*B[k,j]", "i=64,j=8,k=32", "A=bf16, B=bf16"), "A[64,32]bf16 B[32,8]bf16 C[64,8]f32");
+  EXPECT_EQ(tensors("C[i,j] += A[i,k]*B[k,j]", "i=64,j=8,k=32", "A=bf16, B=bf16"),
+            "A[64,32]bf16 B[32,8]bf16 C[64,8]f32");
   EXPECT_EQ(tensors("O[p] += I[2*p+r] * F[r]", "p=5,r=3"), "I[11]f32 F[3]f32 O[5]f32");
   EXPECT_EQ(tensors("O[p] = I[p] + I[p+3]", "p=5"), "I[8]f32 O[5]f32");
   EXPECT_EQ(tensors("O[p] = I[p+N]", "p=5,N=3"), "I[8]f32 O[5]f32");
@@ -46,10 +47,14 @@ TEST(Formula, WrongSettings) {
 }
 
 TEST(Formula, WrongText) {
-  EXPECT_EQ(tensors("C[i] = A[i)", "i=4"), "--compute:1:11: expected ']', found ')'\n    C[i] = A[i)\n              ^\n");
-  EXPECT_EQ(tensors("C[i] = A[i] + A[i,i]", "i=4"), "--compute:1:15: tensor 'A' has 1 indices in one place and 2 in another\n    C[i] = A[i] + A[i,i]\n                  ^\n");
+  EXPECT_EQ(tensors("C[i] = A[i)", "i=4"),
+            "--compute:1:11: expected ']', found ')'\n    C[i] = A[i)\n              ^\n");
+  EXPECT_EQ(tensors("C[i] = A[i] + A[i,i]", "i=4"),
+            "--compute:1:15: tensor 'A' has 1 indices in one place and 2 in another\n    C[i] = A[i] + A[i,i]\n        "
+            "          ^\n");
   EXPECT_EQ(tensors("C[i] = A[i-1]", "i=4"),
-            "--compute:1:10: kernel 'formula': statement s0: reads A[i - 1], whose subscript i - 1 runs from -1 to 2, but dimension 0 of 'A' has size 3\n"
+            "--compute:1:10: kernel 'formula': statement s0: reads A[i - 1], whose subscript i - 1 runs from -1 to 2, "
+            "but dimension 0 of 'A' has size 3\n"
             "    C[i] = A[i-1]\n"
             "             ^\n"
             "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
@@ -58,7 +63,9 @@ TEST(Formula, WrongText) {
             "    C[i] = $A[i]\n"
             "           ^\n"
             "  hint: letters, digits and _, starting with a letter\n");
-  EXPECT_NE(tensors("C[i,j] = A[i] * B[j]", "i=4000000000,j=4000000000").find("elements of f32 take more than 2^63 - 1 bytes"), std::string::npos);
+  EXPECT_NE(tensors("C[i,j] = A[i] * B[j]", "i=4000000000,j=4000000000")
+                .find("elements of f32 take more than 2^63 - 1 bytes"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ std::string problems(const std::string& text) {
 std::string dims_of(const Kernel& kernel, std::size_t s = 0) {
   std::string text;
   for (const Dim& dim : kernel.statements[s].domain.dims)
-    text += (text.empty() ? "" : " ") + dim.name + (dim.kind == DimKind::reduction ? ":" : "=") + std::to_string(dim.extent);
+    text += (text.empty() ? "" : " ") + dim.name + (dim.kind == DimKind::reduction ? ":" : "=") +
+            std::to_string(dim.extent);
   return text;
 }
 
@@ -32,7 +33,8 @@ tensors:
   O: {shape: [N, K, P], dtype: f32, inout: true}
 compute:
   - O[n,k,p] += I[n,c,2*p+r] * F[k,c,r]
-)", "k.yaml");
+)",
+                                        "k.yaml");
   ASSERT_TRUE(kernel) << render(kernel.diagnostics());
   EXPECT_EQ(kernel->name, "conv1d");
   EXPECT_EQ(kernel->sizes.at("P"), 10);
@@ -46,7 +48,8 @@ compute:
 }
 
 TEST(KernelYaml, ComputeMayBeOneTextAndStatementsMayBeNamed) {
-  const auto one = parse_kernel_yaml("kernel: a\ntensors: {A: {shape: [4]}, B: {shape: [4], outside: -inf}}\ncompute: B[i] = A[i]\n", "k.yaml");
+  const auto one = parse_kernel_yaml(
+      "kernel: a\ntensors: {A: {shape: [4]}, B: {shape: [4], outside: -inf}}\ncompute: B[i] = A[i]\n", "k.yaml");
   ASSERT_TRUE(one) << render(one.diagnostics());
   EXPECT_EQ(one->tensors[0].dtype, DType::f32);
   EXPECT_EQ(*one->tensors[1].outside, -std::numeric_limits<double>::infinity());
@@ -57,7 +60,8 @@ compute:
   - {name: square, compute: "B[i] = A[i] * A[i]"}
   - |
     C[] += B[i]
-)", "k.yaml");
+)",
+                                     "k.yaml");
   ASSERT_TRUE(two) << render(two.diagnostics());
   EXPECT_EQ(two->statements[0].name, "square");
   EXPECT_EQ(two->statements[1].name, "s1");
@@ -71,21 +75,27 @@ dims: {P: 5}
 tensors: {I: {shape: [2*P + 1]}, O: {shape: [P]}}
 compute: O[p] max= I[2*p+r]
 where: {r: 3, p: P}
-)", "k.yaml");
+)",
+                                        "k.yaml");
   ASSERT_TRUE(kernel) << render(kernel.diagnostics());
   EXPECT_EQ(dims_of(*kernel), "p=5 r:3");
 }
 
 TEST(KernelYaml, LowerCaseDimsAreExtentsAndSizes) {
-  const auto kernel = parse_kernel_yaml("kernel: a\ndims: {i: 6, r: 3}\ntensors: {I: {shape: [i + r - 1]}, O: {shape: [i]}}\ncompute: O[i] += I[i+r]\n", "k.yaml");
+  const auto kernel = parse_kernel_yaml(
+      "kernel: a\ndims: {i: 6, r: 3}\ntensors: {I: {shape: [i + r - 1]}, O: {shape: [i]}}\ncompute: O[i] += I[i+r]\n",
+      "k.yaml");
   ASSERT_TRUE(kernel) << render(kernel.diagnostics());
   EXPECT_EQ(dims_of(*kernel), "i=6 r:3");
   EXPECT_EQ(kernel->tensors[0].shape[0], 8);
 }
 
 TEST(KernelYaml, SizeZeroIsLegal) {
-  EXPECT_EQ(problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N, 4]}, B: {shape: [4]}}\ncompute: B[j] += A[i,j]\n"), "");
-  EXPECT_EQ(problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N]}, B: {shape: [N]}}\ncompute: B[j] = A[j]\n"), "");
+  EXPECT_EQ(
+      problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N, 4]}, B: {shape: [4]}}\ncompute: B[j] += A[i,j]\n"),
+      "");
+  EXPECT_EQ(problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N]}, B: {shape: [N]}}\ncompute: B[j] = A[j]\n"),
+            "");
 }
 
 TEST(KernelYaml, AllProblemsInOneRun) {
@@ -144,8 +154,10 @@ k.yaml:9:5: no tensor is named 'E'
 }
 
 TEST(KernelYaml, VerifierFindingsHaveAPlace) {
-  EXPECT_EQ(problems("kernel: a\ntensors:\n  A: {shape: [8, 8]}\n  C: {shape: [8]}\ncompute:\n  - C[i] += A[i,i+k]\nwhere: {k: 3}\n"),
-            "k.yaml:6:17: kernel 'a': statement s0: reads A[i, i + k], whose subscript i + k runs from 0 to 9, but dimension 1 of 'A' has size 8\n"
+  EXPECT_EQ(problems("kernel: a\ntensors:\n  A: {shape: [8, 8]}\n  C: {shape: [8]}\ncompute:\n  - C[i] += "
+                     "A[i,i+k]\nwhere: {k: 3}\n"),
+            "k.yaml:6:17: kernel 'a': statement s0: reads A[i, i + k], whose subscript i + k runs from 0 to 9, but "
+            "dimension 1 of 'A' has size 8\n"
             "      - C[i] += A[i,i+k]\n"
             "                    ^\n"
             "  hint: change the shape, or say what reads beyond it yield with `outside: 0`\n");
@@ -184,7 +196,8 @@ k.yaml:10:14: kernel 'a': statement s2: `=` writes each element 4 times, once fo
 }
 
 TEST(KernelYaml, PlacesInsideStatementsOfSeveralLines) {
-  EXPECT_EQ(problems(R"(kernel: a
+  EXPECT_EQ(
+      problems(R"(kernel: a
 tensors: {A: {shape: [8, 8]}, C: {shape: [8]}, S: {shape: [8], dtype: s8}}
 compute:
   - name: folded
@@ -199,7 +212,7 @@ compute:
   - "S[i] = 1 + A[i,i]"
   - C[i] += A[i,k] $
 )"),
-            R"(k.yaml:7:19: kernel 'a': statement folded: reads A[i, k + 1], whose subscript k + 1 runs from 1 to 8, but dimension 1 of 'A' has size 8
+      R"(k.yaml:7:19: kernel 'a': statement folded: reads A[i, k + 1], whose subscript k + 1 runs from 1 to 8, but dimension 1 of 'A' has size 8
                   A[i,k+1]
                       ^
   hint: change the shape, or say what reads beyond it yield with `outside: 0`
@@ -228,36 +241,46 @@ TEST(KernelYaml, OrderOfStatementsIsToldAtTheAccess) {
             "      - C[i] = A[i] + B[i]\n"
             "                        ^\n"
             "  hint: give 'B' `inout: true` if it starts with what the caller left there\n");
-  EXPECT_NE(problems(tensors + "  - C[i] = A[i] + B[i]\n  - C[i] = C[7-i]\n").find("k.yaml:5:14: kernel 'a': statement s1 reads 'C' at another element"),
+  EXPECT_NE(problems(tensors + "  - C[i] = A[i] + B[i]\n  - C[i] = C[7-i]\n")
+                .find("k.yaml:5:14: kernel 'a': statement s1 reads 'C' at another element"),
             std::string::npos);
 }
 
 TEST(KernelYaml, StatedExtentsMustNotContradict) {
-  EXPECT_EQ(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [8]}}\ncompute: C[i] = A[i]\nwhere: {i: 7, z: 2}\n"),
-            "k.yaml:3:12: iterator 'i' is given the extent 7, but it indexes dimension 0 of tensor 'C', whose size is 8\n"
-            "    compute: C[i] = A[i]\n"
-            "               ^\n"
-            "  hint: leave the extent out, or index with an expression\n"
-            "k.yaml:4:15: no statement uses iterator 'z'\n"
-            "    where: {i: 7, z: 2}\n"
-            "                  ^\n");
+  EXPECT_EQ(
+      problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [8]}}\ncompute: C[i] = A[i]\nwhere: {i: 7, z: 2}\n"),
+      "k.yaml:3:12: iterator 'i' is given the extent 7, but it indexes dimension 0 of tensor 'C', whose size is 8\n"
+      "    compute: C[i] = A[i]\n"
+      "               ^\n"
+      "  hint: leave the extent out, or index with an expression\n"
+      "k.yaml:4:15: no statement uses iterator 'z'\n"
+      "    where: {i: 7, z: 2}\n"
+      "                  ^\n");
 }
 
 TEST(KernelYaml, IteratorsNeedOneExtent) {
-  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [4]}}\ncompute: C[i] += A[i+k]\n").find("no tensor dimension is indexed by iterator 'k' alone"),
+  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [4]}}\ncompute: C[i] += A[i+k]\n")
+                .find("no tensor dimension is indexed by iterator 'k' alone"),
             std::string::npos);
-  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [4]}}\ncompute: C[i] = A[i]\n").find("iterator 'i' indexes dim 0 of 'C' of extent 4 and dim 0 of 'A' of extent 8"),
+  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [8]}, C: {shape: [4]}}\ncompute: C[i] = A[i]\n")
+                .find("iterator 'i' indexes dim 0 of 'C' of extent 4 and dim 0 of 'A' of extent 8"),
             std::string::npos);
 }
 
 TEST(KernelYaml, UnusedTensorsAreReportedBesideOtherProblems) {
-  const std::string text = problems("kernel: a\ndims: {N: 4000000000000}\ntensors:\n  A: {shape: [N, N]}\n  C: {shape: [N]}\n  U: {shape: [2]}\ncompute:\n  - C[i] = A[i,i]\n");
-  EXPECT_NE(text.find("k.yaml:4:3: kernel 'a': tensor 'A': 4000000000000 * 4000000000000 elements of f32 take more than 2^63 - 1 bytes"), std::string::npos) << text;
+  const std::string text = problems(
+      "kernel: a\ndims: {N: 4000000000000}\ntensors:\n  A: {shape: [N, N]}\n  C: {shape: [N]}\n  U: {shape: "
+      "[2]}\ncompute:\n  - C[i] = A[i,i]\n");
+  EXPECT_NE(text.find("k.yaml:4:3: kernel 'a': tensor 'A': 4000000000000 * 4000000000000 elements of f32 take more "
+                      "than 2^63 - 1 bytes"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("k.yaml:6:3: no statement uses tensor 'U'"), std::string::npos) << text;
 }
 
 TEST(KernelYaml, ValuesMustFitTheDtype) {
-  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [4], dtype: u8, outside: -1, range: [0, 300]}, B: {shape: [4], dtype: u8}}\ncompute: B[i] = A[i]\n")
+  EXPECT_NE(problems("kernel: a\ntensors: {A: {shape: [4], dtype: u8, outside: -1, range: [0, 300]}, B: {shape: [4], "
+                     "dtype: u8}}\ncompute: B[i] = A[i]\n")
                 .find("'outside' of tensor 'A' is -1, which u8 cannot hold"),
             std::string::npos);
 }
@@ -269,9 +292,12 @@ TEST(KernelYaml, FortyDimsAndOverflowAreQuick) {
     twos += i ? ",2" : "2";
   }
   const auto start = std::chrono::steady_clock::now();
-  const std::string text = problems("kernel: forty\ntensors:\n  A: {shape: [" + twos + "]}\n  B: {shape: [" + twos + "]}\ncompute: A[" + names + "] = B[" + names + "]\n");
-  EXPECT_TRUE(text.starts_with("k.yaml:3:3: kernel 'forty': tensor 'A': 40 dimensions; at most 24 are supported\n")) << text;
-  EXPECT_NE(problems("kernel: a\ndims: {X: 9223372036854775807}\ntensors: {A: {shape: [X*2]}, B: {shape: [2]}}\ncompute: B[i] = A[i]\n")
+  const std::string text = problems("kernel: forty\ntensors:\n  A: {shape: [" + twos + "]}\n  B: {shape: [" + twos +
+                                    "]}\ncompute: A[" + names + "] = B[" + names + "]\n");
+  EXPECT_TRUE(text.starts_with("k.yaml:3:3: kernel 'forty': tensor 'A': 40 dimensions; at most 24 are supported\n"))
+      << text;
+  EXPECT_NE(problems("kernel: a\ndims: {X: 9223372036854775807}\ntensors: {A: {shape: [X*2]}, B: {shape: "
+                     "[2]}}\ncompute: B[i] = A[i]\n")
                 .find("dimension 0 of tensor 'A', X*2, overflows 64 bits or divides by zero"),
             std::string::npos);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
@@ -279,7 +305,10 @@ TEST(KernelYaml, FortyDimsAndOverflowAreQuick) {
 
 TEST(KernelYaml, OtherFilesAreRefused) {
   EXPECT_EQ(problems(""), "k.yaml: the kernel file must be a map, found nothing\n  hint: write {key: value, ...}\n");
-  EXPECT_EQ(problems(std::string("\x7f" "ELF\0", 5)), "k.yaml: not a text file (byte 0 is no UTF-8 text)\n");
+  EXPECT_EQ(problems(std::string("\x7f"
+                                 "ELF\0",
+                                 5)),
+            "k.yaml: not a text file (byte 0 is no UTF-8 text)\n");
   const auto missing = load_kernel("/nonexistent/k.yaml");
   ASSERT_FALSE(missing);
   EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file\n");

@@ -1,6 +1,7 @@
+#include "ir/parse.h"
+
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
 #include "support/random.h"
 
 namespace isamap {
@@ -99,7 +100,8 @@ TEST(ParseStatement, Errors) {
   EXPECT_EQ(problem("C[i] = min(A[i])"), "k.yaml:7:12: 'min' takes 2 arguments, found 1\n");
   EXPECT_EQ(problem("C[i] = sine(A[i])"),
             "k.yaml:7:12: there is no function or type 'sine'\n"
-            "  hint: functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), sat_s8(x), ...\n");
+            "  hint: functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), "
+            "sat_s8(x), ...\n");
   EXPECT_EQ(problem("C[i] = A[i*j]"),
             "k.yaml:7:15: '*' between 'i' and 'j' is not affine; one side must be a constant\n");
   EXPECT_EQ(problem("C[i] = A[i] B[i]"), "k.yaml:7:17: unexpected 'B' after the end\n");
@@ -131,8 +133,10 @@ ScalarExpr random_body(Random& random, int depth) {
   if (kind == 0) return constant(static_cast<double>(random.between(-8, 8)) / 4, DType::f32);
   if (kind == 1) return read(static_cast<int>(random.between(0, 2)), DType::f32);
   if (kind == 2) return unary(static_cast<UnaryOp>(random.between(0, 9)), random_body(random, depth - 1));
-  if (kind == 3) return cast(random.between(0, 1) ? DType::s8 : DType::bf16, random_body(random, depth - 1), random.between(0, 1));
-  return binary(static_cast<BinaryOp>(random.between(0, 5)), random_body(random, depth - 1), random_body(random, depth - 1));
+  if (kind == 3)
+    return cast(random.between(0, 1) ? DType::s8 : DType::bf16, random_body(random, depth - 1), random.between(0, 1));
+  return binary(static_cast<BinaryOp>(random.between(0, 5)), random_body(random, depth - 1),
+                random_body(random, depth - 1));
 }
 
 TEST(ParseStatementLaw, PrintedBodiesReadBack) {
@@ -170,7 +174,8 @@ TEST(Bind, SizesAreReplacedAndReadsMerged) {
 }
 
 TEST(Bind, OperandsAreWidened) {
-  const std::vector<Tensor> tensors{tensor("A", {4}, DType::u8), tensor("B", {4}, DType::s8), tensor("C", {}, DType::s32)};
+  const std::vector<Tensor> tensors{tensor("A", {4}, DType::u8), tensor("B", {4}, DType::s8),
+                                    tensor("C", {}, DType::s32)};
   EXPECT_EQ(bound("C[] += A[k] * B[k]", tensors), "k:4r | C[] += s32(A[k]) * s32(B[k])");
   const std::string narrowing = bound("A[k] = C[]", tensors);
   EXPECT_NE(narrowing.find("k.yaml:7:12: a value of s32 is used where u8 is computed"), std::string::npos) << narrowing;

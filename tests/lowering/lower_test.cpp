@@ -1,12 +1,13 @@
 // Hand-written schedules, lowered, verified and run by the program interpreter against the kernel interpreter.
 
+#include "scheduler/lower.h"
+
 #include <gtest/gtest.h>
 
 #include "frontends/frontends.h"
 #include "hwdesc/program_check.h"
 #include "hwdesc/yaml_loader.h"
 #include "ir/interpret.h"
-#include "scheduler/lower.h"
 
 namespace isamap {
 namespace {
@@ -79,9 +80,9 @@ TEST(Lower, GroupsOfFourBytesComeFromPackedPanelsPaddedWithZeros) {
   const std::string dot = "C[i,j] += A[i,k] * B[k,j]", types = "A=u8,B=s8,C=s32";
   for (const std::string dims : {"i=5,j=37,k=10", "i=4,j=32,k=16", "i=1,j=1,k=1"})
     expect_right(formula(dot, dims, types), machine("x86_avx512_vnni"),
-                 {"stage A in ram as [i, k/4, k%4]", "stage B in ram as [j/16, k/4, j%16, k%4]", "for j by 32", "for i by 4",
-                  "stage C in vec", "for k by 4", "stage B in vec", "for i by 1 unroll", "for j by 16 unroll",
-                  "do s0 with dpbusd_bcast(k=k, j=j)"});
+                 {"stage A in ram as [i, k/4, k%4]", "stage B in ram as [j/16, k/4, j%16, k%4]", "for j by 32",
+                  "for i by 4", "stage C in vec", "for k by 4", "stage B in vec", "for i by 1 unroll",
+                  "for j by 16 unroll", "do s0 with dpbusd_bcast(k=k, j=j)"});
 }
 
 TEST(Lower, DeviceWithScratchpadAndAccumulator) {
@@ -103,25 +104,26 @@ TEST(Lower, PaddedReadsComeFromACopyWithItsBorder) {
     if (tensor.name == "I") tensor.shape = {3, 6, 21}, tensor.outside = 0;
   for (AffineExpr& e : kernel.statements[0].reads[0].index)
     if (!e.as_dim()) e = e - AffineExpr(1);
-  expect_right(kernel, machine("x86_avx512"),
-               {"stage I in ram", "for c by 1", "for p by 2", "for q by 32", "stage O in vec", "for r by 1", "for s by 1",
-                "stage I in vec", "for p by 1 unroll", "for q by 16 unroll",
-                "do s0 with fma_f32_bcast(j=q) operands A=F B=I"});
+  expect_right(
+      kernel, machine("x86_avx512"),
+      {"stage I in ram", "for c by 1", "for p by 2", "for q by 32", "stage O in vec", "for r by 1", "for s by 1",
+       "stage I in vec", "for p by 1 unroll", "for q by 16 unroll", "do s0 with fma_f32_bcast(j=q) operands A=F B=I"});
   expect_right(kernel, machine("scalar_c"), {"do s0 with scalar"});
 }
 
 TEST(Lower, FragmentsOfAWarp) {
   for (const std::string dims : {"i=20,j=19,k=21", "i=32,j=16,k=16"})
     expect_right(formula(gemm, dims, "A=bf16,B=bf16,C=f32"), machine("nvidia_sm80"),
-                 {"for i by 32 on block", "for j by 16", "stage C in reg", "for k by 16", "stage A in reg", "stage B in reg",
-                  "for i by 16 unroll", "for j by 8 unroll", "do s0 with mma_bf16(i=i, j=j, k=k)"});
+                 {"for i by 32 on block", "for j by 16", "stage C in reg", "for k by 16", "stage A in reg",
+                  "stage B in reg", "for i by 16 unroll", "for j by 8 unroll", "do s0 with mma_bf16(i=i, j=j, k=k)"});
 }
 
 TEST(Lower, SaysWhatDoesNotFit) {
   const Kernel kernel = formula(gemm, "i=64,j=64,k=8");
-  const auto program = lower(schedule_of({"for j by 32", "for i by 32", "stage C in vec", "for k by 1", "stage B in vec",
-                                          "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"}),
-                             kernel, machine("x86_avx512"));
+  const auto program =
+      lower(schedule_of({"for j by 32", "for i by 32", "stage C in vec", "for k by 1", "stage B in vec",
+                         "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"}),
+            kernel, machine("x86_avx512"));
   ASSERT_FALSE(program);
   EXPECT_EQ(program.diagnostics()[0].message, "memory vec holds 32 registers; 66 are needed at once");
 }

@@ -22,7 +22,8 @@ struct Problem {
   MapResult mapped;
 };
 
-Problem problem(const std::string& compute, const std::string& dims, const std::string& dtypes, const std::string& target) {
+Problem problem(const std::string& compute, const std::string& dims, const std::string& dtypes,
+                const std::string& target) {
   Problem p{formula(compute, dims, dtypes), machine(target), {}};
   auto mapped = enumerate_mappings(p.kernel, p.model, {});
   EXPECT_TRUE(mapped) << render(mapped.diagnostics());
@@ -30,9 +31,11 @@ Problem problem(const std::string& compute, const std::string& dims, const std::
   return p;
 }
 
-/// A machine whose memory has room for the tensors but not for copies of them beside: most cheap schedules do not lower.
+/// A machine whose memory has room for the tensors but not for copies of them beside: most cheap schedules do not
+/// lower.
 Problem crowded(const std::string& capacity) {
-  const std::string text = "hardware: crowded\nextends: x86_avx512\nmemories:\n  - {name: ram, capacity: " + capacity + "}\n";
+  const std::string text =
+      "hardware: crowded\nextends: x86_avx512\nmemories:\n  - {name: ram, capacity: " + capacity + "}\n";
   const std::string path = testing::TempDir() + "/crowded_" + capacity + ".yaml";
   std::ofstream(path) << text;
   Problem p{formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=128"), {}, {}};
@@ -54,7 +57,8 @@ std::vector<Problem> problems() {
 /// The points a strategy asks for, told what the closed form says.
 std::vector<Point> asked(const Problem& p, const std::string& name, std::uint64_t seed, int budget, int& legal) {
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
-  const auto at = std::find_if(strategies().begin(), strategies().end(), [&](const auto& s) { return s.first == name; });
+  const auto at =
+      std::find_if(strategies().begin(), strategies().end(), [&](const auto& s) { return s.first == name; });
   auto strategy = at->second(space, {}, seed);
   EXPECT_TRUE(strategy) << render(strategy.diagnostics());
   const auto costs = make_cost_model_closed_form();
@@ -70,7 +74,8 @@ std::vector<Point> asked(const Problem& p, const std::string& name, std::uint64_
       EXPECT_LT(point->choice[d], static_cast<int>(space.decisions()[d].labels.size()));
     }
     auto nest = space.build(*point);
-    auto cost = nest ? costs->estimate({&p.kernel, make_id<StatementId>(0), &p.model, *nest}) : Result<Cost>(nest.diagnostics());
+    auto cost = nest ? costs->estimate({&p.kernel, make_id<StatementId>(0), &p.model, *nest})
+                     : Result<Cost>(nest.diagnostics());
     legal += cost ? 1 : 0;
     (*strategy)->report(*point, cost ? std::optional(value(*cost, Objective::cycles)) : std::nullopt);
   }
@@ -116,7 +121,9 @@ TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
 TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
   const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
-  const auto make = std::find_if(strategies().begin(), strategies().end(), [](const auto& s) { return s.first == "exhaustive"; })->second;
+  const auto make = std::find_if(strategies().begin(), strategies().end(), [](const auto& s) {
+                      return s.first == "exhaustive";
+                    })->second;
   auto strategy = make(space, {}, 0);
   ASSERT_TRUE(strategy);
   std::vector<Point> points;
@@ -130,13 +137,17 @@ TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
   }
   EXPECT_TRUE((*strategy)->exhausted());
   EXPECT_LE(static_cast<double>(points.size()), space.size());
-  for (std::uint64_t seed = 0; seed < 50; ++seed)   // nothing that random finds is missing
+  for (std::uint64_t seed = 0; seed < 50; ++seed)  // nothing that random finds is missing
     EXPECT_NE(std::find(points.begin(), points.end(), space.repair(space.random(seed))), points.end());
 }
 
 TEST(Strategies, GreedyComesNearTheProvenOptimaOfTheCheckArchitecture) {
-  struct Case { std::string dims; double optimum; };
-  for (const Case& c : {Case{"m=64,n=64,k=64", 3.95103e9}, Case{"m=1024,n=1024,k=1024", 3.54527e16}, Case{"m=512,n=512,k=64", 9.70877e12}}) {
+  struct Case {
+    std::string dims;
+    double optimum;
+  };
+  for (const Case& c : {Case{"m=64,n=64,k=64", 3.95103e9}, Case{"m=1024,n=1024,k=1024", 3.54527e16},
+                        Case{"m=512,n=512,k=64", 9.70877e12}}) {
     SCOPED_TRACE(c.dims);
     const Problem p = problem("Z[m,n] += A[m,k] * B[k,n]", c.dims, "A=s16,B=s16,Z=s16", "a1");
     auto found = schedule(p.kernel, p.mapped, p.model, {});
@@ -147,7 +158,8 @@ TEST(Strategies, GreedyComesNearTheProvenOptimaOfTheCheckArchitecture) {
 }
 
 TEST(Strategies, ReductionsStayInTime) {
-  const Problem p = problem("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=64,k=64", "A=bf16,B=bf16,C=f32", "nvidia_sm80");
+  const Problem p =
+      problem("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=64,k=64", "A=bf16,B=bf16,C=f32", "nvidia_sm80");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     auto nest = space.build(space.random(seed));
@@ -188,7 +200,9 @@ TEST(Scheduler, SaysThatNothingLowers) {
   const std::string text = render(found.diagnostics());
   EXPECT_TRUE(text.starts_with("none of the ")) << text;
   EXPECT_NE(text.find("schedules that have a cost lowers to a program for statement s0 on crowded\n"
-                      "  note: memory ram holds 102400 bytes; "), std::string::npos) << text;
+                      "  note: memory ram holds 102400 bytes; "),
+            std::string::npos)
+      << text;
 }
 
 TEST(Scheduler, SecondsAreSharedAmongStatements) {
