@@ -128,7 +128,19 @@ void read_space(const std::string& text, SpaceOptions& options) {
   }
 }
 
+/// A schedule file takes the place of the search: what only a search heeds cannot be given with it.
+void refuse_search_options(const Raw& raw, const Options& options) {
+  if (options.schedule_file.empty()) return;
+  const std::pair<const char*, bool> given[] = {{"--strategy", !raw.strategy.empty()},
+                                                {"--budget", !raw.budget.empty()},
+                                                {"--space", !raw.space.empty()},
+                                                {"--certify", options.certify}};
+  for (const auto& [flag, is_given] : given)
+    if (is_given) throw CLI::ValidationError(flag, "is for a search; with --schedule there is none");
+}
+
 void finish(const Raw& raw, Options& options) {
+  refuse_search_options(raw, options);
   options.params = key_values("--set", raw.params);
   if (raw.seed) options.seed = seed_of(*raw.seed);
   if (!raw.strategy.empty())

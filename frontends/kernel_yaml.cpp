@@ -8,6 +8,7 @@
 #include "frontends/frontends.h"
 #include "frontends/kernel_file_internal.h"
 #include "frontends/statements_internal.h"
+#include "ir/cursor.h"
 #include "ir/parse.h"
 #include "support/yaml.h"
 
@@ -86,21 +87,29 @@ void check_declared(KernelFile& file, const ParsedAccess& access, const SourceLo
   file.report({where.file, where.line, where.column + access.offset}, "no tensor is named '" + access.tensor + "'");
 }
 
-/// Problems of a statement's text are found as if it stood on one line: their true places.
-void relocate(Diagnostic& problem, const KernelFile& file, const yaml::Node& text) {
-  const SourceLocation first = text_place(text);
-  const int offset = problem.where.column - first.column;
-  if (problem.where.line == first.line && offset >= 0)
-    problem.where = file.source.place(text, static_cast<std::size_t>(offset));
-}
+/// Problems of a statement's text are found as if it stood on one line, which begins at `first`: their true places.
+class Relocation {
+ public:
+  Relocation(const KernelFile& file, const yaml::Node& text) : first_(text_place(text)) {
+    if (text.scalar.size() <= Cursor::max_text) places_ = file.source.places(text);  // longer ones are not read
+  }
 
-void relocate(StatementPlaces& places, const KernelFile& file, const yaml::Node& text) {
-  const SourceLocation first = text_place(text);
-  for (auto& access : places.index)
-    for (SourceLocation& where : access)
-      where = file.source.place(text, static_cast<std::size_t>(where.column - first.column));
-  places.statement = file.source.place(text, 0);
-}
+  void apply(SourceLocation& where) const {
+    const int offset = where.column - first_.column;
+    if (where.line == first_.line && offset >= 0 && offset < static_cast<int>(places_.size()))
+      where = places_[static_cast<std::size_t>(offset)];
+  }
+
+  void apply(StatementPlaces& places) const {
+    for (auto& access : places.index)
+      for (SourceLocation& where : access) apply(where);
+    places.statement = places_.front();
+  }
+
+ private:
+  SourceLocation first_;
+  std::vector<SourceLocation> places_;
+};
 
 void bind_statement(KernelFile& file, const StatementText& statement, const ParsedStatement& parsed) {
   const SourceLocation where = text_place(*statement.text);
@@ -112,7 +121,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
     if (bound) {
       bound->name = statement.name;
       file.kernel.statements.push_back(std::move(*bound));
-      relocate(places, file, *statement.text);
+      Relocation(file, *statement.text).apply(places);
       file.places.statements.push_back(std::move(places));
       return;
     }
@@ -150,7 +159,9 @@ bool read_statement(KernelFile& file, const StatementText& statement, std::set<s
       file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
   const std::size_t before = file.diagnostics.size();
   const bool read = read_statement_text(file, statement, iterators);
-  for (std::size_t d = before; d < file.diagnostics.size(); ++d) relocate(file.diagnostics[d], file, *statement.text);
+  if (file.diagnostics.size() == before) return read;
+  const Relocation relocation(file, *statement.text);
+  for (std::size_t d = before; d < file.diagnostics.size(); ++d) relocation.apply(file.diagnostics[d].where);
   return read;
 }
 

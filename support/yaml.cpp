@@ -307,13 +307,10 @@ void Source::attach(Diagnostic& diagnostic) const {
 }
 
 // Breaks and indentation of the file are not those of the value; the other characters are, in the same order, unless
-// they are escaped.
-SourceLocation Source::place(const Node& scalar, std::size_t offset) const {
+// they are escaped. A space has the place of what follows it.
+std::vector<SourceLocation> Source::places(const Node& scalar) const {
   auto line = static_cast<std::size_t>(std::max(scalar.where.line - 1, 0));
   auto column = static_cast<std::size_t>(std::max(scalar.where.column - 1, 0));
-  const auto at = [&] {
-    return SourceLocation{scalar.where.file, static_cast<int>(line) + 1, static_cast<int>(column) + 1};
-  };
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
   const auto ended = [&] { return line >= lines_.size() || column >= lines_[line].size(); };
   if (scalar.quoted && !ended()) {
@@ -321,6 +318,10 @@ SourceLocation Source::place(const Node& scalar, std::size_t offset) const {
     column = block ? 0 : column + 1;
     line += block ? 1 : 0;
   }
+  std::vector<SourceLocation> result;
+  const auto fill_up_to = [&](std::size_t size) {
+    result.resize(size, {scalar.where.file, static_cast<int>(line) + 1, static_cast<int>(column) + 1});
+  };
   for (std::size_t i = 0; i < scalar.scalar.size(); ++i) {
     if (is_space(scalar.scalar[i])) continue;
     while (line < lines_.size() && (ended() || is_space(lines_[line][column])))
@@ -328,11 +329,12 @@ SourceLocation Source::place(const Node& scalar, std::size_t offset) const {
         ++line, column = 0;
       else
         ++column;
-    if (ended() || lines_[line][column] != scalar.scalar[i]) return scalar.where;
-    if (i >= offset) return at();
+    if (ended() || lines_[line][column] != scalar.scalar[i]) break;
+    fill_up_to(i + 1);
     ++column;
   }
-  return at();
+  fill_up_to(scalar.scalar.size() + 1);
+  return result;
 }
 
 }  // namespace isamap::yaml

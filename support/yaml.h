@@ -41,8 +41,8 @@ class Source {
   Source() = default;
   explicit Source(std::string text);
   void attach(Diagnostic& diagnostic) const;  ///< fills source_line from where.line
-  /// Where character `offset` of a scalar's text stands, also when the text goes over several lines.
-  SourceLocation place(const Node& scalar, std::size_t offset) const;
+  /// Where each character of a scalar's text stands and, at last, its end; also when it goes over several lines.
+  std::vector<SourceLocation> places(const Node& scalar) const;
 
  private:
   std::vector<std::string> lines_;

@@ -60,7 +60,7 @@ TEST(Words, OfGemmAndConvolutionsRunAlone) {
       ASSERT_TRUE(text) << render(text.diagnostics());
       const std::string words = words_of(*text);
       EXPECT_NE(words.find(".word 0x"), std::string::npos);
-      auto expected = data_for(*kernel, Fill::integers, 3), found = expected;
+      auto expected = random_data(*kernel, Fill::integers, 3), found = expected;
       interpret(*kernel, expected);
       const auto time = simulate(words, *compiled.program, model, found, 20);
       ASSERT_TRUE(time) << render(time.diagnostics());
@@ -100,7 +100,7 @@ TEST(Words, StaleStateIsNoticed) {
     std::string less = text;
     const std::size_t at = less.find("\n" + line) + 1;
     less.erase(at, less.find('\n', at) + 1 - at);
-    auto data = data_for(*kernel, Fill::integers, 3), right = data;
+    auto data = random_data(*kernel, Fill::integers, 3), right = data;
     interpret(*kernel, right);
     const auto time = simulate(less, *compiled.program, model, data, 20);
     if (!time) return time.diagnostics()[0].message;
