@@ -96,10 +96,11 @@ TEST(Judge, PlacesAndCovers) {
   EXPECT_EQ(calls_of(kernel, kMatrix, mapping).problem, "C: point (3) is in 2 places; ");
   mapping.loops = {{0, 4, 1, false}};
   EXPECT_EQ(calls_of(kernel, kMatrix, mapping).problem, "C: point (4) is in 0 places; ");
+  mapping.printed = true;
   mapping.turns = {{{4}, 1, false}};
-  EXPECT_EQ(judge_every_turn(kernel, kMatrix, mapping).cover, "C: point (4) is in 0 places; ");
+  EXPECT_EQ(judge(kernel, kMatrix, mapping).cover, "C: point (4) is in 0 places; ");
   mapping.turns = {{{4}, 1, true}};
-  EXPECT_EQ(judge_every_turn(kernel, kMatrix, mapping).cover, "");
+  EXPECT_EQ(judge(kernel, kMatrix, mapping).cover, "");
   mapping.loops = {{0, 4, 2, false}};
   EXPECT_EQ(calls_of(kernel, kMatrix, mapping).problem, "");
 }

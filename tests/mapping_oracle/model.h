@@ -79,7 +79,8 @@ struct Mapping {
   std::vector<Vec> basis;     ///< directions of the loops; empty: the unit vectors
   std::vector<Vec> cosets;    ///< one representative for each coset of the basis; empty: only 0
   std::vector<Loop> loops;    ///< x = coset + sum of stride * z * direction + sum of column * d
-  std::vector<Turn> turns;    ///< printed loops, for judge_every_turn
+  std::vector<Turn> turns;    ///< printed loops; they stand for basis, cosets and loops when `printed`
+  bool printed = false;
   std::vector<Carrier> carriers;
   bool partial = false;
 };

@@ -77,7 +77,8 @@ void check(const Pair& pair, const isamap::Mapping& mutant, const isamap::Mappin
   Mapping plain = mapping_of(mutant, pair.statement);
   const Certified answer = certified(pair, mutant, original);
   plain.turns = answer.turns;
-  const Verdict verdict = judge_every_turn(pair.statement, pair.unit, plain);
+  plain.printed = true;
+  const Verdict verdict = judge(pair.statement, pair.unit, plain);
   const bool right = verdict.right(plain.partial);
   ++(right ? tally.right : tally.wrong);
   if (!answer.proved) {

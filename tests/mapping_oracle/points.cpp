@@ -235,7 +235,7 @@ std::string shown(const Vec& v) {
 }
 
 Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
-  return Places(kernel, unit, mapping).run();
+  return mapping.printed ? every_turn(kernel, unit, mapping) : Places(kernel, unit, mapping).run();
 }
 
 namespace {

@@ -21,7 +21,11 @@ struct Calls {
   std::vector<Call> list;
   std::string problem;  ///< a statement point in no place or in two; empty: exact cover
 };
-/// Every place of every statement point is found by trying all digit values and representing the rest in the loops.
+/// Calls of printed loops. Without floating ones all turns of loops and tiles are gone through, whether they meet a
+/// point or not, so that padding of turns without any point counts too; else those at which some point is computed.
+Calls every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping);
+/// Calls of printed loops or of the basis: every place of every statement point is found by trying all digit values and
+/// representing the rest in the loops.
 Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 
 /// Why y is padding: "fill j", "tie j.k", "s>=0", "s<=2", names of faces. Empty: it is an active point.
@@ -46,10 +50,6 @@ std::string shown(const Vec& v);  ///< "(1,2)"
 /// The statement point that y computes, if it is an active one.
 std::optional<Vec> point_at(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
                             const Vec& y);
-
-/// The same verdict from the printed loops (`turns`). Without floating ones all turns of all loops and tiles are gone
-/// through, whether they meet a point or not, so that padding of turns without any point counts too.
-Verdict judge_every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 
 /// Operands that can make a term vanish: sets of inputs that must do so together, by body and reduction.
 std::vector<std::set<int>> kill_sets(const Nest& nest);

@@ -79,15 +79,15 @@ class EveryTurn {
       if (turn.floats) floating_.push_back(turn.step);
   }
 
-  Verdict run() {
+  Calls run() {
     if (floating_.empty())
       all_turns();
     else
       turns_with_points();
     for (const Vec& x : box(kernel_.extents))
-      if (kernel_.inside(x) && hits_[x] != 1 && verdict_.cover.empty())
-        verdict_.cover = "C: point " + shown(x) + " is in " + std::to_string(hits_[x]) + " places; ";
-    return verdict_;
+      if (kernel_.inside(x) && hits_[x] != 1 && calls_.problem.empty())
+        calls_.problem = "C: point " + shown(x) + " is in " + std::to_string(hits_[x]) + " places; ";
+    return std::move(calls_);
   }
 
  private:
@@ -111,7 +111,7 @@ class EveryTurn {
         call.points.emplace(y, *x);
       }
     }
-    judge_call(kernel_, unit_, mapping_, call, verdict_);
+    calls_.list.push_back(std::move(call));
   }
 
   Vec origin_of(const Vec& z) const {
@@ -129,7 +129,7 @@ class EveryTurn {
   void turns_with_points() {
     const Solver solver(floating_, kernel_.dims());
     if (!solver.independent()) {
-      verdict_.cover = "C: floating loops are dependent; ";
+      calls_.problem = "C: floating loops are dependent; ";
       return;
     }
     std::set<std::pair<Vec, Vec>> turns;  // all loops' values, origin
@@ -164,12 +164,12 @@ class EveryTurn {
   std::vector<Turn> fixed_;
   std::vector<Vec> floating_;
   std::map<Vec, int> hits_;
-  Verdict verdict_;
+  Calls calls_;
 };
 
 }  // namespace
 
-Verdict judge_every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
+Calls every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
   return EveryTurn(kernel, unit, mapping).run();
 }
 
