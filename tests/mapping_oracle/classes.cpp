@@ -251,7 +251,7 @@ bool carried(const Member& member, const Nest& kernel, const std::vector<DimClas
 
 }  // namespace
 
-std::vector<DimClass> dim_classes(const Nest& kernel, const Nest& unit, Int bound) {
+std::vector<DimClass> dim_classes(const Nest& kernel, const Nest& unit) {
   std::vector<DimClass> classes;
   for (std::size_t m = 0; m < unit.dims(); ++m) {
     DimClass found;
@@ -269,7 +269,13 @@ std::vector<DimClass> dim_classes(const Nest& kernel, const Nest& unit, Int boun
       if (c.uses.count(static_cast<int>(t)) > 0) continue;
       for (const Row& row : kernel.operands[t]) equations.push_back(row.coefficients);
     }
-    c.directions = graver(equations, kernel.dims(), bound);
+    for (Int bound = 3; bound <= 9; bound += 2) {  // an entry at the bound: there may be larger ones
+      c.directions = graver(equations, kernel.dims(), bound);
+      const bool touched = std::any_of(c.directions.begin(), c.directions.end(), [&](const Vec& v) {
+        return std::any_of(v.begin(), v.end(), [&](Int x) { return std::abs(x) == bound; });
+      });
+      if (!touched) break;
+    }
   }
   return classes;
 }

@@ -26,7 +26,7 @@ struct DimClass {
   std::set<int> uses;           ///< operands
   std::vector<Vec> directions;  ///< G_m
 };
-std::vector<DimClass> dim_classes(const Nest& kernel, const Nest& unit, Int bound = 3);
+std::vector<DimClass> dim_classes(const Nest& kernel, const Nest& unit);
 
 struct Placed {
   Vec column;

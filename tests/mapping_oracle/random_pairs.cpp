@@ -115,6 +115,8 @@ Pair random_pair(Random& random, const PairLimits& limits) {
     Sizes kernel_sizes = random_sizes(random, kernel_dims, "d", limits),
           unit_sizes = random_sizes(random, unit_dims, "m", limits);
     const bool one_read = form.before.empty() && random.between(0, 7) == 0;
+    for (auto& [name, extent] : kernel_sizes)
+      if (limits.kernel_extent > 0) extent = limits.kernel_extent;
     const std::string kernel = statement(random, form, kernel_dims, "d", true, kernel_sizes, one_read);
     const std::string unit = unit_statement(random, form, unit_dims, limits.windows && random.between(0, 3) == 0);
     Pair pair{testing::kernel_of(kernel, kernel_sizes, {}, form.type),

@@ -22,6 +22,7 @@ struct PairLimits {
   int kernel_dims = 5, unit_dims = 4;
   Int smallest = 2, largest = 4;     ///< extents
   bool cuts = true, windows = true;  ///< cut domains; instructions whose indices add dims
+  Int kernel_extent = 0;             ///< not 0: of every dim of the kernel
 };
 
 /// Kernels: each operand uses a random set of the dims, one dim an index or two in one index (strides, dilations and
