@@ -77,11 +77,16 @@ std::string joined(const std::set<std::string>& names) {
   return text.empty() ? "plain" : text;
 }
 
-std::set<std::string> listed_identities(const Pair& pair, const PairMappings& found) {
-  std::set<std::string> listed;
+/// Directions -> the orders of parallel output digits in which they are listed. Which of two orders stands for both
+/// where only one is counted is a matter of taste, so only their number is compared.
+using Identities = std::map<std::string, std::set<std::string>>;
+
+Identities listed_identities(const Pair& pair, const PairMappings& found) {
+  Identities listed;
   for (const isamap::Mapping& mapping : found.mappings) {
-    if (mapping.kinds.count(Kind::partial) == 0)
-      listed.insert(identity_of(mapping_of(mapping, pair.statement), pair.statement, pair.unit));
+    if (mapping.kinds.count(Kind::partial) > 0) continue;
+    const Identity identity = identity_of(mapping_of(mapping, pair.statement), pair.statement, pair.unit);
+    listed[identity.directions].insert(identity.full);
   }
   return listed;
 }
@@ -108,9 +113,7 @@ void count_member(const Pair& pair, const Member& member, const Mapping& mapping
 void compare(const Pair& pair, const std::string& seed, Missing& missing) {
   const PairMappings found = mapped(pair, Rule::all);
   if (found.limit_reached) return;
-  const std::set<std::string> listed = listed_identities(pair, found);
-  std::set<std::string> known;
-  missing.listed += static_cast<int>(listed.size());
+  Identities listed = listed_identities(pair, found), known;
   const bool commutes = pair.unit.body == Body::product || pair.unit.body == Body::sum;
   for (const std::vector<int>& operands : {std::vector<int>{0, 1, 2}, std::vector<int>{0, 2, 1}}) {
     if (operands[1] == 2 && !commutes) continue;
@@ -122,13 +125,16 @@ void compare(const Pair& pair, const std::string& seed, Missing& missing) {
           missing.large ? large_mapping(member, kernel, pair.unit) : right_mapping(member, kernel, pair.unit);
       if (!mapping) continue;
       mapping->operands = operands;
-      const std::string key = identity_of(*mapping, pair.statement, pair.unit);
-      if (known.insert(key).second) count_member(pair, member, *mapping, listed.count(key) == 0, seed, missing);
+      const auto [directions, full] = identity_of(*mapping, pair.statement, pair.unit);
+      std::set<std::string>& orders = known[directions];
+      if (orders.insert(full).second)
+        count_member(pair, member, *mapping, orders.size() > listed[directions].size(), seed, missing);
     }
   }
-  for (const std::string& key : listed) {
-    if (known.count(key) > 0) continue;
-    if (missing.extra++ == 0) missing.first_extra = pair.text + " " + key + " " + seed;
+  for (const auto& [directions, orders] : listed) {
+    missing.listed += static_cast<int>(orders.size());
+    if (orders.size() <= known[directions].size()) continue;
+    if (missing.extra++ == 0) missing.first_extra = pair.text + " " + *orders.begin() + " " + seed;
   }
 }
 
@@ -174,7 +180,7 @@ struct Raw {
 
 void compare_raw(const Pair& pair, Random& random, std::size_t most, const std::string& seed, Raw& tally) {
   const PairMappings found = mapped(pair, Rule::all);
-  const std::set<std::string> listed = listed_identities(pair, found);
+  const Identities listed = listed_identities(pair, found);
   for (const Mapping& raw : raw_mappings(random, pair.statement, pair.unit, most)) {
     ++tally.raw;
     const std::string shown = pair.text + "\n" + print(raw, pair.statement, pair.unit) + "\n" + seed;
@@ -183,7 +189,7 @@ void compare_raw(const Pair& pair, Random& random, std::size_t most, const std::
     const bool skewed = std::any_of(member->digits.begin(), member->digits.end(), [](const Digit& digit) {
       return std::count(digit.column.begin(), digit.column.end(), 0) + 1 < static_cast<long>(digit.column.size());
     });
-    const bool missed = listed.count(identity_of(*member, pair.statement, pair.unit)) == 0;
+    const bool missed = listed.count(identity_of(*member, pair.statement, pair.unit).directions) == 0;
     const bool constant = pair.statement.constant_operand >= 0;
     const std::set<std::string> all = required_traits(false);
     const bool required = moves(*member, pair.statement) && (!skewed || all.count("skew") > 0) &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "tests/mapping_oracle/lattice.h"
@@ -98,21 +99,23 @@ std::string placed(const Digit& digit, const Nest& unit, const Relabeling& by) {
 
 }  // namespace
 
-std::string identity_of(const Mapping& mapping, const Nest& kernel, const Nest& unit) {
-  std::vector<std::string> keys;
+Identity identity_of(const Mapping& mapping, const Nest& kernel, const Nest& unit) {
+  std::optional<Identity> least;
   for (const Relabeling& by : symmetries(unit)) {
     std::vector<int> operands(mapping.operands.size());
     for (std::size_t t = 0; t < operands.size(); ++t)
       operands[static_cast<std::size_t>(by.operands[t])] = mapping.operands[t];
-    std::set<std::string> parts = orders_of(mapping, kernel, unit);
+    std::set<std::string> parts;
     for (const Digit& digit : mapping.digits)
       if (digit.extent > 1) parts.insert(placed(digit, unit, by));
-    std::string key;
-    for (const int t : operands) key += std::to_string(t) + ",";
-    for (const std::string& part : parts) key += "|" + part;
-    keys.push_back(key);
+    Identity here;
+    for (const int t : operands) here.directions += std::to_string(t) + ",";
+    for (const std::string& part : parts) here.directions += "|" + part;
+    here.full = here.directions;
+    for (const std::string& order : orders_of(mapping, kernel, unit)) here.full += "|" + order;
+    if (!least || here.full < least->full) least = here;
   }
-  return *std::min_element(keys.begin(), keys.end());
+  return *least;
 }
 
 bool moves(const Mapping& mapping, const Nest& kernel) {
