@@ -5,6 +5,7 @@
 
 #include "cli/common.h"
 #include "cli/names.h"
+#include "mapper/price.h"
 
 namespace isamap::cli {
 namespace {
@@ -39,6 +40,29 @@ Json extents_of(const Mapping& mapping, const HardwareModel& model) {
   return json;
 }
 
+Json loops_of(const Mapping& mapping) {
+  Json json = Json::array();
+  for (const ResidualLoop& loop : mapping.loops) {
+    json.push_back({{"step", print(loop.step)}, {"extent", loop.extent}});
+    if (loop.floating) json.back()["floating"] = true;
+  }
+  return json;
+}
+
+/// What the mapping costs beyond the statement's own work (mapper/price.h).
+Json price_json(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  const Price price = price_of(kernel, model, mapping);
+  Json json{{"calls", number(price.calls)}, {"extra_points", number(price.extra_points)}, {"operands", Json::object()}};
+  for (const OperandPrice& operand : price.operands) {
+    Json& entry = json["operands"][operand.operand];
+    entry = {{"load", operand.direct ? "direct" : "pack"}, {"bytes", number(operand.bytes)}};
+    if (operand.direct) continue;
+    entry["why"] = operand.why_packed;
+    entry["extra_bytes"] = number(operand.extra_bytes);
+  }
+  return json;
+}
+
 Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
   Json json{{"id", mapping.id},
             {"instruction", model.instruction(mapping.instruction).name},
@@ -47,9 +71,11 @@ Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& 
             {"dims", object_of(named_digits(mapping, model))}};
   if (has_partial_extents(mapping, kernel)) json["extents"] = extents_of(mapping, model);
   json["outer"] = mapping.outer;
+  if (!mapping.loops.empty()) json["loops"] = loops_of(mapping);
   json["kinds"] = Json::array();
   for (const Kind kind : mapping.kinds) json["kinds"].push_back(std::string(isamap::name(kind)));
   json["utilisation"] = mapping.utilisation;
+  json["price"] = price_json(mapping, kernel, model);
   if (!mapping.carriers.empty()) json["carriers"] = object_of(named_carriers(mapping, model));
   if (!mapping.needs.empty()) json["needs"] = mapping.needs;
   if (mapping.kinds.count(Kind::partial)) json["partial"] = true;

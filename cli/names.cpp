@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace isamap::cli {
+namespace {
+
+std::string without_spaces(std::string text) {
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+}  // namespace
 
 std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const Mapping& mapping,
                                                                            const HardwareModel& model) {
@@ -10,7 +18,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const
   const auto& dims = model.instruction(mapping.instruction).statement().domain.dims;
   for (std::size_t d = 0; d < mapping.dims.size(); ++d) {
     named.push_back({dims[d].name, {}});
-    for (const Digit& digit : mapping.dims[d]) named.back().second.push_back(print(digit.column));
+    for (const Digit& digit : mapping.dims[d]) named.back().second.push_back(without_spaces(print(digit.column)));
   }
   return named;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scheduler/lower.h"
+#include "scheduler/lowerable.h"
 #include "scheduler/schedule_file.h"
 
 namespace isamap::cli {
@@ -86,6 +87,20 @@ std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId 
   return reasons;
 }
 
+/// Why lowering takes none of the mappings.
+std::vector<std::string> reasons_against(const std::vector<Mapping>& mappings, StatementId id,
+                                         const HardwareModel& model) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> reasons;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.statement != id || reasons.size() == most) continue;
+    const std::string reason =
+        model.instruction(mapping.instruction).name + " maps, but is not lowered yet: " + not_lowered(mapping);
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+  }
+  return reasons;
+}
+
 std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model) {
   std::vector<ScalarCode> found;
   if (!compiled.scheduled) return found;
@@ -104,7 +119,7 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
     else if (by_hand)
       code.reasons = {"the schedule says so"};
     else
-      code.reasons = {"every mapping gives one access to two operands, which lowering cannot do"};
+      code.reasons = reasons_against(mappings, id, model);
     found.push_back(std::move(code));
   }
   return found;

@@ -1,5 +1,7 @@
 #include "ir/mapping.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -124,6 +126,8 @@ std::string fused_name(const std::vector<Digit>& digits) {
   return text;
 }
 
+std::string constant_name(const Mapping& mapping) { return fmt::format("{}", mapping.constant.value_or(0)); }
+
 std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,
                   const std::string& instruction_name) {
   const Computation& statement = kernel.statements[mapping.statement.index()];
@@ -134,8 +138,12 @@ std::string print(const Mapping& mapping, const Kernel& kernel, const std::vecto
   }
   text += ")";
   for (std::size_t o = 0; o < mapping.operands.size(); ++o) {
-    const TensorId tensor = access_of(statement, mapping.operands[o]).tensor;
-    text += (o == 0 ? " " : o == 1 ? " <- " : ", ") + kernel.tensors[tensor.index()].name;
+    text += o == 0 ? " " : o == 1 ? " <- " : ", ";
+    if (mapping.operands[o] == access_count(statement)) {
+      text += constant_name(mapping);
+      continue;
+    }
+    text += kernel.tensors[access_of(statement, mapping.operands[o]).tensor.index()].name;
   }
   return text;
 }

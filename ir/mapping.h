@@ -5,6 +5,7 @@
 // digit fastest, each E consecutive counts are one call. What no digit walks is a residual loop.
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,20 +33,33 @@ struct Carrier {
   bool operator==(const Carrier&) const = default;
 };
 
+/// Steps through what digits leave over. A floating loop has no fixed first value: it starts where the tile that digits
+/// and the other loops give enters the domain, and `extent` counts its steps for tiles that start best.
+struct ResidualLoop {
+  AffineExpr step;
+  std::int64_t extent = 1;
+  bool floating = false;
+  bool operator==(const ResidualLoop&) const = default;
+};
+
 enum class Proof { unproved, proved, unknown };
 
 struct Mapping {
   int id = 0;                              ///< position in the mapper's result
   StatementId statement;
   InstructionId instruction;
-  std::vector<int> operands;               ///< instruction access number -> kernel access number; [0] is 0
-  std::vector<std::vector<Digit>> dims;    ///< per instruction dim; empty: virtual
+  /// Instruction access number -> kernel access number; [0] is 0. One more than the last kernel access: `constant`.
+  std::vector<int> operands;
+  std::optional<double> constant;          ///< what an input holds that the kernel does not have: 1 in a sum
+  /// Per instruction dim; empty: virtual. One digit (column and extent) on two dims is tied: the diagonal of both.
+  std::vector<std::vector<Digit>> dims;
   std::vector<Carrier> carriers;
   std::set<Kind> kinds;
   std::vector<std::string> needs;          ///< "finite": dead slots must hold finite numbers
   Proof proof = Proof::unproved;
   double utilisation = 0;                  ///< kernel points / (calls * instruction points), sizes as given
-  std::vector<std::string> outer;          ///< dims that no digit walks, or only in part: residual loops
+  std::vector<std::string> outer;          ///< dims that no digit walks, or only in part
+  std::vector<ResidualLoop> loops;         ///< with them and the digits every point has exactly one place
   bool operator==(const Mapping&) const = default;
 };
 
@@ -53,6 +67,9 @@ struct Mapping {
 /// a virtual dim is "-".
 std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,
                   const std::string& instruction_name);
+
+/// The constant operand as it is printed: "1", "0.25".
+std::string constant_name(const Mapping& mapping);
 
 /// Product of the digit extents of one instruction dim (at most 2^63 - 1), and the fused name of its digits:
 /// "n.p", "c.(q - s)"; no digits: "".

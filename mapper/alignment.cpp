@@ -1,5 +1,7 @@
 #include "mapper/alignment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "mapper/body_match.h"
@@ -124,16 +126,46 @@ bool preserves(const Instruction& instruction, const Automorphism& by) {
   return true;
 }
 
+/// The kernel with one input more: a scalar that holds the constant, read by the statement but not yet in its body.
+std::shared_ptr<const Kernel> with_constant(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+                                            const BodyMatch& match) {
+  auto extended = std::make_shared<Kernel>(kernel);
+  Computation& computation = extended->statements[statement.index()];
+  const auto t = std::find(match.operands.begin(), match.operands.end(), access_count(computation));
+  const int operand = static_cast<int>(t - match.operands.begin());
+  Tensor tensor;
+  tensor.name = fmt::format("{}", *match.constant);
+  tensor.dtype = hardware.tensors[access_of(hardware.statement(), operand).tensor.index()].dtype;
+  extended->tensors.push_back(std::move(tensor));
+  computation.reads.push_back({make_id<TensorId>(extended->tensors.size() - 1), {}});
+  return extended;
+}
+
 }  // namespace
 
+bool stands_still(const Alignment& alignment, int t, const std::vector<std::int64_t>& column) {
+  for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
+    std::int64_t step = 0;
+    for (std::size_t d = 0; d < column.size(); ++d) {
+      if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
+      if (!row.linear) return false;
+      step += row.coefficients[d] * column[d];
+    }
+    if (step != 0) return false;
+  }
+  return true;
+}
+
 Alignment align(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId instruction,
-                std::vector<int> operands) {
+                const BodyMatch& match) {
   Alignment a;
   a.statement = statement;
   a.instruction = instruction;
-  a.kernel = &kernel;
+  a.kernel = match.constant ? with_constant(kernel, statement, hardware, match)
+                            : std::shared_ptr<const Kernel>(std::shared_ptr<const Kernel>(), &kernel);
   a.hardware = &hardware;
-  a.operands = std::move(operands);
+  a.operands = match.operands;
+  a.constant = match.constant;
   a.statement_uses = uses_of(a.computation(), a.operands);
   a.unit_uses = uses_of(a.unit(), iota(access_count(a.unit())));
   for (int t = 0; t < a.operand_count(); ++t) {
@@ -173,7 +205,8 @@ std::string in_words(const Alignment& alignment, OperandSet set) {
 std::vector<Automorphism> automorphisms(const Instruction& instruction) {
   const Computation& unit = instruction.statement();
   std::vector<Automorphism> result;
-  for (const std::vector<int>& operands : match_bodies(unit, unit)) {
+  for (const BodyMatch& match : match_bodies(unit, unit)) {
+    const std::vector<int>& operands = match.operands;
     std::vector<int> sorted = operands;
     std::sort(sorted.begin(), sorted.end());
     if (sorted != iota(access_count(unit)) || operands == sorted) continue;

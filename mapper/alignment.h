@@ -5,10 +5,13 @@
 // uses dim d": d occurs in the index of t. The rules of mapping are rules about these sets.
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "ir/instruction.h"
 #include "ir/mapping.h"
+#include "mapper/body_match.h"
 
 namespace isamap {
 
@@ -26,14 +29,15 @@ struct IndexRow {
 struct Alignment {
   StatementId statement;
   InstructionId instruction;
-  const Kernel* kernel = nullptr;
+  std::shared_ptr<const Kernel> kernel;  ///< with the constant operand as a tensor and read of its own, if any
   const Instruction* hardware = nullptr;
   std::vector<int> operands;                ///< instruction access -> statement access
   std::vector<OperandSet> statement_uses;   ///< for each dim of the statement
   std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
   std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
-  bool projection = true;                   ///< every index of the instruction is one dim or a constant
+  std::optional<double> constant;
+  bool projection = true;  ///< every index of the instruction is one dim or a constant
 
   const Computation& computation() const { return kernel->statements[statement.index()]; }
   const Computation& unit() const { return hardware->statement(); }
@@ -45,8 +49,12 @@ struct Alignment {
   const std::string& unit_tensor_name(int t) const { return hardware->tensors[unit_access(t).tensor.index()].name; }
 };
 
+/// `match` says which access of the statement is on which operand; the statement's may lack one, a constant.
 Alignment align(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId instruction,
-                std::vector<int> operands);
+                const BodyMatch& match);
+
+/// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
+bool stands_still(const Alignment& alignment, int t, const std::vector<std::int64_t>& column);
 
 /// Operands in the order in which both bodies are written.
 bool in_written_order(const std::vector<int>& operands);

@@ -13,7 +13,12 @@ constexpr std::size_t kMaxMatches = 64;
 
 enum class Types { exact, ignored };
 
-using Binding = std::vector<int>;  // instruction read -> statement read, -1: open
+constexpr int kOpen = -1, kConstant = -2;
+struct Binding {
+  std::vector<int> reads;  // instruction read -> statement read, kOpen or kConstant
+  std::optional<double> constant;
+  bool operator==(const Binding&) const = default;
+};
 
 bool commutes(BinaryOp op) {
   return op == BinaryOp::add || op == BinaryOp::mul || op == BinaryOp::min || op == BinaryOp::max;
@@ -23,17 +28,38 @@ const ScalarExpr& without_casts(const ScalarExpr& e) {
   return std::holds_alternative<Cast>(e.op) && e.args.size() == 1 ? without_casts(e.args[0]) : e;
 }
 
+bool representable(double value, DType type) {
+  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : type != DType::e4m3;
+  if (!is_integer(type) || !__builtin_isfinite(value) || bits(type) > 32) return value == 0;
+  return value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type)) &&
+         value == __builtin_trunc(value);
+}
+
+/// The read below casts, or nothing: s32(B).
+const ScalarExpr* plain_read(const ScalarExpr& e) {
+  const ScalarExpr& inner = without_casts(e);
+  return std::holds_alternative<Read>(inner.op) ? &inner : nullptr;
+}
+
+/// What b in `a op b` has to be for the result to be a, bit for bit: -0 + 0 is 0, but x + -0 is x.
+std::optional<double> neutral_element(BinaryOp op, DType type) {
+  if (op == BinaryOp::mul) return 1;
+  if (op == BinaryOp::add) return is_float(type) ? -0.0 : 0.0;
+  return std::nullopt;
+}
+
 /// Backtracking over the orders of commutative arguments; `found` sees each consistent binding.
 class Aligner {
  public:
   using Next = std::function<void(Binding&)>;
-  explicit Aligner(Types types) : types_(types) {}
+  Aligner(Types types, bool with_constant) : types_(types), with_constant_(with_constant) {}
 
   void align(const ScalarExpr& statement, const ScalarExpr& unit, Binding& binding, const Next& next) {
     if (++steps_ > kMaxSteps) return;
     const ScalarExpr& a = types_ == Types::exact ? statement : without_casts(statement);
     const ScalarExpr& b = types_ == Types::exact ? unit : without_casts(unit);
     if (types_ == Types::exact && a.type != b.type) return;
+    if (with_constant_) align_constant(a, b, binding, next);
     if (const auto* u = std::get_if<Read>(&b.op)) return align_reads(a, u->access, binding, next);
     if (a.op != b.op || a.args.size() != b.args.size()) return;
     align_arguments(a, b, 0, binding, next);
@@ -46,12 +72,12 @@ class Aligner {
   void align_reads(const ScalarExpr& a, int unit_read, Binding& binding, const Next& next) {
     const auto* k = std::get_if<Read>(&a.op);
     if (k == nullptr) return;
-    int& slot = binding[static_cast<std::size_t>(unit_read)];
-    if (slot >= 0 && slot != k->access) return;
+    int& slot = binding.reads[static_cast<std::size_t>(unit_read)];
+    if (slot != kOpen && slot != k->access) return;
     const int before = slot;
     slot = k->access;
     next(binding);
-    binding[static_cast<std::size_t>(unit_read)] = before;
+    binding.reads[static_cast<std::size_t>(unit_read)] = before;
   }
 
   void align_arguments(const ScalarExpr& a, const ScalarExpr& b, std::size_t i, Binding& binding, const Next& next) {
@@ -59,19 +85,57 @@ class Aligner {
     align(a.args[i], b.args[i], binding, [&, i](Binding& bound) { align_arguments(a, b, i + 1, bound, next); });
   }
 
+  /// A constant of the statement on a read of the instruction; or a whole expression on one side of a * or +, whose
+  /// other side is a read that is held at 1 or 0.
+  void align_constant(const ScalarExpr& a, const ScalarExpr& b, Binding& binding, const Next& next) {
+    if (const auto* value = std::get_if<Constant>(&a.op)) hold(b, value->value, binding, next);
+    const auto* op = std::get_if<Binary>(&b.op);
+    const auto neutral = op != nullptr ? neutral_element(op->op, b.type) : std::nullopt;
+    if (!neutral) return;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}})
+      hold(b.args[1 - side], *neutral, binding, [&](Binding& held) { align(a, b.args[side], held, next); });
+  }
+
+  void hold(const ScalarExpr& unit, double value, Binding& binding, const Next& next) {
+    const ScalarExpr* read = plain_read(unit);
+    if (read == nullptr || binding.constant || !representable(value, read->type)) return;
+    int& slot = binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)];
+    if (slot != kOpen) return;
+    slot = kConstant;
+    binding.constant = value;
+    next(binding);
+    binding.reads[static_cast<std::size_t>(std::get<Read>(read->op).access)] = kOpen;
+    binding.constant.reset();
+  }
+
   Types types_;
+  bool with_constant_;
   int steps_ = 0;
 };
 
-std::vector<Binding> alignments(const Computation& statement, const Computation& unit, Types types) {
+std::vector<Binding> alignments(const Computation& statement, const Computation& unit, Types types,
+                                bool with_constant = false) {
   std::vector<Binding> found;
-  Binding open(unit.reads.size(), -1);
-  Aligner(types).align(statement.body, unit.body, open, [&](Binding& binding) {
-    if (found.size() < kMaxMatches && std::find(found.begin(), found.end(), binding) == found.end()) {
+  Binding open{std::vector<int>(unit.reads.size(), kOpen), {}};
+  Aligner(types, with_constant).align(statement.body, unit.body, open, [&](Binding& binding) {
+    if (binding.constant.has_value() == with_constant && found.size() < kMaxMatches &&
+        std::find(found.begin(), found.end(), binding) == found.end()) {
       found.push_back(binding);
     }
   });
   return found;
+}
+
+std::vector<BodyMatch> matches(const Computation& statement, const Computation& instruction, bool with_constant) {
+  if (statement.reduction != instruction.reduction) return {};
+  std::vector<BodyMatch> result;
+  for (const Binding& binding : alignments(statement, instruction, Types::exact, with_constant)) {
+    BodyMatch match{{0}, binding.constant};
+    for (const int r : binding.reads) match.operands.push_back(r == kConstant ? access_count(statement) : r + 1);
+    result.push_back(std::move(match));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
 }
 
 std::vector<std::string> tensor_like_names(std::size_t count) {
@@ -127,12 +191,6 @@ std::vector<Kill> both(const std::vector<Kill>& a, const std::vector<Kill>& b) {
     }
   }
   return result;
-}
-
-bool representable(double value, DType type) {
-  if (is_float(type)) return __builtin_isfinite(value) ? round_to(type, value) == value : type != DType::e4m3;
-  if (!is_integer(type) || !__builtin_isfinite(value) || bits(type) > 32) return value == 0;
-  return value >= static_cast<double>(integer_min(type)) && value <= static_cast<double>(integer_max(type));
 }
 
 std::vector<Kill> reaching(const ScalarExpr& e, double target);
@@ -200,16 +258,12 @@ std::vector<Kill> reaching(const ScalarExpr& e, double target) {
 
 }  // namespace
 
-std::vector<std::vector<int>> match_bodies(const Computation& statement, const Computation& instruction) {
-  if (statement.reduction != instruction.reduction) return {};
-  std::vector<std::vector<int>> result;
-  for (const Binding& binding : alignments(statement, instruction, Types::exact)) {
-    std::vector<int> operands{0};
-    for (const int r : binding) operands.push_back(r + 1);
-    result.push_back(std::move(operands));
-  }
-  std::sort(result.begin(), result.end());
-  return result;
+std::vector<BodyMatch> match_bodies(const Computation& statement, const Computation& instruction) {
+  return matches(statement, instruction, false);
+}
+
+std::vector<BodyMatch> match_with_constant(const Computation& statement, const Computation& instruction) {
+  return matches(statement, instruction, true);
 }
 
 std::string body_mismatch(const Computation& statement, const Computation& instruction) {

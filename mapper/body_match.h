@@ -13,10 +13,21 @@
 
 namespace isamap {
 
-/// Every way to put reads of the statement on reads of the instruction so that the bodies are equal. Each is a list
-/// from instruction access to statement access ([0] = 0, the write); the written order comes first, then by number.
-/// Empty when the reductions differ or no way exists.
-std::vector<std::vector<int>> match_bodies(const Computation& statement, const Computation& instruction);
+/// Which access of the statement is on which access of the instruction ([0] = 0, the write). An input that the
+/// statement lacks holds a constant: its entry is the number after the statement's last access.
+struct BodyMatch {
+  std::vector<int> operands;
+  std::optional<double> constant;
+  friend bool operator<(const BodyMatch& a, const BodyMatch& b) { return a.operands < b.operands; }
+  bool operator==(const BodyMatch&) const = default;
+};
+
+/// Every way to put reads of the statement on reads of the instruction so that the bodies are equal; the written order
+/// comes first, then by number. Empty when the reductions differ or no way exists.
+std::vector<BodyMatch> match_bodies(const Computation& statement, const Computation& instruction);
+
+/// The same with one input of the instruction held at a constant: x for a*b with b = 1, 0.5*x with b = 0.5.
+std::vector<BodyMatch> match_with_constant(const Computation& statement, const Computation& instruction);
 
 /// Why match_bodies is empty, in words: the reduction, a type, or the body.
 std::string body_mismatch(const Computation& statement, const Computation& instruction);

@@ -30,11 +30,17 @@ std::string negation(const std::string& x) { return "(not " + x + ")"; }
 /// The text of one question.
 class Writer {
  public:
-  Writer(const Alignment& alignment, const Mapping& mapping, const std::vector<ResidualLoop>& loops)
-      : alignment_(alignment), loops_(loops), walkers_(*walkers_of(alignment, mapping.dims)) {}
+  Writer(const Alignment& alignment, const Mapping& mapping)
+      : alignment_(alignment), walkers_(*walkers_of(alignment, mapping.dims)) {
+    for (const ResidualLoop& loop : mapping.loops) {
+      IntVector step;
+      for (const Dim& dim : dims()) step.push_back(loop.step.coefficient(dim.name));
+      loops_.push_back({std::move(step), loop.extent, loop.floating});
+    }
+  }
 
   const std::vector<Walker>& walkers() const { return walkers_; }
-  const std::vector<ResidualLoop>& loops() const { return loops_; }
+  const std::vector<Cover::Loop>& loops() const { return loops_; }
   const Alignment& alignment() const { return alignment_; }
 
   std::string x(int k, int d) const { return "x" + std::to_string(k) + "." + dims()[static_cast<std::size_t>(d)].name; }
@@ -59,7 +65,7 @@ class Writer {
   void call(int c) {
     for (std::size_t l = 0; l < loops_.size(); ++l) {
       declare(z(c, l));
-      if (!floats(l)) require(within(z(c, l), loops_[l].extent));
+      if (!loops_[l].floating) require(within(z(c, l), loops_[l].extent));
     }
     for (int m = 0; m < unit_dim_count(); ++m) declare(t(c, m));
   }
@@ -80,7 +86,8 @@ class Writer {
   std::string position(int k, int c, int dim) const {
     std::vector<std::string> terms;
     for (std::size_t l = 0; l < loops_.size(); ++l) {
-      if (loops_[l].dim == dim) terms.push_back(times(loops_[l].stride, z(c, l)));
+      const std::int64_t step = loops_[l].step[static_cast<std::size_t>(dim)];
+      if (step != 0) terms.push_back(times(step, z(c, l)));
     }
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
       const std::int64_t step = walkers_[w].column[static_cast<std::size_t>(dim)];
@@ -95,7 +102,7 @@ class Writer {
   std::string counted(int k, int m) const {
     std::vector<std::string> terms;
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
-      if (walkers_[w].dim == m) terms.push_back(times(walkers_[w].weight, d(k, w)));
+      if (const Walker::Place* place = walkers_[w].on(m)) terms.push_back(times(place->weight, d(k, w)));
     }
     return sum(terms);
   }
@@ -138,16 +145,24 @@ class Writer {
     return all(terms);
   }
 
-  /// Does a column of another chain move this loop's coordinate, so that the loop has no fixed first value?
-  bool floats(std::size_t loop) const {
-    const auto dim = static_cast<std::size_t>(loops_[loop].dim);
-    const bool top = std::none_of(loops_.begin(), loops_.end(), [&](const ResidualLoop& other) {
-      return other.dim == loops_[loop].dim && other.stride > loops_[loop].stride;
-    });
-    return top && std::any_of(walkers_.begin(), walkers_.end(), [&](const Walker& w) {
-             return w.column[dim] != 0 &&
-                    std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
-           });
+  /// A point whose counters spell digits that differ on the places of one tied walker. The second place has a digit of
+  /// its own; all others agree.
+  void torn(int k, std::size_t tied) {
+    const std::string other = d(k, tied) + ".other";
+    declare(other);
+    require(within(other, walkers_[tied].extent));
+    require(negation(equal(other, d(k, tied))));
+    for (std::size_t w = 0; w < walkers_.size(); ++w) require(within(d(k, w), walkers_[w].extent));
+    for (int m = 0; m < unit_dim_count(); ++m) {
+      std::vector<std::string> terms;
+      for (std::size_t w = 0; w < walkers_.size(); ++w) {
+        const Walker::Place* place = walkers_[w].on(m);
+        if (place == nullptr) continue;
+        const bool second = w == tied && place != &walkers_[w].places.front();
+        terms.push_back(times(place->weight, second ? other : d(k, w)));
+      }
+      require(equal(counter(0, k, m), sum(terms)));
+    }
   }
 
  private:
@@ -170,7 +185,7 @@ class Writer {
   }
 
   const Alignment& alignment_;
-  const std::vector<ResidualLoop>& loops_;
+  std::vector<Cover::Loop> loops_;
   std::vector<Walker> walkers_;
   std::string text_;
   int quotients_ = 0;
@@ -186,12 +201,23 @@ Question soundness(Writer w, int operand) {
                   ": two points of one call share a slot and differ in the element");
 }
 
-Question partials(Writer w) {
+bool on_output(const Alignment& alignment, const Walker& walker) {
+  return std::any_of(walker.places.begin(), walker.places.end(), [&](const Walker::Place& place) {
+    return (alignment.unit_uses[static_cast<std::size_t>(place.dim)] & 1U) != 0;
+  });
+}
+
+Question partials(Writer w, bool partial) {
   w.call(0);
   w.active(1, 0);
   w.active(2, 0);
   w.require(w.same_element(0));
   w.require(negation(w.same_slot(0)));
+  // Partial sums are spread on purpose: only points with the same share of the sum have to meet.
+  for (std::size_t l = 0; l < w.walkers().size(); ++l) {
+    if (partial && stands_still(w.alignment(), 0, w.walkers()[l].column) && on_output(w.alignment(), w.walkers()[l]))
+      w.require(equal(w.d(1, l), w.d(2, l)));
+  }
   return w.finish("O: two points of one call share an element of " + w.alignment().tensor_name(0) +
                   " and differ in the slot");
 }
@@ -209,6 +235,7 @@ void pad(Writer& w, int k, const Padding& padding) {
     w.require("(<= " + number(walked_extent(w.walkers(), padding.fill)) + " " + w.counter(0, k, padding.fill) + ")");
     return;
   }
+  if (padding.tie >= 0) return w.torn(k, static_cast<std::size_t>(padding.tie));
   w.require(w.counts(k, 0));
   w.require("(< " + w.at(padding.face, k) + " 0)");
 }
@@ -233,11 +260,11 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
 std::vector<Padding> all_faces(const Alignment& alignment) {
   std::vector<Padding> faces;
   for (const AffineExpr& face : alignment.computation().domain.faces)
-    faces.push_back({print(face) + ">=0", 0, -1, face});
+    faces.push_back({print(face) + ">=0", 0, -1, -1, face});
   for (const Dim& dim : alignment.computation().domain.dims) {
     const AffineExpr x = AffineExpr::dim(dim.name);
-    faces.push_back({dim.name + ">=0", 0, -1, x});
-    faces.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), 0, -1, AffineExpr(dim.extent - 1) - x});
+    faces.push_back({dim.name + ">=0", 0, -1, -1, x});
+    faces.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), 0, -1, -1, AffineExpr(dim.extent - 1) - x});
   }
   return faces;
 }
@@ -257,6 +284,9 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
     const std::string reason = "fill " + w.unit_dims()[static_cast<std::size_t>(m)].name;
     if (!carried(reason) && find(avoidable, reason) == nullptr)
       ways.push_back("(<= " + number(walked) + " " + w.counter(0, 1, m) + ")");
+  }
+  for (const Padding& tie : fills(w.alignment(), w.walkers())) {
+    if (tie.tie >= 0 && !carried(tie.reason)) ways.push_back("true");
   }
   for (const Padding& face : all_faces(w.alignment())) {
     const bool walked = std::any_of(w.walkers().begin(), w.walkers().end(), [&](const Walker& walker) {
@@ -295,65 +325,78 @@ struct Peel {
   bool ranged;
 };
 
-std::vector<Peel> peels_of(const Writer& w, int dim, const std::vector<int>& pivots) {
+std::vector<Peel> peels_of(const Writer& w, int dim, const Pivots& pivots) {
+  const auto d = static_cast<std::size_t>(dim);
   std::vector<Peel> peels;
   for (std::size_t i = 0; i < w.walkers().size(); ++i) {
-    if (pivots[i] == dim)
-      peels.push_back({w.walkers()[i].column[static_cast<std::size_t>(dim)], w.walkers()[i].extent, w.d(1, i), true});
+    if (pivots[i] == dim) peels.push_back({w.walkers()[i].column[d], w.walkers()[i].extent, w.d(1, i), true});
   }
   for (std::size_t l = 0; l < w.loops().size(); ++l) {
-    if (w.loops()[l].dim == dim) peels.push_back({w.loops()[l].stride, w.loops()[l].extent, w.z(1, l), !w.floats(l)});
+    const Cover::Loop& loop = w.loops()[l];
+    if (loop.step[d] != 0) peels.push_back({loop.step[d], loop.extent, w.z(1, l), !loop.floating});
   }
   std::stable_sort(peels.begin(), peels.end(), [](const Peel& a, const Peel& b) { return a.stride < b.stride; });
   return peels;
 }
 
+/// Strides 1 | s2 | ... along every coordinate: then division with remainder finds values for any point.
+bool is_recipe(const Writer& w, const Pivots& pivots) {
+  const bool unit_loops = std::all_of(w.loops().begin(), w.loops().end(), [](const Cover::Loop& loop) {
+    return std::count_if(loop.step.begin(), loop.step.end(), [](std::int64_t x) { return x != 0; }) == 1;
+  });
+  if (!unit_loops) return false;
+  for (int i = 0; i < w.dim_count(); ++i) {
+    const std::vector<Peel> peels = peels_of(w, i, pivots);
+    for (std::size_t p = 0; p < peels.size(); ++p) {
+      if (peels[p].stride <= 0 || (p == 0 ? peels[p].stride != 1 : peels[p].stride % peels[p - 1].stride != 0))
+        return false;
+    }
+  }
+  return true;
+}
+
 /// Division with remainder, coordinate by coordinate, always gives values; a point of the domain for which one of them
-/// is out of range, or does not add up, is not covered. Strides that do not divide each other give no such recipe.
+/// is out of range, or does not add up, is not covered. Where columns and loops span a lattice and a box of its cosets
+/// instead, every point has its values by construction; loops that fit neither cover nothing.
 Question covering(Writer w) {
   for (std::size_t l = 0; l < w.loops().size(); ++l) w.declare(w.z(1, l));
   for (std::size_t i = 0; i < w.walkers().size(); ++i) w.declare(w.d(1, i));
   for (int i = 0; i < w.dim_count(); ++i) w.declare(w.x(1, i));
   w.require(w.inside(1));
-  const auto pivots = pivots_of(w.walkers(), w.dim_count());
-  bool recipe = pivots.has_value();
+  std::optional<Pivots> chosen;
+  some_pivots(w.walkers(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
+    if (is_recipe(w, pivots)) chosen = pivots;
+    return chosen.has_value();
+  });
+  const std::string name = "C: a point of the statement in no place";
+  if (!chosen) {
+    w.require(covers_by_lattice(w.walkers(), w.loops(), w.dims().size()) ? "false" : "true");
+    return w.finish(name);
+  }
   std::vector<std::string> misses;
-  for (int i = 0; i < w.dim_count() && recipe; ++i) {
-    const std::vector<Peel> peels = peels_of(w, i, *pivots);
+  for (int i = 0; i < w.dim_count(); ++i) {
+    const std::vector<Peel> peels = peels_of(w, i, *chosen);
     const std::string walked = equal(w.x(1, i), w.position(1, 1, i));
     if (peels.empty())
       misses.push_back(negation(walked));
     else
       w.require(walked);
     for (std::size_t p = 0; p < peels.size(); ++p) {
-      if (p == 0) recipe = recipe && peels[p].stride == 1;
-      if (p + 1 < peels.size()) {
-        recipe = recipe && peels[p + 1].stride % peels[p].stride == 0;
-        w.require(within(peels[p].value, peels[p + 1].stride / peels[p].stride));
-      }
+      if (p + 1 < peels.size()) w.require(within(peels[p].value, peels[p + 1].stride / peels[p].stride));
       if (peels[p].ranged) misses.push_back(negation(within(peels[p].value, peels[p].extent)));
     }
   }
-  w.require(recipe ? any(misses) : "true");
-  return w.finish("C: a point of the statement in no place");
+  w.require(any(misses));
+  return w.finish(name);
 }
 
 }  // namespace
 
-std::vector<ResidualLoop> residual_loops(const Cover& cover) {
-  std::vector<ResidualLoop> loops;
-  for (const Chain& chain : cover) {
-    for (const ChainLink& link : chain.links)
-      if (link.walker < 0) loops.push_back({chain.pivot, link.stride, link.extent});
-  }
-  return loops;
-}
-
-Certificate certify(const Alignment& alignment, const Mapping& mapping, const std::vector<ResidualLoop>& loops) {
-  const Writer writer(alignment, mapping, loops);
+Certificate certify(const Alignment& alignment, const Mapping& mapping) {
+  const Writer writer(alignment, mapping);
   Certificate certificate;
   for (int t = 0; t < alignment.operand_count(); ++t) certificate.questions.push_back(soundness(writer, t));
-  if (mapping.kinds.count(Kind::partial) == 0) certificate.questions.push_back(partials(writer));
+  certificate.questions.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
   std::vector<Padding> known = all_faces(alignment), avoidable;
   for (Padding& fill : fills(alignment, writer.walkers())) {
     if (fill.avoidable) avoidable.push_back(fill);
@@ -367,13 +410,6 @@ Certificate certify(const Alignment& alignment, const Mapping& mapping, const st
   certificate.questions.push_back(injective(writer));
   certificate.questions.push_back(covering(writer));
   return certificate;
-}
-
-Certificate certify(const Alignment& alignment, const Mapping& mapping) {
-  const auto walkers = walkers_of(alignment, mapping.dims);
-  const auto cover = walkers ? exact_cover(alignment, *walkers) : std::nullopt;
-  ISAMAP_CHECK(cover.has_value(), "a mapping without an exact cover was listed");
-  return certify(alignment, mapping, residual_loops(*cover));
 }
 
 std::string print(const Certificate& certificate) {

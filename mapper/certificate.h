@@ -4,7 +4,7 @@
 // A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they walk
 // to:
 //
-//   x(k) = sum of loop stride * z + sum of column * d(k),     sum of weight * d(k) on dim m = E(m) * t(m) + y(k).m
+//   x(k) = sum of loop step * z + sum of column * d(k),       sum of weight * d(k) on dim m = E(m) * t(m) + y(k).m
 //
 // and is active when 0 <= y < E, 0 <= d < extent and x in the domain. Points of one call share the loops z and t.
 
@@ -14,13 +14,6 @@
 #include "mapper/conditions.h"
 
 namespace isamap {
-
-/// A loop that steps `stride` along one dim of the statement.
-struct ResidualLoop {
-  int dim = 0;
-  std::int64_t stride = 1, extent = 1;
-};
-std::vector<ResidualLoop> residual_loops(const Cover& cover);
 
 /// One question: declarations and assertions.
 struct Question {
@@ -32,10 +25,7 @@ struct Certificate {
   std::vector<Question> questions;
 };
 
-/// The questions speak of the mapping as it is printed (digits, extents, carriers) and of the loops given.
-Certificate certify(const Alignment& alignment, const Mapping& mapping, const std::vector<ResidualLoop>& loops);
-
-/// With the loops that the exact cover of the mapping leaves.
+/// The questions speak of the mapping as it is printed: digits, extents, carriers, residual loops.
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
 /// A file for the z3 program, which prints `unsat` once for each question.

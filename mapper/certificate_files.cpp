@@ -37,7 +37,9 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
   for (const Carrier& carrier : mapping.carriers) {
     const Computation& statement = kernel.statements[mapping.statement.index()];
     lines.push_back(one_line("carrier of " + carrier.reason + ": " +
-                             kernel.tensors[access_of(statement, carrier.access).tensor.index()].name));
+                             (carrier.access == access_count(statement)
+                                  ? constant_name(mapping)
+                                  : kernel.tensors[access_of(statement, carrier.access).tensor.index()].name)));
   }
   return lines;
 }
@@ -64,8 +66,8 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   for (Mapping& mapping : result.mappings) {
-    const Alignment alignment =
-        align(kernel, mapping.statement, model.instruction(mapping.instruction), mapping.instruction, mapping.operands);
+    const Alignment alignment = align(kernel, mapping.statement, model.instruction(mapping.instruction),
+                                      mapping.instruction, {mapping.operands, mapping.constant});
     Certificate certificate = certify(alignment, mapping);
     certificate.comments = comments_of(kernel, model, mapping);
     std::string failed;

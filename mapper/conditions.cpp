@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-std::optional<std::vector<std::int64_t>> as_column(const AffineExpr& e, const IterationDomain& domain) {
+std::optional<IntVector> as_column(const AffineExpr& e, const IterationDomain& domain) {
   if (!e.is_linear() || e.constant() != 0) return std::nullopt;
   std::vector<std::int64_t> column(domain.dims.size(), 0);
   for (const AffineTerm& term : e.terms()) {
@@ -21,7 +21,7 @@ std::optional<std::vector<std::int64_t>> as_column(const AffineExpr& e, const It
 }
 
 /// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves.
-std::optional<std::int64_t> step_of(const IndexRow& row, const std::vector<std::int64_t>& column) {
+std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column) {
   std::int64_t sum = 0;
   for (std::size_t d = 0; d < column.size(); ++d) {
     if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
@@ -35,53 +35,14 @@ std::optional<std::int64_t> step_of(const IndexRow& row, const std::vector<std::
 
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 
-// Rank modulo the prime 2^61 - 1. Independent modulo a prime means independent over the rationals; the converse can
-// only fail by refusing.
+/// Operands that use one of the walker's dims.
+OperandSet uses_of(const Alignment& alignment, const Walker& walker) {
+  OperandSet set = 0;
+  for (const Walker::Place& place : walker.places) set |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+  return set;
+}
+
 constexpr std::int64_t kMaxCounted = 1'000'000;
-constexpr std::int64_t kPrime = (std::int64_t{1} << 61) - 1;
-std::int64_t mul_mod(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<__int128>(a) * b % kPrime);
-}
-std::int64_t inverse_mod(std::int64_t a) {
-  std::int64_t result = 1;
-  for (std::int64_t e = kPrime - 2; e > 0; e >>= 1, a = mul_mod(a, a)) {
-    if ((e & 1) != 0) result = mul_mod(result, a);
-  }
-  return result;
-}
-
-/// Every vector has an entry that no other vector has: the common case, and no arithmetic.
-bool plainly_independent(const std::vector<std::vector<std::int64_t>>& vectors) {
-  return std::all_of(vectors.begin(), vectors.end(), [&](const auto& v) {
-    for (std::size_t i = 0; i < v.size(); ++i) {
-      if (v[i] == 0) continue;
-      if (std::count_if(vectors.begin(), vectors.end(), [i](const auto& other) { return other[i] != 0; }) == 1)
-        return true;
-    }
-    return false;
-  });
-}
-
-bool independent(std::vector<std::vector<std::int64_t>> vectors) {
-  if (plainly_independent(vectors)) return true;
-  for (auto& v : vectors)
-    for (auto& x : v) x = floor_mod(x, kPrime);
-  for (std::size_t row = 0; row < vectors.size(); ++row) {
-    const auto& v = vectors[row];
-    const auto lead = std::find_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) - v.begin();
-    const auto c = static_cast<std::size_t>(lead);
-    if (c == v.size()) return false;
-    const std::int64_t inverse = inverse_mod(v[c]);
-    for (std::size_t other = row + 1; other < vectors.size(); ++other) {
-      const std::int64_t factor = mul_mod(vectors[other][c], inverse);
-      if (factor == 0) continue;
-      for (std::size_t i = 0; i < v.size(); ++i) {
-        vectors[other][i] = floor_mod(vectors[other][i] - mul_mod(factor, vectors[row][i]), kPrime);
-      }
-    }
-  }
-  return true;
-}
 
 struct Image {
   std::vector<std::int64_t> direction;  ///< primitive, first entry positive
@@ -155,10 +116,22 @@ double share_inside(const IterationDomain& domain) {
 
 }  // namespace
 
+const Walker::Place* Walker::on(int dim) const {
+  for (const Place& place : places)
+    if (place.dim == dim) return &place;
+  return nullptr;
+}
+
+std::uint32_t Walker::dims() const {
+  std::uint32_t set = 0;
+  for (const Place& place : places) set |= std::uint32_t{1} << place.dim;
+  return set;
+}
+
 std::int64_t walked_extent(const std::vector<Walker>& walkers, int m) {
   std::int64_t walked = 1;
   for (const Walker& walker : walkers)
-    if (walker.dim == m) walked *= walker.extent;
+    if (walker.on(m) != nullptr) walked *= walker.extent;
   return walked;
 }
 
@@ -166,15 +139,21 @@ std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const 
   std::vector<Walker> walkers;
   for (std::size_t m = 0; m < dims.size(); ++m) {
     std::int64_t weight = 1;
-    const std::size_t first = walkers.size();
-    for (auto digit = dims[m].rbegin(); digit != dims[m].rend(); ++digit) {
-      auto column = as_column(digit->column, alignment.computation().domain);
-      const auto next = checked_mul(weight, std::max<std::int64_t>(digit->extent, 1));
-      if (!column || !next || digit->extent < 0) return std::nullopt;
-      walkers.push_back({static_cast<int>(m), std::move(*column), digit->extent, weight});
-      weight = *next;
+    for (const Digit& digit : dims[m])
+      weight = checked_mul(weight, std::max<std::int64_t>(digit.extent, 1)).value_or(-1);
+    if (weight < 0) return std::nullopt;
+    for (const Digit& digit : dims[m]) {
+      auto column = as_column(digit.column, alignment.computation().domain);
+      if (!column || digit.extent < 0) return std::nullopt;
+      weight /= std::max<std::int64_t>(digit.extent, 1);
+      const auto tied = std::find_if(walkers.begin(), walkers.end(), [&](const Walker& w) {
+        return w.column == *column && w.extent == digit.extent && w.on(static_cast<int>(m)) == nullptr;
+      });
+      if (tied != walkers.end())
+        tied->places.push_back({static_cast<int>(m), weight});
+      else
+        walkers.push_back({std::move(*column), digit.extent, {{static_cast<int>(m), weight}}});
     }
-    std::reverse(walkers.begin() + static_cast<std::ptrdiff_t>(first), walkers.end());
   }
   return walkers;
 }
@@ -185,7 +164,7 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
   for (const Walker& walker : walkers) {
     if (walker.extent <= 1) continue;
     for (int t = 0; t < alignment.operand_count(); ++t) {
-      if (uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], t)) continue;
+      if (uses(uses_of(alignment, walker), t)) continue;
       for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
         const auto step = step_of(row, walker.column);
         if (!step)
@@ -204,7 +183,8 @@ Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers
   std::vector<Image> images;
   bool linear = true;
   for (const Walker& walker : walkers) {
-    if (walker.extent <= 1 || !uses(alignment.unit_uses[static_cast<std::size_t>(walker.dim)], 0)) continue;
+    if (walker.extent <= 1 || !uses(uses_of(alignment, walker), 0)) continue;
+    if (stands_still(alignment, 0, walker.column)) continue;  // kind `partial`
     std::vector<std::int64_t> image;
     for (const IndexRow& row : alignment.rows[0]) {
       const auto step = step_of(row, walker.column);
@@ -228,9 +208,17 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
       reasons.push_back({"fill " + alignment.unit().domain.dims[m].name,
                          std::uint32_t{1} << m,
                          static_cast<int>(m),
+                         -1,
                          {},
                          allows_extent(*alignment.hardware, static_cast<int>(m), last)});
     }
+  }
+  for (std::size_t w = 0; w < walkers.size(); ++w) {
+    if (walkers[w].places.size() < 2 || walkers[w].extent <= 1) continue;
+    std::string names;
+    for (const Walker::Place& place : walkers[w].places)
+      names += (names.empty() ? "" : ".") + alignment.unit().domain.dims[static_cast<std::size_t>(place.dim)].name;
+    reasons.push_back({"tie " + names, walkers[w].dims(), -1, static_cast<int>(w), {}});
   }
   return reasons;
 }
@@ -241,26 +229,24 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walk
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
     for (const Walker& w : walkers) {
-      if (d >= 0 && w.extent > 1 && w.column[static_cast<std::size_t>(d)] != 0) dims |= std::uint32_t{1} << w.dim;
+      if (d >= 0 && w.extent > 1 && w.column[static_cast<std::size_t>(d)] != 0) dims |= w.dims();
     }
     return dims;
   };
   for (const AffineExpr& face : domain.faces) {
     std::uint32_t dims = 0;
     for (const std::string& name : face.names()) dims |= deciding(domain.find(name));
-    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, face});
+    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, -1, face});
   }
-  for (const Chain& chain : cover) {
-    const Dim& dim = domain.dims[static_cast<std::size_t>(chain.pivot)];
-    const std::uint32_t dims = deciding(chain.pivot);
+  for (std::size_t d = 0; d < domain.dims.size(); ++d) {
+    const Dim& dim = domain.dims[d];
+    const std::uint32_t dims = deciding(static_cast<int>(d));
     if (dims == 0 || dim.extent == 0) continue;
-    // Without a shift the top loop ends at the extent: only a last tile that is cut short crosses the face.
-    const ChainLink& top = chain.links.back();
-    const bool ragged = top.walker >= 0 ? chain.reach() != dim.extent : dim.extent % top.stride != 0;
-    if (!chain.shifted && !ragged) continue;
     const AffineExpr x = AffineExpr::dim(dim.name);
-    if (chain.shifted) reasons.push_back({dim.name + ">=0", dims, -1, x});
-    reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, AffineExpr(dim.extent - 1) - x});
+    if (cover.below[d]) reasons.push_back({dim.name + ">=0", dims, -1, -1, x});
+    if (cover.beyond[d])
+      reasons.push_back(
+          {dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, -1, AffineExpr(dim.extent - 1) - x});
   }
   for (Padding& fill : fills(alignment, walkers)) reasons.push_back(std::move(fill));
   return reasons;
@@ -306,10 +292,7 @@ double utilisation(const Alignment& alignment, const std::vector<Walker>& walker
   double points = 1, calls = 1, unit_points = 1;
   for (const Dim& dim : domain.dims) points *= static_cast<double>(dim.extent);
   if (!domain.faces.empty() && points > 0) points *= share_inside(domain);
-  for (const Chain& chain : cover) {
-    for (const ChainLink& link : chain.links)
-      if (link.walker < 0) calls *= static_cast<double>(link.extent);
-  }
+  for (const Cover::Loop& loop : cover.loops) calls *= static_cast<double>(loop.extent);
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
     calls *= static_cast<double>(ceil_div(walked_extent(walkers, static_cast<int>(m)), extent));

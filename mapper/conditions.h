@@ -10,23 +10,32 @@
 // `yes` is a proof. `unknown` is left to the solver (mapper/certificate.h), `no` is a refusal.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "mapper/alignment.h"
 #include "mapper/body_match.h"
+#include "mapper/lattice.h"
 
 namespace isamap {
 
 enum class Truth { no, unknown, yes };
 
-/// One digit as numbers. A step of it adds `column` to the point and `weight` to the counter of instruction dim `dim`.
+/// One digit as numbers. A step of it adds `column` to the point, and to the counter of each of its instruction dims
+/// the weight there. Two dims that hold one column share the digit: it is tied.
 struct Walker {
-  int dim = 0;
-  std::vector<std::int64_t> column;  ///< one entry for each dim of the statement
+  struct Place {
+    int dim = 0;
+    std::int64_t weight = 1;  ///< product of the extents of the later digits of the same instruction dim
+  };
+  IntVector column;  ///< one entry for each dim of the statement
   std::int64_t extent = 1;
-  std::int64_t weight = 1;  ///< product of the extents of the later digits of the same instruction dim
+  std::vector<Place> places;
+
+  const Place* on(int dim) const;
+  std::uint32_t dims() const;  ///< bit m: instruction dim m
 };
 
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
@@ -35,34 +44,42 @@ std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const 
 /// Product of the digit extents on instruction dim m.
 std::int64_t walked_extent(const std::vector<Walker>& walkers, int m);
 
-/// A coordinate as digits and residual loops: x = first + sum over links of stride * value, innermost first.
-struct ChainLink {
-  std::int64_t stride = 1, extent = 1;
-  int walker = -1;  ///< -1: a residual loop
+/// What digits leave over: loops that add steps to the point.
+struct Cover {
+  struct Loop {
+    IntVector step;
+    std::int64_t extent = 1;
+    bool floating = false;  ///< its first value depends on digits: columns of other chains move its coordinate
+  };
+  std::vector<Loop> loops;
+  std::vector<bool> below, beyond;  ///< for each coordinate: may digits leave its range there?
 };
-struct Chain {
-  int pivot = 0;  ///< the coordinate that this chain decides
-  std::vector<ChainLink> links;
-  bool shifted = false;        ///< walkers of earlier chains move this coordinate too
-  std::int64_t reach() const;  ///< product of the extents
-};
-/// Chains in the order in which Euclid's division peels them off a point. All pivots occur once.
-using Cover = std::vector<Chain>;
-/// For each walker the coordinate that it decides; nothing when no order of the coordinates works.
-std::optional<std::vector<int>> pivots_of(const std::vector<Walker>& walkers, int dims);
 std::optional<Cover> exact_cover(const Alignment& alignment, const std::vector<Walker>& walkers);
 
+/// For each walker the coordinate that it decides, in an order of the coordinates in which every column reaches later
+/// ones only. Calls `visit` with each choice until it returns true; is there one?
+using Pivots = std::vector<int>;
+bool some_pivots(const std::vector<Walker>& walkers, std::size_t dims,
+                 const std::function<bool(const Pivots&, const std::vector<int>& order)>& visit);
+
+/// Columns and loops as one direction each and cosets of the lattice that they span: what exact covers look like when
+/// no order of the coordinates works. Do these loops belong to these walkers?
+bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims);
+
 Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers);
+/// Digits that spread a sum over an output dim on purpose (kind `partial`) set apart.
 Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers);
 
 /// Why some instruction points have no statement point.
 struct Padding {
   std::string reason;      ///< "fill j", "s>=0", "r<=2"
   std::uint32_t dims = 0;  ///< instruction dims whose counters decide it
-  int fill = -1;           ///< the instruction dim that is filled, or -1:
+  int fill = -1;           ///< the instruction dim that is filled, or -1;
+  int tie = -1;            ///< the tied walker whose places disagree, or -1:
   AffineExpr face;         ///< the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;  ///< the instruction can run with fewer points instead
 };
+/// Causes that do not depend on the loops: surplus counts of a dim, and digits of a tied pair that differ.
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers);
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);
 
@@ -73,8 +90,8 @@ struct Neutral {
 };
 Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons, const std::vector<Kill>& kills);
 
-/// Statement points / (calls * instruction points). Points that faces cut off are counted exactly for boxes of up to
-/// a million points over the faces' dims, else not subtracted.
+/// Statement points / (calls * instruction points); tiles start where they need fewest calls. Points that faces cut off
+/// are counted exactly for boxes of up to a million points over the faces' dims, else not subtracted.
 double utilisation(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);
 
 }  // namespace isamap

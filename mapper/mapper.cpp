@@ -84,27 +84,27 @@ struct Candidate {
   Placement placement;
 };
 
-std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, const MapOptions& options,
-                                  PairMappings& result) {
+std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
+                                  const MapOptions& options, PairMappings& result) {
   std::vector<Candidate> list;
   if (options.use_z3) {
     SolvedPlacements solved =
-        place_by_solver(alignments, options.rule, options.max_mappings, options.rlimit, result.solver);
+        place_by_solver(alignments, choices, options.rule, options.max_mappings, options.rlimit, result.solver);
     for (auto& [a, placement] : solved.list) list.push_back({a, std::move(placement)});
     for (std::size_t a = 0; a < alignments.size(); ++a) {
-      const std::vector<Slot> slots = slots_of(alignments[a], options.rule);
-      for (const int s : solved.empty_slots[a])
-        add_reason(result, slot_reason(alignments[a], slots[static_cast<std::size_t>(s)], options.rule));
+      for (const int s : solved.empty_slots[a]) {
+        const Slot& slot = choices[a].slots[static_cast<std::size_t>(s)];
+        add_reason(result, slot_reason(alignments[a], choices[a], slot, options.rule));
+      }
     }
     result.limit_reached = solved.limit_reached;
     return list;
   }
   for (std::size_t a = 0; a < alignments.size(); ++a) {
-    const std::vector<Slot> slots = slots_of(alignments[a], options.rule);
-    Placements placements = place_directly(slots, alignments[a].statement_uses.size(), options.max_mappings);
+    Placements placements = place_directly(choices[a], options.max_mappings);
     result.limit_reached = result.limit_reached || placements.limit_reached;
     if (placements.list.empty()) {
-      for (std::string& reason : slot_reasons(alignments[a], slots, options.rule))
+      for (std::string& reason : slot_reasons(alignments[a], choices[a], options.rule))
         add_reason(result, std::move(reason));
     }
     for (Placement& placement : placements.list) list.push_back({a, std::move(placement)});
@@ -114,10 +114,10 @@ std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, cons
 
 /// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
 /// solver.
-Judged judge_fully(const Alignment& alignment, Dims dims, const std::vector<Kill>& kill_sets, const MapOptions& options,
-                   PairMappings& result) {
+Judged judge_fully(const Alignment& alignment, Realised realised, const std::vector<Kill>& kill_sets,
+                   const MapOptions& options, PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
-  Judged judged = judge(alignment, std::move(dims), kill_sets);
+  Judged judged = judge(alignment, std::move(realised), kill_sets);
   if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
   std::string failed;
   const Truth truth = result.solver.queries > kMaxQueries
@@ -132,31 +132,61 @@ Judged judge_fully(const Alignment& alignment, Dims dims, const std::vector<Kill
           (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
 }
 
-void list_once(const std::vector<Alignment>& alignments, const std::vector<Candidate>& list, const MapOptions& options,
-               PairMappings& result) {
-  const Instruction& hardware = *alignments[0].hardware;
-  const std::vector<Automorphism> symmetries = automorphisms(hardware);
-  const std::vector<Kill> kill_sets = kills(hardware.statement());
-  const Automorphism same = identity_of(hardware);
-  std::vector<std::vector<Slot>> slots;
-  for (const Alignment& alignment : alignments) slots.push_back(slots_of(alignment, options.rule));
-  std::unordered_set<std::string> seen;
-  for (const Candidate& candidate : list) {
-    if (static_cast<std::int64_t>(result.mappings.size()) >= options.max_mappings) {
-      result.limit_reached = true;
-      break;
-    }
-    const Alignment& alignment = alignments[candidate.alignment];
-    const Dims dims = realise(alignment, slots[candidate.alignment], candidate.placement);
-    Judged judged = judge_fully(alignment, dims, kill_sets, options, result);
+/// Mappings once each: equal up to relabelings of the instruction are one.
+class Listing {
+ public:
+  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result)
+      : options_(options),
+        result_(result),
+        symmetries_(automorphisms(hardware)),
+        same_(identity_of(hardware)),
+        kills_(kills(hardware.statement())) {}
+
+  bool full() const { return static_cast<std::int64_t>(result_.mappings.size()) >= options_.max_mappings; }
+
+  void add(const Alignment& alignment, Realised realised) {
+    Judged judged = judge_fully(alignment, std::move(realised), kills_, options_, result_);
     if (!judged.mapping) {
-      add_reason(result, operand_prefix(alignment) + judged.refusal);
-      continue;
+      add_reason(result_, operand_prefix(alignment) + judged.refusal);
+      return;
     }
-    const bool known = std::any_of(symmetries.begin(), symmetries.end(),
-                                   [&](const Automorphism& by) { return seen.count(key_of(*judged.mapping, by)) > 0; });
-    if (known || !seen.insert(key_of(*judged.mapping, same)).second) continue;
-    result.mappings.push_back(std::move(*judged.mapping));
+    const bool known = std::any_of(symmetries_.begin(), symmetries_.end(), [&](const Automorphism& by) {
+      return seen_.count(key_of(*judged.mapping, by)) > 0;
+    });
+    if (known || !seen_.insert(key_of(*judged.mapping, same_)).second) return;
+    result_.mappings.push_back(std::move(*judged.mapping));
+  }
+
+ private:
+  const MapOptions& options_;
+  PairMappings& result_;
+  std::vector<Automorphism> symmetries_;
+  Automorphism same_;
+  std::vector<Kill> kills_;
+  std::unordered_set<std::string> seen_;
+};
+
+void list_mappings(const std::vector<Alignment>& alignments, const MapOptions& options, PairMappings& result) {
+  std::vector<Choices> choices;
+  for (const Alignment& alignment : alignments) {
+    choices.push_back(choices_of(alignment, options.rule));
+    result.limit_reached = result.limit_reached || !choices.back().complete;
+  }
+  Listing listing(*alignments[0].hardware, options, result);
+  for (const Candidate& candidate : candidates(alignments, choices, options, result)) {
+    const Alignment& alignment = alignments[candidate.alignment];
+    std::vector<Realised> all = realise(alignment, choices[candidate.alignment], candidate.placement, options.rule);
+    if (all.empty()) {
+      add_reason(result, operand_prefix(alignment) + "digits move " + alignment.tensor_name(0) +
+                             " along one direction, so an element would have several slots (partial sums)");
+    }
+    for (Realised& realised : all) {
+      if (listing.full()) {
+        result.limit_reached = true;
+        return;
+      }
+      listing.add(alignment, std::move(realised));
+    }
   }
 }
 
@@ -206,15 +236,15 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
     add_reason(result, reason);
     return result;
   }
+  std::vector<BodyMatch> matches = match_bodies(computation, hardware.statement());
+  if (matches.empty() && options.rule != Rule::access) matches = match_with_constant(computation, hardware.statement());
   std::vector<Alignment> alignments;
-  for (std::vector<int>& operands : match_bodies(computation, hardware.statement())) {
-    alignments.push_back(align(kernel, statement, hardware, id, std::move(operands)));
-  }
+  for (const BodyMatch& match : matches) alignments.push_back(align(kernel, statement, hardware, id, match));
   if (alignments.empty()) {
     add_reason(result, body_mismatch(computation, hardware.statement()));
     return result;
   }
-  list_once(alignments, candidates(alignments, options, result), options, result);
+  list_mappings(alignments, options, result);
   std::stable_partition(result.reasons.begin(), result.reasons.end(),
                         [](const std::string& reason) { return reason.rfind("operands ", 0) != 0; });
   put_in_order(result.mappings, computation);

@@ -2,57 +2,62 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
 
 constexpr std::int64_t kMaxSteps = 300'000;
+constexpr std::size_t kMaxDirections = 64;
 
-std::uint32_t bit(std::size_t i) { return std::uint32_t{1} << i; }
+DirectionSet bit(std::size_t i) { return DirectionSet{1} << i; }
 
-bool may_walk(OperandSet dim, OperandSet slot, Rule rule) {
-  if (rule == Rule::access) return dim == slot;
-  // Inputs may repeat along the slot (replicate); the output may not, or one element would have several slots.
-  return (dim & ~slot) == 0 && (dim & 1U) == (slot & 1U);
-}
-
-/// Depth first over the statement's dims, for a fixed number of digits.
+/// Depth first over directions, for a fixed number of digits.
 class Search {
  public:
-  Search(const std::vector<Slot>& slots, std::size_t dims, std::int64_t limit, Placements& out)
-      : slots_(slots), limit_(limit), out_(out), place_(dims, -1) {}
+  Search(const Choices& choices, std::int64_t limit, Placements& out)
+      : choices_(choices), limit_(limit), out_(out), place_(choices.directions.size(), -1) {}
 
-  void with_digits(int digits) { visit(0, digits, 0, 0); }
+  void with_digits(int digits) { visit(0, digits, {}); }
   bool stopped() const { return out_.limit_reached; }
 
  private:
+  struct State {
+    SlotSet filled = 0, partial = 0;
+    DirectionSet placed = 0;
+    std::size_t ties = 0;
+  };
+
   /// Must this slot still get a digit, given what is decided and how many digits are left?
-  bool lacks(const Slot& slot, std::size_t s, std::size_t decided, int left, std::uint32_t filled,
-             std::uint32_t placed) const {
-    if ((filled >> s & 1U) != 0 || slot.empty == Slot::Empty::always) return false;
+  bool lacks(std::size_t s, std::size_t decided, int left, const State& state) const {
+    const Slot& slot = choices_.slots[s];
+    if ((state.filled >> s & 1U) != 0 || slot.empty == Slot::Empty::always) return false;
     if (slot.empty == Slot::Empty::never) return slot.stand_in < 0;
-    const std::uint32_t before = bit(decided) - 1;
-    if ((slot.reachable & before & ~placed) != 0) return true;
+    const DirectionSet before = decided < 64 ? bit(decided) - 1 : ~DirectionSet{0};
+    if ((slot.reachable & before & ~state.placed) != 0) return true;
     return std::popcount(slot.reachable & ~before) > left;
   }
 
-  bool hopeless(std::size_t decided, int left, std::uint32_t filled, std::uint32_t placed) const {
+  bool hopeless(std::size_t decided, int left, const State& state) const {
+    const DirectionSet before = decided < 64 ? bit(decided) - 1 : ~DirectionSet{0};
     int needed = 0;
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
-      if (!lacks(slots_[s], s, decided, left, filled, placed)) continue;
-      if ((slots_[s].walkable & ~(bit(decided) - 1)) == 0) return true;
+    for (std::size_t s = 0; s < choices_.slots.size(); ++s) {
+      if (!lacks(s, decided, left, state)) continue;
+      if ((choices_.slots[s].walkable & ~before) == 0) return true;
       ++needed;
     }
-    return needed > left;
+    return needed > (state.ties < choices_.max_ties ? 2 * left : left);
   }
 
-  void visit(std::size_t d, int left, std::uint32_t filled, std::uint32_t placed) {
+  void visit(std::size_t d, int left, State state) {
     if (stopped()) return;
     if (++steps_ > kMaxSteps) {
       out_.limit_reached = true;
       return;
     }
-    if (left > static_cast<int>(place_.size() - d) || hopeless(d, left, filled, placed)) return;
+    if (left > static_cast<int>(place_.size() - d) || hopeless(d, left, state)) return;
     if (d == place_.size()) {
       if (static_cast<std::int64_t>(out_.list.size()) >= limit_)
         out_.limit_reached = true;
@@ -60,60 +65,229 @@ class Search {
         out_.list.push_back(place_);
       return;
     }
-    for (std::size_t s = 0; s < slots_.size() && left > 0; ++s) {
-      if ((slots_[s].walkable >> d & 1U) == 0) continue;
-      place_[d] = static_cast<int>(s);
-      visit(d + 1, left - 1, filled | bit(s), placed | bit(d));
+    const std::vector<Home>& homes = choices_.directions[d].homes;
+    for (std::size_t h = 0; h < homes.size() && left > 0; ++h) {
+      const Home& home = homes[h];
+      State next = state;
+      next.filled |= SlotSet{1} << home.slot;
+      if (home.tied >= 0) {
+        if (++next.ties > choices_.max_ties) continue;
+        next.filled |= SlotSet{1} << home.tied;
+      }
+      if (home.partial) {
+        if ((state.partial >> home.slot & 1U) != 0) continue;  // one for each slot
+        next.partial |= SlotSet{1} << home.slot;
+      }
+      next.placed |= bit(d);
+      place_[d] = static_cast<int>(h);
+      visit(d + 1, left - 1, next);
     }
     place_[d] = -1;
-    visit(d + 1, left, filled, placed);
+    visit(d + 1, left, state);
   }
 
-  const std::vector<Slot>& slots_;
+  const Choices& choices_;
   std::int64_t limit_;
   Placements& out_;
   Placement place_;
   std::int64_t steps_ = 0;
 };
 
-}  // namespace
+bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
+
+/// Is every operand outside the set left in place?
+bool within(const Alignment& alignment, const IntVector& column, OperandSet set) {
+  for (int t = 0; t < alignment.operand_count(); ++t) {
+    if (!uses(set, t) && !stands_still(alignment, t, column)) return false;
+  }
+  return true;
+}
+
+/// Equations of the columns that leave operands outside `set` in place and do not touch dims of extent 1.
+std::vector<IntVector> equations(const Alignment& alignment, OperandSet set) {
+  const std::vector<Dim>& dims = alignment.computation().domain.dims;
+  std::vector<IntVector> rows;
+  const auto fix = [&](std::size_t d) {
+    rows.emplace_back(dims.size(), 0);
+    rows.back()[d] = 1;
+  };
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (dims[d].extent == 1) fix(d);
+  for (int t = 0; t < alignment.operand_count(); ++t) {
+    if (uses(set, t)) continue;
+    for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
+      if (row.linear) {
+        rows.push_back(row.coefficients);
+        continue;
+      }
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        if ((row.dims >> d & 1U) != 0) fix(d);
+    }
+  }
+  return rows;
+}
 
 std::vector<Slot> slots_of(const Alignment& alignment, Rule rule) {
   std::vector<Slot> slots;
-  const std::vector<Dim>& dims = alignment.computation().domain.dims;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    const auto same =
+    auto same =
         std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.uses == alignment.unit_uses[m]; });
-    if (same != slots.end()) {
-      same->dims.push_back(static_cast<int>(m));
-      continue;
+    if (same == slots.end()) {
+      same = slots.insert(slots.end(), Slot{});
+      same->uses = alignment.unit_uses[m];
+      same->empty = rule == Rule::access ? Slot::Empty::never
+                    : rule == Rule::full ? Slot::Empty::when_reachable_are_elsewhere
+                                         : Slot::Empty::always;
     }
-    Slot slot;
-    slot.dims = {static_cast<int>(m)};
-    slot.uses = alignment.unit_uses[m];
-    slot.empty = rule == Rule::access ? Slot::Empty::never
-                 : rule == Rule::full ? Slot::Empty::when_reachable_are_elsewhere
-                                      : Slot::Empty::always;
-    for (std::size_t d = 0; d < dims.size(); ++d) {
-      const OperandSet used = alignment.statement_uses[d];
-      if (dims[d].extent == 1) {
-        if (used == slot.uses && slot.stand_in < 0) slot.stand_in = static_cast<int>(d);
-        continue;
-      }
-      if (may_walk(used, slot.uses, rule)) slot.walkable |= bit(d);
-      if ((used & ~slot.uses) == 0) slot.reachable |= bit(d);
-    }
-    // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.
-    if (rule == Rule::access && slot.walkable != 0) slot.stand_in = -1;
-    slots.push_back(slot);
+    same->dims.push_back(static_cast<int>(m));
+    same->extent = checked_mul(same->extent, unit_extent(alignment, static_cast<int>(m))).value_or(INT64_MAX);
   }
   return slots;
 }
 
-Placements place_directly(const std::vector<Slot>& slots, std::size_t dims, std::int64_t limit) {
+/// Unit directions of dims that have more than one step; for `access` and for instructions whose indices are sums the
+/// use sets decide (for projections they say the same as the equations).
+void add_units(const Alignment& alignment, Rule rule, Choices& choices) {
+  const std::vector<Dim>& dims = alignment.computation().domain.dims;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const OperandSet used = alignment.statement_uses[d];
+    if (dims[d].extent == 1) {
+      for (Slot& slot : choices.slots)
+        if (used == slot.uses && slot.stand_in < 0) slot.stand_in = static_cast<int>(d);
+      continue;
+    }
+    Direction direction;
+    direction.unit = static_cast<int>(d);
+    direction.column.assign(dims.size(), 0);
+    direction.column[d] = 1;
+    for (std::size_t s = 0; s < choices.slots.size(); ++s) {
+      Slot& slot = choices.slots[s];
+      if ((used & ~slot.uses) != 0) continue;
+      slot.reachable |= bit(choices.directions.size());
+      // Inputs may repeat along the slot (replicate); if the output does, its elements have several slots (partial).
+      if (rule == Rule::access ? used == slot.uses : (used & 1U) == (slot.uses & 1U))
+        direction.homes.push_back({static_cast<int>(s), -1, false});
+    }
+    choices.directions.push_back(std::move(direction));
+  }
+}
+
+void note_hunger(const Alignment& alignment, Choices& choices) {
+  for (std::size_t s = 0; s < choices.slots.size(); ++s) {
+    std::int64_t fill = 1;
+    for (const Direction& direction : choices.directions) {
+      const bool here = std::any_of(direction.homes.begin(), direction.homes.end(),
+                                    [&](const Home& home) { return home.slot == static_cast<int>(s); });
+      if (!here) continue;
+      const std::int64_t extent = alignment.computation().domain.dims[static_cast<std::size_t>(direction.unit)].extent;
+      fill = checked_mul(fill, std::max<std::int64_t>(extent, 1)).value_or(INT64_MAX);
+    }
+    choices.slots[s].hungry = fill < choices.slots[s].extent;
+  }
+}
+
+/// A unit direction that no slot takes alone may walk two at once: their diagonal.
+void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
+  for (Direction& direction : choices.directions) {
+    const bool reaches = std::any_of(choices.slots.begin(), choices.slots.end(),
+                                     [&](const Slot& slot) { return within(alignment, direction.column, slot.uses); });
+    if (reaches) continue;
+    for (std::size_t a = 0; a < choices.slots.size(); ++a) {
+      for (std::size_t b = a + 1; b < choices.slots.size(); ++b) {
+        const OperandSet both = choices.slots[a].uses | choices.slots[b].uses;
+        const bool output_moves = !stands_still(alignment, 0, direction.column);
+        if (!within(alignment, direction.column, both) || output_moves != uses(both, 0)) continue;
+        if (rule == Rule::full && !choices.slots[a].hungry && !choices.slots[b].hungry) continue;
+        direction.homes.push_back({static_cast<int>(a), static_cast<int>(b), false});
+      }
+    }
+  }
+}
+
+/// Are there two points of the box one step apart?
+bool has_two_steps(const Alignment& alignment, const IntVector& column) {
+  const std::vector<Dim>& dims = alignment.computation().domain.dims;
+  for (std::size_t d = 0; d < column.size(); ++d)
+    if (column[d] != 0 && std::abs(column[d]) >= dims[d].extent) return false;
+  return true;
+}
+
+/// Minimal combinations of several dims: banded operands.
+void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
+  const std::size_t n = alignment.computation().domain.dims.size();
+  const std::size_t units = choices.directions.size();
+  for (std::size_t s = 0; s < choices.slots.size(); ++s) {
+    const Slot& slot = choices.slots[s];
+    if (rule == Rule::full && !slot.hungry) continue;
+    const GraverBasis basis = graver_basis(equations(alignment, slot.uses), n);
+    choices.complete = choices.complete && basis.complete;
+    for (const IntVector& column : basis.vectors) {
+      if (std::count_if(column.begin(), column.end(), [](std::int64_t x) { return x != 0; }) < 2) continue;
+      if (uses(slot.uses, 0) && stands_still(alignment, 0, column)) continue;
+      if (!has_two_steps(alignment, column)) continue;
+      auto found = std::find_if(choices.directions.begin() + static_cast<std::ptrdiff_t>(units),
+                                choices.directions.end(), [&](const Direction& d) { return d.column == column; });
+      if (found == choices.directions.end()) {
+        if (choices.directions.size() >= kMaxDirections) {
+          choices.complete = false;
+          break;
+        }
+        found = choices.directions.insert(choices.directions.end(), {column, -1, {}});
+      }
+      found->homes.push_back({static_cast<int>(s), -1, false});
+    }
+  }
+}
+
+/// Where an output dim of the instruction has nothing to walk, a sum may be spread over it and added up afterwards.
+void add_partials(const Alignment& alignment, Choices& choices) {
+  const Reduction reduction = alignment.unit().reduction;
+  if (reduction == Reduction::assign) return;
+  for (std::size_t s = 0; s < choices.slots.size(); ++s) {
+    if (!uses(choices.slots[s].uses, 0)) continue;
+    const bool walkable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
+      return std::any_of(d.homes.begin(), d.homes.end(), [&](const Home& home) {
+        return home.slot == static_cast<int>(s) || home.tied == static_cast<int>(s);
+      });
+    });
+    if (walkable) continue;
+    for (std::size_t d = 0; d < choices.directions.size(); ++d) {
+      if ((choices.slots[s].reachable & bit(d)) != 0)
+        choices.directions[d].homes.push_back({static_cast<int>(s), -1, true});
+    }
+  }
+}
+
+}  // namespace
+
+Choices choices_of(const Alignment& alignment, Rule rule) {
+  Choices choices;
+  choices.slots = slots_of(alignment, rule);
+  add_units(alignment, rule, choices);
+  note_hunger(alignment, choices);
+  if (rule != Rule::access && alignment.projection) {
+    choices.max_ties = rule == Rule::full ? 1 : choices.directions.size();
+    add_ties(alignment, rule, choices);
+    add_skews(alignment, rule, choices);
+    add_partials(alignment, choices);
+  }
+  for (std::size_t d = 0; d < choices.directions.size(); ++d) {
+    for (const Home& home : choices.directions[d].homes) {
+      choices.slots[static_cast<std::size_t>(home.slot)].walkable |= bit(d);
+      if (home.tied >= 0) choices.slots[static_cast<std::size_t>(home.tied)].walkable |= bit(d);
+    }
+  }
+  // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.
+  for (Slot& slot : choices.slots)
+    if (rule == Rule::access && slot.walkable != 0) slot.stand_in = -1;
+  return choices;
+}
+
+Placements place_directly(const Choices& choices, std::int64_t limit) {
   Placements placements;
-  Search search(slots, dims, limit, placements);
-  for (int digits = 0; digits <= static_cast<int>(dims) && !search.stopped(); ++digits) search.with_digits(digits);
+  Search search(choices, limit, placements);
+  for (int digits = 0; digits <= static_cast<int>(choices.directions.size()) && !search.stopped(); ++digits)
+    search.with_digits(digits);
   return placements;
 }
 

@@ -1,37 +1,63 @@
 #pragma once
-// Which dims of a statement go on which dims of an instruction: the direct construction for unit columns.
+// Which directions of a statement go on which dims of an instruction: the direct construction.
 //
 // Instruction dims used by the same operands are one *slot*: how digits are spread inside a slot is layout, not
-// identity. A rule says for each dim of the statement which slots it may walk, and for each slot when it may stay
-// empty.
+// identity. A *direction* is a step through the statement that leaves all operands without some slot in place: a unit
+// step (p) or a minimal combination (p - r, p - 2*r; Graver vectors, docs/mapping.md). A rule says for each direction
+// which slots it may walk, and for each slot when it may stay empty.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "mapper/alignment.h"
+#include "mapper/lattice.h"
 #include "mapper/mapper.h"
 
 namespace isamap {
 
+using SlotSet = std::uint32_t;
+using DirectionSet = std::uint64_t;
+
 struct Slot {
   std::vector<int> dims;  ///< of the instruction, in its order
   OperandSet uses = 0;
-  std::uint32_t walkable = 0;   ///< dims of the statement that may be digits here
-  std::uint32_t reachable = 0;  ///< unit directions that leave all operands without this slot in place
-  int stand_in = -1;            ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot
+  std::int64_t extent = 1;     ///< product of its dims' extents
+  DirectionSet walkable = 0;   ///< directions that may be digits here, alone or tied
+  DirectionSet reachable = 0;  ///< unit directions that leave all operands without this slot in place
+  bool hungry = false;         ///< unit directions alone do not fill it
+  int stand_in = -1;           ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot
   enum class Empty { never, when_reachable_are_elsewhere, always } empty = Empty::never;
 };
 
-std::vector<Slot> slots_of(const Alignment& alignment, Rule rule);
+/// A place for a direction: one slot, or two that its digit ties together.
+struct Home {
+  int slot = -1, tied = -1;
+  bool partial = false;  ///< the output stands still along it: each of its elements gets several slots
+  bool operator==(const Home&) const = default;
+};
 
-/// For each dim of the statement its slot, or -1.
+struct Direction {
+  IntVector column;
+  int unit = -1;            ///< the dim, for a unit direction
+  std::vector<Home> homes;  ///< where the rule lets it go
+};
+
+struct Choices {
+  std::vector<Slot> slots;
+  std::vector<Direction> directions;  ///< unit directions first, in the order of dims
+  std::size_t max_ties = 0;
+  bool complete = true;  ///< false: directions were cut at a limit
+};
+Choices choices_of(const Alignment& alignment, Rule rule);
+
+/// For each direction the position of its home, or -1.
 using Placement = std::vector<int>;
 
 struct Placements {
   std::vector<Placement> list;  ///< fewest digits first
   bool limit_reached = false;
 };
-Placements place_directly(const std::vector<Slot>& slots, std::size_t dims, std::int64_t limit);
+Placements place_directly(const Choices& choices, std::int64_t limit);
 
 }  // namespace isamap

@@ -3,53 +3,186 @@
 #include <algorithm>
 #include <numeric>
 
+#include "mapper/digit_orders.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
 
-/// c with: one step of `coarse` moves the output element like |c| steps of `fine`, |c| > 0; 0 when there is none.
-std::int64_t ratio_of(const Alignment& alignment, std::size_t coarse, std::size_t fine) {
-  std::int64_t ratio = 0;
-  for (const IndexRow& row : alignment.rows[0]) {
-    const std::int64_t large = row.coefficients[coarse], small = row.coefficients[fine];
-    if (!row.linear && (row.dims >> coarse & 1U) + (row.dims >> fine & 1U) > 0) return 0;
-    if (large == 0 && small == 0) continue;
-    if (small == 0 || large % small != 0) return 0;
-    if (ratio != 0 && ratio != large / small) return 0;
-    ratio = large / small;
-  }
-  return ratio < 0 ? -ratio : ratio;
+/// A digit before it is put on its dims.
+struct Planned {
+  PlacedDirection at;
+  std::int64_t stride = 1;  ///< multiplies the column
+  std::int64_t extent = 0;
+};
+
+std::int64_t extent_of(const Alignment& alignment, std::size_t d) {
+  return alignment.computation().domain.dims[d].extent;
 }
 
-/// Extent of each placed dim as a digit.
-std::vector<std::int64_t> digit_extents(const Alignment& alignment, const Placement& placement) {
-  std::vector<std::int64_t> extents;
-  for (const Dim& dim : alignment.computation().domain.dims) extents.push_back(dim.extent);
-  for (std::size_t fine = 0; fine < placement.size(); ++fine) {
-    if (placement[fine] < 0 || (alignment.statement_uses[fine] & 1U) == 0) continue;
-    for (std::size_t coarse = 0; coarse < placement.size(); ++coarse) {
-      if (coarse == fine || placement[coarse] < 0 || (alignment.statement_uses[coarse] & 1U) == 0 ||
-          extents[coarse] <= 1)
-        continue;
-      if (const std::int64_t ratio = ratio_of(alignment, coarse, fine); ratio > 1)
-        extents[fine] = std::min(extents[fine], ratio);
+/// The coordinate that a combined column steps through: one whose unit direction moves the output alike, so that both
+/// can share a chain; else the first that no other digit walks; else the first.
+std::size_t pivot_of(const std::vector<Planned>& digits, std::size_t l, const std::vector<Order>& orders) {
+  const IntVector& column = digits[l].at.column;
+  for (const Order& order : orders) {
+    for (const auto& [mine, other] : {std::pair(order.inner, order.outer), std::pair(order.outer, order.inner)}) {
+      const int unit = digits[static_cast<std::size_t>(other)].at.unit;
+      if (static_cast<std::size_t>(mine) == l && unit >= 0 && column[static_cast<std::size_t>(unit)] != 0)
+        return static_cast<std::size_t>(unit);
     }
   }
-  return extents;
+  std::size_t first = column.size();
+  for (std::size_t d = column.size(); d-- > 0;) {
+    if (column[d] == 0) continue;
+    const bool walked =
+        std::any_of(digits.begin(), digits.end(), [&](const Planned& p) { return p.at.unit == static_cast<int>(d); });
+    if (!walked || first == column.size()) first = d;
+  }
+  return first;
+}
+
+/// How far a call of the instruction reaches along a placed direction if it has a dim for itself.
+std::int64_t room(const Alignment& alignment, const Choices& choices, const Planned& digit) {
+  const Slot& slot = choices.slots[static_cast<std::size_t>(digit.at.home.slot)];
+  if (digit.at.home.tied < 0) return slot.extent;
+  const Slot& tied = choices.slots[static_cast<std::size_t>(digit.at.home.tied)];
+  return std::min(unit_extent(alignment, slot.dims[0]), unit_extent(alignment, tied.dims[0]));
+}
+
+/// On a skewed unit the dims that the column shifts have to hold the shifted window too: with s of extent S alone on a
+/// dim of E and q - s beside it, E - S + 1 steps of q - s fit into one call.
+std::int64_t steps_that_fit(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& digits,
+                            std::size_t l, std::size_t pivot, std::int64_t most) {
+  for (std::size_t d = 0; d < digits[l].at.column.size(); ++d) {
+    const std::int64_t step = std::abs(digits[l].at.column[d]);
+    if (step == 0 || d == pivot) continue;
+    for (const Planned& other : digits) {
+      if (other.at.unit != static_cast<int>(d)) continue;
+      const bool alone = std::count_if(digits.begin(), digits.end(),
+                                       [&](const Planned& p) { return p.at.home.slot == other.at.home.slot; }) == 1;
+      const std::int64_t spare = room(alignment, choices, other) - extent_of(alignment, d);
+      if (alone && spare >= step && spare / step + 1 < most) most = spare / step + 1;
+    }
+  }
+  return most;
+}
+
+/// Turned so that the pivot grows: (q - s) or (s - q).
+void turn(IntVector& column, std::size_t pivot) {
+  if (column[pivot] >= 0) return;
+  for (auto& x : column) x = -x;
+}
+
+/// Steps of the unit digit of an ordered pair, or as many as the combined ones have.
+std::int64_t whole_way(const Alignment& alignment, const Planned& inner, const Planned& outer) {
+  const int unit = inner.at.unit >= 0 ? inner.at.unit : outer.at.unit;
+  return unit >= 0 ? extent_of(alignment, static_cast<std::size_t>(unit)) : inner.extent;
+}
+
+/// Extents of combined columns and of tied digits; strides of the outer digits of ordered pairs.
+void plan_tiles(const Alignment& alignment, const Choices& choices, const std::vector<Order>& orders,
+                std::vector<Planned>& digits) {
+  for (std::size_t l = 0; l < digits.size(); ++l) {
+    Planned& digit = digits[l];
+    if (digit.at.unit < 0) {
+      const std::size_t pivot = pivot_of(digits, l, orders);
+      turn(digit.at.column, pivot);
+      const std::int64_t steps =
+          ceil_div(std::max<std::int64_t>(extent_of(alignment, pivot), 1), digit.at.column[pivot]);
+      digit.extent =
+          steps_that_fit(alignment, choices, digits, l, pivot, std::min(room(alignment, choices, digit), steps));
+    } else if (digit.at.home.tied >= 0) {
+      digit.extent =
+          std::min(room(alignment, choices, digit), extent_of(alignment, static_cast<std::size_t>(digit.at.unit)));
+    }
+  }
+  for (const Order& order : orders) {
+    Planned &inner = digits[static_cast<std::size_t>(order.inner)],
+            &outer = digits[static_cast<std::size_t>(order.outer)];
+    const std::int64_t ratio = std::abs(order.ratio);
+    const std::int64_t whole =
+        inner.at.unit >= 0 ? extent_of(alignment, static_cast<std::size_t>(inner.at.unit)) : inner.extent;
+    if (order.bounded) {
+      inner.extent = std::min(whole, ratio);
+      continue;
+    }
+    // At most half of the way, so that something is left for the outer digit to walk.
+    const std::int64_t half = std::max<std::int64_t>(ceil_div(whole_way(alignment, inner, outer), 2), 1);
+    const std::int64_t tile = std::min({inner.at.unit >= 0 ? room(alignment, choices, inner) : whole, whole, half});
+    outer.stride = std::max<std::int64_t>(ceil_div(tile, ratio), 1);
+    inner.extent = std::max<std::int64_t>(outer.stride * ratio, 1);
+  }
+}
+
+/// Unit digits walk what is left of their dim, and the window that combined columns shift over it.
+void plan_walks(const Alignment& alignment, std::vector<Planned>& digits, const std::vector<Order>& orders) {
+  for (std::size_t l = 0; l < digits.size(); ++l) {
+    Planned& digit = digits[l];
+    if (digit.extent > 0 || (digit.at.unit < 0 && digit.stride == 1)) continue;
+    const std::size_t d = digit.at.unit >= 0 ? static_cast<std::size_t>(digit.at.unit) : pivot_of(digits, l, orders);
+    std::int64_t range = extent_of(alignment, d);
+    for (std::size_t other = 0; other < digits.size() && range > 0; ++other) {
+      if (other == l || digits[other].at.unit >= 0 || pivot_of(digits, other, orders) == d) continue;
+      range += std::abs(digits[other].at.column[d]) * digits[other].stride * (digits[other].extent - 1);
+    }
+    digit.extent = digit.at.unit >= 0 ? ceil_div(range, digit.stride) : digit.extent;
+  }
 }
 
 /// Puts a slot's digits on its dims. One dim takes them all. Of several, each inner dim takes exactly its extent from
-/// the last digit, which becomes a chain of strides 1, E, ...; the outermost dim takes the rest.
-void spread(const Alignment& alignment, const Slot& slot, std::vector<Digit> digits, Dims& dims) {
+/// the last digit, which becomes a chain of strides 1, E, ...; the outermost dim takes the rest, and the `tied` digits
+/// in front, which are not cut.
+void spread(const Alignment& alignment, const Slot& slot, std::vector<Digit> digits, std::size_t tied, Dims& dims) {
   if (digits.empty()) return;
-  for (std::size_t i = slot.dims.size(); i-- > 1;) {
+  for (std::size_t i = slot.dims.size(); i-- > 1 && tied < digits.size();) {
     Digit& last = digits.back();
     const std::int64_t extent = std::min(last.extent, unit_extent(alignment, slot.dims[i]));
     dims[static_cast<std::size_t>(slot.dims[i])] = {{last.column, extent}};
     if (extent > 0) last = {last.column * extent, ceil_div(last.extent, extent)};
   }
   dims[static_cast<std::size_t>(slot.dims[0])] = std::move(digits);
+}
+
+AffineExpr as_expression(const Alignment& alignment, const IntVector& column, std::int64_t stride) {
+  AffineExpr e;
+  for (std::size_t d = 0; d < column.size(); ++d) {
+    if (column[d] != 0) e += AffineExpr::dim(alignment.computation().domain.dims[d].name) * (column[d] * stride);
+  }
+  return e;
+}
+
+Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned) {
+  Dims dims(alignment.unit_uses.size());
+  for (std::size_t s = 0; s < choices.slots.size(); ++s) {
+    const Slot& slot = choices.slots[s];
+    std::vector<Digit> digits;
+    std::size_t tied = 0;
+    for (const bool ties : {true, false}) {
+      for (const Planned& p : planned) {
+        const bool here = p.at.home.slot == static_cast<int>(s) || p.at.home.tied == static_cast<int>(s);
+        if (here && (p.at.home.tied >= 0) == ties)
+          digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
+      }
+      if (ties) tied = digits.size();
+    }
+    if (digits.empty() && slot.stand_in >= 0) {
+      const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.stand_in)];
+      digits.push_back({AffineExpr::dim(dim.name), 1});
+    }
+    spread(alignment, slot, std::move(digits), tied, dims);
+  }
+  return dims;
+}
+
+/// A pair with one order only, of free columns, may as well count the other way round: small steps for the combined
+/// column, whose window then moves least.
+void prefer_small_skews(const std::vector<PlacedDirection>& placed, std::vector<std::vector<Order>>& variants) {
+  if (variants.size() != 1) return;
+  for (Order& order : variants[0]) {
+    const bool skew_outer = placed[static_cast<std::size_t>(order.outer)].unit < 0 &&
+                            placed[static_cast<std::size_t>(order.inner)].unit >= 0;
+    if (!order.bounded && skew_outer && std::abs(order.ratio) == 1) std::swap(order.inner, order.outer);
+  }
 }
 
 std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<Walker>& walkers,
@@ -60,10 +193,9 @@ std::vector<std::string> residual_dims(const Alignment& alignment, const std::ve
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (walker.column[d] != 0) outer[d] = false;
   }
-  for (const Chain& chain : cover) {
-    for (const ChainLink& link : chain.links) {
-      if (link.walker < 0) outer[static_cast<std::size_t>(chain.pivot)] = true;
-    }
+  for (const Cover::Loop& loop : cover.loops) {
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (loop.step[d] != 0 && loop.extent != 1) outer[d] = true;
   }
   std::vector<std::string> names;
   for (std::size_t d = 0; d < dims.size(); ++d)
@@ -83,52 +215,68 @@ std::string refusal_of(const Alignment& alignment, const Padding& padding, const
          "; a multiple of " + std::to_string(needed) + " would work";
 }
 
-}  // namespace
-
-Dims realise(const Alignment& alignment, const std::vector<Slot>& slots, const Placement& placement) {
-  const std::vector<Dim>& kernel_dims = alignment.computation().domain.dims;
-  const std::vector<std::int64_t> extents = digit_extents(alignment, placement);
-  Dims dims(alignment.unit_uses.size());
-  for (std::size_t s = 0; s < slots.size(); ++s) {
-    std::vector<Digit> digits;
-    for (std::size_t d = 0; d < placement.size(); ++d) {
-      if (placement[d] == static_cast<int>(s)) digits.push_back({AffineExpr::dim(kernel_dims[d].name), extents[d]});
-    }
-    if (digits.empty() && slots[s].stand_in >= 0) {
-      digits.push_back({AffineExpr::dim(kernel_dims[static_cast<std::size_t>(slots[s].stand_in)].name), 1});
-    }
-    spread(alignment, slots[s], std::move(digits), dims);
-  }
-  return dims;
+/// Does another instruction dim walk the same column in other steps?
+bool is_split(const std::vector<Walker>& walkers, const Walker& walker) {
+  return std::any_of(walkers.begin(), walkers.end(), [&](const Walker& other) {
+    return other.dims() != walker.dims() && !independent({walker.column, other.column});
+  });
 }
 
+/// What a mapping uses beyond plain axes.
 std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& walkers) {
   std::set<Kind> kinds;
-  std::vector<int> home(alignment.statement_uses.size(), -1);
-  std::vector<bool> walked(alignment.unit_uses.size(), false);
+  std::uint32_t walked = 0;
   for (const Walker& walker : walkers) {
-    walked[static_cast<std::size_t>(walker.dim)] = true;
+    walked |= walker.dims();
+    if (walker.places.size() > 1) kinds.insert(Kind::block_diagonal);
     int moved = 0;
-    OperandSet used = 0;
-    for (std::size_t d = 0; d < walker.column.size(); ++d) {
-      if (walker.column[d] == 0) continue;
-      ++moved;
-      used |= alignment.statement_uses[d];
-      if (home[d] >= 0 && home[d] != walker.dim) kinds.insert(Kind::split);
-      home[d] = walker.dim;
-    }
+    for (const std::int64_t step : walker.column) moved += step != 0 ? 1 : 0;
     if (moved > 1) kinds.insert(Kind::skew);
-    if ((alignment.unit_uses[static_cast<std::size_t>(walker.dim)] & ~used & ~OperandSet{1}) != 0)
-      kinds.insert(Kind::replicate);
+    if (is_split(walkers, walker)) kinds.insert(Kind::split);
+    OperandSet slots = 0;
+    for (const Walker::Place& place : walker.places) slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+    for (int t = 0; t < alignment.operand_count(); ++t) {
+      if (walker.extent > 1 && (slots >> t & 1U) != 0 && stands_still(alignment, t, walker.column))
+        kinds.insert(t == 0 ? Kind::partial : Kind::replicate);
+    }
   }
-  if (std::find(walked.begin(), walked.end(), false) != walked.end()) kinds.insert(Kind::virtual_dim);
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m)
+    if ((walked >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
   if (!in_written_order(alignment.operands)) kinds.insert(Kind::exchange);
-  if (kinds.empty()) kinds.insert(Kind::axis);
+  if (alignment.constant) kinds.insert(Kind::constant);
   return kinds;
 }
 
-Judged judge(const Alignment& alignment, Dims dims, const std::vector<Kill>& kills) {
-  const auto walkers = walkers_of(alignment, dims);
+}  // namespace
+
+std::vector<Realised> realise(const Alignment& alignment, const Choices& choices, const Placement& placement,
+                              Rule rule) {
+  std::vector<PlacedDirection> placed;
+  for (std::size_t d = 0; d < placement.size(); ++d) {
+    if (placement[d] < 0) continue;
+    const Direction& direction = choices.directions[d];
+    placed.push_back({direction.column, direction.homes[static_cast<std::size_t>(placement[d])], direction.unit});
+  }
+  std::vector<std::vector<Order>> variants = output_orders(alignment, choices.slots, placed);
+  prefer_small_skews(placed, variants);
+  std::vector<Realised> result;
+  for (const std::vector<Order>& orders : variants) {
+    const bool unit_columns =
+        std::all_of(orders.begin(), orders.end(), [](const Order& order) { return order.bounded; });
+    if (rule == Rule::access && !unit_columns) continue;
+    std::vector<Planned> digits;
+    for (const PlacedDirection& at : placed) digits.push_back({at});
+    plan_tiles(alignment, choices, orders, digits);
+    plan_walks(alignment, digits, orders);
+    const bool idle = std::any_of(digits.begin(), digits.end(), [](const Planned& digit) { return digit.extent == 1; });
+    if (idle && !unit_columns) continue;  // the same mapping without that digit is listed
+    result.push_back({as_dims(alignment, choices, digits), !unit_columns});
+  }
+  return result;
+}
+
+Judged judge(const Alignment& alignment, Realised realised, const std::vector<Kill>& kills) {
+  const auto walkers = walkers_of(alignment, realised.dims);
   if (!walkers) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
   const auto cover = exact_cover(alignment, *walkers);
   if (!cover) return {std::nullopt, "digits and residual loops form no radix chain"};
@@ -144,13 +292,18 @@ Judged judge(const Alignment& alignment, Dims dims, const std::vector<Kill>& kil
   mapping.statement = alignment.statement;
   mapping.instruction = alignment.instruction;
   mapping.operands = alignment.operands;
+  mapping.constant = alignment.constant;
   mapping.kinds = kinds_of(alignment, *walkers);
+  if (realised.split) mapping.kinds.insert(Kind::split);
+  if (mapping.kinds.empty()) mapping.kinds.insert(Kind::axis);
   mapping.carriers = std::move(neutral.carriers);
   mapping.needs = std::move(neutral.needs);
   mapping.outer = residual_dims(alignment, *walkers, *cover);
   mapping.utilisation = utilisation(alignment, *walkers, *cover);
   mapping.proof = slots == Truth::yes && elements == Truth::yes ? Proof::proved : Proof::unknown;
-  mapping.dims = std::move(dims);
+  mapping.dims = std::move(realised.dims);
+  for (const Cover::Loop& loop : cover->loops)
+    mapping.loops.push_back({as_expression(alignment, loop.step, 1), loop.extent, loop.floating});
   return {std::move(mapping), ""};
 }
 

@@ -10,18 +10,22 @@ namespace isamap {
 
 using Dims = std::vector<std::vector<Digit>>;
 
-/// Digits in the order of the statement's dims. Where two digits move the output along one direction, O[2*p + r], the
-/// finer one is cut to the ratio (r: 2), so that its loop of step 2 stays outside.
-Dims realise(const Alignment& alignment, const std::vector<Slot>& slots, const Placement& placement);
+struct Realised {
+  Dims dims;
+  bool split = false;  ///< two digits count along one direction of the output
+};
 
-/// What a mapping uses beyond plain axes; {axis} when nothing.
-std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& walkers);
+/// The mappings of a placement: one, or several where digits along one direction of the output can be ordered in
+/// several ways, or none. Digits stand in the order of the statement's dims, combined columns last (fastest). Unit
+/// digits walk their whole dim, combined ones a tile.
+std::vector<Realised> realise(const Alignment& alignment, const Choices& choices, const Placement& placement,
+                              Rule rule);
 
 /// A mapping whose four conditions were asked: `proof` is proved, or unknown where the solver is needed.
 struct Judged {
   std::optional<Mapping> mapping;  ///< nothing: refused
   std::string refusal;             ///< why
 };
-Judged judge(const Alignment& alignment, Dims dims, const std::vector<Kill>& kills);
+Judged judge(const Alignment& alignment, Realised realised, const std::vector<Kill>& kills);
 
 }  // namespace isamap

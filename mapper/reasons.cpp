@@ -26,10 +26,12 @@ int nearest_dim(const Alignment& alignment, const Slot& slot) {
   return best;
 }
 
-std::string dim_names(const Alignment& alignment, std::uint32_t set) {
+std::string dim_names(const Alignment& alignment, const Choices& choices, DirectionSet set) {
   std::string text;
-  for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
-    if ((set >> d & 1U) != 0) text += (text.empty() ? "" : ", ") + alignment.computation().domain.dims[d].name;
+  for (std::size_t d = 0; d < choices.directions.size(); ++d) {
+    const int unit = choices.directions[d].unit;
+    if ((set >> d & 1U) == 0 || unit < 0) continue;
+    text += (text.empty() ? "" : ", ") + alignment.computation().domain.dims[static_cast<std::size_t>(unit)].name;
   }
   return text;
 }
@@ -48,16 +50,17 @@ std::string access_reason(const Alignment& alignment, const Slot& slot) {
   return text;
 }
 
-std::string full_reason(const Alignment& alignment, const Slot& slot) {
+std::string full_reason(const Alignment& alignment, const Choices& choices, const Slot& slot) {
   const std::string name = unit_dim_names(alignment, slot);
   std::string text = "instruction dim " + name + " has nothing to walk";
-  const std::uint32_t sums = slot.reachable & ~slot.walkable;
+  const DirectionSet sums = slot.reachable & ~slot.walkable;
   if (sums != 0) {
-    text += ": " + dim_names(alignment, sums) + " would keep the operands without " + name + " in place, but " +
-            alignment.tensor_name(0) + " does not have " + dim_names(alignment, sums) + " as " +
-            alignment.unit_tensor_name(0) + " has " + name + ", so each of its elements would be a partial sum";
+    text += ": " + dim_names(alignment, choices, sums) + " would keep the operands without " + name +
+            " in place, but " + alignment.tensor_name(0) + " does not have " + dim_names(alignment, choices, sums) +
+            " as " + alignment.unit_tensor_name(0) + " has " + name +
+            ", so each of its elements would be a partial sum";
   } else if (slot.reachable != 0) {
-    text += " unless " + dim_names(alignment, slot.reachable) + " does, which another dim needs";
+    text += " unless " + dim_names(alignment, choices, slot.reachable) + " does, which another dim needs";
   }
   return text + "; rule all leaves " + name + " virtual (filled up)";
 }
@@ -73,22 +76,22 @@ std::string operand_prefix(const Alignment& alignment) {
   return text + ": ";
 }
 
-std::string slot_reason(const Alignment& alignment, const Slot& slot, Rule rule) {
+std::string slot_reason(const Alignment& alignment, const Choices& choices, const Slot& slot, Rule rule) {
   return operand_prefix(alignment) +
-         (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, slot));
+         (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, choices, slot));
 }
 
-std::vector<std::string> slot_reasons(const Alignment& alignment, const std::vector<Slot>& slots, Rule rule) {
+std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule) {
   std::vector<std::string> reasons;
-  for (const Slot& slot : slots) {
+  for (const Slot& slot : choices.slots) {
     if (slot.empty == Slot::Empty::always || slot.walkable != 0) continue;
     const bool excused = slot.empty == Slot::Empty::never ? slot.stand_in >= 0 : slot.reachable == 0;
-    if (!excused) reasons.push_back(slot_reason(alignment, slot, rule));
+    if (!excused) reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
   // Each could walk, but not all at once: they compete for dims.
-  for (const Slot& slot : slots) {
+  for (const Slot& slot : choices.slots) {
     if (rule == Rule::full && reasons.empty() && slot.reachable != 0)
-      reasons.push_back(slot_reason(alignment, slot, rule));
+      reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
   return reasons;
 }

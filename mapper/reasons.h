@@ -10,10 +10,10 @@ namespace isamap {
 
 /// One reason for each slot of the instruction that stays empty against its rule: names the instruction dim, the
 /// operands that a dim would have to be used by, what was found instead, and what would work.
-std::vector<std::string> slot_reasons(const Alignment& alignment, const std::vector<Slot>& slots, Rule rule);
+std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule);
 
 /// The same for one slot.
-std::string slot_reason(const Alignment& alignment, const Slot& slot, Rule rule);
+std::string slot_reason(const Alignment& alignment, const Choices& choices, const Slot& slot, Rule rule);
 
 /// "operands A=F B=I: ", or nothing for the written order.
 std::string operand_prefix(const Alignment& alignment);

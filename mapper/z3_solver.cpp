@@ -49,11 +49,12 @@ Truth ask(const Question& question, std::uint64_t rlimit, SolverStatistics& stat
   return Truth::unknown;
 }
 
-/// The conditions of one rule on unit columns, over Booleans: "these operands", "dim d on slot s".
+/// The conditions of one rule over Booleans: "these operands", "this direction at this home".
 class BindingProblem {
  public:
-  BindingProblem(const std::vector<Alignment>& alignments, Rule rule, std::uint64_t rlimit)
-      : alignments_(alignments), rule_(rule), solver_(context_), slots_(slots_of(alignments[0], rule)) {
+  BindingProblem(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices, Rule rule,
+                 std::uint64_t rlimit)
+      : alignments_(alignments), choices_(choices), rule_(rule), solver_(context_) {
     bound(context_, solver_, rlimit);
     declare();
     for (std::size_t a = 0; a < alignments_.size(); ++a) constrain(a);
@@ -69,18 +70,21 @@ class BindingProblem {
     return assumptions;
   }
 
-  Placement take() {
+  Placement take(std::size_t a) {
     const z3::model model = solver_.get_model();
-    Placement placement(dims(), -1);
+    const std::vector<Direction>& directions = choices_[a].directions;
+    Placement placement(directions.size(), -1);
     z3::expr_vector differs(context_);
-    for (std::size_t d = 0; d < dims(); ++d) {
-      for (std::size_t s = 0; s < slots_.size(); ++s) {
-        const bool is_on = model.eval(on(d, s), true).is_true();
-        if (is_on) placement[d] = static_cast<int>(s);
-        differs.push_back(is_on ? !on(d, s) : on(d, s));
-      }
+    for (const Variable& v : variables_) {
+      const bool is_on = model.eval(v.on, true).is_true();
+      differs.push_back(is_on ? !v.on : v.on);
+      if (!is_on) continue;
+      const auto d = std::find_if(directions.begin(), directions.end(),
+                                  [&](const Direction& direction) { return direction.column == v.column; });
+      const auto home = std::find(d->homes.begin(), d->homes.end(), v.home);
+      placement[static_cast<std::size_t>(d - directions.begin())] = static_cast<int>(home - d->homes.begin());
     }
-    block(differs);
+    solver_.add(differs.empty() ? context_.bool_val(false) : z3::mk_or(differs));
     return placement;
   }
 
@@ -100,64 +104,99 @@ class BindingProblem {
   void end() { solver_.pop(); }
 
  private:
-  std::size_t dims() const { return alignments_[0].statement_uses.size(); }
-  z3::expr on(std::size_t d, std::size_t s) const { return on_[d * slots_.size() + s]; }
-  void block(const z3::expr_vector& differs) {
-    solver_.add(differs.empty() ? context_.bool_val(false) : z3::mk_or(differs));
+  struct Variable {
+    IntVector column;
+    int unit;
+    Home home;
+    z3::expr on;
+  };
+
+  const std::vector<Slot>& slots() const { return choices_[0].slots; }  // those of the instruction, the same for all
+  static bool fills(const Home& home, std::size_t s) {
+    return home.slot == static_cast<int>(s) || home.tied == static_cast<int>(s);
+  }
+
+  void add_variable(const Direction& direction, const Home& home) {
+    const bool known = std::any_of(variables_.begin(), variables_.end(),
+                                   [&](const Variable& v) { return v.column == direction.column && v.home == home; });
+    if (known) return;
+    const std::string name = "on." + std::to_string(variables_.size());
+    variables_.push_back({direction.column, direction.unit, home, context_.bool_const(name.c_str())});
   }
 
   void declare() {
-    for (std::size_t d = 0; d < dims(); ++d) {
-      z3::expr_vector here(context_);
-      for (std::size_t s = 0; s < slots_.size(); ++s) {
-        on_.push_back(context_.bool_const(("on." + std::to_string(d) + "." + std::to_string(s)).c_str()));
-        here.push_back(on_.back());
-      }
-      if (!here.empty()) solver_.add(z3::atmost(here, 1));
-      if (alignments_[0].computation().domain.dims[d].extent == 1)
-        for (const z3::expr& e : here) solver_.add(!e);
-    }
     for (std::size_t a = 0; a < alignments_.size(); ++a) {
       operands_.push_back(context_.bool_const(("operands." + std::to_string(a)).c_str()));
+      for (const Direction& direction : choices_[a].directions) {
+        for (std::size_t s = 0; s < slots().size() && direction.unit >= 0; ++s)
+          add_variable(direction, {static_cast<int>(s), -1, false});
+        for (const Home& home : direction.homes) add_variable(direction, home);
+      }
+    }
+    for (const Variable& v : variables_) {
+      z3::expr_vector same_direction(context_), ties(context_), partials(context_);
+      for (const Variable& other : variables_) {
+        if (other.column == v.column) same_direction.push_back(other.on);
+        if (other.home.tied >= 0) ties.push_back(other.on);
+        if (other.home.partial && other.home.slot == v.home.slot) partials.push_back(other.on);
+      }
+      solver_.add(z3::atmost(same_direction, 1));
+      if (v.home.tied >= 0) solver_.add(z3::atmost(ties, static_cast<unsigned>(choices_[0].max_ties)));
+      if (v.home.partial) solver_.add(z3::atmost(partials, 1));
     }
   }
 
-  /// For each operand: sound, without partial sums, and under `access` no input repeated.
+  /// A unit direction on one slot, for each operand: sound, without partial sums, and under `access` no input repeated.
+  bool allowed_unit(const Alignment& alignment, const Variable& v) const {
+    const OperandSet used = alignment.statement_uses[static_cast<std::size_t>(v.unit)];
+    const OperandSet slot_uses = slots()[static_cast<std::size_t>(v.home.slot)].uses;
+    for (int t = 0; t < alignment.operand_count(); ++t) {
+      const bool element = (used >> t & 1U) != 0, slot = (slot_uses >> t & 1U) != 0;
+      const bool sound = !element || slot;
+      const bool whole = !(t == 0 || rule_ == Rule::access) || !slot || element;
+      if (!sound || !whole) return false;
+    }
+    return true;
+  }
+  /// Combinations and ties: the Graver directions of this alignment.
+  bool allowed_other(std::size_t a, const Variable& v) const {
+    for (const Direction& direction : choices_[a].directions) {
+      if (direction.column == v.column)
+        return std::find(direction.homes.begin(), direction.homes.end(), v.home) != direction.homes.end();
+    }
+    return false;
+  }
+
   void constrain(std::size_t a) {
-    const Alignment& alignment = alignments_[a];
-    for (std::size_t d = 0; d < dims(); ++d) {
-      for (std::size_t s = 0; s < slots_.size(); ++s) {
-        for (int t = 0; t < alignment.operand_count(); ++t) {
-          const bool element = (alignment.statement_uses[d] >> t & 1U) != 0, slot = (slots_[s].uses >> t & 1U) != 0;
-          const bool sound = !element || slot;
-          const bool whole = !(t == 0 || rule_ == Rule::access) || !slot || element;
-          if (!sound || !whole) solver_.add(z3::implies(operands_[a], !on(d, s)));
-        }
-      }
+    for (const Variable& v : variables_) {
+      const bool plain = v.unit >= 0 && v.home.tied < 0 && !v.home.partial;
+      if (!(plain ? allowed_unit(alignments_[a], v) : allowed_other(a, v)))
+        solver_.add(z3::implies(operands_[a], !v.on));
     }
     needs_.emplace_back();
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
+    for (std::size_t s = 0; s < slots().size(); ++s) {
       needs_[a].push_back(context_.bool_const(("need." + std::to_string(a) + "." + std::to_string(s)).c_str()));
-      solver_.add(z3::implies(needs_[a][s], filled(alignment, s)));
+      solver_.add(z3::implies(needs_[a][s], filled(alignments_[a], s)));
     }
   }
 
   z3::expr filled(const Alignment& alignment, std::size_t s) {
     if (rule_ == Rule::all) return context_.bool_val(true);
     z3::expr some = context_.bool_val(false), elsewhere = context_.bool_val(true);
+    for (const Variable& v : variables_)
+      if (fills(v.home, s)) some = some || v.on;
     bool class_has_dims = false, stand_in = false;
-    for (std::size_t d = 0; d < dims(); ++d) {
-      const OperandSet used = alignment.statement_uses[d], outside = used & ~slots_[s].uses;
+    for (std::size_t d = 0; d < alignment.statement_uses.size(); ++d) {
+      const OperandSet used = alignment.statement_uses[d], outside = used & ~slots()[s].uses;
       if (alignment.computation().domain.dims[d].extent == 1) {
-        stand_in = stand_in || used == slots_[s].uses;
+        stand_in = stand_in || used == slots()[s].uses;
         continue;
       }
-      some = some || on(d, s);
-      class_has_dims = class_has_dims || used == slots_[s].uses;
+      class_has_dims = class_has_dims || used == slots()[s].uses;
       if (outside != 0) continue;
       z3::expr_vector others(context_);
-      for (std::size_t other = 0; other < slots_.size(); ++other)
-        if (other != s) others.push_back(on(d, other));
+      for (const Variable& v : variables_)
+        if (v.unit == static_cast<int>(d) && !fills(v.home, s)) others.push_back(v.on);
       elsewhere = elsewhere && (others.empty() ? context_.bool_val(false) : z3::mk_or(others));
     }
     if (rule_ == Rule::access) return !class_has_dims && stand_in ? context_.bool_val(true) : some;
@@ -165,11 +204,12 @@ class BindingProblem {
   }
 
   const std::vector<Alignment>& alignments_;
+  const std::vector<Choices>& choices_;
   Rule rule_;
   z3::context context_;
   z3::solver solver_;
-  std::vector<Slot> slots_;
-  std::vector<z3::expr> on_, operands_;
+  std::vector<Variable> variables_;
+  std::vector<z3::expr> operands_;
   std::vector<std::vector<z3::expr>> needs_;
 };
 
@@ -187,14 +227,14 @@ Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatist
   return truth;
 }
 
-SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule rule, std::int64_t limit,
-                                 std::uint64_t rlimit, SolverStatistics& statistics) {
+SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
+                                 Rule rule, std::int64_t limit, std::uint64_t rlimit, SolverStatistics& statistics) {
   SolvedPlacements result;
   result.empty_slots.resize(alignments.size());
   if (alignments.empty()) return result;
   const Clock clock(statistics);
   try {
-    BindingProblem problem(alignments, rule, rlimit);
+    BindingProblem problem(alignments, choices, rule, rlimit);
     for (std::size_t a = 0; a < alignments.size(); ++a) {
       problem.begin();
       z3::expr_vector assumptions = problem.assume(a);
@@ -215,7 +255,7 @@ SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule 
           result.limit_reached = true;
           break;
         }
-        result.list.emplace_back(a, problem.take());
+        result.list.emplace_back(a, problem.take(a));
       }
       problem.end();
     }

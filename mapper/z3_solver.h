@@ -12,13 +12,13 @@ Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatist
              std::string* failed = nullptr);
 
 /// The same lists as place_directly, from conditions on the bindings instead of a construction: which operands (one of
-/// `alignments`, all of one statement and instruction) and which dim on which slot are variables of one problem.
+/// `alignments`, all of one statement and instruction) and which direction on which slots are variables of one problem.
 struct SolvedPlacements {
   std::vector<std::pair<std::size_t, Placement>> list;  ///< position in `alignments`, placement
   std::vector<std::vector<int>> empty_slots;  ///< for each alignment without a placement, slots of its unsat core
   bool limit_reached = false;
 };
-SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, Rule rule, std::int64_t limit,
-                                 std::uint64_t rlimit, SolverStatistics& statistics);
+SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
+                                 Rule rule, std::int64_t limit, std::uint64_t rlimit, SolverStatistics& statistics);
 
 }  // namespace isamap

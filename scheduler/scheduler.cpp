@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <chrono>
 
 #include "scheduler/lower.h"
+#include "scheduler/lowerable.h"
 
 namespace isamap {
 
@@ -91,17 +93,10 @@ Nest scalar_nest(const Computation& statement) {
   return nest;
 }
 
-// Lowering finds operands by access: a mapping that gives one access to two operands (D[i]*D[i]) is left out.
-bool one_operand_each(const Mapping& mapping) {
-  std::vector<int> accesses = mapping.operands;
-  std::sort(accesses.begin(), accesses.end());
-  return std::adjacent_find(accesses.begin(), accesses.end()) == accesses.end();
-}
-
 std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement) {
   std::vector<Mapping> mine;
   for (const Mapping& mapping : all.mappings)
-    if (mapping.statement == statement && one_operand_each(mapping)) mine.push_back(mapping);
+    if (mapping.statement == statement && not_lowered(mapping).empty()) mine.push_back(mapping);
   return mine;
 }
 
@@ -199,9 +194,14 @@ class Run {
   // Nothing maps: element by element, where a scalar unit reaches the tensors.
   Result<Statement> scalar(StatementId id, Diagnostics problems) {
     if (!model_.scalar_unit_for(model_.home())) {
-      problems.push_back(
-          error(fmt::format("nothing maps statement {}, and {} has no scalar unit that reaches {}",
-                            kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name)));
+      Diagnostic d = error(fmt::format("nothing maps statement {} in a way that lowers, and {} has no scalar unit that reaches {}",
+                                       kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name));
+      std::set<std::string> reasons;
+      for (const Mapping& mapping : mappings_.mappings)
+        if (mapping.statement == id) reasons.insert(not_lowered(mapping));
+      for (const std::string& reason : reasons)
+        if (d.notes.size() < max_reasons) d.notes.push_back("not lowered yet: " + reason);
+      problems.push_back(std::move(d));
       return problems;
     }
     Statement result;

@@ -13,8 +13,8 @@ std::string matches(const std::string& kernel, const std::string& unit, const Ty
   const Sizes sizes{{"i", 4}, {"j", 4}, {"k", 4}};
   const Kernel a = kernel_of(kernel, sizes, kernel_types), b = kernel_of(unit, sizes, unit_types);
   std::string text;
-  for (const auto& operands : match_bodies(a.statements[0], b.statements[0])) {
-    for (const int o : operands) text += std::to_string(o);
+  for (const BodyMatch& match : match_bodies(a.statements[0], b.statements[0])) {
+    for (const int o : match.operands) text += std::to_string(o);
     text += " ";
   }
   return text.empty() ? body_mismatch(a.statements[0], b.statements[0]) : text;

@@ -1,0 +1,137 @@
+#include "mapper/price.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mapper/conditions.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+class Pricing {
+ public:
+  Pricing(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping)
+      : mapping_(mapping),
+        alignment_(
+            align(kernel, mapping.statement, instruction, mapping.instruction, {mapping.operands, mapping.constant})),
+        walkers_(walkers_of(alignment_, mapping.dims).value_or(std::vector<Walker>{})) {}
+
+  Price run() const {
+    Price price;
+    price.calls = calls(~OperandSet{0});
+    double unit_points = 1, points = 1;
+    for (const Dim& dim : alignment_.unit().domain.dims) unit_points *= static_cast<double>(dim.extent);
+    for (const Dim& dim : alignment_.computation().domain.dims) points *= static_cast<double>(dim.extent);
+    price.extra_points = std::max(price.calls * unit_points - points, 0.0);
+    for (int t = 0; t < alignment_.operand_count(); ++t) price.operands.push_back(operand(t));
+    return price;
+  }
+
+ private:
+  bool uses(int m, int t) const { return (alignment_.unit_uses[static_cast<std::size_t>(m)] >> t & 1U) != 0; }
+  int unit_dims() const { return static_cast<int>(alignment_.unit_uses.size()); }
+  const std::string& unit_dim(int m) const { return alignment_.unit().domain.dims[static_cast<std::size_t>(m)].name; }
+
+  IntVector column_of(const AffineExpr& step) const {
+    IntVector column;
+    for (const Dim& dim : alignment_.computation().domain.dims) column.push_back(step.coefficient(dim.name));
+    return column;
+  }
+
+  /// Turns of the loops and tiles that move one of the operands.
+  double calls(OperandSet operands) const {
+    const auto moves = [&](const IntVector& column) {
+      for (int t = 0; t < alignment_.operand_count(); ++t)
+        if ((operands >> t & 1U) != 0 && !stands_still(alignment_, t, column)) return true;
+      return false;
+    };
+    double count = 1;
+    for (const ResidualLoop& loop : mapping_.loops)
+      if (moves(column_of(loop.step))) count *= static_cast<double>(loop.extent);
+    for (int m = 0; m < unit_dims(); ++m) {
+      const bool moved = std::any_of(walkers_.begin(), walkers_.end(),
+                                     [&](const Walker& w) { return w.on(m) != nullptr && moves(w.column); });
+      if (moved) {
+        count *= static_cast<double>(
+            ceil_div(std::max<std::int64_t>(walked_extent(walkers_, m), 1), unit_extent(alignment_, m)));
+      }
+    }
+    return count;
+  }
+
+  OperandPrice operand(int t) const {
+    OperandPrice price;
+    const Tensor& tensor = alignment_.kernel->tensors[alignment_.access(t).tensor.index()];
+    price.operand = alignment_.unit_tensor_name(t);
+    price.tensor = tensor.name;
+    price.why_packed = why_packed(t, tensor);
+    price.direct = price.why_packed.empty();
+    double slots = 1, elements = 1;
+    for (int m = 0; m < unit_dims(); ++m)
+      if (uses(m, t)) slots *= static_cast<double>(unit_extent(alignment_, m));
+    for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
+    const double size = static_cast<double>(bits(tensor.dtype)) / 8;
+    price.bytes = calls(OperandSet{1} << t) * slots * size;
+    price.extra_bytes = price.direct ? 0 : std::max(price.bytes - elements * size, 0.0);
+    return price;
+  }
+
+  /// Elements between neighbours along a column, in a dense row-major tensor.
+  std::int64_t address_step(int t, const Tensor& tensor, const IntVector& column) const {
+    std::int64_t stride = 1, step = 0;
+    const std::vector<IndexRow>& rows = alignment_.rows[static_cast<std::size_t>(t)];
+    for (std::size_t r = rows.size(); r-- > 0;) {
+      for (std::size_t d = 0; d < column.size(); ++d) step += rows[r].coefficients[d] * column[d] * stride;
+      stride *= tensor.shape[r];
+    }
+    return step;
+  }
+
+  std::string why_packed(int t, const Tensor& tensor) const {
+    if (mapping_.constant &&
+        mapping_.operands[static_cast<std::size_t>(t)] == access_count(alignment_.computation()) - 1)
+      return "a constant tile, made once";
+    for (const Carrier& carrier : mapping_.carriers) {
+      if (t > 0 && carrier.access == mapping_.operands[static_cast<std::size_t>(t)])
+        return "its surplus slots hold the constant that makes " + carrier.reason + " vanish";
+    }
+    for (const IndexRow& row : alignment_.rows[static_cast<std::size_t>(t)])
+      if (!row.linear) return "its index divides";
+    for (const Walker& w : walkers_) {
+      const auto used = std::count_if(w.places.begin(), w.places.end(),
+                                      [&](const Walker::Place& place) { return uses(place.dim, t); });
+      if (used > 1) return "only its diagonal is live";
+    }
+    for (int m = 0; m < unit_dims(); ++m) {
+      if (!uses(m, t)) continue;
+      std::optional<std::int64_t> per_count;
+      for (const Walker& w : walkers_) {
+        const Walker::Place* place = w.on(m);
+        if (place == nullptr || w.extent <= 1) continue;
+        const std::int64_t step = address_step(t, tensor, w.column);
+        if (step % place->weight != 0 || (per_count && *per_count != step / place->weight))
+          return fmt::format("neighbours along {} are not one step apart", unit_dim(m));
+        per_count = step / place->weight;
+      }
+    }
+    return "";
+  }
+
+  const Mapping& mapping_;
+  Alignment alignment_;
+  std::vector<Walker> walkers_;
+};
+
+}  // namespace
+
+Price price_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping) {
+  return Pricing(kernel, instruction, mapping).run();
+}
+
+Price price_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
+  return price_of(kernel, model.instruction(mapping.instruction), mapping);
+}
+
+}  // namespace isamap

@@ -1,0 +1,30 @@
+#pragma once
+// What a mapping costs beyond the statement's own work, before any schedule: surplus points, and for each operand
+// whether its tiles lie in the tensor as the instruction takes them or have to be packed.
+
+#include <string>
+#include <vector>
+
+#include "mapper/mapper.h"
+
+namespace isamap {
+
+struct OperandPrice {
+  std::string operand, tensor;  ///< of the instruction; of the kernel ("1" for a constant)
+  bool direct = false;          ///< each tile is a strided box of the tensor without a slot that needs a constant
+  std::string why_packed;       ///< "k holds (q - s) and s"; empty when direct
+  double bytes = 0;             ///< of all different tiles, slots times element size
+  double extra_bytes = 0;       ///< bytes beyond one copy of the tensor; 0 when direct
+};
+
+struct Price {
+  double calls = 0;
+  double extra_points = 0;  ///< instruction points of all calls beyond the statement's points
+  std::vector<OperandPrice> operands;
+};
+
+/// Sizes as given. Tiles are different when a loop or a tile counter between them moves the operand.
+Price price_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
+Price price_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping);
+
+}  // namespace isamap

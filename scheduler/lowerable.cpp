@@ -1,0 +1,25 @@
+#include "scheduler/lowerable.h"
+
+#include <algorithm>
+#include <set>
+
+namespace isamap {
+
+std::string not_lowered(const Mapping& mapping) {
+  if (mapping.constant) return "an operand is held at the constant " + constant_name(mapping);
+  if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";
+  std::set<AffineExpr> columns;
+  for (const std::vector<Digit>& digits : mapping.dims) {
+    for (const Digit& digit : digits) {
+      if (!digit.column.as_dim()) return "(" + print(digit.column) + ") is no plain dim";
+      if (!columns.insert(digit.column).second) return print(digit.column) + " is tied on two instruction dims";
+    }
+  }
+  std::vector<int> accesses = mapping.operands;
+  std::sort(accesses.begin(), accesses.end());
+  if (std::adjacent_find(accesses.begin(), accesses.end()) != accesses.end())
+    return "one access stands on two operands";
+  return "";
+}
+
+}  // namespace isamap
