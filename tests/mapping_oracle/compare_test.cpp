@@ -28,7 +28,7 @@ template <class Printed>
 bool required(const std::set<std::string>& traits) {
   const auto has = [&](const char* trait) { return traits.count(trait) > 0; };
   if constexpr (requires(const Printed& mapping) { mapping.loops; })
-    return !has("chain") && !(has("bounded") && (has("skew") || has("block-diagonal")));
+    return !has("chain") && !has("whole tiles") && !(has("bounded") && (has("skew") || has("block-diagonal")));
   else
     return traits.empty() || (has("bounded") && traits.size() == 1);
 }
@@ -62,6 +62,7 @@ std::set<std::string> traits(const Pair& pair, const Member& member) {
   if (member.skew) names.insert("skew");
   if (member.block) names.insert("block-diagonal");
   for (const Chained& c : member.chains) names.insert(c.bounded ? "bounded" : "chain");
+  if (!names.empty() && pair.unit.body == Body::abs_diff) names.insert("whole tiles");
   return names;
 }
 
