@@ -34,7 +34,7 @@ IntVector minus(IntVector a, std::int64_t factor, const IntVector& b) {
 /// Does b fit into v: the same signs, no entry larger?
 bool conforms(const IntVector& b, const IntVector& v) {
   for (std::size_t i = 0; i < v.size(); ++i) {
-    if (b[i] > 0 ? b[i] > v[i] : b[i] < v[i]) return false;
+    if (b[i] != 0 && (b[i] > 0 ? b[i] > v[i] : b[i] < v[i])) return false;
   }
   return true;
 }
