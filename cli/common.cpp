@@ -221,10 +221,26 @@ std::string short_number(double value) {
   return fmt::format("{:.3g}{}", value, units[unit]);
 }
 
+double points_per_cycle(const Instruction& instruction) {
+  double points = 1;
+  for (const Dim& dim : instruction.statement().domain.dims) points *= static_cast<double>(dim.extent);
+  const auto none = [](const Reference&) -> std::optional<std::int64_t> { return std::nullopt; };
+  const auto& interval = instruction.timing.interval;
+  const auto cycles = interval ? evaluate(*interval, none) : std::optional<std::int64_t>(1);
+  return cycles && *cycles > 0 ? points / static_cast<double>(*cycles) : points;
+}
+
 ScheduleOptions schedule_options(const Options& options, const HardwareModel& model) {
   ScheduleOptions out = options.schedule;
   out.seed = options.seed;
   if (!options.objective_given) out.objective = states_energy(model) ? Objective::edp : Objective::cycles;
+  return out;
+}
+
+ScheduleOptions suite_schedule_options(const Options& options) {
+  ScheduleOptions out = options.schedule;
+  out.seed = options.seed;
+  out.objective = Objective::cycles;
   return out;
 }
 

@@ -71,8 +71,13 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// 1234567 -> "1.23M", 12 -> "12": three significant digits.
 std::string short_number(double value);
 
+/// Points of the instruction's domain by its interval; 1 cycle where the interval is not stated or depends on state.
+double points_per_cycle(const Instruction& instruction);
+
 /// The objective asked for, else what the model can answer: edp where it states energies, cycles otherwise.
 ScheduleOptions schedule_options(const Options& options, const HardwareModel& model);
+/// For comparing machines: cycles, with the budget of the user for each kernel.
+ScheduleOptions suite_schedule_options(const Options& options);
 std::string_view name(Objective objective);
 
 }  // namespace isamap::cli

@@ -8,13 +8,6 @@
 namespace isamap::cli {
 namespace {
 
-/// What decides the result of compilation: everything but the name.
-std::string identity_of(const Kernel& kernel) {
-  Kernel anonymous = kernel;
-  anonymous.name = "_";
-  return print(anonymous);
-}
-
 std::map<std::string, std::vector<std::int64_t>> tiles_of(const Nest& nest) {
   std::map<std::string, std::vector<std::int64_t>> tiles;
   for (const Line& line : nest.lines)
@@ -72,7 +65,14 @@ LayerResult not_a_kernel(const Layer& layer) {
   return result;
 }
 
-/// A layer of several statements is several rows: NAME.s0, NAME.s1, ...
+}  // namespace
+
+std::string identity_of(const Kernel& kernel) {
+  Kernel anonymous = kernel;
+  anonymous.name = "_";
+  return print(anonymous);
+}
+
 std::vector<Layer> flattened(const Model& model) {
   std::vector<Layer> layers;
   for (const Layer& layer : model.layers) {
@@ -88,8 +88,6 @@ std::vector<Layer> flattened(const Model& model) {
   }
   return layers;
 }
-
-}  // namespace
 
 LayerResult compile_layer(const std::string& name, const std::string& op, const Kernel& kernel,
                           const HardwareModel& model, const ExtractOptions& options) {

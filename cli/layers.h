@@ -63,6 +63,11 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
 /// The statements of a kernel as layers of their own; what an earlier statement writes becomes an input.
 Model as_model(const Kernel& kernel);
 
+/// The layers of a model, those of several statements as one for each: NAME.s0, NAME.s1, ...
+std::vector<Layer> flattened(const Model& model);
+/// What decides the result of compilation: everything but the name.
+std::string identity_of(const Kernel& kernel);
+
 /// Factorings of a one-statement product of three or more factors, priced and compared; nothing for other kernels.
 void compare_factorings(const Kernel& kernel, const HardwareModel& model, const ExtractOptions& options,
                         Extraction& into);

@@ -17,7 +17,7 @@ namespace {
 
 /// Texts that need a closer look than CLI11 takes: NAME:key=value,... and evals=N,seconds=S.
 struct Raw {
-  std::vector<std::string> params;
+  std::vector<std::string> params, params_b;
   std::string strategy, budget, space;
   std::optional<std::string> seed;
 };
@@ -142,6 +142,7 @@ void refuse_search_options(const Raw& raw, const Options& options) {
 void finish(const Raw& raw, Options& options) {
   refuse_search_options(raw, options);
   options.params = key_values("--set", raw.params);
+  options.params_b = key_values("--set-b", raw.params_b);
   if (raw.seed) options.seed = seed_of(*raw.seed);
   if (!raw.strategy.empty())
     read_strategy(raw.strategy, options.schedule);
@@ -169,13 +170,24 @@ void add_kernel(CLI::App* verb, Options& options, const std::string& what = "ker
   verb->add_option("--dtypes", options.dtypes, "A=bf16,B=bf16,C=f32 (default f32)");
 }
 
-void add_mapping(CLI::App* verb, Options& options) {
+void add_rule(CLI::App* verb, Options& options) {
   static const std::map<std::string, Rule> rules{{"access", Rule::access}, {"full", Rule::full}, {"all", Rule::all}};
-  verb->add_option("--instruction", options.map.instruction,
-                   "only this one; otherwise all compute instructions compete");
   verb->add_option_function<std::string>(
       "--rule", [&options](const std::string& text) { options.map.rule = choice("--rule", rules, text); },
       "access, full (default) or all");
+}
+
+void add_mapping(CLI::App* verb, Options& options) {
+  verb->add_option("--instruction", options.map.instruction,
+                   "only this one; otherwise all compute instructions compete");
+  add_rule(verb, options);
+}
+
+void add_suite(CLI::App* verb, Options& options, Raw& raw) {
+  verb->add_option("--suite", options.suite, "folder of kernel files (YAML) and models (.onnx)")->required();
+  add_rule(verb, options);
+  verb->add_option("--budget", raw.budget, "for each kernel: evals=N,seconds=S (only evals is reproducible)");
+  verb->add_option("--report", options.report, "also write an HTML report to FILE");
 }
 
 void add_search(CLI::App* verb, Options& options, Raw& raw) {
@@ -210,7 +222,7 @@ struct Program {
   }
 
   void add_hw() {
-    CLI::App* hw = app.add_subcommand("hw", "check, show and draw hardware files")->require_subcommand(1);
+    CLI::App* hw = app.add_subcommand("hw", "check, show, draw and compare hardware files")->require_subcommand(1);
     CLI::App* check = verb(*hw, "check", "report every problem of hardware files", verb_hw_check);
     check->add_option("HW", options.files, "files, or names in hardware_models")->required();
     check->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
@@ -221,6 +233,12 @@ struct Program {
       one->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
     }
     graph->add_option("--format", options.graph_format, "dot or svg")->check(CLI::IsMember({"dot", "svg"}));
+    CLI::App* diff =
+        verb(*hw, "diff", "what a folder of kernels gains and loses from one machine to another", verb_hw_diff);
+    diff->add_option("HW", options.files, "the two machines")->required()->expected(2);
+    diff->add_option("--set", raw.params, "name=value: a parameter of both hardware files");
+    diff->add_option("--set-b", raw.params_b, "name=value: a parameter of the second one only");
+    add_suite(diff, options, raw);
     verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new)
         ->add_option("NAME", options.new_name, "of the machine")
         ->required();
@@ -229,6 +247,10 @@ struct Program {
   void add_verbs() {
     CLI::App* targets = verb(app, "targets", "list models and how they run on this machine", verb_targets);
     targets->add_option("--best", options.best_dtype, "only the native model with the most arithmetic of this type");
+
+    CLI::App* coverage = verb(app, "coverage", "what of a folder of kernels a machine covers", verb_coverage);
+    add_target(coverage, options, raw);
+    add_suite(coverage, options, raw);
 
     CLI::App* map = verb(app, "map", "every way the instructions cover a kernel", verb_map);
     CLI::App* explain = verb(app, "explain", "why instructions map or do not, in words", verb_explain);

@@ -26,7 +26,8 @@ struct Options {
   bool json = false;
   std::string output;  ///< -o; empty: stdout
   std::uint64_t seed = 0;
-  std::map<std::string, std::string> params;  ///< --set name=value
+  std::map<std::string, std::string> params;    ///< --set name=value
+  std::map<std::string, std::string> params_b;  ///< hw diff: --set-b, of the second machine only
 
   std::string target;                 ///< path, or name of a model
   std::string kernel_file;            ///< or model.onnx for `extract`
@@ -40,10 +41,11 @@ struct Options {
   bool strict_float = false;  ///< programs that assume finite inputs are refused
 
   bool run = false;                  ///< extract
-  std::string report;                ///< extract: HTML file
+  std::string report;                ///< extract, coverage, hw diff: HTML file
+  std::string suite;                 ///< coverage, hw diff: folder of kernels
   bool program = false;              ///< emit: the program instead of target text
   std::string graph_format = "dot";  ///< hw graph
-  std::vector<std::string> files;    ///< hw check
+  std::vector<std::string> files;    ///< hw check; hw diff: the two
   std::string new_name;              ///< hw new
   std::string best_dtype;            ///< targets --best
 };

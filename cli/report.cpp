@@ -6,52 +6,12 @@
 #include <cmath>
 
 #include "cli/common.h"
+#include "cli/html.h"
 #include "cli/names.h"
 #include "hwdesc/yaml_loader.h"
 
 namespace isamap::cli {
 namespace {
-
-/// Names come from files of strangers: every text goes through here.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  return out;
-}
-
-constexpr const char* style = R"(<style>
-body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1200px;padding:0 1em;color:#1c2430;background:#fff}
-h1{font-size:1.5em}h2{font-size:1.2em;margin-top:2em}table{border-collapse:collapse;font-size:13px}
-th,td{padding:3px 9px;border-bottom:1px solid #dde3ea;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}
-.bad{color:#b3261e;font-weight:600}.good{color:#1b7a3d}.wide{overflow-x:auto}small{color:#5c6775}
-figure{display:inline-block;margin:1em 1.5em 1em 0;vertical-align:top}figcaption{font-size:12px;color:#5c6775;max-width:360px}
-pre{background:#f4f6f9;padding:8px;font-size:12px;overflow-x:auto}svg text{font:11px system-ui,sans-serif}
-</style>
-)";
-
-const char* const colours[] = {"#4878a8", "#d08770", "#6a9f58", "#a978b0", "#c2a33a", "#5aa7a7"};
-
-std::string cell(const std::string& text, bool number) {
-  return fmt::format("<td{}>{}</td>", number ? " class=n" : "", escaped(text));
-}
 
 std::string verdict_cells(const LayerResult& layer) {
   if (!layer.checked) return "<td></td><td></td><td></td><td></td>";
@@ -185,7 +145,7 @@ std::string traffic_picture(const LayerResult& layer) {
     for (const auto& [tensor, t] : tensors)
       bars.push_back({memory + " " + tensor,
                       static_cast<double>(t.instances) * static_cast<double>(t.reads + t.fills + t.updates), colour});
-    colour = (colour + 1) % std::size(colours);
+    colour = (colour + 1) % colour_count;
   }
   double most = 1;
   for (const Bar& bar : bars) most = std::max(most, bar.words);
@@ -232,13 +192,10 @@ std::string factorings_section(const Extraction& extraction, const HardwareModel
 }  // namespace
 
 std::string html_report(const Extraction& extraction, const HardwareModel& model) {
-  const std::string title = escaped(extraction.model + " on " + extraction.target);
-  std::string html = "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>" + title + "</title>\n" + style +
-                     "</head><body>\n";
-  html += "<h1>" + title + "</h1>\n<h2>Machine</h2>\n" + svg(model) + "\n<h2>Layers</h2>\n";
-  html += layer_table(extraction.layers, model) + factorings_section(extraction, model);
-  html += "<h2>Tiles and traffic</h2>\n" + pictures(extraction.layers);
-  return html + "</body></html>\n";
+  std::string body = "<h2>Machine</h2>\n" + svg(model) + "\n<h2>Layers</h2>\n";
+  body += layer_table(extraction.layers, model) + factorings_section(extraction, model);
+  body += "<h2>Tiles and traffic</h2>\n" + pictures(extraction.layers);
+  return page(extraction.model + " on " + extraction.target, body);
 }
 
 }  // namespace isamap::cli

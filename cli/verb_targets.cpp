@@ -9,15 +9,6 @@
 namespace isamap::cli {
 namespace {
 
-double points_per_cycle(const Instruction& instruction) {
-  double points = 1;
-  for (const Dim& dim : instruction.statement().domain.dims) points *= static_cast<double>(dim.extent);
-  const auto none = [](const Reference&) -> std::optional<std::int64_t> { return std::nullopt; };
-  const auto& interval = instruction.timing.interval;
-  const auto cycles = interval ? evaluate(*interval, none) : std::optional<std::int64_t>(1);
-  return cycles && *cycles > 0 ? points / static_cast<double>(*cycles) : points;
-}
-
 /// The most arithmetic a cycle that one instance does on operands of this type only.
 double peak(const HardwareModel& model, const std::string& dtype) {
   double best = 0;

@@ -8,8 +8,10 @@ namespace isamap::cli {
 Exit verb_hw_check(const Options& options);
 Exit verb_hw_show(const Options& options);
 Exit verb_hw_graph(const Options& options);
+Exit verb_hw_diff(const Options& options);
 Exit verb_hw_new(const Options& options);
 Exit verb_targets(const Options& options);
+Exit verb_coverage(const Options& options);
 Exit verb_map(const Options& options);
 Exit verb_explain(const Options& options);
 Exit verb_extract(const Options& options);

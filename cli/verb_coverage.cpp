@@ -1,0 +1,87 @@
+// isamap coverage: what of a folder of kernels a machine covers, how well and how fast.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/names.h"
+#include "cli/suite_report.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+std::string kernels_table(const Coverage& coverage) {
+  std::vector<std::vector<std::string>> rows{{"kernel", "times", "maps", "used", "cycles", "instruction"}};
+  for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
+    const SuiteCase& one = coverage.suite.cases[c];
+    const SuiteAnswer& answer = coverage.answers[c];
+    if (one.kernel)
+      rows.push_back({one.name, std::to_string(one.times), mappings_cell(answer), used_cell(answer),
+                      cycles_cell(answer), answer.instruction});
+    else
+      rows.push_back({one.name, "-", "-", "-", "-", "cannot be read"});
+  }
+  return table(rows);
+}
+
+/// What each compute instruction is good for: kernels it covers, and its mappings of them.
+std::string instructions_table(const Coverage& coverage) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
+  for (const SuiteAnswer& answer : coverage.answers)
+    for (const auto& [instruction, mappings] : answer.mappings) {
+      counts[instruction].first += mappings > 0 ? 1 : 0;
+      counts[instruction].second += mappings;
+    }
+  std::vector<std::vector<std::string>> rows{{"instruction", "kernels", "mappings"}};
+  for (const auto& [instruction, count] : counts)
+    rows.push_back({instruction, std::to_string(count.first), std::to_string(count.second)});
+  return rows.size() > 1 ? "\n" + table(rows) : "";
+}
+
+std::string reasons_text(const Coverage& coverage) {
+  std::vector<std::pair<std::string, std::string>> unmapped, unscheduled;
+  for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
+    const SuiteAnswer& answer = coverage.answers[c];
+    if (!answer.reasons.empty())
+      (answer.count() == 0 ? unmapped : unscheduled).emplace_back(coverage.suite.cases[c].name, answer.reasons.front());
+  }
+  std::string text;
+  if (!unmapped.empty()) text += "\nnot mapped (the first reason; `isamap explain` has all):\n" + grouped(unmapped);
+  if (!unscheduled.empty()) text += "\nmapped, not scheduled:\n" + grouped(unscheduled);
+  return text;
+}
+
+std::string text_of(const Coverage& coverage) {
+  const SuiteTotals totals = totals_of(coverage);
+  std::string text =
+      fmt::format("{} on {}, rule {}\n", coverage.suite.folder, coverage.model.name, name(coverage.rule)) +
+      kernels_table(coverage) + marks_legend({&coverage.answers}) + instructions_table(coverage) +
+      reasons_text(coverage) + no_kernels_text(coverage.suite);
+  text += fmt::format("\n{} of {} kernels map", totals.mapped_a, totals.kernels);
+  if (totals.failed > 0) text += fmt::format("; {} cannot be read", totals.failed);
+  return text + "\n";
+}
+
+}  // namespace
+
+Exit verb_coverage(const Options& options) {
+  const auto suite = load_suite(options.suite);
+  const auto model = load_target(options);
+  if (!suite) fail(Exit::wrong_input, suite.diagnostics());
+  if (!suite || !model) return Exit::wrong_input;
+  report_problems(*suite);
+  Progress progress;
+  const Coverage coverage{*suite, *model, options.map.rule,
+                          answers(*suite, *model, options.map, suite_schedule_options(options),
+                                  [&](const std::string& text) { progress(text); })};
+  if (!options.report.empty())
+    if (const auto written = write_file(options.report, html_report(coverage)); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  return deliver(options, options.json ? json_of_coverage(coverage) : text_of(coverage),
+                 exit_of(*suite, {&coverage.answers}));
+}
+
+}  // namespace isamap::cli

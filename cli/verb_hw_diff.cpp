@@ -1,0 +1,96 @@
+// isamap hw diff: which kernels of a folder gain and lose mappings, utilisation and cycles from one machine to another.
+
+#include <fmt/format.h>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/names.h"
+#include "cli/suite_report.h"
+#include "cli/verbs.h"
+
+namespace isamap::cli {
+namespace {
+
+std::string kernels_table(const Difference& difference) {
+  std::vector<std::vector<std::string>> rows{
+      {"kernel", "maps a", "maps b", "used a", "used b", "cycles a", "cycles b", "change"}};
+  for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
+    const SuiteCase& one = difference.suite.cases[c];
+    const SuiteAnswer &a = difference.on_a[c], &b = difference.on_b[c];
+    if (one.kernel)
+      rows.push_back({one.name, mappings_cell(a), mappings_cell(b), used_cell(a), used_cell(b), cycles_cell(a),
+                      cycles_cell(b), change_cell(change_of(one, a, b))});
+    else
+      rows.push_back({one.name, "-", "-", "-", "-", "-", "-", "cannot be read"});
+  }
+  return table(rows);
+}
+
+/// Why the machine that does not map a kernel does not.
+std::string reasons_text(const Difference& difference) {
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
+    const SuiteCase& one = difference.suite.cases[c];
+    const Change change = change_of(one, difference.on_a[c], difference.on_b[c]);
+    const bool gains = change.verdict == Change::Verdict::gains;
+    if (!gains && change.verdict != Change::Verdict::loses) continue;
+    const SuiteAnswer& without = gains ? difference.on_a[c] : difference.on_b[c];
+    if (!without.reasons.empty()) reasons.emplace_back(one.name + (gains ? " on a" : " on b"), without.reasons.front());
+  }
+  return reasons.empty()
+             ? ""
+             : "\nwhy one of the two does not map (the first reason; `isamap explain` has all):\n" + grouped(reasons);
+}
+
+std::string summary_of(const Difference& difference) {
+  const SuiteTotals totals = totals_of(difference);
+  std::string text = fmt::format("\n{} kernels: {} map on a, {} on b; {} gain, {} lose", totals.kernels,
+                                 totals.mapped_a, totals.mapped_b, totals.gains, totals.loses);
+  if (totals.compared > 0)
+    text += fmt::format("; b takes {:.3g} of a's cycles (geometric mean over {})", 1 / totals.speedup,
+                        totals.compared == 1 ? "1 kernel" : fmt::format("{} kernels", totals.compared));
+  if (totals.failed > 0) text += fmt::format("; {} cannot be read", totals.failed);
+  return text + "\n";
+}
+
+std::string text_of(const Difference& difference) {
+  const std::vector<const std::vector<SuiteAnswer>*> both{&difference.on_a, &difference.on_b};
+  return fmt::format("{}, rule {}\na: {} ({})\nb: {} ({})\n\n", difference.suite.folder, name(difference.rule),
+                     difference.a.name, difference.a.file, difference.b.name, difference.b.file) +
+         kernels_table(difference) + marks_legend(both) + reasons_text(difference) + no_kernels_text(difference.suite) +
+         summary_of(difference);
+}
+
+std::optional<HardwareModel> load_one(const Options& options, std::size_t which) {
+  Options one = options;
+  one.target = options.files[which];
+  if (which == 1)
+    for (const auto& [key, value] : options.params_b) one.params[key] = value;
+  return load_target(one);
+}
+
+}  // namespace
+
+Exit verb_hw_diff(const Options& options) {
+  const auto a = load_one(options, 0), b = load_one(options, 1);
+  const auto suite = load_suite(options.suite);
+  if (!suite) fail(Exit::wrong_input, suite.diagnostics());
+  if (!a || !b || !suite) return Exit::wrong_input;
+  report_problems(*suite);
+  Progress progress;
+  const Tell tell = [&](const std::string& text) { progress(text); };
+  const ScheduleOptions schedule = suite_schedule_options(options);
+  const Difference difference{*suite,
+                              *a,
+                              *b,
+                              options.map.rule,
+                              answers(*suite, *a, options.map, schedule, tell),
+                              answers(*suite, *b, options.map, schedule, tell)};
+  if (!options.report.empty())
+    if (const auto written = write_file(options.report, html_report(difference)); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
+  return deliver(options, options.json ? json_of_difference(difference) : text_of(difference),
+                 exit_of(*suite, {&difference.on_a, &difference.on_b}));
+}
+
+}  // namespace isamap::cli
