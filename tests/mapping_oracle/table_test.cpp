@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/random.h"
+#include "tests/mapper/cases.h"
 #include "tests/mapping_oracle/classes.h"
 #include "tests/mapping_oracle/cover.h"
 #include "tests/mapping_oracle/execute.h"
@@ -163,6 +164,53 @@ TEST(OtherInstructions, OneInputWithoutTheVectorDim) {
 TEST(OtherInstructions, JoinedDims) {
   EXPECT_EQ(counts_on(kJoined, "gemm"), "gemm 8/1");
   EXPECT_EQ(counts_on(kJoined, "conv1d"), "conv1d 72/9");
+}
+
+/// "C[i,j] += A[i,k] * B[k,j]" for the compiler's parser.
+std::string text_of(const Nest& nest) {
+  std::vector<std::string> operands;
+  for (std::size_t t = 0; t < nest.operands.size(); ++t) {
+    std::string list;
+    for (const Row& row : nest.operands[t]) {
+      std::string index;
+      for (std::size_t d = 0; d < nest.dims(); ++d) {
+        if (row.coefficients[d] == 0) continue;
+        index += row.coefficients[d] < 0 ? " - " : index.empty() ? "" : " + ";
+        index += std::to_string(std::abs(row.coefficients[d])) + "*" + nest.names[d];
+      }
+      list += (list.empty() ? "" : ",") + index + " + 60";
+    }
+    operands.push_back(std::string(1, "CAB"[t]) + "[" + list + "]");
+  }
+  return operands[0] + " += " + operands[1] + " * " + operands[2];
+}
+
+/// How many mappings the mapper lists: operands as written, no partial sums.
+int listed(const Known& row, Rule rule) {
+  const Nest nest = kernel_of(row);
+  testing::Sizes sizes;
+  for (std::size_t d = 0; d < nest.dims(); ++d) sizes[nest.names[d]] = nest.extents[d];
+  Kernel kernel = testing::kernel_of(text_of(nest), sizes);
+  if (!row.face.empty())
+    kernel.statements[0].domain.faces = {AffineExpr::dim(nest.names[0]) - AffineExpr::dim(nest.names[1])};
+  int count = 0;
+  for (const isamap::Mapping& mapping : testing::map_one(kernel, testing::matrix_unit(4, 2, 4), rule).mappings)
+    count += mapping.kinds.count(Kind::exchange) + mapping.kinds.count(Kind::partial) == 0 ? 1 : 0;
+  return count;
+}
+
+/// Mappings with combined columns have loops to print.
+template <class Printed>
+constexpr bool lists_the_whole_class = requires(const Printed& mapping) {
+  mapping.loops;
+};
+
+TEST(TableOfTheMapper, SameCounts) {
+  if (!lists_the_whole_class<isamap::Mapping>) GTEST_SKIP() << "the mapper lists unit columns only";
+  for (const Known& row : kTable) {
+    EXPECT_EQ(listed(row, Rule::all), row.all) << row.name;
+    EXPECT_EQ(listed(row, Rule::full), row.in_default) << row.name;
+  }
 }
 
 /// Members of the class as mappings: the definitions by points, and run on integers.
