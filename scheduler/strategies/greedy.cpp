@@ -21,6 +21,10 @@ class Greedy final : public SearchStrategy {
   std::optional<Point> next() override {
     while (true) {
       if (queue_.empty()) {
+        if (!descending_ && found_.empty() && draws_ < kMaxDraws) {
+          queue_.push_back(space_.repair(space_.random(static_cast<std::uint64_t>(draws_++))));
+          continue;
+        }
         if (!descend()) return std::nullopt;
         continue;
       }
@@ -61,7 +65,11 @@ class Greedy final : public SearchStrategy {
     return true;
   }
 
+  // None of the constructed starts is legal: the first drawn one that is has to do.
+  static constexpr int kMaxDraws = 1000;
+
   const SearchSpace& space_;
+  int draws_ = 0;
   std::size_t descents_, descent_ = 0;
   std::deque<Point> queue_;
   std::map<std::vector<int>, std::optional<double>> seen_;
