@@ -118,6 +118,16 @@ TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
   }
 }
 
+/// Depthwise on a matrix unit fills a sixteenth of each tile, so constructed starts overflow the accumulator.
+TEST(Strategies, GreedyDrawsAFirstPointWhenNoConstructedOneIsLegal) {
+  const Problem p = problem("O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", "n=2,c=64,p=28,q=28,r=3,s=3",
+                            "I=s8,F=s8,O=s32", "npu16");
+  const auto found = schedule(p.kernel, p.mapped, p.model, ScheduleOptions{});
+  ASSERT_TRUE(found) << render(found.diagnostics());
+  EXPECT_FALSE(found->mappings[0].dims.empty());
+  EXPECT_TRUE(lower(found->schedule, p.kernel, p.model));
+}
+
 TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
   const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
