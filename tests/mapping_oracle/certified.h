@@ -1,5 +1,5 @@
 #pragma once
-// What the compiler's certificate says of a mapping with the residual loops of another.
+// What the compiler's certificate says of a mapping.
 
 #include <optional>
 
@@ -13,6 +13,6 @@ struct Certified {
   std::string failed;          ///< the question that has an answer
   std::vector<Turn> turns;     ///< the loops that the questions speak of
 };
-Certified certified(const Pair& pair, const isamap::Mapping& mutant, const isamap::Mapping& original);
+Certified certified(const Pair& pair, const isamap::Mapping& mapping);
 
 }  // namespace isamap::oracle

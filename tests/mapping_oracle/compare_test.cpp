@@ -24,15 +24,10 @@ namespace {
 /// Chains: at small sizes the extents chosen decide whether there is room, and some covers of three columns in a plane
 /// need directions that are no coordinates. Bounded: tied digits, and a skewed one beside its partner, are not
 /// combined.
-template <class Printed>
 bool required(const std::set<std::string>& traits) {
   const auto has = [&](const char* trait) { return traits.count(trait) > 0; };
-  if constexpr (requires(const Printed& mapping) { mapping.loops; })
-    return !has("chain") && !has("whole tiles") && !(has("bounded") && (has("skew") || has("block-diagonal")));
-  else
-    return traits.empty() || (has("bounded") && traits.size() == 1);
+  return !has("chain") && !has("whole tiles") && !(has("bounded") && (has("skew") || has("block-diagonal")));
 }
-bool required(const std::set<std::string>& traits) { return required<isamap::Mapping>(traits); }
 
 PairMappings mapped(const Pair& pair, Rule rule) {
   MapOptions options;

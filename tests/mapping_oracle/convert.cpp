@@ -113,18 +113,10 @@ std::vector<Digit> digits_of(const isamap::Mapping& mapping, const Nest& kernel)
   return digits;
 }
 
-template <class Printed>
-constexpr bool prints_loops = requires(const Printed& mapping) {
-  mapping.loops;
-};
-
-template <class Printed>
-std::vector<Turn> turns_of(const Printed& mapping, const Nest& kernel) {
+std::vector<Turn> turns_of(const isamap::Mapping& mapping, const Nest& kernel) {
   std::vector<Turn> turns;
-  if constexpr (prints_loops<Printed>) {
-    for (const auto& loop : mapping.loops)
-      turns.push_back({row_of(loop.step, kernel.names)->coefficients, loop.extent, loop.floating});
-  }
+  for (const ResidualLoop& loop : mapping.loops)
+    turns.push_back({row_of(loop.step, kernel.names)->coefficients, loop.extent, loop.floating});
   return turns;
 }
 
@@ -136,7 +128,7 @@ Mapping mapping_of(const isamap::Mapping& mapping, const Nest& kernel) {
   plain.partial = mapping.kinds.count(Kind::partial) > 0;
   plain.digits = digits_of(mapping, kernel);
   plain.turns = turns_of(mapping, kernel);
-  plain.printed = prints_loops<isamap::Mapping>;
+  plain.printed = true;
   for (const isamap::Carrier& carrier : mapping.carriers) {
     const auto found = std::find(mapping.operands.begin(), mapping.operands.end(), carrier.access);
     plain.carriers.push_back({carrier.reason, static_cast<int>(found - mapping.operands.begin())});

@@ -16,8 +16,7 @@ std::optional<Nest> nest_of(const Computation& computation);
 /// A statement of one read seen as a product with 1 or a sum with 0, for an instruction of two inputs.
 void add_constant_operand(Nest& nest);
 
-/// Operands, digits, carriers and printed loops; other loops are added by add_loops (cover.h). One column and extent on
-/// several dims is a tied digit.
+/// Operands, digits, carriers and printed loops. One column and extent on several dims is a tied digit.
 Mapping mapping_of(const isamap::Mapping& mapping, const Nest& kernel);
 
 }  // namespace isamap::oracle
