@@ -12,10 +12,27 @@ std::string without_spaces(std::string text) {
 
 }  // namespace
 
+namespace {
+
+/// The operand of an instruction that access `a` of the mapping is on.
+const std::string& operand_name(const Mapping& mapping, const Instruction& instruction, int a) {
+  const Computation& unit = instruction.statement();
+  std::vector<TensorId> tensors;
+  for (int t = 0; t < access_count(unit); ++t) {
+    const TensorId tensor = access_of(unit, t).tensor;
+    const bool again = t > 1 && std::find(tensors.begin() + 1, tensors.end(), tensor) != tensors.end();
+    if (mapping.rolled.empty() || !again) tensors.push_back(tensor);
+  }
+  return instruction.tensors[tensors[static_cast<std::size_t>(a)].index()].name;
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, std::vector<std::string>>> named_digits(const Mapping& mapping,
                                                                            const HardwareModel& model) {
   std::vector<std::pair<std::string, std::vector<std::string>>> named;
-  const auto& dims = model.instruction(mapping.instruction).statement().domain.dims;
+  std::vector<Dim> dims = model.instruction(mapping.instruction).statement().domain.dims;
+  dims.insert(dims.end(), mapping.rolled.begin(), mapping.rolled.end());
   for (std::size_t d = 0; d < mapping.dims.size(); ++d) {
     named.push_back({dims[d].name, {}});
     for (const Digit& digit : mapping.dims[d]) named.back().second.push_back(without_spaces(print(digit.column)));
@@ -29,10 +46,9 @@ std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& m
   const Instruction& instruction = model.instruction(mapping.instruction);
   const Computation& statement = kernel.statements[mapping.statement.index()];
   for (std::size_t a = 0; a < mapping.operands.size(); ++a) {
-    const TensorId operand = access_of(instruction.statement(), static_cast<int>(a)).tensor;
     const int found = mapping.operands[a];
     const bool constant = found < 0 || found >= access_count(statement);
-    named.emplace_back(instruction.tensors[operand.index()].name,
+    named.emplace_back(operand_name(mapping, instruction, static_cast<int>(a)),
                        constant ? "constant" : kernel.tensors[access_of(statement, found).tensor.index()].name);
   }
   return named;
@@ -45,8 +61,7 @@ std::vector<std::pair<std::string, std::string>> named_carriers(const Mapping& m
     const auto place = std::find(mapping.operands.begin(), mapping.operands.end(), carrier.access);
     if (place == mapping.operands.end()) continue;
     const int access = static_cast<int>(place - mapping.operands.begin());
-    named.emplace_back(carrier.reason,
-                       instruction.tensors[access_of(instruction.statement(), access).tensor.index()].name);
+    named.emplace_back(carrier.reason, operand_name(mapping, instruction, access));
   }
   return named;
 }

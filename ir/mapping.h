@@ -59,6 +59,9 @@ struct Mapping {
   Proof proof = Proof::unproved;
   double utilisation = 0;                  ///< kernel points / (calls * instruction points), sizes as given
   std::vector<std::string> outer;          ///< dims that no digit walks, or only in part
+  /// Dims behind the instruction's own, for sums that its text writes out. Then each tensor of the instruction is one
+  /// access, in the order in which the text reads them.
+  std::vector<Dim> rolled;
   std::vector<ResidualLoop> loops;         ///< with them and the digits every point has exactly one place
   bool operator==(const Mapping&) const = default;
 };

@@ -177,6 +177,33 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
   return a;
 }
 
+std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+                                     InstructionId instruction, bool with_constants) {
+  const Computation& computation = kernel.statements[statement.index()];
+  std::vector<Alignment> alignments;
+  for (const BodyMatch& match : match_bodies(computation, hardware.statement()))
+    alignments.push_back(align(kernel, statement, hardware, instruction, match));
+  if (!alignments.empty()) return alignments;
+  for (ExactMatch& found : match_exactly(kernel, statement, hardware)) {
+    const Instruction& unit = found.exact->rolled ? *found.exact->rolled : hardware;
+    alignments.push_back(align(kernel, statement, unit, instruction, found.match));
+    alignments.back().exact = std::move(found.exact);
+  }
+  if (!alignments.empty() || !with_constants) return alignments;
+  for (const BodyMatch& match : match_with_constant(computation, hardware.statement()))
+    alignments.push_back(align(kernel, statement, hardware, instruction, match));
+  return alignments;
+}
+
+Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping) {
+  if (!mapping.constant) {
+    for (Alignment& alignment : alignments_of(kernel, mapping.statement, hardware, mapping.instruction, false))
+      if (alignment.operands == mapping.operands && alignment.unit_uses.size() == mapping.dims.size())
+        return std::move(alignment);
+  }
+  return align(kernel, mapping.statement, hardware, mapping.instruction, {mapping.operands, mapping.constant});
+}
+
 bool in_written_order(const std::vector<int>& operands) { return std::is_sorted(operands.begin(), operands.end()); }
 
 std::int64_t unit_extent(const Alignment& alignment, int m) {

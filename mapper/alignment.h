@@ -12,6 +12,7 @@
 #include "ir/instruction.h"
 #include "ir/mapping.h"
 #include "mapper/body_match.h"
+#include "mapper/exact_form.h"
 
 namespace isamap {
 
@@ -37,6 +38,7 @@ struct Alignment {
   std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
   std::optional<double> constant;
+  std::shared_ptr<const Exactness> exact;  ///< set where bodies are equal only for the values at hand; owns `hardware`
   bool projection = true;  ///< every index of the instruction is one dim or a constant
 
   const Computation& computation() const { return kernel->statements[statement.index()]; }
@@ -52,6 +54,13 @@ struct Alignment {
 /// `match` says which access of the statement is on which operand; the statement's may lack one, a constant.
 Alignment align(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId instruction,
                 const BodyMatch& match);
+
+/// Every way in which the bodies agree: as trees; else as polynomials over the values at hand; else, unless the rule is
+/// `access`, with an input held at a constant.
+std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement, const Instruction& hardware,
+                                     InstructionId instruction, bool with_constants);
+/// The alignment that a mapping was made from.
+Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
 
 /// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
 bool stands_still(const Alignment& alignment, int t, const std::vector<std::int64_t>& column);

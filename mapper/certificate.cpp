@@ -390,6 +390,34 @@ Question covering(Writer w) {
   return w.finish(name);
 }
 
+/// The argument of a cast as an integer expression over the reads v0, v1, ...
+std::string as_integer(const ScalarExpr& e) {
+  if (const auto* r = std::get_if<Read>(&e.op)) return "v" + std::to_string(r->access);
+  if (const auto* c = std::get_if<Constant>(&e.op)) return number(static_cast<std::int64_t>(c->value));
+  if (std::holds_alternative<Cast>(e.op)) return as_integer(e.args[0]);
+  if (std::holds_alternative<Unary>(e.op)) return "(- " + as_integer(e.args[0]) + ")";
+  const BinaryOp op = std::get<Binary>(e.op).op;
+  const std::string symbol = op == BinaryOp::add ? "+" : op == BinaryOp::sub ? "-" : "*";
+  return "(" + symbol + " " + as_integer(e.args[0]) + " " + as_integer(e.args[1]) + ")";
+}
+
+/// Values within their ranges whose sum saturates, or wraps before it is widened.
+Question fitting(const Exactness& exact, const Loss& held) {
+  Question question;
+  question.name = std::string("R: ") + print(held.argument, exact.reads) + " beyond " + std::string(name(held.type));
+  question.logic = "QF_NIA";
+  for (const int r : reads_of(held.argument)) {
+    const Interval& range = exact.ranges[static_cast<std::size_t>(r)];
+    const std::string v = "v" + std::to_string(r);
+    question.text += "(declare-const " + v + " Int)\n(assert (<= " + number(range.low) + " " + v + " " +
+                     number(range.high) + "))\n";
+  }
+  const Interval all = values_of(held.type);
+  question.text += "(assert (not (<= " + number(all.low) + " " + as_integer(held.argument) + " " + number(all.high) +
+                   ")))\n";
+  return question;
+}
+
 }  // namespace
 
 Certificate certify(const Alignment& alignment, const Mapping& mapping) {
@@ -409,6 +437,8 @@ Certificate certify(const Alignment& alignment, const Mapping& mapping) {
   certificate.questions.push_back(complete(writer, mapping, avoidable));
   certificate.questions.push_back(injective(writer));
   certificate.questions.push_back(covering(writer));
+  if (alignment.exact)
+    for (const Loss& held : alignment.exact->held) certificate.questions.push_back(fitting(*alignment.exact, held));
   return certificate;
 }
 
@@ -416,7 +446,7 @@ std::string print(const Certificate& certificate) {
   std::string text;
   for (const std::string& comment : certificate.comments) text += "; " + comment + "\n";
   for (const Question& question : certificate.questions) {
-    text += "\n; " + question.name + "\n(reset)\n(set-logic QF_LIA)\n" + question.text + "(check-sat)\n";
+    text += "\n; " + question.name + "\n(reset)\n(set-logic " + question.logic + ")\n" + question.text + "(check-sat)\n";
   }
   return text;
 }

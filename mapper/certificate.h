@@ -19,6 +19,7 @@ namespace isamap {
 struct Question {
   std::string name;  ///< "S I: equal slots, different elements"
   std::string text;
+  std::string logic = "QF_LIA";
 };
 struct Certificate {
   std::vector<std::string> comments;

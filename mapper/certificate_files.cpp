@@ -29,11 +29,13 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
   const Instruction& instruction = model.instruction(mapping.instruction);
   std::vector<std::string> dims;
   for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);
+  for (const Dim& dim : mapping.rolled) dims.push_back(dim.name);
   std::vector<std::string> lines{
       one_line("kernel " + kernel.name + ": " + print(kernel.statements[mapping.statement.index()], kernel.tensors)),
       one_line("instruction " + instruction.name + ": " + print(instruction.statement(), instruction.tensors)),
       one_line("mapping " + print(mapping, kernel, dims, instruction.name)),
       "unsat answers prove it: S sound, O no partial sums, N padding is harmless, C exact cover (docs/mapping.md)"};
+  for (const std::string& need : mapping.needs) lines.push_back(one_line("needs " + need));
   for (const Carrier& carrier : mapping.carriers) {
     const Computation& statement = kernel.statements[mapping.statement.index()];
     lines.push_back(one_line("carrier of " + carrier.reason + ": " +
@@ -66,8 +68,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   for (Mapping& mapping : result.mappings) {
-    const Alignment alignment = align(kernel, mapping.statement, model.instruction(mapping.instruction),
-                                      mapping.instruction, {mapping.operands, mapping.constant});
+    const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
     Certificate certificate = certify(alignment, mapping);
     certificate.comments = comments_of(kernel, model, mapping);
     std::string failed;

@@ -236,12 +236,11 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
     add_reason(result, reason);
     return result;
   }
-  std::vector<BodyMatch> matches = match_bodies(computation, hardware.statement());
-  if (matches.empty() && options.rule != Rule::access) matches = match_with_constant(computation, hardware.statement());
-  std::vector<Alignment> alignments;
-  for (const BodyMatch& match : matches) alignments.push_back(align(kernel, statement, hardware, id, match));
+  const std::vector<Alignment> alignments =
+      alignments_of(kernel, statement, hardware, id, options.rule != Rule::access);
   if (alignments.empty()) {
-    add_reason(result, body_mismatch(computation, hardware.statement()));
+    const SaturationReason lossy = why_not_exact(kernel, statement, hardware);
+    add_reason(result, lossy.text.empty() ? body_mismatch(computation, hardware.statement()) : lossy.text);
     return result;
   }
   list_mappings(alignments, options, result);

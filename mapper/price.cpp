@@ -15,7 +15,9 @@ class Pricing {
   Pricing(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping)
       : mapping_(mapping),
         alignment_(
-            align(kernel, mapping.statement, instruction, mapping.instruction, {mapping.operands, mapping.constant})),
+            mapping.rolled.empty()
+                ? align(kernel, mapping.statement, instruction, mapping.instruction, {mapping.operands, mapping.constant})
+                : alignment_behind(kernel, instruction, mapping)),
         walkers_(walkers_of(alignment_, mapping.dims).value_or(std::vector<Walker>{})) {}
 
   Price run() const {

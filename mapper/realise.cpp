@@ -215,6 +215,24 @@ std::string refusal_of(const Alignment& alignment, const Padding& padding, const
          "; a multiple of " + std::to_string(needed) + " would work";
 }
 
+/// An instruction that writes its output anew at each call has to add up everything in one.
+std::string overwritten(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+  if (!alignment.exact || !alignment.exact->overwrites) return "";
+  const std::string text = "each call writes " + alignment.unit_tensor_name(0) + " anew, so one call has to add up all";
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
+    const auto dim = static_cast<int>(m);
+    const std::int64_t walked = walked_extent(walkers, dim), holds = unit_extent(alignment, dim);
+    if ((alignment.unit_uses[m] & 1U) == 0 && walked > holds)
+      return text + ": instruction dim " + alignment.unit().domain.dims[m].name + " takes " + std::to_string(holds) +
+             ", and " + std::to_string(walked) + " would be walked";
+  }
+  for (const Cover::Loop& loop : cover.loops) {
+    if (loop.extent > 1 && stands_still(alignment, 0, loop.step))
+      return text + ", and a loop over " + print(as_expression(alignment, loop.step, 1)) + " is left over";
+  }
+  return "";
+}
+
 /// Does another instruction dim walk the same column in other steps?
 bool is_split(const std::vector<Walker>& walkers, const Walker& walker) {
   return std::any_of(walkers.begin(), walkers.end(), [&](const Walker& other) {
@@ -286,6 +304,8 @@ Judged judge(const Alignment& alignment, Realised realised, const std::vector<Ki
     return {std::nullopt, "two digits move " + alignment.tensor_name(0) +
                               " along one direction, so an element would have several slots (partial sums)"};
   }
+  if (std::string refusal = overwritten(alignment, *walkers, *cover); !refusal.empty())
+    return {std::nullopt, std::move(refusal)};
   Neutral neutral = neutralise(alignment, paddings(alignment, *walkers, *cover), kills);
   if (neutral.uncarried) return {std::nullopt, refusal_of(alignment, *neutral.uncarried, *walkers)};
   Mapping mapping;
@@ -298,6 +318,10 @@ Judged judge(const Alignment& alignment, Realised realised, const std::vector<Ki
   if (mapping.kinds.empty()) mapping.kinds.insert(Kind::axis);
   mapping.carriers = std::move(neutral.carriers);
   mapping.needs = std::move(neutral.needs);
+  if (alignment.exact) {
+    mapping.needs.insert(mapping.needs.end(), alignment.exact->needs.begin(), alignment.exact->needs.end());
+    if (alignment.exact->rolled) mapping.rolled = {alignment.unit().domain.dims.back()};
+  }
   mapping.outer = residual_dims(alignment, *walkers, *cover);
   mapping.utilisation = utilisation(alignment, *walkers, *cover);
   mapping.proof = slots == Truth::yes && elements == Truth::yes ? Proof::proved : Proof::unknown;

@@ -31,7 +31,7 @@ Truth ask(const Question& question, std::uint64_t rlimit, SolverStatistics& stat
   ++statistics.queries;
   try {
     z3::context context;
-    z3::solver solver(context, "QF_LIA");
+    z3::solver solver(context, question.logic.c_str());
     bound(context, solver, rlimit);
     solver.from_string(question.text.c_str());
     switch (solver.check()) {

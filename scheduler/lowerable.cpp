@@ -8,6 +8,7 @@ namespace isamap {
 std::string not_lowered(const Mapping& mapping) {
   if (mapping.constant) return "an operand is held at the constant " + constant_name(mapping);
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";
+  if (!mapping.rolled.empty()) return "the sum over " + mapping.rolled[0].name + " is written out in the instruction";
   std::set<AffineExpr> columns;
   for (const std::vector<Digit>& digits : mapping.dims) {
     for (const Digit& digit : digits) {

@@ -99,7 +99,9 @@ TEST(Lattice, DeterminantAndCosets) {
     EXPECT_EQ(*d != 0, independent(rows));
     const auto diagonal = hermite_diagonal(rows);
     EXPECT_EQ(diagonal.has_value(), *d != 0);
-    if (diagonal) EXPECT_EQ((*diagonal)[0] * (*diagonal)[1] * (*diagonal)[2], std::abs(*d));
+    if (diagonal) {
+      EXPECT_EQ((*diagonal)[0] * (*diagonal)[1] * (*diagonal)[2], std::abs(*d));
+    }
   }
 }
 

@@ -1,0 +1,263 @@
+#include "mapper/exact_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "mapper/roll_up.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::size_t kMaxMatches = 64;
+constexpr int kMaxBindings = 4096;
+
+/// The instruction as it is written, or rolled up.
+struct Form {
+  const Computation* unit = nullptr;
+  std::vector<DType> types;          ///< of its reads
+  std::vector<int> from;             ///< for each read of the instruction as written, the form's read
+  std::optional<RolledUp> rolled;
+};
+
+std::vector<DType> types_of_reads(const Computation& c, const std::vector<Tensor>& tensors) {
+  std::vector<DType> types;
+  for (const Access& read : c.reads) types.push_back(tensors[read.tensor.index()].dtype);
+  return types;
+}
+
+/// Values that a tensor's elements can have in a call: padding puts in zeros.
+Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
+  const Tensor& tensor = kernel.tensors[id.index()];
+  Interval values = values_of(tensor.dtype);
+  if (stated && tensor.range && role_of(kernel, id) == Role::input) {
+    values = {static_cast<std::int64_t>(std::max(tensor.range->first, static_cast<double>(values.low))),
+              static_cast<std::int64_t>(std::min(tensor.range->second, static_cast<double>(values.high)))};
+    values = {std::min<std::int64_t>(values.low, 0), std::max<std::int64_t>(values.high, 0)};
+    if (tensor.outside) {
+      const auto outside = static_cast<std::int64_t>(*tensor.outside);
+      values = {std::min(values.low, outside), std::max(values.high, outside)};
+    }
+  }
+  return values;
+}
+
+/// Which tensors' stated ranges count.
+using Stated = std::vector<bool>;
+
+std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const Stated& stated) {
+  std::vector<Interval> ranges;
+  for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read.tensor, stated[read.tensor.index()]));
+  return ranges;
+}
+
+std::vector<Form> forms_of(const Instruction& instruction) {
+  const Computation& unit = instruction.statement();
+  std::vector<Interval> any(unit.reads.size(), Interval{0, 0});
+  const auto expansion = expand(unit.body, any);
+  if (!expansion) return {};
+  std::vector<Form> forms(1);
+  forms[0].unit = &unit;
+  forms[0].types = types_of_reads(unit, instruction.tensors);
+  for (std::size_t r = 0; r < unit.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
+  auto rolled = roll_up(instruction, expansion->polynomial);
+  if (!rolled) return forms;
+  Form form;
+  form.unit = &rolled->instruction->statement();
+  form.types = types_of_reads(*form.unit, instruction.tensors);
+  for (const Access& read : unit.reads) {
+    const auto same = std::find_if(form.unit->reads.begin(), form.unit->reads.end(),
+                                   [&](const Access& r) { return r.tensor == read.tensor; });
+    form.from.push_back(static_cast<int>(same - form.unit->reads.begin()));
+  }
+  form.rolled = std::move(rolled);
+  forms.push_back(std::move(form));
+  return forms;
+}
+
+Polynomial renamed(const Polynomial& polynomial, const std::vector<int>& to) {
+  Polynomial result;
+  for (const auto& [reads, coefficient] : polynomial) {
+    std::vector<int> names;
+    for (const int r : reads) names.push_back(to[static_cast<std::size_t>(r)]);
+    std::sort(names.begin(), names.end());
+    std::int64_t& sum = result[names];
+    sum += coefficient;
+    if (sum == 0) result.erase(names);
+  }
+  return result;
+}
+
+/// One statement and instruction: the ways to bind reads under which the polynomials are equal.
+class Matcher {
+ public:
+  Matcher(const Kernel& kernel, StatementId statement, const Instruction& instruction)
+      : kernel_(kernel), statement_(kernel.statements[statement.index()]), instruction_(instruction) {}
+
+  /// `found(form, binding)` for each read of the form the statement's read.
+  void each(const std::function<void(const Form&, const std::vector<int>&)>& found) const {
+    const Computation& unit = instruction_.statement();
+    if (unit.body.type != statement_.body.type) return;
+    const Stated all(kernel_.tensors.size(), true);
+    const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
+    if (!wanted || !wanted->losses.empty()) return;
+    const std::vector<DType> types = types_of_reads(statement_, kernel_.tensors);
+    int budget = kMaxBindings;
+    for (const Form& form : forms_of(instruction_)) {
+      if (form.unit->reduction != statement_.reduction) continue;
+      if (form.rolled && form.rolled->overwrites && kernel_.tensors[statement_.write.tensor.index()].inout) continue;
+      const auto have = expand(form.unit->body, std::vector<Interval>(form.types.size()));
+      if (!have || have->polynomial.size() < wanted->polynomial.size()) continue;
+      std::vector<int> binding;
+      bind(form, types, have->polynomial, wanted->polynomial, binding, budget, found);
+    }
+  }
+
+  /// The instruction's expansion where the reads hold what the binding puts there.
+  std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding, const Stated& stated) const {
+    return expand(instruction_.statement().body, ranges(form, binding, stated));
+  }
+  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const Stated& stated) const {
+    const std::vector<Interval> bound = ranges_of_reads(kernel_, statement_, stated);
+    std::vector<Interval> result;
+    for (const int r : form.from)
+      result.push_back(bound[static_cast<std::size_t>(binding[static_cast<std::size_t>(r)])]);
+    return result;
+  }
+  const Computation& statement() const { return statement_; }
+
+ private:
+  void bind(const Form& form, const std::vector<DType>& types, const Polynomial& have, const Polynomial& wanted,
+            std::vector<int>& binding, int& budget,
+            const std::function<void(const Form&, const std::vector<int>&)>& found) const {
+    if (--budget < 0) return;
+    if (binding.size() == form.types.size()) {
+      if (renamed(have, binding) == wanted) found(form, binding);
+      return;
+    }
+    for (std::size_t r = 0; r < types.size(); ++r) {
+      if (types[r] != form.types[binding.size()]) continue;
+      binding.push_back(static_cast<int>(r));
+      bind(form, types, have, wanted, binding, budget, found);
+      binding.pop_back();
+    }
+  }
+
+  const Kernel& kernel_;
+  const Computation& statement_;
+  const Instruction& instruction_;
+};
+
+std::vector<std::string> printed_reads(const Instruction& instruction) {
+  std::vector<std::string> names;
+  for (const Access& read : instruction.statement().reads) {
+    std::string text = instruction.tensors[read.tensor.index()].name + "[";
+    for (std::size_t i = 0; i < read.index.size(); ++i) text += (i > 0 ? "," : "") + print(read.index[i]);
+    names.push_back(text + "]");
+  }
+  return names;
+}
+
+std::string print(const Interval& values) { return fmt::format("[{}, {}]", values.low, values.high); }
+
+/// Stated ranges are dropped one by one while nothing saturates without them: what is left is needed.
+Stated needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form, const std::vector<int>& binding) {
+  Stated stated(kernel.tensors.size(), true);
+  for (std::size_t t = 0; t < stated.size(); ++t) {
+    stated[t] = false;
+    const auto without = matcher.expansion(form, binding, stated);
+    stated[t] = !without || !without->losses.empty();
+  }
+  return stated;
+}
+
+ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, const Matcher& matcher, const Form& form,
+                       const std::vector<int>& binding) {
+  ExactMatch result;
+  result.match.operands = {0};
+  for (const int r : binding) result.match.operands.push_back(r + 1);
+  auto exact = std::make_shared<Exactness>();
+  const Stated stated = needed_ranges(kernel, matcher, form, binding);
+  for (std::size_t t = 0; t < stated.size(); ++t) {
+    if (stated[t])
+      exact->needs.push_back(kernel.tensors[t].name + " in " + print(values_of(kernel, make_id<TensorId>(t), true)));
+  }
+  exact->reads = printed_reads(instruction);
+  exact->ranges = matcher.ranges(form, binding, stated);
+  exact->held = matcher.expansion(form, binding, stated)->held;
+  if (form.rolled) exact->rolled = form.rolled->instruction;
+  exact->overwrites = form.rolled && form.rolled->overwrites;
+  result.exact = std::move(exact);
+  return result;
+}
+
+/// The widest [0, m] of an unsigned tensor or [-m, m] of a signed one under which nothing is lost.
+std::optional<Interval> saving_range(const Kernel& kernel, TensorId tensor, StatementId statement,
+                                     const Instruction& instruction, const Form& form,
+                                     const std::vector<int>& binding) {
+  const Interval all = values_of(kernel.tensors[tensor.index()].dtype);
+  Kernel narrowed = kernel;
+  const auto range = [&](std::int64_t m) { return Interval{all.low < 0 ? -m : 0, m}; };
+  const auto saves = [&](std::int64_t m) {
+    narrowed.tensors[tensor.index()].range = {static_cast<double>(range(m).low), static_cast<double>(range(m).high)};
+    const auto expansion =
+        Matcher(narrowed, statement, instruction).expansion(form, binding, Stated(kernel.tensors.size(), true));
+    return expansion && expansion->losses.empty();
+  };
+  std::int64_t good = 0, bad = all.high;
+  if (!saves(1)) return std::nullopt;
+  while (bad - good > 1) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (saves(middle) ? good : bad) = middle;
+  }
+  if (saves(bad)) good = bad;
+  return good > 0 ? std::optional(range(good)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statement, const Instruction& instruction) {
+  std::vector<ExactMatch> result;
+  const Matcher matcher(kernel, statement, instruction);
+  matcher.each([&](const Form& form, const std::vector<int>& binding) {
+    const auto expansion = matcher.expansion(form, binding, Stated(kernel.tensors.size(), true));
+    if (expansion && expansion->losses.empty() && result.size() < kMaxMatches)
+      result.push_back(exact_match(kernel, instruction, matcher, form, binding));
+  });
+  return result;
+}
+
+SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, const Instruction& instruction) {
+  SaturationReason reason;
+  const Matcher matcher(kernel, statement, instruction);
+  matcher.each([&](const Form& form, const std::vector<int>& binding) {
+    const Stated stated(kernel.tensors.size(), true);
+    const auto expansion = matcher.expansion(form, binding, stated);
+    if (!reason.text.empty() || !expansion || expansion->losses.empty()) return;
+    const Loss& loss = expansion->losses.front();
+    const std::vector<std::string> names = printed_reads(instruction);
+    reason.text = fmt::format("{}: {} can reach {}, and {} holds {}", loss.saturates ? "saturation" : "overflow",
+                              print(loss.argument, names), print(loss.reached), name(loss.type),
+                              print(values_of(loss.type)));
+    std::vector<TensorId> seen;
+    for (const int r : binding) {
+      const TensorId tensor = matcher.statement().reads[static_cast<std::size_t>(r)].tensor;
+      if (std::find(seen.begin(), seen.end(), tensor) != seen.end()) continue;
+      seen.push_back(tensor);
+      const auto saving = role_of(kernel, tensor) == Role::input
+                              ? saving_range(kernel, tensor, statement, instruction, form, binding)
+                              : std::nullopt;
+      if (saving) reason.ranges.emplace_back(tensor, *saving);
+    }
+    for (std::size_t i = 0; i < reason.ranges.size(); ++i)
+      reason.text += fmt::format("{} range: {} on {}", i == 0 ? "; with" : " or", print(reason.ranges[i].second),
+                                 kernel.tensors[reason.ranges[i].first.index()].name);
+    reason.text += reason.ranges.empty() ? fmt::format("; it may {} whatever range one input has",
+                                                       loss.saturates ? "saturate" : "wrap")
+                                         : " it would be exact";
+  });
+  return reason;
+}
+
+}  // namespace isamap

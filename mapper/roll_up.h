@@ -1,0 +1,21 @@
+#pragma once
+// A sum that an instruction writes out, as a sum over a dim: A[j,0]*B[j,0] + A[j,1]*B[j,1] is A[j,k]*B[j,k], k = 2.
+
+#include <memory>
+
+#include "ir/instruction.h"
+#include "mapper/expansion.h"
+
+namespace isamap {
+
+struct RolledUp {
+  /// The new dim is its last; its reads are the tensors in the order in which the original reads them first.
+  std::shared_ptr<const Instruction> instruction;
+  bool overwrites = false;       ///< the original assigns
+};
+
+/// Nothing when the terms are not congruent: equal coefficients, the same tensors in each, and indices that grow by
+/// constant steps from term to term. An index 2*j + k with k below 2 becomes two, 2*j and k: the same places.
+std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body);
+
+}  // namespace isamap
