@@ -28,6 +28,8 @@ std::vector<std::string> files_of(const std::string& folder) {
   return files;
 }
 
+}  // namespace
+
 double best_of_three(const std::function<void()>& work) {
   double best = 1e9;
   for (int repeat = 0; repeat < 3; ++repeat) {
@@ -37,8 +39,6 @@ double best_of_three(const std::function<void()>& work) {
   }
   return best;
 }
-
-}  // namespace
 
 int time_matrix(const std::string& what, double limit,
                 const std::function<std::string(const Kernel&, const HardwareModel&)>& work) {

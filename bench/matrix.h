@@ -9,6 +9,9 @@
 
 namespace isamap::bench {
 
+/// Seconds of the quickest of three runs.
+double best_of_three(const std::function<void()>& work);
+
 /// Best of three; prints the ten slowest and how many are above `limit` seconds. Returns the exit code.
 int time_matrix(const std::string& what, double limit,
                 const std::function<std::string(const Kernel&, const HardwareModel&)>& work);
