@@ -94,7 +94,8 @@ void check(const Pair& pair, const isamap::Mapping& mutant, Change change, const
     return;
   }
   const bool one_input_is_enough = kill_sets(pair.unit).size() + 1 == pair.unit.operands.size();
-  if (change == Change::carrier_swapped && (!one_input_is_enough || has_two_ties(plain)) && !right && *answer.proved) {
+  const bool asked = !has_two_ties(plain) && (one_input_is_enough || change != Change::carrier_swapped);
+  if (!asked && !right && *answer.proved) {
     ++tally.not_asked;
     return;
   }
