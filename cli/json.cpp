@@ -92,6 +92,17 @@ Json rejected_of(const MapResult& result, const HardwareModel& model) {
   return json;
 }
 
+Json json_of(const Refusal& refusal, const HardwareModel& model) {
+  Json json{{"statement", refusal.statement.value}, {"instructions", Json::array()}};
+  for (const InstructionId id : refusal.instructions) json["instructions"].push_back(model.instruction(id).name);
+  json["reasons"] = refusal.reasons;
+  json["other_operation"] = refusal.other_operation;
+  if (!refusal.rule.empty()) json["maps_with_rule"] = refusal.rule;
+  json["kernel_changes"] = refusal.kernel_changes;
+  json["hardware_changes"] = refusal.hardware_changes;
+  return json;
+}
+
 Json solver_of(const MapResult& result) {
   return {{"queries", result.solver.queries}, {"unknown", result.solver.unknown}, {"seconds", result.solver.seconds}};
 }
@@ -277,7 +288,8 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   return text_of(json);
 }
 
-std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
+                            const std::vector<Refusal>& refusals) {
   Json json = document();
   json["kernel"] = kernel.name;
   json["target"] = model.name;
@@ -293,6 +305,8 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
         for (const std::string& reason : rejection.reasons) row["reasons"].push_back(reason);
     json["instructions"].push_back(std::move(row));
   }
+  json["refusals"] = Json::array();
+  for (const Refusal& refusal : refusals) json["refusals"].push_back(json_of(refusal, model));
   return text_of(json);
 }
 

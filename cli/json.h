@@ -7,12 +7,14 @@
 #include "cli/execute.h"
 #include "cli/layers.h"
 #include "cli/pipeline.h"
+#include "mapper/why_not.h"
 #include "cli/suite.h"
 
 namespace isamap::cli {
 
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result);
-std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result);
+std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
+                            const std::vector<Refusal>& refusals);
 std::string json_of_extract(const Extraction& extraction, const HardwareModel& model);
 
 std::string json_of_coverage(const Coverage& coverage);

@@ -1,13 +1,16 @@
-// isamap explain: for each instruction, how it covers the kernel, or in words why it does not.
+// isamap explain: how instructions cover the kernel, or in words why they do not and what would help: one page. What is
+// proposed was tried: the mapper found a mapping of the changed kernel, or on the changed instruction.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "mapper/why_not.h"
 
 namespace isamap::cli {
 namespace {
@@ -32,33 +35,65 @@ std::string best_mappings(std::vector<Mapping> mappings, const HardwareModel& mo
   return text;
 }
 
-std::string explain_instruction(InstructionId id, StatementId statement, const MapResult& result,
-                                const HardwareModel& model) {
-  std::vector<Mapping> mine;
+/// "fma, fma_bcast and 16 more".
+std::string listed(const std::vector<InstructionId>& ids, const HardwareModel& model) {
+  constexpr std::size_t shown = 4;
+  std::string text;
+  const std::size_t count = ids.size() > shown + 1 ? shown : ids.size();
+  for (std::size_t i = 0; i < count; ++i)
+    text += (i == 0 ? "" : i + 1 == ids.size() ? " and " : ", ") + model.instruction(ids[i]).name;
+  return count == ids.size() ? text : text + fmt::format(" and {} more", ids.size() - count);
+}
+
+/// Instructions with the same mappings share a paragraph.
+std::string mapped_text(StatementId statement, const MapResult& result, const HardwareModel& model) {
+  std::vector<std::pair<std::string, std::vector<InstructionId>>> paragraphs;
+  std::map<std::uint32_t, std::vector<Mapping>> by_instruction;
   for (const Mapping& m : result.mappings)
-    if (m.instruction == id && m.statement == statement) mine.push_back(m);
-  const std::string& instruction = model.instruction(id).name;
-  if (!mine.empty())
-    return fmt::format("  {} maps in {} {}\n", instruction, mine.size(), mine.size() == 1 ? "way" : "ways") +
-           best_mappings(std::move(mine), model);
-  std::string text = fmt::format("  {} does not map\n", instruction);
-  for (const Rejection& rejection : result.rejected)
-    if (rejection.instruction == id && rejection.statement == statement)
-      for (const std::string& reason : rejection.reasons) text += fmt::format("    {}\n", reason);
+    if (m.statement == statement) by_instruction[m.instruction.value].push_back(m);
+  for (auto& [id, mine] : by_instruction) {
+    const InstructionId instruction = mine[0].instruction;
+    const std::size_t ways = mine.size();
+    const std::string body =
+        fmt::format("in {} {}\n", ways, ways == 1 ? "way" : "ways") + best_mappings(std::move(mine), model);
+    const auto same =
+        std::find_if(paragraphs.begin(), paragraphs.end(), [&](const auto& entry) { return entry.first == body; });
+    if (same == paragraphs.end())
+      paragraphs.push_back({body, {instruction}});
+    else
+      same->second.push_back(instruction);
+  }
+  std::string text;
+  for (const auto& [body, ids] : paragraphs)
+    text += fmt::format("  {} {} {}", listed(ids, model), ids.size() == 1 ? "maps" : "map", body);
+  return text;
+}
+
+std::string refusal_text(const Refusal& refusal, const HardwareModel& model) {
+  constexpr std::size_t shown = 4;
+  std::string text = fmt::format("  {} {} not map{}\n", listed(refusal.instructions, model),
+                                 refusal.instructions.size() == 1 ? "does" : "do",
+                                 refusal.other_operation ? ": another operation" : "");
+  for (std::size_t r = 0; r < std::min(shown, refusal.reasons.size()); ++r)
+    text += fmt::format("    {}\n", refusal.reasons[r]);
+  if (refusal.reasons.size() > shown) text += fmt::format("    and {} more reasons\n", refusal.reasons.size() - shown);
+  if (!refusal.rule.empty()) text += fmt::format("    with --rule {}: maps as it is\n", refusal.rule);
+  for (const std::string& change : refusal.kernel_changes) text += fmt::format("    kernel: {}\n", change);
+  for (const std::string& change : refusal.hardware_changes) text += fmt::format("    hardware: {}\n", change);
+  if (refusal.rule.empty() && refusal.kernel_changes.empty() && refusal.hardware_changes.empty())
+    text += "    no small change that was tried helps\n";
   return text;
 }
 
 std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
-                    const MapOptions& options) {
+                    const std::vector<Refusal>& refusals) {
   std::string text;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    const auto statement = make_id<StatementId>(s);
     text += fmt::format("{}: {}\n", kernel.statements[s].name, print(kernel.statements[s], kernel.tensors));
-    for (std::size_t i = 0; i < model.instructions().size(); ++i) {
-      const Instruction& instruction = model.instructions()[i];
-      if (!is_compute(instruction) || (!options.instruction.empty() && options.instruction != instruction.name))
-        continue;
-      text += explain_instruction(make_id<InstructionId>(i), make_id<StatementId>(s), result, model);
-    }
+    text += mapped_text(statement, result, model);
+    for (const Refusal& refusal : refusals)
+      if (refusal.statement == statement) text += refusal_text(refusal, model);
   }
   return text;
 }
@@ -73,9 +108,11 @@ Exit verb_explain(const Options& options) {
   const auto result = enumerate_mappings(kernel, model, options.map);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
   code = !result->mappings.empty() ? Exit::ok : result->limit_reached ? Exit::limit : Exit::no_answer;
-  return deliver(options,
-                 options.json ? json_of_explain(kernel, model, *result) : text_of(kernel, model, *result, options.map),
-                 code);
+  const std::vector<Refusal> refusals = explain_refusals(kernel, model, options.map, *result);
+  return deliver(
+      options,
+      options.json ? json_of_explain(kernel, model, *result, refusals) : text_of(kernel, model, *result, refusals),
+      code);
 }
 
 }  // namespace isamap::cli

@@ -126,10 +126,11 @@ std::vector<Binding> alignments(const Computation& statement, const Computation&
   return found;
 }
 
-std::vector<BodyMatch> matches(const Computation& statement, const Computation& instruction, bool with_constant) {
+std::vector<BodyMatch> matches(const Computation& statement, const Computation& instruction, bool with_constant,
+                               Types types = Types::exact) {
   if (statement.reduction != instruction.reduction) return {};
   std::vector<BodyMatch> result;
-  for (const Binding& binding : alignments(statement, instruction, Types::exact, with_constant)) {
+  for (const Binding& binding : alignments(statement, instruction, types, with_constant)) {
     BodyMatch match{{0}, binding.constant};
     for (const int r : binding.reads) match.operands.push_back(r == kConstant ? access_count(statement) : r + 1);
     result.push_back(std::move(match));
@@ -264,6 +265,10 @@ std::vector<BodyMatch> match_bodies(const Computation& statement, const Computat
 
 std::vector<BodyMatch> match_with_constant(const Computation& statement, const Computation& instruction) {
   return matches(statement, instruction, true);
+}
+
+std::vector<BodyMatch> match_shapes(const Computation& statement, const Computation& instruction) {
+  return matches(statement, instruction, false, Types::ignored);
 }
 
 std::string body_mismatch(const Computation& statement, const Computation& instruction) {

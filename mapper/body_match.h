@@ -29,6 +29,9 @@ std::vector<BodyMatch> match_bodies(const Computation& statement, const Computat
 /// The same with one input of the instruction held at a constant: x for a*b with b = 1, 0.5*x with b = 0.5.
 std::vector<BodyMatch> match_with_constant(const Computation& statement, const Computation& instruction);
 
+/// The same with casts set aside: what would match if the types were right.
+std::vector<BodyMatch> match_shapes(const Computation& statement, const Computation& instruction);
+
 /// Why match_bodies is empty, in words: the reduction, a type, or the body.
 std::string body_mismatch(const Computation& statement, const Computation& instruction);
 

@@ -16,8 +16,8 @@ constexpr int kMaxBindings = 4096;
 /// The instruction as it is written, or rolled up.
 struct Form {
   const Computation* unit = nullptr;
-  std::vector<DType> types;          ///< of its reads
-  std::vector<int> from;             ///< for each read of the instruction as written, the form's read
+  std::vector<DType> types;  ///< of its reads
+  std::vector<int> from;     ///< for each read of the instruction as written, the form's read
   std::optional<RolledUp> rolled;
 };
 
@@ -237,9 +237,9 @@ SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, cons
     if (!reason.text.empty() || !expansion || expansion->losses.empty()) return;
     const Loss& loss = expansion->losses.front();
     const std::vector<std::string> names = printed_reads(instruction);
-    reason.text = fmt::format("{}: {} can reach {}, and {} holds {}", loss.saturates ? "saturation" : "overflow",
-                              print(loss.argument, names), print(loss.reached), name(loss.type),
-                              print(values_of(loss.type)));
+    reason.text =
+        fmt::format("{}: {} can reach {}, and {} holds {}", loss.saturates ? "saturation" : "overflow",
+                    print(loss.argument, names), print(loss.reached), name(loss.type), print(values_of(loss.type)));
     std::vector<TensorId> seen;
     for (const int r : binding) {
       const TensorId tensor = matcher.statement().reads[static_cast<std::size_t>(r)].tensor;
@@ -253,9 +253,9 @@ SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, cons
     for (std::size_t i = 0; i < reason.ranges.size(); ++i)
       reason.text += fmt::format("{} range: {} on {}", i == 0 ? "; with" : " or", print(reason.ranges[i].second),
                                  kernel.tensors[reason.ranges[i].first.index()].name);
-    reason.text += reason.ranges.empty() ? fmt::format("; it may {} whatever range one input has",
-                                                       loss.saturates ? "saturate" : "wrap")
-                                         : " it would be exact";
+    reason.text += reason.ranges.empty()
+                       ? fmt::format("; it may {} whatever range one input has", loss.saturates ? "saturate" : "wrap")
+                       : " it would be exact";
   });
   return reason;
 }

@@ -41,10 +41,9 @@ using Values = std::optional<Interval>;
 Values interval_sum(const Values& a, const Values& b, bool subtract) {
   if (!a || !b) return std::nullopt;
   std::int64_t low = 0, high = 0;
-  const bool overflows = subtract ? __builtin_sub_overflow(a->low, b->high, &low) ||
-                                        __builtin_sub_overflow(a->high, b->low, &high)
-                                  : __builtin_add_overflow(a->low, b->low, &low) ||
-                                        __builtin_add_overflow(a->high, b->high, &high);
+  const bool overflows =
+      subtract ? __builtin_sub_overflow(a->low, b->high, &low) || __builtin_sub_overflow(a->high, b->low, &high)
+               : __builtin_add_overflow(a->low, b->low, &low) || __builtin_add_overflow(a->high, b->high, &high);
   return overflows ? Values{} : Interval{low, high};
 }
 
@@ -87,7 +86,8 @@ class Expander {
     if (const auto* u = std::get_if<Unary>(&e.op))
       return u->op == UnaryOp::negate ? combined(BinaryOp::sub, Node{{}, Interval{0, 0}}, expand(e.args[0]), e.type)
                                       : std::nullopt;
-    if (const auto* b = std::get_if<Binary>(&e.op)) return combined(b->op, expand(e.args[0]), expand(e.args[1]), e.type);
+    if (const auto* b = std::get_if<Binary>(&e.op))
+      return combined(b->op, expand(e.args[0]), expand(e.args[1]), e.type);
     return std::nullopt;
   }
 
@@ -111,8 +111,7 @@ class Expander {
       node = {std::move(*terms), interval_product(a->values, b->values)};
     } else if (op == BinaryOp::add || op == BinaryOp::sub) {
       const bool subtract = op == BinaryOp::sub;
-      node = {sum(a->polynomial, b->polynomial, subtract ? -1 : 1),
-              interval_sum(a->values, b->values, subtract)};
+      node = {sum(a->polynomial, b->polynomial, subtract ? -1 : 1), interval_sum(a->values, b->values, subtract)};
     } else {
       return std::nullopt;
     }
@@ -130,8 +129,7 @@ class Expander {
     if (const auto* c = std::get_if<Constant>(&e.op))
       return Interval{static_cast<std::int64_t>(c->value), static_cast<std::int64_t>(c->value)};
     if (std::holds_alternative<Cast>(e.op)) return free_values(e.args[0], ranges);
-    if (std::holds_alternative<Unary>(e.op))
-      return interval_sum(Interval{0, 0}, free_values(e.args[0], ranges), true);
+    if (std::holds_alternative<Unary>(e.op)) return interval_sum(Interval{0, 0}, free_values(e.args[0], ranges), true);
     const auto* b = std::get_if<Binary>(&e.op);
     if (b == nullptr) return std::nullopt;
     const Values left = free_values(e.args[0], ranges), right = free_values(e.args[1], ranges);
@@ -172,7 +170,8 @@ std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interv
   auto node = expander.expand(body);
   if (!node) return std::nullopt;
   Polynomial polynomial;
-  for (const auto& [reads, coefficient] : node->polynomial) add_term(polynomial, reads, wrap_to(body.type, coefficient));
+  for (const auto& [reads, coefficient] : node->polynomial)
+    add_term(polynomial, reads, wrap_to(body.type, coefficient));
   return Expansion{std::move(polynomial), std::move(expander.losses), std::move(expander.held)};
 }
 

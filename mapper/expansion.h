@@ -21,8 +21,8 @@ using Polynomial = std::map<std::vector<int>, std::int64_t>;
 
 /// A place where the polynomial is not what is computed.
 struct Loss {
-  ScalarExpr argument;     ///< of the cast
-  bool saturates = false;  ///< else it wraps and is widened afterwards
+  ScalarExpr argument;      ///< of the cast
+  bool saturates = false;   ///< else it wraps and is widened afterwards
   DType type = DType::s32;  ///< what does not hold the argument
   Interval reached;         ///< what the argument can be; empty when it leaves 64 bits
 };

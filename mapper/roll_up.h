@@ -11,7 +11,7 @@ namespace isamap {
 struct RolledUp {
   /// The new dim is its last; its reads are the tensors in the order in which the original reads them first.
   std::shared_ptr<const Instruction> instruction;
-  bool overwrites = false;       ///< the original assigns
+  bool overwrites = false;  ///< the original assigns
 };
 
 /// Nothing when the terms are not congruent: equal coefficients, the same tensors in each, and indices that grow by

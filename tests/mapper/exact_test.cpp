@@ -41,12 +41,14 @@ TEST(Exact, PairSumsThatCannotSaturate) {
   const Instruction pair = instruction_of(kPair, {{"j", 4}}, kBytes);
   EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s32, 8), pair),
             "3 mappings, needs A in [0, 127], k: 2 written out");
-  EXPECT_EQ(answer(dot(kDot, {{0, 129}}, {}, DType::s32, 8), pair),
-            "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-33024, 32766], and s16 holds "
-            "[-32768, 32767]; with range: [0, 128] on A or range: [-127, 127] on B it would be exact");
-  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 8), pair),
-            "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-65280, 64770], and s16 holds "
-            "[-32768, 32767]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
+  EXPECT_EQ(
+      answer(dot(kDot, {{0, 129}}, {}, DType::s32, 8), pair),
+      "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-33024, 32766], and s16 holds "
+      "[-32768, 32767]; with range: [0, 128] on A or range: [-127, 127] on B it would be exact");
+  EXPECT_EQ(
+      answer(dot(kDot, {}, {}, DType::s32, 8), pair),
+      "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-65280, 64770], and s16 holds "
+      "[-32768, 32767]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
   EXPECT_EQ(answer(dot(kDot, {}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
   // Either range is enough: the one that is not needed is not asked for.
@@ -77,10 +79,12 @@ TEST(Exact, SingleProductsKeepTheirDims) {
   EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 8), unit), "3 mappings");  // 255 * -128 is an s16
   const Types both{{"A", DType::s8}, {"B", DType::s8}};
   const Kernel kernel = kernel_of(kDot, {{"i", 4}, {"j", 4}, {"k", 8}}, both);
-  const Instruction narrow = instruction_of("C[j] += s32(sat_s8(s32(A[k,j]) * s32(B[k,j])))", {{"j", 4}, {"k", 4}}, both);
-  EXPECT_EQ(answer(kernel, narrow),
-            "saturation: s32(A[k,j]) * s32(B[k,j]) can reach [-16256, 16384], and s8 holds [-128, 127]; it may saturate "
-            "whatever range one input has");
+  const Instruction narrow =
+      instruction_of("C[j] += s32(sat_s8(s32(A[k,j]) * s32(B[k,j])))", {{"j", 4}, {"k", 4}}, both);
+  EXPECT_EQ(
+      answer(kernel, narrow),
+      "saturation: s32(A[k,j]) * s32(B[k,j]) can reach [-16256, 16384], and s8 holds [-128, 127]; it may saturate "
+      "whatever range one input has");
 }
 
 TEST(Exact, IntegersReassociateAndDistribute) {
@@ -102,8 +106,7 @@ TEST(Exact, TheCertificateAsksForAPairThatSaturates) {
   mapping.statement = StatementId{0};
   const Alignment alignment = alignment_behind(kernel, unit, mapping);
   const Certificate certificate = certify(alignment, mapping);
-  EXPECT_EQ(certificate.questions.back().name,
-            "R: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) beyond s16");
+  EXPECT_EQ(certificate.questions.back().name, "R: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) beyond s16");
   EXPECT_EQ(certificate.questions.back().text,
             "(declare-const v0 Int)\n(assert (<= 0 v0 127))\n(declare-const v1 Int)\n(assert (<= (- 128) v1 127))\n"
             "(declare-const v2 Int)\n(assert (<= 0 v2 127))\n(declare-const v3 Int)\n(assert (<= (- 128) v3 127))\n"

@@ -1,0 +1,32 @@
+#pragma once
+// Small changes of a kernel or of an instruction after which the one may cover the other. Each is made on a copy, to be
+// tried by the mapper; the text says what to do.
+
+#include <string>
+#include <vector>
+
+#include "mapper/mapper.h"
+
+namespace isamap {
+
+/// A statement and an instruction, perhaps changed.
+struct Trial {
+  std::string text;  ///< "pad k from 30 to 32"; empty: as given
+  Kernel kernel;
+  StatementId statement;
+  Instruction instruction;
+  InstructionId id;
+  bool last_resort = false;  ///< tried only where nothing simpler helped
+};
+
+/// What the kernel computes with: value ranges, the other signedness with a correction, the instruction's types.
+std::vector<Trial> kernel_value_changes(const Trial& from);
+/// What it walks: sizes padded to multiples, dims split, a batch added.
+std::vector<Trial> kernel_dim_changes(const Trial& from);
+
+/// What the instruction computes: the statement's types, or its body.
+std::vector<Trial> hardware_value_changes(const Trial& from);
+/// Which operands have which dims, and how far these run.
+std::vector<Trial> hardware_dim_changes(const Trial& from);
+
+}  // namespace isamap

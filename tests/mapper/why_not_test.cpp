@@ -1,0 +1,79 @@
+// Why not: both enumerations give a reason in the same words, and what is proposed maps once it is done.
+
+#include "mapper/why_not.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "mapper/changes.h"
+#include "tests/mapper/cases.h"
+
+namespace isamap::testing {
+namespace {
+
+const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}};
+
+struct Refused {
+  Kernel kernel;
+  Instruction instruction;
+  Rule rule;
+};
+
+std::vector<Refused> refused() {
+  const std::string product = "C[i,j] += A[i,k] * B[k,j]";
+  const Sizes sizes{{"i", 6}, {"j", 5}, {"k", 7}}, unit{{"i", 4}, {"j", 4}, {"k", 4}};
+  return {
+      {kernel_of(product, sizes, kS8), instruction_of(product, unit, kU8S8), Rule::full},
+      {kernel_of(product, sizes, kU8S8),
+       instruction_of("C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))", unit, kU8S8),
+       Rule::full},
+      {kernel_of("C[j] max= A[j,k] + B[j,k]", sizes), instruction_of("C[j] max= A[j,k] + B[j,k]", unit), Rule::full},
+      {kernel_of("C[i] += A[i,k] * B[k]", sizes), matrix_unit(4, 4, 4), Rule::access},
+      {depthwise2d(), matrix_unit(4, 4, 4), Rule::access},
+      {kernel_of(product, sizes, {}, DType::f32), matrix_unit(4, 4, 4), Rule::access},
+      {kernel_of("C[i,j] max= A[i,k] * B[k,j]", {{"i", 6}, {"j", 5}, {"k", 8}}), matrix_unit(4, 4, 4), Rule::access},
+  };
+}
+
+TEST(WhyNot, BothEnumerationsGiveTheSameReasons) {
+  for (const auto& [kernel, instruction, rule] : refused()) {
+    const PairMappings direct = map_one(kernel, instruction, rule), solved = map_one(kernel, instruction, rule, true);
+    EXPECT_TRUE(direct.mappings.empty() && solved.mappings.empty()) << print(kernel);
+    ASSERT_FALSE(direct.reasons.empty());
+    ASSERT_FALSE(solved.reasons.empty());
+    // A core is a part of what is wrong; what it says is among what the construction says.
+    for (const std::string& reason : solved.reasons)
+      EXPECT_NE(std::find(direct.reasons.begin(), direct.reasons.end(), reason), direct.reasons.end()) << reason;
+  }
+}
+
+TEST(WhyNot, WhatIsProposedMaps) {
+  for (const auto& [kernel, instruction, rule] : refused()) {
+    MapOptions options;
+    options.rule = rule;
+    const Trial given{"", kernel, StatementId{0}, instruction, InstructionId{0}};
+    ASSERT_TRUE(map_statement(kernel, StatementId{0}, instruction, InstructionId{0}, options).mappings.empty());
+    int changes = 0;
+    for (const auto make : {kernel_value_changes, kernel_dim_changes, hardware_value_changes, hardware_dim_changes}) {
+      for (const Trial& trial : make(given)) {
+        EXPECT_FALSE(trial.text.empty());
+        changes +=
+            map_statement(trial.kernel, trial.statement, trial.instruction, trial.id, options).mappings.empty() ? 0 : 1;
+      }
+    }
+    EXPECT_GT(changes, 0) << print(kernel);
+  }
+}
+
+TEST(WhyNot, ChangedKernelsAreKernels) {
+  for (const auto& [kernel, instruction, rule] : refused()) {
+    const Trial given{"", kernel, StatementId{0}, instruction, InstructionId{0}};
+    for (const auto make : {kernel_value_changes, kernel_dim_changes})
+      for (const Trial& trial : make(given))
+        EXPECT_TRUE(verify(trial.kernel).empty()) << trial.text << "\n" << render(verify(trial.kernel));
+  }
+}
+
+}  // namespace
+}  // namespace isamap::testing
