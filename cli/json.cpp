@@ -1,34 +1,44 @@
 #include "cli/json.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "cli/common.h"
+#include "cli/json_internal.h"
 #include "cli/names.h"
 #include "mapper/price.h"
 
 namespace isamap::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+Json json_of(const Diagnostic& d) {
+  Json json{{"severity", d.severity == Severity::error ? "error" : "warning"},
+            {"file", d.where.file},
+            {"line", d.where.line},
+            {"column", d.where.column},
+            {"message", d.message}};
+  if (!d.hint.empty()) json["hint"] = d.hint;
+  if (!d.notes.empty()) json["notes"] = d.notes;
+  return json;
+}
+
+}  // namespace
 
 Json document() { return {{"schema_version", 1}}; }
 
-/// Text from files may hold any bytes: what is no UTF-8 prints as the replacement character.
 std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-/// Counts are doubles inside, since tails make averages; a whole number prints as one.
 Json number(double value) {
   const bool whole = value == std::floor(value) && std::abs(value) < 9e15;
   return whole ? Json(static_cast<std::int64_t>(value)) : Json(value);
 }
 
-template <class Pairs>
-Json object_of(const Pairs& pairs) {
-  Json json = Json::object();
-  for (const auto& [key, value] : pairs) json[key] = value;
+Json diagnostics_json(const Diagnostics& diagnostics) {
+  Json json = Json::array();
+  for (const Diagnostic& d : diagnostics) json.push_back(json_of(d));
   return json;
 }
+
+namespace {
 
 Json extents_of(const Mapping& mapping, const HardwareModel& model) {
   Json json = Json::object();
@@ -83,7 +93,7 @@ Json json_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& 
   return json;
 }
 
-Json rejected_of(const MapResult& result, const HardwareModel& model) {
+Json rejected_of(const auto& result, const HardwareModel& model) {
   Json json = Json::array();
   for (const Rejection& rejection : result.rejected)
     json.push_back({{"instruction", model.instruction(rejection.instruction).name},
@@ -103,25 +113,8 @@ Json json_of(const Refusal& refusal, const HardwareModel& model) {
   return json;
 }
 
-Json solver_of(const MapResult& result) {
+Json solver_of(const auto& result) {
   return {{"queries", result.solver.queries}, {"unknown", result.solver.unknown}, {"seconds", result.solver.seconds}};
-}
-
-Json json_of(const Diagnostic& d) {
-  Json json{{"severity", d.severity == Severity::error ? "error" : "warning"},
-            {"file", d.where.file},
-            {"line", d.where.line},
-            {"column", d.where.column},
-            {"message", d.message}};
-  if (!d.hint.empty()) json["hint"] = d.hint;
-  if (!d.notes.empty()) json["notes"] = d.notes;
-  return json;
-}
-
-Json json_of(const Diagnostics& diagnostics) {
-  Json json = Json::array();
-  for (const Diagnostic& d : diagnostics) json.push_back(json_of(d));
-  return json;
 }
 
 Json reasons_of(const Diagnostics& diagnostics) {
@@ -188,88 +181,7 @@ Json json_of(const FactoringResult& factoring, const HardwareModel& model) {
   return json;
 }
 
-/// What is known of one kernel on one machine; nothing is said of cycles that nobody predicted.
-Json json_of(const SuiteAnswer& answer) {
-  Json json{{"mappings", answer.count()}, {"instructions", object_of(answer.mappings)}};
-  if (answer.limit_reached) json["limit_reached"] = true;
-  if (answer.count() > 0) json["utilisation"] = answer.utilisation;
-  if (answer.prediction != Prediction::none) {
-    json["cycles"] = number(answer.cycles);
-    json["cycles_from"] = std::string(name(answer.prediction));
-  }
-  if (!answer.instruction.empty()) json["instruction"] = answer.instruction;
-  if (!answer.reasons.empty()) json["reasons"] = answer.reasons;
-  return json;
-}
-
-Json json_of(const SuiteCase& one) {
-  Json json{{"file", one.file}, {"name", one.name}};
-  if (one.times > 1) json["times"] = one.times;
-  if (!one.kernel) json["problems"] = json_of(one.problems);
-  return json;
-}
-
-Json json_of(const Change& change) {
-  Json json{{"verdict", std::string(name(change.verdict))}};
-  if (change.gained) json["gained"] = *change.gained;
-  if (change.lost) json["lost"] = *change.lost;
-  if (change.speedup) json["speedup"] = *change.speedup;
-  return json;
-}
-
-void add_no_kernels(Json& json, const Suite& suite) {
-  if (suite.no_kernels.empty()) return;
-  json["no_kernels"] = Json::array();
-  for (const NoKernels& group : suite.no_kernels)
-    json["no_kernels"].push_back({{"file", group.file}, {"layers", group.layers}, {"reason", group.reason}});
-}
-
 }  // namespace
-
-std::string json_of_coverage(const Coverage& coverage) {
-  Json json = document();
-  json["suite"] = coverage.suite.folder;
-  json["target"] = coverage.model.name;
-  json["rule"] = std::string(name(coverage.rule));
-  json["kernels"] = Json::array();
-  for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
-    Json row = json_of(coverage.suite.cases[c]);
-    if (coverage.suite.cases[c].kernel) row.update(json_of(coverage.answers[c]));
-    json["kernels"].push_back(std::move(row));
-  }
-  add_no_kernels(json, coverage.suite);
-  const SuiteTotals totals = totals_of(coverage);
-  json["summary"] = {{"kernels", totals.kernels}, {"mapped", totals.mapped_a}, {"failed", totals.failed}};
-  return text_of(json);
-}
-
-std::string json_of_difference(const Difference& difference) {
-  Json json = document();
-  json["suite"] = difference.suite.folder;
-  json["a"] = {{"target", difference.a.name}, {"file", difference.a.file}};
-  json["b"] = {{"target", difference.b.name}, {"file", difference.b.file}};
-  json["rule"] = std::string(name(difference.rule));
-  json["kernels"] = Json::array();
-  for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
-    const SuiteAnswer &a = difference.on_a[c], &b = difference.on_b[c];
-    Json row = json_of(difference.suite.cases[c]);
-    if (difference.suite.cases[c].kernel) {
-      row["a"] = json_of(a);
-      row["b"] = json_of(b);
-    }
-    row["change"] = json_of(change_of(difference.suite.cases[c], a, b));
-    json["kernels"].push_back(std::move(row));
-  }
-  add_no_kernels(json, difference.suite);
-  const SuiteTotals totals = totals_of(difference);
-  json["summary"] = {{"kernels", totals.kernels},   {"failed", totals.failed}, {"mapped_a", totals.mapped_a},
-                     {"mapped_b", totals.mapped_b}, {"gains", totals.gains},   {"loses", totals.loses}};
-  if (totals.compared > 0) {
-    json["summary"]["compared"] = totals.compared;
-    json["summary"]["speedup"] = totals.speedup;
-  }
-  return text_of(json);
-}
 
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result) {
   Json json = document();
@@ -285,6 +197,22 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   json["rejected"] = rejected_of(result, model);
   json["solver"] = solver_of(result);
   if (result.limit_reached) json["limit_reached"] = true;
+  return text_of(json);
+}
+
+std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts) {
+  Json json = document();
+  json["kernel"] = kernel.name;
+  json["target"] = model.name;
+  json["rule"] = std::string(name(counts.rule));
+  json["count"] = counts.summary.mappings;
+  json["counts"] = Json::array();
+  for (const auto& [pair, number] : counts.of)
+    json["counts"].push_back(
+        {{"instruction", model.instruction(pair.second).name}, {"statement", pair.first.value}, {"mappings", number}});
+  json["rejected"] = rejected_of(counts.summary, model);
+  json["solver"] = solver_of(counts.summary);
+  if (counts.summary.limit_reached) json["limit_reached"] = true;
   return text_of(json);
 }
 
@@ -389,7 +317,7 @@ std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel
   json["target"] = model.name;
   json["exit"] = static_cast<int>(code);
   json["reasons"] = reasons_of(problems);
-  json["problems"] = json_of(problems);
+  json["problems"] = diagnostics_json(problems);
   json["rejected"] = rejected_of(mapped, model);
   return text_of(json);
 }
@@ -398,7 +326,7 @@ std::string json_of_failure(Exit code, const Diagnostics& problems) {
   Json json = document();
   json["exit"] = static_cast<int>(code);
   json["reasons"] = reasons_of(problems);
-  json["problems"] = json_of(problems);
+  json["problems"] = diagnostics_json(problems);
   return text_of(json);
 }
 
@@ -406,7 +334,8 @@ std::string json_of_check(const std::vector<CheckedFile>& files) {
   Json json = document();
   json["files"] = Json::array();
   for (const CheckedFile& file : files)
-    json["files"].push_back({{"file", file.path}, {"ok", file.ok}, {"diagnostics", json_of(file.diagnostics)}});
+    json["files"].push_back(
+        {{"file", file.path}, {"ok", file.ok}, {"diagnostics", diagnostics_json(file.diagnostics)}});
   return text_of(json);
 }
 

@@ -7,12 +7,19 @@
 #include "cli/execute.h"
 #include "cli/layers.h"
 #include "cli/pipeline.h"
-#include "mapper/why_not.h"
 #include "cli/suite.h"
+#include "mapper/why_not.h"
 
 namespace isamap::cli {
 
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result);
+
+struct MappingCounts {
+  Rule rule = Rule::full;
+  std::map<std::pair<StatementId, InstructionId>, std::int64_t> of;  ///< without zeros
+  MapSummary summary;
+};
+std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts);
 std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
                             const std::vector<Refusal>& refusals);
 std::string json_of_extract(const Extraction& extraction, const HardwareModel& model);

@@ -19,7 +19,7 @@ namespace {
 struct Raw {
   std::vector<std::string> params, params_b;
   std::string strategy, budget, space;
-  std::optional<std::string> seed;
+  std::optional<std::string> seed, limit;
 };
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -87,12 +87,24 @@ void read_strategy(const std::string& text, ScheduleOptions& options) {
 }
 
 /// Digits only: what CLI11 takes for a number includes -1, which it wraps, and nothing at all.
-std::uint64_t seed_of(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (problem != std::errc() || end != text.data() + text.size())
-    throw CLI::ValidationError("--seed", "'" + text + "' is no whole number from 0 to 18446744073709551615");
-  return seed;
+std::uint64_t whole_number(const std::string& flag, const std::string& text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end != text.data() + text.size() || number < least || number > most)
+    throw CLI::ValidationError(
+        flag, "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return number;
+}
+
+/// Lists stay in memory; counting keeps a few bytes of each mapping.
+void read_limit(const Raw& raw, Options& options) {
+  constexpr std::uint64_t most_listed = 100'000, most_counted = 10'000'000;
+  if (options.count) options.map.max_mappings = 1'000'000;
+  if (options.count && !options.map.certificates.empty())
+    throw CLI::ValidationError("--certificates", "are of mappings that are listed; --count lists none");
+  if (raw.limit)
+    options.map.max_mappings =
+        static_cast<std::int64_t>(whole_number("--limit", *raw.limit, 1, options.count ? most_counted : most_listed));
 }
 
 /// What is given replaces the default: seconds alone leave the number of evaluations open.
@@ -143,7 +155,8 @@ void finish(const Raw& raw, Options& options) {
   refuse_search_options(raw, options);
   options.params = key_values("--set", raw.params);
   options.params_b = key_values("--set-b", raw.params_b);
-  if (raw.seed) options.seed = seed_of(*raw.seed);
+  if (raw.seed) options.seed = whole_number("--seed", *raw.seed, 0, std::numeric_limits<std::uint64_t>::max());
+  read_limit(raw, options);
   if (!raw.strategy.empty())
     read_strategy(raw.strategy, options.schedule);
   else if (options.certify)
@@ -266,6 +279,9 @@ struct Program {
     for (CLI::App* one : {map, explain, extract, schedule, evaluate, emit, run, tune}) add_target(one, options, raw);
     for (CLI::App* one : {map, explain, extract, schedule, emit, run, tune}) add_mapping(one, options);
     for (CLI::App* one : {extract, schedule, emit, run, tune}) add_search(one, options, raw);
+    map->add_flag("--count", options.count, "only how many there are, of each statement and instruction");
+    map->add_option("--limit", raw.limit,
+                    "at most N for each statement and instruction (default 4096; 1000000 with --count)");
     map->add_option("--certificates", options.map.certificates, "folder for proofs that z3 replays");
     schedule->add_flag("--certify", options.certify, "fail unless no schedule of the space is better");
     evaluate->add_option("--schedule", options.schedule_file, "schedule file")->required();

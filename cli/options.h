@@ -34,6 +34,7 @@ struct Options {
   std::string compute, dims, dtypes;  ///< the one-line form
 
   MapOptions map;
+  bool count = false;  ///< map: only how many
   ScheduleOptions schedule;
   bool objective_given = false;  ///< otherwise energy-delay where the model states energies, else cycles
   std::string schedule_file;

@@ -41,6 +41,29 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
   return text;
 }
 
+/// Mappings are counted as they are found and not kept.
+Exit count(const Options& options, const Kernel& kernel, const HardwareModel& model) {
+  Progress progress;
+  MappingCounts counts;
+  counts.rule = options.map.rule;
+  const auto summary = for_each_mapping(kernel, model, options.map, [&](const Mapping& m) {
+    ++counts.of[{m.statement, m.instruction}];
+    if (m.id % 1024 == 0) progress(fmt::format("{} mappings so far", m.id));
+    return true;
+  });
+  if (!summary) return fail(Exit::wrong_input, summary.diagnostics());
+  counts.summary = *summary;
+  std::string text = fmt::format("{} on {}: {} mappings{}\n", kernel.name, model.name, summary->mappings,
+                                 summary->limit_reached ? " (a limit was reached: there may be more)" : "");
+  std::vector<std::vector<std::string>> rows{{"instruction", "statement", "mappings"}};
+  for (const auto& [pair, number] : counts.of)
+    rows.push_back(
+        {model.instruction(pair.second).name, kernel.statements[pair.first.index()].name, std::to_string(number)});
+  if (rows.size() > 1) text += table(rows);
+  const Exit code = summary->mappings > 0 ? Exit::ok : summary->limit_reached ? Exit::limit : Exit::no_answer;
+  return deliver(options, options.json ? json_of_counts(kernel, model, counts) : text, code);
+}
+
 }  // namespace
 
 Exit verb_map(const Options& options) {
@@ -52,6 +75,7 @@ Exit verb_map(const Options& options) {
   if (!wanted.empty() && !model.find_instruction(wanted))
     return fail(Exit::wrong_input, fmt::format("hardware '{}' has no instruction '{}'", model.name, wanted),
                 fmt::format("`isamap hw show {}` lists them", options.target));
+  if (options.count) return count(options, kernel, model);
   const auto result = enumerate_mappings(kernel, model, options.map);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
   if (result->mappings.empty())

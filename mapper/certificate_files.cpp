@@ -27,13 +27,10 @@ std::string one_line(std::string text) {
 
 std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
   const Instruction& instruction = model.instruction(mapping.instruction);
-  std::vector<std::string> dims;
-  for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);
-  for (const Dim& dim : mapping.rolled) dims.push_back(dim.name);
   std::vector<std::string> lines{
       one_line("kernel " + kernel.name + ": " + print(kernel.statements[mapping.statement.index()], kernel.tensors)),
       one_line("instruction " + instruction.name + ": " + print(instruction.statement(), instruction.tensors)),
-      one_line("mapping " + print(mapping, kernel, dims, instruction.name)),
+      one_line("mapping " + print(mapping, kernel, model)),
       "unsat answers prove it: S sound, O no partial sums, N padding is harmless, C exact cover (docs/mapping.md)"};
   for (const std::string& need : mapping.needs) lines.push_back(one_line("needs " + need));
   for (const Carrier& carrier : mapping.carriers) {
@@ -57,7 +54,23 @@ bool write_whole(const std::filesystem::path& path, const std::string& text) {
   return out && !problem;
 }
 
+Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
+  Certificate certificate = certify(alignment_behind(kernel, model.instruction(mapping.instruction), mapping), mapping);
+  certificate.comments = comments_of(kernel, model, mapping);
+  return certificate;
+}
+
 }  // namespace
+
+Verdict prove(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping, std::uint64_t rlimit) {
+  const Certificate certificate = certificate_of(kernel, model, mapping);
+  Verdict verdict;
+  SolverStatistics statistics;
+  const Truth truth = replay(certificate, rlimit, statistics, &verdict.failed);
+  verdict.proof = truth == Truth::yes ? Proof::proved : truth == Truth::no ? Proof::unproved : Proof::unknown;
+  verdict.certificate = print(certificate);
+  return verdict;
+}
 
 Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                MapResult& result) {
@@ -68,9 +81,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   for (Mapping& mapping : result.mappings) {
-    const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
-    Certificate certificate = certify(alignment, mapping);
-    certificate.comments = comments_of(kernel, model, mapping);
+    const Certificate certificate = certificate_of(kernel, model, mapping);
     std::string failed;
     const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
     ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));

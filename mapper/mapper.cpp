@@ -11,6 +11,7 @@
 #include "mapper/realise.h"
 #include "mapper/reasons.h"
 #include "mapper/z3_solver.h"
+#include "support/arithmetic.h"
 #include "support/yaml.h"
 
 namespace isamap {
@@ -78,38 +79,46 @@ void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) 
   mappings = std::move(sorted);
 }
 
-/// A placement for one of the alignments.
-struct Candidate {
-  std::size_t alignment = 0;
-  Placement placement;
-};
+/// Takes a placement for one of the alignments; false ends the search.
+using Take = std::function<bool(std::size_t alignment, const Placement& placement)>;
 
-std::vector<Candidate> candidates(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
-                                  const MapOptions& options, PairMappings& result) {
-  std::vector<Candidate> list;
-  if (options.use_z3) {
-    SolvedPlacements solved =
-        place_by_solver(alignments, choices, options.rule, options.max_mappings, options.rlimit, result.solver);
-    for (auto& [a, placement] : solved.list) list.push_back({a, std::move(placement)});
-    for (std::size_t a = 0; a < alignments.size(); ++a) {
-      for (const int s : solved.empty_slots[a]) {
-        const Slot& slot = choices[a].slots[static_cast<std::size_t>(s)];
-        add_reason(result, slot_reason(alignments[a], choices[a], slot, options.rule));
-      }
-    }
-    result.limit_reached = solved.limit_reached;
-    return list;
-  }
+void solved_candidates(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
+                       const MapOptions& options, PairMappings& result, const Take& take) {
+  const SolvedPlacements solved =
+      place_by_solver(alignments, choices, options.rule, options.max_mappings, options.rlimit, result.solver);
   for (std::size_t a = 0; a < alignments.size(); ++a) {
-    Placements placements = place_directly(choices[a], options.max_mappings);
-    result.limit_reached = result.limit_reached || placements.limit_reached;
-    if (placements.list.empty()) {
-      for (std::string& reason : slot_reasons(alignments[a], choices[a], options.rule))
-        add_reason(result, std::move(reason));
+    for (const int s : solved.empty_slots[a]) {
+      const Slot& slot = choices[a].slots[static_cast<std::size_t>(s)];
+      add_reason(result, slot_reason(alignments[a], choices[a], slot, options.rule));
     }
-    for (Placement& placement : placements.list) list.push_back({a, std::move(placement)});
   }
-  return list;
+  result.limit_reached = result.limit_reached || solved.limit_reached;
+  for (const auto& [a, placement] : solved.list)
+    if (!take(a, placement)) return;
+}
+
+void each_candidate(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
+                    const MapOptions& options, PairMappings& result, const Take& take) {
+  if (options.use_z3) return solved_candidates(alignments, choices, options, result, take);
+  constexpr std::int64_t kMinSteps = 300'000, kStepsEach = 64;
+  const std::int64_t steps = std::max(kMinSteps, checked_mul(options.max_mappings, kStepsEach).value_or(INT64_MAX));
+  bool stopped = false;
+  for (std::size_t a = 0; a < alignments.size() && !stopped; ++a) {
+    std::int64_t found = 0;
+    const bool complete = each_placement(choices[a], steps, [&](const Placement& placement) {
+      if (found == options.max_mappings) {
+        result.limit_reached = true;
+        return false;
+      }
+      ++found;
+      stopped = !take(a, placement);
+      return !stopped;
+    });
+    result.limit_reached = result.limit_reached || !complete;
+    if (found > 0) continue;
+    for (std::string& reason : slot_reasons(alignments[a], choices[a], options.rule))
+      add_reason(result, std::move(reason));
+  }
 }
 
 /// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
@@ -132,62 +141,84 @@ Judged judge_fully(const Alignment& alignment, Realised realised, const std::vec
           (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
 }
 
-/// Mappings once each: equal up to relabelings of the instruction are one.
+/// A key in 128 bits: among a million mappings two different keys meet with probability 2^-89.
+struct Fingerprint {
+  std::uint64_t high = 0xcbf29ce484222325U, low = 0x9ae16a3b2f90404fU;
+  explicit Fingerprint(const std::string& key) {
+    for (const char c : key) {
+      const auto byte = static_cast<unsigned char>(c);
+      high = (high ^ byte) * 0x100000001b3U;
+      low = (low + byte + 1) * 0x9e3779b97f4a7c15U;
+      low ^= low >> 29U;
+    }
+  }
+  bool operator==(const Fingerprint&) const = default;
+};
+struct FingerprintHash {
+  std::size_t operator()(const Fingerprint& f) const { return f.high ^ f.low; }
+};
+
+/// Takes the mappings that are found; false ends the enumeration.
+using Sink = std::function<bool(Mapping&&)>;
+
+/// Passes mappings on once each: equal up to relabelings of the instruction are one.
 class Listing {
  public:
-  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result)
+  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink)
       : options_(options),
         result_(result),
+        sink_(sink),
         symmetries_(automorphisms(hardware)),
         same_(identity_of(hardware)),
         kills_(kills(hardware.statement())) {}
 
-  bool full() const { return static_cast<std::int64_t>(result_.mappings.size()) >= options_.max_mappings; }
-
-  void add(const Alignment& alignment, Realised realised) {
+  /// False: enough.
+  bool add(const Alignment& alignment, Realised realised) {
+    if (count_ >= options_.max_mappings) {
+      result_.limit_reached = true;
+      return false;
+    }
     Judged judged = judge_fully(alignment, std::move(realised), kills_, options_, result_);
     if (!judged.mapping) {
       add_reason(result_, operand_prefix(alignment) + judged.refusal);
-      return;
+      return true;
     }
     const bool known = std::any_of(symmetries_.begin(), symmetries_.end(), [&](const Automorphism& by) {
-      return seen_.count(key_of(*judged.mapping, by)) > 0;
+      return seen_.count(Fingerprint(key_of(*judged.mapping, by))) > 0;
     });
-    if (known || !seen_.insert(key_of(*judged.mapping, same_)).second) return;
-    result_.mappings.push_back(std::move(*judged.mapping));
+    if (known || !seen_.insert(Fingerprint(key_of(*judged.mapping, same_))).second) return true;
+    ++count_;
+    return sink_(std::move(*judged.mapping));
   }
 
  private:
   const MapOptions& options_;
   PairMappings& result_;
+  const Sink& sink_;
   std::vector<Automorphism> symmetries_;
   Automorphism same_;
   std::vector<Kill> kills_;
-  std::unordered_set<std::string> seen_;
+  std::unordered_set<Fingerprint, FingerprintHash> seen_;
+  std::int64_t count_ = 0;
 };
 
-void list_mappings(const std::vector<Alignment>& alignments, const MapOptions& options, PairMappings& result) {
+void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& options, PairMappings& result,
+                   const Sink& sink) {
   std::vector<Choices> choices;
   for (const Alignment& alignment : alignments) {
     choices.push_back(choices_of(alignment, options.rule));
     result.limit_reached = result.limit_reached || !choices.back().complete;
   }
-  Listing listing(*alignments[0].hardware, options, result);
-  for (const Candidate& candidate : candidates(alignments, choices, options, result)) {
-    const Alignment& alignment = alignments[candidate.alignment];
-    std::vector<Realised> all = realise(alignment, choices[candidate.alignment], candidate.placement, options.rule);
+  Listing listing(*alignments[0].hardware, options, result, sink);
+  each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
+    std::vector<Realised> all = realise(alignments[a], choices[a], placement, options.rule);
     if (all.empty()) {
-      add_reason(result, operand_prefix(alignment) + "digits move " + alignment.tensor_name(0) +
+      add_reason(result, operand_prefix(alignments[a]) + "digits move " + alignments[a].tensor_name(0) +
                              " along one direction, so an element would have several slots (partial sums)");
     }
-    for (Realised& realised : all) {
-      if (listing.full()) {
-        result.limit_reached = true;
-        return;
-      }
-      listing.add(alignment, std::move(realised));
-    }
-  }
+    return std::all_of(all.begin(), all.end(),
+                       [&](Realised& realised) { return listing.add(alignments[a], std::move(realised)); });
+  });
 }
 
 /// Reasons that need no look at dims; nothing when there are none.
@@ -228,8 +259,11 @@ Result<std::vector<InstructionId>> chosen(const HardwareModel& model, const std:
 
 }  // namespace
 
-PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId id,
-                           const MapOptions& options) {
+namespace {
+
+/// Everything of one pair but its mappings, which go to the sink as they are found.
+PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId id,
+                       const MapOptions& options, const Sink& sink) {
   PairMappings result;
   const Computation& computation = kernel.statements[statement.index()];
   if (const std::string reason = unmappable(computation, hardware); !reason.empty()) {
@@ -243,11 +277,54 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
     add_reason(result, lossy.text.empty() ? body_mismatch(computation, hardware.statement()) : lossy.text);
     return result;
   }
-  list_mappings(alignments, options, result);
+  pass_mappings(alignments, options, result, sink);
   std::stable_partition(result.reasons.begin(), result.reasons.end(),
                         [](const std::string& reason) { return reason.rfind("operands ", 0) != 0; });
-  put_in_order(result.mappings, computation);
   return result;
+}
+
+/// What a pair adds to the whole: a result or a summary.
+void add_pair(auto& whole, InstructionId id, StatementId statement, PairMappings& pair, bool found) {
+  whole.limit_reached = whole.limit_reached || pair.limit_reached;
+  whole.solver.queries += pair.solver.queries;
+  whole.solver.unknown += pair.solver.unknown;
+  whole.solver.seconds += pair.solver.seconds;
+  if (!found) whole.rejected.push_back({id, statement, std::move(pair.reasons)});
+}
+
+}  // namespace
+
+PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId id,
+                           const MapOptions& options) {
+  std::vector<Mapping> mappings;
+  PairMappings result = pass_pair(kernel, statement, hardware, id, options, [&](Mapping&& mapping) {
+    mappings.push_back(std::move(mapping));
+    return true;
+  });
+  put_in_order(mappings, kernel.statements[statement.index()]);
+  result.mappings = std::move(mappings);
+  return result;
+}
+
+Result<MapSummary> for_each_mapping(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+                                    const MappingVisitor& visit) {
+  const auto instructions = chosen(model, options.instruction);
+  if (!instructions) return instructions.diagnostics();
+  MapSummary summary;
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    const auto statement = make_id<StatementId>(s);
+    for (const InstructionId id : *instructions) {
+      const std::int64_t before = summary.mappings;
+      PairMappings pair = pass_pair(kernel, statement, model.instruction(id), id, options, [&](Mapping&& mapping) {
+        mapping.id = static_cast<int>(summary.mappings++);
+        summary.stopped = !visit(mapping);
+        return !summary.stopped;
+      });
+      add_pair(summary, id, statement, pair, summary.mappings > before);
+      if (summary.stopped) return summary;
+    }
+  }
+  return summary;
 }
 
 Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options) {
@@ -258,11 +335,7 @@ Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& 
     const auto statement = make_id<StatementId>(s);
     for (const InstructionId id : *instructions) {
       PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, options);
-      result.limit_reached = result.limit_reached || pair.limit_reached;
-      result.solver.queries += pair.solver.queries;
-      result.solver.unknown += pair.solver.unknown;
-      result.solver.seconds += pair.solver.seconds;
-      if (pair.mappings.empty()) result.rejected.push_back({id, statement, std::move(pair.reasons)});
+      add_pair(result, id, statement, pair, !pair.mappings.empty());
       for (Mapping& mapping : pair.mappings) {
         mapping.id = static_cast<int>(result.mappings.size());
         result.mappings.push_back(std::move(mapping));
@@ -274,6 +347,14 @@ Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& 
     if (has_errors(problems)) return problems;
   }
   return result;
+}
+
+std::string print(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  std::vector<std::string> dims;
+  for (const Dim& dim : instruction.statement().domain.dims) dims.push_back(dim.name);
+  for (const Dim& dim : mapping.rolled) dims.push_back(dim.name);
+  return print(mapping, kernel, dims, instruction.name);
 }
 
 }  // namespace isamap

@@ -2,6 +2,7 @@
 // Every way an instruction of a machine covers a statement of a kernel, each proved, or the reasons why none does.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,6 +57,34 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
                            InstructionId id, const MapOptions& options);
 
 Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options);
+
+/// The mappings of enumerate_mappings one by one, as they are found: `visit` returns false to end. Of a mapping nothing
+/// is kept but 128 bits that tell it from others, so that max_mappings may be large. Statements and instructions come
+/// in their order, the mappings of a pair in that of the search (fewest digits first for each order of the operands);
+/// ids count up. Certificates are left to `prove`.
+using MappingVisitor = std::function<bool(const Mapping&)>;
+struct MapSummary {
+  std::int64_t mappings = 0;  ///< that were visited
+  std::vector<Rejection> rejected;
+  SolverStatistics solver;
+  bool limit_reached = false;  ///< as in MapResult
+  bool stopped = false;        ///< by the visitor
+};
+Result<MapSummary> for_each_mapping(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+                                    const MappingVisitor& visit);
+
+/// "mma(i = n.p, j = k, k = c.r) O <- I, F"
+std::string print(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
+
+/// Z3's answer to the certificate of a mapping as it stands: `unproved` when there is a counterexample, as when digits,
+/// extents or carriers of a mapping that was found have been changed.
+struct Verdict {
+  Proof proof = Proof::unproved;
+  std::string failed;       ///< the question that was not answered by unsat
+  std::string certificate;  ///< SMT-LIB text; the z3 program prints `unsat` once for each question
+};
+Verdict prove(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping,
+              std::uint64_t rlimit = MapOptions{}.rlimit);
 
 /// A kernel whose statement is a product of three or more factors, split into two statements in every legal way:
 /// T[x_I] = reduce_R A*B ; O (+)= T[x_I]*C (docs/mapping.md, kind `factor`).

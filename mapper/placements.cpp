@@ -9,7 +9,6 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t kMaxSteps = 300'000;
 constexpr std::size_t kMaxDirections = 64;
 
 DirectionSet bit(std::size_t i) { return DirectionSet{1} << i; }
@@ -17,11 +16,12 @@ DirectionSet bit(std::size_t i) { return DirectionSet{1} << i; }
 /// Depth first over directions, for a fixed number of digits.
 class Search {
  public:
-  Search(const Choices& choices, std::int64_t limit, Placements& out)
-      : choices_(choices), limit_(limit), out_(out), place_(choices.directions.size(), -1) {}
+  Search(const Choices& choices, std::int64_t steps, const std::function<bool(const Placement&)>& take)
+      : choices_(choices), steps_left_(steps), take_(take), place_(choices.directions.size(), -1) {}
 
   void with_digits(int digits) { visit(0, digits, {}); }
-  bool stopped() const { return out_.limit_reached; }
+  bool cut() const { return steps_left_ < 0; }
+  bool over() const { return stopped_ || cut(); }
 
  private:
   struct State {
@@ -52,17 +52,10 @@ class Search {
   }
 
   void visit(std::size_t d, int left, State state) {
-    if (stopped()) return;
-    if (++steps_ > kMaxSteps) {
-      out_.limit_reached = true;
-      return;
-    }
+    if (over() || --steps_left_ < 0) return;
     if (left > static_cast<int>(place_.size() - d) || hopeless(d, left, state)) return;
     if (d == place_.size()) {
-      if (static_cast<std::int64_t>(out_.list.size()) >= limit_)
-        out_.limit_reached = true;
-      else
-        out_.list.push_back(place_);
+      stopped_ = !take_(place_);
       return;
     }
     const std::vector<Home>& homes = choices_.directions[d].homes;
@@ -87,10 +80,10 @@ class Search {
   }
 
   const Choices& choices_;
-  std::int64_t limit_;
-  Placements& out_;
+  std::int64_t steps_left_;
+  const std::function<bool(const Placement&)>& take_;
   Placement place_;
-  std::int64_t steps_ = 0;
+  bool stopped_ = false;
 };
 
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
@@ -283,12 +276,11 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   return choices;
 }
 
-Placements place_directly(const Choices& choices, std::int64_t limit) {
-  Placements placements;
-  Search search(choices, limit, placements);
-  for (int digits = 0; digits <= static_cast<int>(choices.directions.size()) && !search.stopped(); ++digits)
+bool each_placement(const Choices& choices, std::int64_t steps, const std::function<bool(const Placement&)>& take) {
+  Search search(choices, steps, take);
+  for (int digits = 0; digits <= static_cast<int>(choices.directions.size()) && !search.over(); ++digits)
     search.with_digits(digits);
-  return placements;
+  return !search.cut();
 }
 
 }  // namespace isamap

@@ -7,6 +7,7 @@
 // which slots it may walk, and for each slot when it may stay empty.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -54,10 +55,7 @@ Choices choices_of(const Alignment& alignment, Rule rule);
 /// For each direction the position of its home, or -1.
 using Placement = std::vector<int>;
 
-struct Placements {
-  std::vector<Placement> list;  ///< fewest digits first
-  bool limit_reached = false;
-};
-Placements place_directly(const Choices& choices, std::int64_t limit);
+/// Every placement, fewest digits first, until `take` returns false. False when the search was cut after `steps`.
+bool each_placement(const Choices& choices, std::int64_t steps, const std::function<bool(const Placement&)>& take);
 
 }  // namespace isamap

@@ -11,7 +11,7 @@ namespace isamap {
 Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatistics& statistics,
              std::string* failed = nullptr);
 
-/// The same lists as place_directly, from conditions on the bindings instead of a construction: which operands (one of
+/// The same lists as each_placement, from conditions on the bindings instead of a construction: which operands (one of
 /// `alignments`, all of one statement and instruction) and which direction on which slots are variables of one problem.
 struct SolvedPlacements {
   std::vector<std::pair<std::size_t, Placement>> list;  ///< position in `alignments`, placement

@@ -59,6 +59,21 @@ TEST(JsonDocument, MapWithCertificates) {
   }
 }
 
+TEST(JsonDocument, CountsOfMappings) {
+  Json json = of_gemm("map", {"--count"});
+  has(json, {"kernel", "target", "rule", "count", "counts", "rejected", "solver"});
+  EXPECT_EQ(json["count"], of_gemm("map")["mappings"].size());
+  EXPECT_EQ(json["counts"][0]["mappings"], json["count"]);
+  EXPECT_EQ(json["counts"][0]["statement"], 0);
+  EXPECT_FALSE(json.contains("limit_reached"));
+  const std::vector<std::string> conv{"map", example("conv2d"), "--target", "x86_avx2", "--limit", "2"};
+  EXPECT_EQ(document(conv)["limit_reached"], true);
+  std::vector<std::string> counted = conv;
+  counted.push_back("--count");
+  EXPECT_EQ(document(counted)["limit_reached"], true);
+  EXPECT_EQ(isamap({"map", example("gemm_s8"), "--target", "x86_avx2", "--count"}).code, 3);
+}
+
 TEST(JsonDocument, Schedule) {
   Json json = of_gemm("schedule", {"--objective", "cycles", "--seed", "3"});
   has(json, {"objective", "best", "cycles", "energy_pJ", "lower_bound", "gap", "certified", "evaluations", "seconds",

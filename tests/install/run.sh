@@ -15,6 +15,9 @@ flags=""
 said=$("$place/build/library_example" "$place/prefix/share/isamap/hardware_models/scalar_c.yaml" "$source/examples/gemm.yaml")
 printf '%s\n' "$said"
 grep -q 'evaluations' <<<"$said" || { echo "the example did not report its search" >&2; exit 1; }
+said=$("$place/build/library_mappings" "$place/prefix/share/isamap/hardware_models/x86_avx2.yaml" "$source/examples/conv1d.yaml")
+printf '%s\n' "$said"
+[ "$(grep -c ': proved$' <<<"$said")" = 5 ] || { echo "the example did not prove five mappings" >&2; exit 1; }
 # The installed program finds the installed models by name.
 cd "$place"
 env -u ISAMAP_MODELS "$place/prefix/bin/isamap" hw check scalar_c

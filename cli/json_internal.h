@@ -1,0 +1,28 @@
+#pragma once
+// Parts that the JSON documents share: for json*.cpp only.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/diagnostic.h"
+
+namespace isamap::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// {"schema_version": 1}, to which a document's keys are added.
+Json document();
+/// Text from files may hold any bytes: what is no UTF-8 prints as the replacement character.
+std::string text_of(const Json& json);
+/// Counts are doubles inside, since tails make averages; a whole number prints as one.
+Json number(double value);
+Json diagnostics_json(const Diagnostics& diagnostics);
+
+template <class Pairs>
+Json object_of(const Pairs& pairs) {
+  Json json = Json::object();
+  for (const auto& [key, value] : pairs) json[key] = value;
+  return json;
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,93 @@
+// The JSON documents of `coverage` and `hw diff`.
+
+#include "cli/json.h"
+#include "cli/json_internal.h"
+#include "cli/names.h"
+
+namespace isamap::cli {
+namespace {
+
+/// What is known of one kernel on one machine; nothing is said of cycles that nobody predicted.
+Json json_of(const SuiteAnswer& answer) {
+  Json json{{"mappings", answer.count()}, {"instructions", object_of(answer.mappings)}};
+  if (answer.limit_reached) json["limit_reached"] = true;
+  if (answer.count() > 0) json["utilisation"] = answer.utilisation;
+  if (answer.prediction != Prediction::none) {
+    json["cycles"] = number(answer.cycles);
+    json["cycles_from"] = std::string(name(answer.prediction));
+  }
+  if (!answer.instruction.empty()) json["instruction"] = answer.instruction;
+  if (!answer.reasons.empty()) json["reasons"] = answer.reasons;
+  return json;
+}
+
+Json json_of(const SuiteCase& one) {
+  Json json{{"file", one.file}, {"name", one.name}};
+  if (one.times > 1) json["times"] = one.times;
+  if (!one.kernel) json["problems"] = diagnostics_json(one.problems);
+  return json;
+}
+
+Json json_of(const Change& change) {
+  Json json{{"verdict", std::string(name(change.verdict))}};
+  if (change.gained) json["gained"] = *change.gained;
+  if (change.lost) json["lost"] = *change.lost;
+  if (change.speedup) json["speedup"] = *change.speedup;
+  return json;
+}
+
+void add_no_kernels(Json& json, const Suite& suite) {
+  if (suite.no_kernels.empty()) return;
+  json["no_kernels"] = Json::array();
+  for (const NoKernels& group : suite.no_kernels)
+    json["no_kernels"].push_back({{"file", group.file}, {"layers", group.layers}, {"reason", group.reason}});
+}
+
+}  // namespace
+
+std::string json_of_coverage(const Coverage& coverage) {
+  Json json = document();
+  json["suite"] = coverage.suite.folder;
+  json["target"] = coverage.model.name;
+  json["rule"] = std::string(name(coverage.rule));
+  json["kernels"] = Json::array();
+  for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
+    Json row = json_of(coverage.suite.cases[c]);
+    if (coverage.suite.cases[c].kernel) row.update(json_of(coverage.answers[c]));
+    json["kernels"].push_back(std::move(row));
+  }
+  add_no_kernels(json, coverage.suite);
+  const SuiteTotals totals = totals_of(coverage);
+  json["summary"] = {{"kernels", totals.kernels}, {"mapped", totals.mapped_a}, {"failed", totals.failed}};
+  return text_of(json);
+}
+
+std::string json_of_difference(const Difference& difference) {
+  Json json = document();
+  json["suite"] = difference.suite.folder;
+  json["a"] = {{"target", difference.a.name}, {"file", difference.a.file}};
+  json["b"] = {{"target", difference.b.name}, {"file", difference.b.file}};
+  json["rule"] = std::string(name(difference.rule));
+  json["kernels"] = Json::array();
+  for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
+    const SuiteAnswer &a = difference.on_a[c], &b = difference.on_b[c];
+    Json row = json_of(difference.suite.cases[c]);
+    if (difference.suite.cases[c].kernel) {
+      row["a"] = json_of(a);
+      row["b"] = json_of(b);
+    }
+    row["change"] = json_of(change_of(difference.suite.cases[c], a, b));
+    json["kernels"].push_back(std::move(row));
+  }
+  add_no_kernels(json, difference.suite);
+  const SuiteTotals totals = totals_of(difference);
+  json["summary"] = {{"kernels", totals.kernels},   {"failed", totals.failed}, {"mapped_a", totals.mapped_a},
+                     {"mapped_b", totals.mapped_b}, {"gains", totals.gains},   {"loses", totals.loses}};
+  if (totals.compared > 0) {
+    json["summary"]["compared"] = totals.compared;
+    json["summary"]["speedup"] = totals.speedup;
+  }
+  return text_of(json);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,123 @@
+// Mappings one by one: the same as in lists, ended at will, counted without being kept; and proofs of single ones.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "frontends/frontends.h"
+#include "hwdesc/yaml_loader.h"
+#include "mapper/mapper.h"
+
+namespace isamap {
+namespace {
+
+HardwareModel machine() {
+  auto loaded = load_hardware(ISAMAP_SOURCE_DIR "/bench/data/mma.yaml", {});
+  if (!loaded) ADD_FAILURE() << render(loaded.diagnostics());
+  return loaded ? std::move(loaded->model) : HardwareModel{};
+}
+
+Kernel example(const std::string& name) {
+  auto kernel = load_kernel(ISAMAP_SOURCE_DIR "/examples/" + name + ".yaml");
+  if (!kernel) ADD_FAILURE() << render(kernel.diagnostics());
+  return kernel ? std::move(*kernel) : Kernel{};
+}
+
+Kernel formula(const std::string& text, const std::string& dims) {
+  auto kernel = kernel_from_formula(text, dims, "");
+  if (!kernel) ADD_FAILURE() << render(kernel.diagnostics());
+  return kernel ? std::move(*kernel) : Kernel{};
+}
+
+std::vector<std::string> sorted(std::vector<std::string> texts) {
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+TEST(Lazy, TheSameMappingsAsInLists) {
+  const HardwareModel model = machine();
+  for (const char* name : {"gemm", "conv2d", "depthwise", "mean", "scan", "variance", "gemv", "max_pool"})
+    for (const Rule rule : {Rule::access, Rule::full, Rule::all}) {
+      const Kernel kernel = example(name);
+      MapOptions options;
+      options.rule = rule;
+      const auto list = enumerate_mappings(kernel, model, options);
+      ASSERT_TRUE(list);
+      std::vector<std::string> listed, visited;
+      for (const Mapping& m : list->mappings) listed.push_back(print(m, kernel, model));
+      const auto summary = for_each_mapping(kernel, model, options, [&](const Mapping& m) {
+        EXPECT_EQ(m.id, static_cast<int>(visited.size()));
+        EXPECT_EQ(m.proof, Proof::proved);
+        visited.push_back(print(m, kernel, model));
+        return true;
+      });
+      ASSERT_TRUE(summary);
+      EXPECT_EQ(sorted(visited), sorted(listed)) << name;
+      EXPECT_EQ(summary->mappings, static_cast<std::int64_t>(listed.size()));
+      EXPECT_EQ(summary->limit_reached, list->limit_reached);
+      EXPECT_FALSE(summary->stopped);
+      ASSERT_EQ(summary->rejected.size(), list->rejected.size()) << name;
+      for (std::size_t r = 0; r < list->rejected.size(); ++r)
+        EXPECT_EQ(summary->rejected[r].reasons, list->rejected[r].reasons);
+    }
+}
+
+TEST(Lazy, EndsWhenToldTo) {
+  int visits = 0;
+  MapOptions options;
+  options.rule = Rule::all;
+  const auto summary =
+      for_each_mapping(example("conv3d"), machine(), options, [&](const Mapping&) { return ++visits < 7; });
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(visits, 7);
+  EXPECT_EQ(summary->mappings, 7);
+  EXPECT_TRUE(summary->stopped);
+  EXPECT_FALSE(summary->limit_reached);
+  EXPECT_TRUE(summary->rejected.empty());
+}
+
+/// Every non-empty set of the four dims of each class: 15^3, in two orders of the operands.
+TEST(Lazy, CountsBeyondTheLimitOfLists) {
+  const Kernel kernel = formula("C[a,b,c,d,e,f,g,h] += A[a,b,c,d,i,j,k,l] * B[i,j,k,l,e,f,g,h]",
+                                "a=2,b=2,c=2,d=2,e=2,f=2,g=2,h=2,i=2,j=2,k=2,l=2");
+  MapOptions options;
+  options.rule = Rule::access;
+  options.instruction = "mma_16x16x16";
+  const auto count = [&] { return for_each_mapping(kernel, machine(), options, [](const Mapping&) { return true; }); };
+  options.max_mappings = 100'000;
+  EXPECT_EQ(count()->mappings, 2 * 15 * 15 * 15);
+  EXPECT_FALSE(count()->limit_reached);
+  options.max_mappings = 4096;
+  EXPECT_EQ(count()->mappings, 4096);
+  EXPECT_TRUE(count()->limit_reached);
+}
+
+TEST(Lazy, AnInstructionThatIsNotThereIsNamed) {
+  MapOptions options;
+  options.instruction = "mma_16x16";
+  const auto summary = for_each_mapping(example("gemm"), machine(), options, [](const Mapping&) { return true; });
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.diagnostics().front().message, "'mma_16x16' is no compute instruction of mma");
+}
+
+TEST(Lazy, AMappingIsProvedAloneAndAChangedOneIsRefuted) {
+  const HardwareModel model = machine();
+  const Kernel kernel = example("gemm");
+  MapOptions options;
+  options.rule = Rule::access;
+  const auto list = enumerate_mappings(kernel, model, options);
+  ASSERT_TRUE(list);
+  Mapping mapping = list->mappings.front();
+  const Verdict good = prove(kernel, model, mapping);
+  EXPECT_EQ(good.proof, Proof::proved);
+  EXPECT_EQ(good.failed, "");
+  EXPECT_NE(good.certificate.find("(check-sat)"), std::string::npos);
+  EXPECT_NE(good.certificate.find("; mapping " + print(mapping, kernel, model)), std::string::npos) << good.certificate;
+  std::swap(mapping.dims[0], mapping.dims[2]);  // rows of C on the summed dim
+  const Verdict bad = prove(kernel, model, mapping);
+  EXPECT_EQ(bad.proof, Proof::unproved);
+  EXPECT_FALSE(bad.failed.empty());
+}
+
+}  // namespace
+}  // namespace isamap
