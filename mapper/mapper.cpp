@@ -54,27 +54,36 @@ std::size_t digit_count(const Mapping& mapping) {
   return count;
 }
 
-/// Simple first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims.
-void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) {
-  const auto positions = [&](const Mapping& m) {
-    std::vector<std::vector<std::pair<int, std::int64_t>>> places;
-    for (const auto& digits : m.dims) {
-      places.emplace_back();
-      for (const Digit& digit : digits) {
-        const AffineTerm& first = digit.column.terms().front();
-        places.back().emplace_back(statement.domain.find(std::get<std::string>(first.atom)), first.coefficient);
-      }
+/// Simple first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims. One list of
+/// numbers, a list inside it ended by a number below all of its own.
+std::vector<std::int64_t> rank_of(const Mapping& mapping, const Computation& statement) {
+  constexpr std::int64_t end = -1;
+  std::vector<std::int64_t> rank;
+  rank.reserve(48);
+  rank.push_back(mapping.kinds.count(Kind::axis) > 0 ? 0 : static_cast<std::int64_t>(mapping.kinds.size()));
+  rank.push_back(static_cast<std::int64_t>(digit_count(mapping)));
+  rank.insert(rank.end(), mapping.operands.begin(), mapping.operands.end());
+  rank.push_back(end);
+  for (const Kind kind : mapping.kinds) rank.push_back(static_cast<std::int64_t>(kind));
+  rank.push_back(end);
+  for (const auto& digits : mapping.dims) {
+    for (const Digit& digit : digits) {
+      const AffineTerm& first = digit.column.terms().front();
+      rank.push_back(statement.domain.find(std::get<std::string>(first.atom)));
+      rank.push_back(first.coefficient);
     }
-    return places;
-  };
-  const auto rank = [&](const Mapping& m) {
-    return std::tuple(m.kinds.count(Kind::axis) > 0 ? 0 : m.kinds.size(), digit_count(m), m.operands, m.kinds,
-                      positions(m));
-  };
-  std::vector<std::pair<decltype(rank(mappings[0])), std::size_t>> order;
-  for (std::size_t i = 0; i < mappings.size(); ++i) order.emplace_back(rank(mappings[i]), i);
+    rank.push_back(end);
+  }
+  return rank;
+}
+
+void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) {
+  std::vector<std::pair<std::vector<std::int64_t>, std::size_t>> order;
+  order.reserve(mappings.size());
+  for (std::size_t i = 0; i < mappings.size(); ++i) order.emplace_back(rank_of(mappings[i], statement), i);
   std::sort(order.begin(), order.end());
   std::vector<Mapping> sorted;
+  sorted.reserve(mappings.size());
   for (const auto& entry : order) sorted.push_back(std::move(mappings[entry.second]));
   mappings = std::move(sorted);
 }

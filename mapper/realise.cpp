@@ -233,10 +233,19 @@ std::string overwritten(const Alignment& alignment, const std::vector<Walker>& w
   return "";
 }
 
+/// Multiples of one another, both not zero.
+bool parallel(const IntVector& a, const IntVector& b) {
+  const auto i =
+      static_cast<std::size_t>(std::find_if(a.begin(), a.end(), [](std::int64_t x) { return x != 0; }) - a.begin());
+  for (std::size_t j = 0; j < a.size(); ++j)
+    if (static_cast<__int128>(a[i]) * b[j] != static_cast<__int128>(a[j]) * b[i]) return false;
+  return true;
+}
+
 /// Does another instruction dim walk the same column in other steps?
 bool is_split(const std::vector<Walker>& walkers, const Walker& walker) {
   return std::any_of(walkers.begin(), walkers.end(), [&](const Walker& other) {
-    return other.dims() != walker.dims() && !independent({walker.column, other.column});
+    return other.dims() != walker.dims() && parallel(walker.column, other.column);
   });
 }
 
