@@ -193,9 +193,10 @@ void add_batches(const Trial& from, std::vector<Trial>& to) {
         names.push_back(tensor.name);
       }
       const bool output = (alignment.unit_uses[m] & 1U) != 0;
+      trial.last_resort = true;
       statement.domain.dims.push_back({dim, extent, output ? DimKind::parallel : DimKind::reduction});
       trial.text = fmt::format("{} at once: a new dim on {}", extent, names_in(names));
-      if (!output) trial.text = fmt::format("a longer sum: a new dim of {} on {}", extent, names_in(names));
+      if (!output) trial.text = fmt::format("a longer reduction: a new dim of {} on {}", extent, names_in(names));
       to.push_back(std::move(trial));
     }
   }

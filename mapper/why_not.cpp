@@ -17,7 +17,7 @@ constexpr int kMaxTrials = 160;  // for each instruction and side
 class Asker {
  public:
   explicit Asker(const MapOptions& options) : options_(options) {
-    options_.max_mappings = 1;
+    options_.max_mappings = 64;  // placements to look at until one is good
     options_.certificates.clear();
     options_.use_z3 = false;
   }
