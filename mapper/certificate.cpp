@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "mapper/value_question.h"
 #include "support/arithmetic.h"
 #include "support/check.h"
 
@@ -25,6 +24,9 @@ std::string times(std::int64_t factor, const std::string& x) {
   return factor == 1 ? x : "(* " + number(factor) + " " + x + ")";
 }
 std::string equal(const std::string& a, const std::string& b) { return "(= " + a + " " + b + ")"; }
+std::string below(const std::string& x, const std::string& size) {
+  return "(and (<= 0 " + x + ") (< " + x + " " + size + "))";
+}
 std::string within(const std::string& x, std::int64_t extent) { return "(<= 0 " + x + " " + number(extent - 1) + ")"; }
 std::string negation(const std::string& x) { return "(not " + x + ")"; }
 
@@ -38,6 +40,55 @@ class Writer {
       for (const Dim& dim : dims()) step.push_back(loop.step.coefficient(dim.name));
       loops_.push_back({std::move(step), loop.extent, loop.floating});
     }
+    free_.assign(dims().size(), false);
+  }
+
+  /// From here on dims that one whole digit or loop walks have any size: a symbol, for which fills without a carrier
+  /// divide. False: there are none.
+  bool free_sizes(const Mapping& mapping) {
+    for (std::size_t d = 0; d < free_.size(); ++d) free_[d] = is_free(d);
+    for (int i = 0; i < dim_count(); ++i) {
+      if (!free_[static_cast<std::size_t>(i)]) continue;
+      declare(size(i));
+      require("(<= 1 " + size(i) + ")");
+    }
+    for (int m = 0; m < unit_dim_count(); ++m) {
+      const std::string reason = "fill " + unit_dims()[static_cast<std::size_t>(m)].name;
+      const bool carried = std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
+                                       [&](const Carrier& carrier) { return carrier.reason == reason; });
+      if (carried || walked(m) == number(walked_extent(walkers_, m))) continue;
+      declare("whole." + std::to_string(m));
+      require(equal(walked(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
+    }
+    return std::find(free_.begin(), free_.end(), true) != free_.end();
+  }
+  std::string free_names() const {
+    std::string names;
+    for (std::size_t d = 0; d < free_.size(); ++d)
+      if (free_[d]) names += (names.empty() ? "" : ", ") + dims()[d].name;
+    return names;
+  }
+
+  /// Extents as text: a number or a symbol.
+  std::string size(int d) const {
+    const Dim& dim = dims()[static_cast<std::size_t>(d)];
+    return free_[static_cast<std::size_t>(d)] ? "N." + dim.name : number(dim.extent);
+  }
+  std::string digit_size(std::size_t w) const {
+    const int d = free_dim(walkers_[w].column);
+    return d >= 0 ? size(d) : number(walkers_[w].extent);
+  }
+  std::string loop_size(std::size_t l) const {
+    const int d = free_dim(loops_[l].step);
+    return d >= 0 ? size(d) : number(loops_[l].extent);
+  }
+  /// Product of the digits of an instruction dim; the outermost may be free.
+  std::string walked(int m) const {
+    for (std::size_t w = 0; w < walkers_.size(); ++w) {
+      const Walker::Place* place = walkers_[w].on(m);
+      if (place != nullptr && free_dim(walkers_[w].column) >= 0) return times(place->weight, digit_size(w));
+    }
+    return number(walked_extent(walkers_, m));
   }
 
   const std::vector<Walker>& walkers() const { return walkers_; }
@@ -66,7 +117,7 @@ class Writer {
   void call(int c) {
     for (std::size_t l = 0; l < loops_.size(); ++l) {
       declare(z(c, l));
-      if (!loops_[l].floating) require(within(z(c, l), loops_[l].extent));
+      if (!loops_[l].floating) require(below(z(c, l), loop_size(l)));
     }
     for (int m = 0; m < unit_dim_count(); ++m) declare(t(c, m));
   }
@@ -110,13 +161,13 @@ class Writer {
   /// The digits are in range and spell the counters: y is not filled up.
   std::string counts(int k, int c) const {
     std::vector<std::string> terms;
-    for (std::size_t w = 0; w < walkers_.size(); ++w) terms.push_back(within(d(k, w), walkers_[w].extent));
+    for (std::size_t w = 0; w < walkers_.size(); ++w) terms.push_back(below(d(k, w), digit_size(w)));
     for (int m = 0; m < unit_dim_count(); ++m) terms.push_back(equal(counter(c, k, m), counted(k, m)));
     return all(terms);
   }
   std::string inside(int k) {
     std::vector<std::string> terms;
-    for (int i = 0; i < dim_count(); ++i) terms.push_back(within(x(k, i), dims()[static_cast<std::size_t>(i)].extent));
+    for (int i = 0; i < dim_count(); ++i) terms.push_back(below(x(k, i), size(i)));
     for (const AffineExpr& face : alignment_.computation().domain.faces) terms.push_back("(<= 0 " + at(face, k) + ")");
     return all(terms);
   }
@@ -132,6 +183,15 @@ class Writer {
   }
   std::string unit_at(const AffineExpr& e, int k) {
     return expression(e, [&](const std::string& name) { return y(k, alignment_.unit().domain.find(name)); });
+  }
+
+  /// The free dim whose last point this face keeps, or -1: its extent is not the number in the face.
+  int upper_end(const AffineExpr& face) const {
+    for (int i = 0; i < dim_count(); ++i) {
+      if (free_[static_cast<std::size_t>(i)] && face.coefficient(dims()[static_cast<std::size_t>(i)].name) == -1)
+        return i;
+    }
+    return -1;
   }
 
   std::string same_slot(int operand) {
@@ -153,7 +213,7 @@ class Writer {
     declare(other);
     require(within(other, walkers_[tied].extent));
     require(negation(equal(other, d(k, tied))));
-    for (std::size_t w = 0; w < walkers_.size(); ++w) require(within(d(k, w), walkers_[w].extent));
+    for (std::size_t w = 0; w < walkers_.size(); ++w) require(below(d(k, w), digit_size(w)));
     for (int m = 0; m < unit_dim_count(); ++m) {
       std::vector<std::string> terms;
       for (std::size_t w = 0; w < walkers_.size(); ++w) {
@@ -185,9 +245,36 @@ class Writer {
     return sum(terms);
   }
 
+  /// Is it walked by one whole digit, outermost on its dim, or by one whole loop, and in no face?
+  bool is_free(std::size_t d) const {
+    const Dim& dim = dims()[d];
+    int walks = 0;
+    for (const AffineExpr& face : alignment_.computation().domain.faces)
+      if (face.names().count(dim.name) > 0) return false;
+    for (const Walker& w : walkers_) {
+      if (w.column[d] == 0) continue;
+      if (++walks > 1 || !is_unit(w.column, d) || w.extent != dim.extent || w.places.size() != 1) return false;
+      if (w.places[0].weight * w.extent != walked_extent(walkers_, w.places[0].dim)) return false;
+    }
+    for (const Cover::Loop& loop : loops_) {
+      if (loop.step[d] == 0) continue;
+      if (++walks > 1 || !is_unit(loop.step, d) || loop.extent != dim.extent || loop.floating) return false;
+    }
+    return walks == 1 && dim.extent > 1;
+  }
+  static bool is_unit(const IntVector& v, std::size_t d) {
+    return v[d] == 1 && std::count_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) == 1;
+  }
+  int free_dim(const IntVector& step) const {
+    for (std::size_t d = 0; d < free_.size(); ++d)
+      if (free_[d] && step[d] != 0) return static_cast<int>(d);
+    return -1;
+  }
+
   const Alignment& alignment_;
   std::vector<Cover::Loop> loops_;
   std::vector<Walker> walkers_;
+  std::vector<bool> free_;  // dims of any size
   std::string text_;
   int quotients_ = 0;
 };
@@ -233,7 +320,7 @@ const Padding* find(const std::vector<Padding>& reasons, const std::string& reas
 void pad(Writer& w, int k, const Padding& padding) {
   w.point(k, 0);
   if (padding.fill >= 0) {
-    w.require("(<= " + number(walked_extent(w.walkers(), padding.fill)) + " " + w.counter(0, k, padding.fill) + ")");
+    w.require("(<= " + w.walked(padding.fill) + " " + w.counter(0, k, padding.fill) + ")");
     return;
   }
   if (padding.tie >= 0) return w.torn(k, static_cast<std::size_t>(padding.tie));
@@ -280,11 +367,11 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
   w.point(1, 0);
   std::vector<std::string> ways;
   for (int m = 0; m < w.unit_dim_count(); ++m) {
-    const std::int64_t walked = walked_extent(w.walkers(), m), extent = unit_extent(w.alignment(), m);
-    w.require(within(w.t(0, m), ceil_div(walked, extent)));
+    w.require("(<= 0 " + w.t(0, m) + ")");
+    w.require("(< " + times(unit_extent(w.alignment(), m), w.t(0, m)) + " " + w.walked(m) + ")");
     const std::string reason = "fill " + w.unit_dims()[static_cast<std::size_t>(m)].name;
     if (!carried(reason) && find(avoidable, reason) == nullptr)
-      ways.push_back("(<= " + number(walked) + " " + w.counter(0, 1, m) + ")");
+      ways.push_back("(<= " + w.walked(m) + " " + w.counter(0, 1, m) + ")");
   }
   for (const Padding& tie : fills(w.alignment(), w.walkers())) {
     if (tie.tie >= 0 && !carried(tie.reason)) ways.push_back("true");
@@ -297,7 +384,10 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
       }
       return false;
     });
-    if (walked && !carried(face.reason)) ways.push_back(all({w.counts(1, 0), "(< " + w.at(face.face, 1) + " 0)"}));
+    if (!walked || carried(face.reason)) continue;
+    const int d = w.upper_end(face.face);
+    const std::string beyond = d < 0 ? "(< " + w.at(face.face, 1) + " 0)" : "(<= " + w.size(d) + " " + w.x(1, d) + ")";
+    ways.push_back(all({w.counts(1, 0), beyond}));
   }
   w.require(any(ways));
   return w.finish("N: a padding point whose reason has no carrier");
@@ -321,20 +411,20 @@ Question injective(Writer w) {
 
 /// Digits and loops of one coordinate by stride; `value` is the variable.
 struct Peel {
-  std::int64_t stride, extent;
-  std::string value;
-  bool ranged;
+  std::int64_t stride = 1;
+  std::string size, value;
+  bool ranged = true;
 };
 
 std::vector<Peel> peels_of(const Writer& w, int dim, const Pivots& pivots) {
   const auto d = static_cast<std::size_t>(dim);
   std::vector<Peel> peels;
   for (std::size_t i = 0; i < w.walkers().size(); ++i) {
-    if (pivots[i] == dim) peels.push_back({w.walkers()[i].column[d], w.walkers()[i].extent, w.d(1, i), true});
+    if (pivots[i] == dim) peels.push_back({w.walkers()[i].column[d], w.digit_size(i), w.d(1, i), true});
   }
   for (std::size_t l = 0; l < w.loops().size(); ++l) {
     const Cover::Loop& loop = w.loops()[l];
-    if (loop.step[d] != 0) peels.push_back({loop.step[d], loop.extent, w.z(1, l), !loop.floating});
+    if (loop.step[d] != 0) peels.push_back({loop.step[d], w.loop_size(l), w.z(1, l), !loop.floating});
   }
   std::stable_sort(peels.begin(), peels.end(), [](const Peel& a, const Peel& b) { return a.stride < b.stride; });
   return peels;
@@ -384,34 +474,74 @@ Question covering(Writer w) {
       w.require(walked);
     for (std::size_t p = 0; p < peels.size(); ++p) {
       if (p + 1 < peels.size()) w.require(within(peels[p].value, peels[p + 1].stride / peels[p].stride));
-      if (peels[p].ranged) misses.push_back(negation(within(peels[p].value, peels[p].extent)));
+      if (peels[p].ranged) misses.push_back(negation(below(peels[p].value, peels[p].size)));
     }
   }
   w.require(any(misses));
   return w.finish(name);
 }
 
+/// The argument of a cast as an integer expression over the reads v0, v1, ...
+std::string as_integer(const ScalarExpr& e) {
+  if (const auto* r = std::get_if<Read>(&e.op)) return "v" + std::to_string(r->access);
+  if (const auto* c = std::get_if<Constant>(&e.op)) return number(static_cast<std::int64_t>(c->value));
+  if (std::holds_alternative<Cast>(e.op)) return as_integer(e.args[0]);
+  if (std::holds_alternative<Unary>(e.op)) return "(- " + as_integer(e.args[0]) + ")";
+  const BinaryOp op = std::get<Binary>(e.op).op;
+  const std::string symbol = op == BinaryOp::add ? "+" : op == BinaryOp::sub ? "-" : "*";
+  return "(" + symbol + " " + as_integer(e.args[0]) + " " + as_integer(e.args[1]) + ")";
+}
+
+/// Values within their ranges whose sum saturates, or wraps before it is widened.
+Question fitting(const Exactness& exact, const Loss& held) {
+  Question question;
+  question.name = std::string("R: ") + print(held.argument, exact.reads) + " beyond " + std::string(name(held.type));
+  question.logic = "QF_NIA";
+  for (const int r : reads_of(held.argument)) {
+    const Interval& range = exact.ranges[static_cast<std::size_t>(r)];
+    const std::string v = "v" + std::to_string(r);
+    question.text +=
+        "(declare-const " + v + " Int)\n(assert (<= " + number(range.low) + " " + v + " " + number(range.high) + "))\n";
+  }
+  const Interval all = values_of(held.type);
+  question.text +=
+      "(assert (not (<= " + number(all.low) + " " + as_integer(held.argument) + " " + number(all.high) + ")))\n";
+  return question;
+}
+
 }  // namespace
 
-Certificate certify(const Alignment& alignment, const Mapping& mapping) {
-  const Writer writer(alignment, mapping);
-  Certificate certificate;
-  for (int t = 0; t < alignment.operand_count(); ++t) certificate.questions.push_back(soundness(writer, t));
-  certificate.questions.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
+namespace {
+
+std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
+  const Alignment& alignment = writer.alignment();
+  std::vector<Question> list;
+  for (int t = 0; t < alignment.operand_count(); ++t) list.push_back(soundness(writer, t));
+  list.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
   std::vector<Padding> known = all_faces(alignment), avoidable;
   for (Padding& fill : fills(alignment, writer.walkers())) {
     if (fill.avoidable) avoidable.push_back(fill);
     known.push_back(std::move(fill));
   }
   for (const Carrier& carrier : mapping.carriers) {
-    if (const Padding* padding = find(known, carrier.reason))
-      certificate.questions.push_back(neutral(writer, *padding, carrier));
+    if (const Padding* padding = find(known, carrier.reason)) list.push_back(neutral(writer, *padding, carrier));
   }
-  certificate.questions.push_back(complete(writer, mapping, avoidable));
-  certificate.questions.push_back(injective(writer));
-  certificate.questions.push_back(covering(writer));
-  if (alignment.exact)
-    for (const Loss& held : alignment.exact->held) certificate.questions.push_back(value_question(*alignment.exact, held));
+  list.push_back(complete(writer, mapping, avoidable));
+  list.push_back(injective(writer));
+  list.push_back(covering(writer));
+  return list;
+}
+
+}  // namespace
+
+Certificate certify(const Alignment& alignment, const Mapping& mapping) {
+  return {{}, questions(Writer(alignment, mapping), mapping)};
+}
+
+Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping) {
+  Writer writer(alignment, mapping);
+  if (!writer.free_sizes(mapping)) return {};
+  Certificate certificate{{"any size of " + writer.free_names()}, questions(writer, mapping)};
   return certificate;
 }
 
@@ -419,7 +549,8 @@ std::string print(const Certificate& certificate) {
   std::string text;
   for (const std::string& comment : certificate.comments) text += "; " + comment + "\n";
   for (const Question& question : certificate.questions) {
-    text += "\n; " + question.name + "\n(reset)\n(set-logic " + question.logic + ")\n" + question.text + "(check-sat)\n";
+    text +=
+        "\n; " + question.name + "\n(reset)\n(set-logic " + question.logic + ")\n" + question.text + "(check-sat)\n";
   }
   return text;
 }

@@ -60,6 +60,19 @@ Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, con
   return certificate;
 }
 
+/// The questions with free sizes, if the solver answers all of them within its limit; what it cannot is not in the
+/// file.
+std::string proved_for_any_size(const Alignment& alignment, const Mapping& mapping, const MapOptions& options,
+                                MapResult& result) {
+  Certificate certificate = certify_any_size(alignment, mapping);
+  SolverStatistics apart;
+  if (certificate.questions.empty() || replay(certificate, options.rlimit, apart) != Truth::yes) return "";
+  result.solver.queries += apart.queries;
+  result.solver.seconds += apart.seconds;
+  certificate.comments = {"", "the same for " + one_line(certificate.comments.front())};
+  return "\n" + print(certificate);
+}
+
 }  // namespace
 
 Verdict prove(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping, std::uint64_t rlimit) {
@@ -86,9 +99,11 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
     const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
     ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
     if (truth == Truth::unknown) mapping.proof = Proof::unknown;
+    const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
+    const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
     const std::string file =
         "mapping_" + std::to_string(mapping.id) + "_" + plain(model.instruction(mapping.instruction).name) + ".smt2";
-    if (!write_whole(folder / file, print(certificate))) {
+    if (!write_whole(folder / file, print(certificate) + any_size)) {
       return {error_at({(folder / file).string(), 0, 0}, "cannot write this file")};
     }
     result.certificate_files.push_back(file);

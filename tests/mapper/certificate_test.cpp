@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "mapper/z3_solver.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {
@@ -115,6 +116,39 @@ TEST(Certificates, MutantsWithTheLoopsKeptAreRefuted) {
     EXPECT_EQ(said.find("error"), std::string::npos) << name << said;
     EXPECT_TRUE(said.rfind("sat\n", 0) == 0 || said.find("\nsat\n") != std::string::npos) << name << "\n" << said;
   }
+}
+
+TEST(Certificates, AnySizeOfDimsThatAreWalkedWhole) {
+  const Instruction unit = matrix_unit(4, 4, 4);
+  const auto one = [&](const Kernel& kernel, Rule rule) {
+    return written_order(map_one(kernel, unit, rule).mappings).back();
+  };
+  SolverStatistics statistics;
+  std::string failed;
+  const Kernel conv = conv1d();  // i = n.p, j = k, k = c.r: p and r keep their sizes, they are inner digits
+  const Certificate outer =
+      certify_any_size(alignment_of(conv, unit, one(conv, Rule::access)), one(conv, Rule::access));
+  EXPECT_EQ(outer.comments, std::vector<std::string>{"any size of n, k, c"});
+  EXPECT_EQ(replay(outer, 2'000'000, statistics, &failed), Truth::yes) << failed;
+  int banded = 0;
+  const Kernel channels = kernel_of("O[n,c,q] += I[n,c,q+s] * F[c,s]", {{"n", 8}, {"c", 20}, {"q", 30}, {"s", 3}});
+  for (const Mapping& band : written_order(map_one(channels, unit, Rule::full).mappings)) {
+    const Certificate any = certify_any_size(alignment_of(channels, unit, band), band);
+    if (any.questions.empty() || band.kinds.count(Kind::skew) == 0) continue;
+    ++banded;
+    EXPECT_EQ(replay(any, 2'000'000, statistics, &failed), Truth::yes) << failed;
+  }
+  EXPECT_GT(banded, 5);
+  Mapping wrong = one(conv, Rule::access);
+  ASSERT_FALSE(wrong.carriers.empty());
+  wrong.carriers.front().access = 1;
+  EXPECT_EQ(replay(certify_any_size(alignment_of(conv, unit, wrong), wrong), 2'000'000, statistics, &failed),
+            Truth::no);
+  const Kernel even = gemm(8, 8, 8);  // no fill is carried: sizes that divide
+  EXPECT_EQ(replay(certify_any_size(alignment_of(even, unit, one(even, Rule::access)), one(even, Rule::access)),
+                   2'000'000, statistics, &failed),
+            Truth::yes)
+      << failed;
 }
 
 TEST(Certificates, NonProjectionInstructionsAreDecidedByTheSolver) {
