@@ -1,6 +1,8 @@
 #include "mapper/certificate.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "support/arithmetic.h"
 #include "support/check.h"
@@ -344,6 +346,17 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
                   w.alignment().tensor_name(operand));
 }
 
+/// Do the inputs that carry a reason make the term vanish? By the body alone: 0 in a factor, both sides of a distance.
+Question vanishing(Writer w, const std::string& reason, const std::set<int>& operands) {
+  const std::vector<Kill> known = kills(w.alignment().unit());
+  const bool vanishes = std::any_of(known.begin(), known.end(), [&](const Kill& kill) {
+    return std::all_of(kill.begin(), kill.end(),
+                       [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
+  });
+  w.require(vanishes ? "false" : "true");
+  return w.finish("K " + reason + ": the constants of its carriers leave something of the term");
+}
+
 /// Every face that a digit can cross, and both ends of every dim.
 std::vector<Padding> all_faces(const Alignment& alignment) {
   std::vector<Padding> faces;
@@ -411,7 +424,7 @@ Question injective(Writer w) {
 
 /// Digits and loops of one coordinate by stride; `value` is the variable.
 struct Peel {
-  std::int64_t stride = 1;
+  std::int64_t stride = 1, extent = 1;
   std::string size, value;
   bool ranged = true;
 };
@@ -420,18 +433,20 @@ std::vector<Peel> peels_of(const Writer& w, int dim, const Pivots& pivots) {
   const auto d = static_cast<std::size_t>(dim);
   std::vector<Peel> peels;
   for (std::size_t i = 0; i < w.walkers().size(); ++i) {
-    if (pivots[i] == dim) peels.push_back({w.walkers()[i].column[d], w.digit_size(i), w.d(1, i), true});
+    if (pivots[i] == dim)
+      peels.push_back({w.walkers()[i].column[d], w.walkers()[i].extent, w.digit_size(i), w.d(1, i), true});
   }
   for (std::size_t l = 0; l < w.loops().size(); ++l) {
     const Cover::Loop& loop = w.loops()[l];
-    if (loop.step[d] != 0) peels.push_back({loop.step[d], w.loop_size(l), w.z(1, l), !loop.floating});
+    if (loop.step[d] != 0) peels.push_back({loop.step[d], loop.extent, w.loop_size(l), w.z(1, l), !loop.floating});
   }
   std::stable_sort(peels.begin(), peels.end(), [](const Peel& a, const Peel& b) { return a.stride < b.stride; });
   return peels;
 }
 
-/// Strides 1 | s2 | ... along every coordinate: then division with remainder finds values for any point.
-bool is_recipe(const Writer& w, const Pivots& pivots) {
+/// Strides 1 | s2 | ... along every coordinate: then division with remainder finds values for any point. `tight`: and
+/// each digit or loop below another has just the steps up to it.
+bool is_recipe(const Writer& w, const Pivots& pivots, bool tight) {
   const bool unit_loops = std::all_of(w.loops().begin(), w.loops().end(), [](const Cover::Loop& loop) {
     return std::count_if(loop.step.begin(), loop.step.end(), [](std::int64_t x) { return x != 0; }) == 1;
   });
@@ -441,9 +456,20 @@ bool is_recipe(const Writer& w, const Pivots& pivots) {
     for (std::size_t p = 0; p < peels.size(); ++p) {
       if (peels[p].stride <= 0 || (p == 0 ? peels[p].stride != 1 : peels[p].stride % peels[p - 1].stride != 0))
         return false;
+      if (tight && p > 0 && peels[p - 1].stride * peels[p - 1].extent != peels[p].stride) return false;
     }
   }
   return true;
+}
+
+/// Several pivots may fit; one whose chains are tight proves the cover if any does.
+std::optional<Pivots> recipe_of(const Writer& w, bool tight) {
+  std::optional<Pivots> chosen;
+  some_pivots(w.walkers(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
+    if (is_recipe(w, pivots, tight)) chosen = pivots;
+    return chosen.has_value();
+  });
+  return chosen;
 }
 
 /// Division with remainder, coordinate by coordinate, always gives values; a point of the domain for which one of them
@@ -454,16 +480,14 @@ Question covering(Writer w) {
   for (std::size_t i = 0; i < w.walkers().size(); ++i) w.declare(w.d(1, i));
   for (int i = 0; i < w.dim_count(); ++i) w.declare(w.x(1, i));
   w.require(w.inside(1));
-  std::optional<Pivots> chosen;
-  some_pivots(w.walkers(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
-    if (is_recipe(w, pivots)) chosen = pivots;
-    return chosen.has_value();
-  });
   const std::string name = "C: a point of the statement in no place";
-  if (!chosen) {
-    w.require(covers_by_lattice(w.walkers(), w.loops(), w.dims().size()) ? "false" : "true");
+  std::optional<Pivots> chosen = recipe_of(w, true);
+  if (!chosen && covers_by_lattice(w.walkers(), w.loops(), w.dims().size())) {
+    w.require("false");
     return w.finish(name);
   }
+  if (!chosen) chosen = recipe_of(w, false);
+  if (!chosen) return w.finish(name);  // nothing says that points have a place
   std::vector<std::string> misses;
   for (int i = 0; i < w.dim_count(); ++i) {
     const std::vector<Peel> peels = peels_of(w, i, *chosen);
@@ -526,6 +550,11 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   for (const Carrier& carrier : mapping.carriers) {
     if (const Padding* padding = find(known, carrier.reason)) list.push_back(neutral(writer, *padding, carrier));
   }
+  std::map<std::string, std::set<int>> carriers;
+  for (const Carrier& carrier : mapping.carriers)
+    carriers[carrier.reason].insert(operand_of(alignment, carrier.access));
+  for (const auto& [reason, operands] : carriers)
+    if (operands.count(0) == 0) list.push_back(vanishing(writer, reason, operands));
   list.push_back(complete(writer, mapping, avoidable));
   list.push_back(injective(writer));
   list.push_back(covering(writer));
@@ -535,7 +564,10 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
 }  // namespace
 
 Certificate certify(const Alignment& alignment, const Mapping& mapping) {
-  return {{}, questions(Writer(alignment, mapping), mapping)};
+  Certificate certificate{{}, questions(Writer(alignment, mapping), mapping)};
+  if (alignment.exact)
+    for (const Loss& held : alignment.exact->held) certificate.questions.push_back(fitting(*alignment.exact, held));
+  return certificate;
 }
 
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping) {

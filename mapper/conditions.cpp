@@ -199,6 +199,21 @@ Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers
   return linear ? Truth::no : Truth::unknown;
 }
 
+namespace {
+
+/// Of a tied digit: one dim, as a rule.
+std::string column_name(const Alignment& alignment, const IntVector& column) {
+  std::string text;
+  for (std::size_t d = 0; d < column.size(); ++d) {
+    if (column[d] == 0) continue;
+    text += (text.empty() ? "" : "+") + (column[d] == 1 ? "" : std::to_string(column[d]) + "*");
+    text += alignment.computation().domain.dims[d].name;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers) {
   std::vector<Padding> reasons;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
@@ -218,6 +233,7 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
     std::string names;
     for (const Walker::Place& place : walkers[w].places)
       names += (names.empty() ? "" : ".") + alignment.unit().domain.dims[static_cast<std::size_t>(place.dim)].name;
+    names += " " + column_name(alignment, walkers[w].column);
     reasons.push_back({"tie " + names, walkers[w].dims(), -1, static_cast<int>(w), {}});
   }
   return reasons;

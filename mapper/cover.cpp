@@ -7,6 +7,7 @@
 // division then gives every point exactly one position in the digits and loops. Where no order of the coordinates works
 // (p - r with p + r), every column is a direction of its own, unit vectors complete them to a basis, and the lattice
 // that they span has cosets in Z^n, one more residual loop (a box: the diagonal of the lattice's Hermite form).
+// Dependent columns (d1, d2 and d1 - d2) count along the basis that some of them make, sheared as along coordinates.
 // Gaps in a chain, and what is left on top, become residual loops.
 
 #include <algorithm>
@@ -169,14 +170,9 @@ std::optional<Cover> by_coordinates(const Alignment& alignment, const std::vecto
   return found;
 }
 
-/// A primitive direction, first entry positive, and the digits along it.
-struct Ray {
-  IntVector direction;
-  Strides digits;
-};
-
-std::vector<Ray> rays_of(const std::vector<Walker>& walkers) {
-  std::vector<Ray> rays;
+/// Primitive directions of the columns, first entry positive, each once.
+std::vector<IntVector> rays_of(const std::vector<Walker>& walkers) {
+  std::vector<IntVector> rays;
   for (const Walker& w : walkers) {
     std::int64_t size = 0;
     for (const std::int64_t x : w.column) size = std::gcd(size, x);
@@ -184,26 +180,72 @@ std::vector<Ray> rays_of(const std::vector<Walker>& walkers) {
     const auto lead = std::find_if(w.column.begin(), w.column.end(), [](std::int64_t x) { return x != 0; });
     IntVector direction = w.column;
     for (auto& x : direction) x /= *lead < 0 ? -size : size;
-    auto ray = std::find_if(rays.begin(), rays.end(), [&](const Ray& r) { return r.direction == direction; });
-    if (ray == rays.end()) ray = rays.insert(rays.end(), {direction, {}});
-    ray->digits.emplace_back(size, w.extent);
+    if (std::find(rays.begin(), rays.end(), direction) == rays.end()) rays.push_back(std::move(direction));
   }
   return rays;
 }
 
-/// Completes independent rays by unit vectors; nothing when they are dependent.
-bool complete(std::vector<Ray>& rays, std::size_t n) {
-  std::vector<IntVector> vectors;
-  for (const Ray& ray : rays) vectors.push_back(ray.direction);
-  if (!independent(vectors)) return false;
-  for (std::size_t d = 0; d < n && rays.size() < n; ++d) {
-    vectors.push_back(unit_vector(n, d));
-    if (independent(vectors))
-      rays.push_back({vectors.back(), {}});
-    else
-      vectors.pop_back();
+/// Independent ones of the rays, completed by unit vectors to n of them. Dependent rays leave some out: from the first
+/// to stay on, starting anew at each ray gives the choices that are tried.
+std::vector<std::vector<IntVector>> bases_of(const std::vector<IntVector>& rays, std::size_t n) {
+  std::vector<std::vector<IntVector>> bases;
+  for (std::size_t start = 0; start < std::max<std::size_t>(rays.size(), 1); ++start) {
+    std::vector<IntVector> basis;
+    const auto add = [&](const IntVector& v) {
+      basis.push_back(v);
+      if (!independent(basis)) basis.pop_back();
+    };
+    for (std::size_t i = 0; i < rays.size(); ++i) add(rays[(start + i) % rays.size()]);
+    for (std::size_t d = 0; d < n && basis.size() < n; ++d) add(unit_vector(n, d));
+    if (basis.size() == n && std::find(bases.begin(), bases.end(), basis) == bases.end()) bases.push_back(basis);
   }
-  return rays.size() == n;
+  return bases;
+}
+
+/// The columns in coordinates of the basis; nothing when one is no integer combination (Cramer's rule).
+std::optional<std::vector<Walker>> in_basis(std::vector<Walker> walkers, const std::vector<IntVector>& basis) {
+  const auto index = determinant(basis);
+  if (!index || *index == 0) return std::nullopt;
+  for (Walker& w : walkers) {
+    IntVector coordinates;
+    for (std::size_t a = 0; a < basis.size(); ++a) {
+      std::vector<IntVector> replaced = basis;
+      replaced[a] = w.column;
+      const auto numerator = determinant(std::move(replaced));
+      if (!numerator || *numerator % *index != 0) return std::nullopt;
+      coordinates.push_back(*numerator / *index);
+    }
+    w.column = std::move(coordinates);
+  }
+  return walkers;
+}
+
+/// Chains along the vectors of a basis instead of the coordinates; all tops float. `steps`: how far a vector reaches.
+std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<Walker>& walkers,
+                                                    const std::vector<IntVector>& basis,
+                                                    const std::function<std::int64_t(const IntVector&)>& steps) {
+  const auto columns = in_basis(walkers, basis);
+  const auto diagonal = hermite_diagonal(basis);
+  if (!columns || !diagonal) return std::nullopt;
+  std::optional<std::vector<Cover::Loop>> found;
+  some_pivots(*columns, basis.size(), [&](const Pivots& pivots, const std::vector<int>&) {
+    std::vector<Cover::Loop> loops;
+    for (std::size_t a = 0; a < basis.size(); ++a) {
+      Strides digits;
+      for (std::size_t w = 0; w < columns->size(); ++w)
+        if (pivots[w] == static_cast<int>(a)) digits.emplace_back((*columns)[w].column[a], (*columns)[w].extent);
+      const auto chain = chain_loops(std::move(digits));
+      if (!chain) return false;
+      for (const auto& [stride, extent] : chain->between) loops.push_back({scaled(basis[a], stride), extent, false});
+      const std::int64_t reach = std::max<std::int64_t>(chain->reach, 1);
+      loops.push_back({scaled(basis[a], reach), ceil_div(steps(basis[a]), reach), true});
+    }
+    for (std::size_t d = 0; d < basis.size(); ++d)
+      if ((*diagonal)[d] > 1) loops.push_back({unit_vector(basis.size(), d), (*diagonal)[d], false});
+    found = std::move(loops);
+    return true;
+  });
+  return found;
 }
 
 /// How many steps of the direction fit into the domain's box.
@@ -218,29 +260,16 @@ std::int64_t steps_in_box(const Alignment& alignment, const IntVector& direction
 
 std::optional<Cover> by_lattice(const Alignment& alignment, const std::vector<Walker>& walkers) {
   const std::size_t n = alignment.computation().domain.dims.size();
-  std::vector<Ray> rays = rays_of(walkers);
-  if (!complete(rays, n)) return std::nullopt;
-  Cover cover;
-  cover.below.assign(n, false);
-  cover.beyond.assign(n, false);
-  std::vector<IntVector> directions;
-  for (const Ray& ray : rays) {
-    const auto chain = chain_loops(ray.digits);
-    if (!chain) return std::nullopt;
-    for (const auto& [stride, extent] : chain->between)
-      cover.loops.push_back({scaled(ray.direction, stride), extent, false});
-    const std::int64_t reach = std::max<std::int64_t>(chain->reach, 1);
-    cover.loops.push_back(
-        {scaled(ray.direction, reach), ceil_div(steps_in_box(alignment, ray.direction), reach), true});
-    directions.push_back(ray.direction);
-    for (std::size_t d = 0; d < n && !ray.digits.empty(); ++d)
-      if (ray.direction[d] != 0) cover.below[d] = cover.beyond[d] = true;
+  for (const std::vector<IntVector>& basis : bases_of(rays_of(walkers), n)) {
+    auto loops = loops_along(walkers, basis, [&](const IntVector& v) { return steps_in_box(alignment, v); });
+    if (!loops) continue;
+    Cover cover{std::move(*loops), std::vector<bool>(n, false), std::vector<bool>(n, false)};
+    for (const Walker& w : walkers)
+      for (std::size_t d = 0; d < n; ++d)
+        if (w.column[d] != 0) cover.below[d] = cover.beyond[d] = true;
+    return cover;
   }
-  const auto diagonal = hermite_diagonal(directions);
-  if (!diagonal) return std::nullopt;
-  for (std::size_t d = 0; d < n; ++d)
-    if ((*diagonal)[d] > 1) cover.loops.push_back({unit_vector(n, d), (*diagonal)[d], false});
-  return cover;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -251,40 +280,15 @@ bool some_pivots(const std::vector<Walker>& walkers, std::size_t dims,
 }
 
 bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims) {
-  // Each floating loop is the top of one ray; below it digits and loops along the ray form a chain that reaches it.
-  std::vector<Ray> rays = rays_of(walkers);
-  std::vector<bool> taken(loops.size(), false);
-  if (!complete(rays, dims)) return false;
-  std::vector<IntVector> directions;
-  for (const Ray& ray : rays) {
-    const auto chain = chain_loops(ray.digits);
-    if (!chain || chain->reach == 0) return false;
-    const auto take = [&](const IntVector& step, std::int64_t extent, bool floating) {
-      for (std::size_t l = 0; l < loops.size(); ++l) {
-        const bool fits =
-            loops[l].step == step && loops[l].floating == floating && (floating || loops[l].extent == extent);
-        if (taken[l] || !fits) continue;
-        taken[l] = true;
-        return true;
-      }
-      return false;
-    };
-    for (const auto& [stride, extent] : chain->between)
-      if (!take(scaled(ray.direction, stride), extent, false)) return false;
-    if (!take(scaled(ray.direction, chain->reach), 0, true)) return false;
-    directions.push_back(ray.direction);
+  const auto same = [](const Cover::Loop& a, const Cover::Loop& b) {
+    return a.step == b.step && a.floating == b.floating && (a.floating || a.extent == b.extent);
+  };
+  for (const std::vector<IntVector>& basis : bases_of(rays_of(walkers), dims)) {
+    const auto expected = loops_along(walkers, basis, [](const IntVector&) { return std::int64_t{1}; });
+    if (expected && std::is_permutation(expected->begin(), expected->end(), loops.begin(), loops.end(), same))
+      return true;
   }
-  const auto diagonal = hermite_diagonal(directions);
-  if (!diagonal) return false;
-  IntVector cosets(dims, 1);
-  for (std::size_t l = 0; l < loops.size(); ++l) {
-    if (taken[l]) continue;
-    const auto d =
-        static_cast<std::size_t>(std::find(loops[l].step.begin(), loops[l].step.end(), 1) - loops[l].step.begin());
-    if (d >= dims || loops[l].step != unit_vector(dims, d) || cosets[d] != 1) return false;
-    cosets[d] = loops[l].extent;
-  }
-  return cosets == *diagonal;
+  return false;
 }
 
 std::optional<Cover> exact_cover(const Alignment& alignment, const std::vector<Walker>& walkers) {

@@ -180,8 +180,7 @@ class Enumerator {
         choose(p + 1);
         chosen_.pop_back();
       }
-      const bool both_units = at(inner).unit >= 0 && at(outer).unit >= 0;
-      if (std::abs(*ratio) > 1 && !tied && (!one_slot || both_units)) {
+      if (std::abs(*ratio) > 1) {
         chosen_.push_back({inner, outer, *ratio, true});
         choose(p + 1);
         chosen_.pop_back();

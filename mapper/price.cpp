@@ -14,10 +14,9 @@ class Pricing {
  public:
   Pricing(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping)
       : mapping_(mapping),
-        alignment_(
-            mapping.rolled.empty()
-                ? align(kernel, mapping.statement, instruction, mapping.instruction, {mapping.operands, mapping.constant})
-                : alignment_behind(kernel, instruction, mapping)),
+        alignment_(mapping.rolled.empty() ? align(kernel, mapping.statement, instruction, mapping.instruction,
+                                                  {mapping.operands, mapping.constant})
+                                          : alignment_behind(kernel, instruction, mapping)),
         walkers_(walkers_of(alignment_, mapping.dims).value_or(std::vector<Walker>{})) {}
 
   Price run() const {

@@ -103,7 +103,7 @@ void plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
     const std::int64_t whole =
         inner.at.unit >= 0 ? extent_of(alignment, static_cast<std::size_t>(inner.at.unit)) : inner.extent;
     if (order.bounded) {
-      inner.extent = std::min(whole, ratio);
+      inner.extent = std::min(inner.extent > 0 ? inner.extent : whole, ratio);
       continue;
     }
     // At most half of the way, so that something is left for the outer digit to walk.

@@ -20,14 +20,9 @@ namespace isamap::oracle {
 namespace {
 
 /// Which members must not be missed, by their traits: "skew", "block-diagonal", "constant", "chain" (two output digits
-/// along one direction in a shared chain), "bounded" (the same, the finer one cut). Others are counted and printed.
-/// Chains: at small sizes the extents chosen decide whether there is room, and some covers of three columns in a plane
-/// need directions that are no coordinates. Bounded: tied digits, and a skewed one beside its partner, are not
-/// combined.
-bool required(const std::set<std::string>& traits) {
-  const auto has = [&](const char* trait) { return traits.count(trait) > 0; };
-  return !has("chain") && !has("whole tiles") && !(has("bounded") && (has("skew") || has("block-diagonal")));
-}
+/// along one direction in a shared chain), "bounded" (the same, the finer one cut). "Whole tiles", members that no
+/// input can neutralise alone, depend on the extents that are chosen; they are counted and printed.
+bool required(const std::set<std::string>& traits) { return traits.count("whole tiles") == 0; }
 
 PairMappings mapped(const Pair& pair, Rule rule) {
   MapOptions options;

@@ -104,11 +104,9 @@ Reasons possible_reasons(const Nest& kernel, const Nest& unit, const Mapping& ma
   }
   for (std::size_t f = 0; f < kernel.faces.size(); ++f) face(kernel.face_names[f], kernel.faces[f].coefficients);
   for (std::size_t m = 0; m < unit.dims(); ++m) reasons.push_back({"fill " + unit.names[m], {static_cast<int>(m)}});
-  const auto name = [&](int m) { return unit.names[static_cast<std::size_t>(m)]; };
   for (const Digit& digit : mapping.digits)
     for (std::size_t p = 1; p < digit.places.size(); ++p)
-      reasons.push_back(
-          {"tie " + name(digit.places[0]) + "." + name(digit.places[p]), {digit.places[0], digit.places[p]}});
+      reasons.push_back({tie_reason(kernel, unit, digit, digit.places[p]), {digit.places[0], digit.places[p]}});
   return reasons;
 }
 

@@ -42,6 +42,17 @@ std::vector<Vec> box(const Vec& extents) {
   }
 }
 
+std::string tie_reason(const Nest& kernel, const Nest& unit, const Digit& digit, int place) {
+  std::string column;
+  for (std::size_t d = 0; d < digit.column.size(); ++d) {
+    if (digit.column[d] == 0) continue;
+    column += (column.empty() ? "" : "+") + (digit.column[d] == 1 ? "" : std::to_string(digit.column[d]) + "*");
+    column += kernel.names[d];
+  }
+  return "tie " + unit.names[static_cast<std::size_t>(digit.places[0])] + "." +
+         unit.names[static_cast<std::size_t>(place)] + " " + column;
+}
+
 Int walked(const Mapping& mapping, std::size_t m) {
   Int product = 1;
   for (const Digit& digit : mapping.digits)

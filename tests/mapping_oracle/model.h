@@ -67,7 +67,7 @@ struct Turn {
   bool floats = false;
 };
 
-/// `reason` ("fill j", "s>=0", "s<=2", "tie j.k") is neutralised by instruction operand `operand`.
+/// `reason` ("fill j", "s>=0", "s<=2", "tie j.k c") is neutralised by instruction operand `operand`.
 struct Carrier {
   std::string reason;
   int operand = 0;
@@ -84,6 +84,9 @@ struct Mapping {
   std::vector<Carrier> carriers;
   bool partial = false;
 };
+
+/// "tie j.k c": a tied digit that differs on two of its dims.
+std::string tie_reason(const Nest& kernel, const Nest& unit, const Digit& digit, int place);
 
 /// Product of the digit extents on instruction dim m.
 Int walked(const Mapping& mapping, std::size_t m);

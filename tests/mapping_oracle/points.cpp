@@ -246,7 +246,7 @@ struct Reading {
   Vec x;
 };
 
-Reading read(const Nest& unit, const Mapping& mapping, const Call& call, const Vec& y) {
+Reading read(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call, const Vec& y) {
   Reading reading{{}, call.origin};
   Vec rest(unit.dims(), 0);
   for (std::size_t m = 0; m < unit.dims(); ++m) {
@@ -261,9 +261,7 @@ Reading read(const Nest& unit, const Mapping& mapping, const Call& call, const V
       Int& counter = rest[static_cast<std::size_t>(place)];
       const Int here = floor_mod(counter, digit.extent);
       counter /= digit.extent;
-      if (step && *step != here)
-        reading.reasons.insert("tie " + unit.names[static_cast<std::size_t>(digit.places[0])] + "." +
-                               unit.names[static_cast<std::size_t>(place)]);
+      if (step && *step != here) reading.reasons.insert(tie_reason(kernel, unit, digit, place));
       if (!step) step = here;
     }
     for (std::size_t i = 0; i < reading.x.size(); ++i) reading.x[i] += digit.column[i] * step.value_or(0);
@@ -275,13 +273,13 @@ Reading read(const Nest& unit, const Mapping& mapping, const Call& call, const V
 
 std::optional<Vec> point_at(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
                             const Vec& y) {
-  const Reading reading = read(unit, mapping, call, y);
+  const Reading reading = read(kernel, unit, mapping, call, y);
   return reading.reasons.empty() && kernel.inside(reading.x) ? std::optional(reading.x) : std::nullopt;
 }
 
 std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
                                       const Vec& y) {
-  auto [reasons, x] = read(unit, mapping, call, y);
+  auto [reasons, x] = read(kernel, unit, mapping, call, y);
   if (!reasons.empty()) return reasons;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] < 0) reasons.insert(kernel.names[i] + ">=0");

@@ -28,7 +28,7 @@ Calls every_turn(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 /// representing the rest in the loops.
 Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 
-/// Why y is padding: "fill j", "tie j.k", "s>=0", "s<=2", names of faces. Empty: it is an active point.
+/// Why y is padding: "fill j", "tie j.k c", "s>=0", "s<=2", names of faces. Empty: it is an active point.
 /// Faces are asked only when all counters spell digits.
 std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, const Mapping& mapping, const Call& call,
                                       const Vec& y);
