@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "mapper/value_question.h"
 #include "support/arithmetic.h"
 #include "support/check.h"
 
@@ -505,38 +506,6 @@ Question covering(Writer w) {
   return w.finish(name);
 }
 
-/// The argument of a cast as an integer expression over the reads v0, v1, ...
-std::string as_integer(const ScalarExpr& e) {
-  if (const auto* r = std::get_if<Read>(&e.op)) return "v" + std::to_string(r->access);
-  if (const auto* c = std::get_if<Constant>(&e.op)) return number(static_cast<std::int64_t>(c->value));
-  if (std::holds_alternative<Cast>(e.op)) return as_integer(e.args[0]);
-  if (std::holds_alternative<Unary>(e.op)) return "(- " + as_integer(e.args[0]) + ")";
-  const BinaryOp op = std::get<Binary>(e.op).op;
-  const std::string symbol = op == BinaryOp::add ? "+" : op == BinaryOp::sub ? "-" : "*";
-  return "(" + symbol + " " + as_integer(e.args[0]) + " " + as_integer(e.args[1]) + ")";
-}
-
-/// Values within their ranges whose sum saturates, or wraps before it is widened.
-Question fitting(const Exactness& exact, const Loss& held) {
-  Question question;
-  question.name = std::string("R: ") + print(held.argument, exact.reads) + " beyond " + std::string(name(held.type));
-  question.logic = "QF_NIA";
-  for (const int r : reads_of(held.argument)) {
-    const Interval& range = exact.ranges[static_cast<std::size_t>(r)];
-    const std::string v = "v" + std::to_string(r);
-    question.text +=
-        "(declare-const " + v + " Int)\n(assert (<= " + number(range.low) + " " + v + " " + number(range.high) + "))\n";
-  }
-  const Interval all = values_of(held.type);
-  question.text +=
-      "(assert (not (<= " + number(all.low) + " " + as_integer(held.argument) + " " + number(all.high) + ")))\n";
-  return question;
-}
-
-}  // namespace
-
-namespace {
-
 std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   const Alignment& alignment = writer.alignment();
   std::vector<Question> list;
@@ -566,7 +535,8 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
 Certificate certify(const Alignment& alignment, const Mapping& mapping) {
   Certificate certificate{{}, questions(Writer(alignment, mapping), mapping)};
   if (alignment.exact)
-    for (const Loss& held : alignment.exact->held) certificate.questions.push_back(fitting(*alignment.exact, held));
+    for (const Loss& held : alignment.exact->held)
+      certificate.questions.push_back(value_question(*alignment.exact, held));
   return certificate;
 }
 
