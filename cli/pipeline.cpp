@@ -94,8 +94,10 @@ std::vector<std::string> reasons_against(const std::vector<Mapping>& mappings, S
   std::vector<std::string> reasons;
   for (const Mapping& mapping : mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
-    const std::string reason =
-        model.instruction(mapping.instruction).name + " maps, but is not lowered yet: " + not_lowered(mapping);
+    const std::string why = not_lowered(mapping);
+    const std::string reason = model.instruction(mapping.instruction).name +
+                               (why.empty() ? " maps, but no schedule of it was found that fits and lowers"
+                                            : " maps, but is not lowered yet: " + why);
     if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
   }
   return reasons;

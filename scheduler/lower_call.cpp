@@ -87,7 +87,8 @@ class CallLowering : NestParts {
         if (!is_product(statement_.body))
           return error(fmt::format("dim {} leaves {} of {} points of {} unused, and 0 is no neutral value of its body",
                                    own.name, full - valid, full, instruction_->name));
-        assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) + " is multiplied by 0");
+        if (is_float(statement_.body.type))  // every integer is
+          assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) + " is multiplied by 0");
       }
       extents.push_back(full);
     }

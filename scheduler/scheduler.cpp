@@ -165,7 +165,13 @@ class Run {
     result_.evaluations += found.evaluations;
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
-    if (!found.best) return nothing_legal(id, found);
+    if (!found.best) {
+      // The search ended by itself: element by element is better than no answer, where that lowers.
+      const bool cut = found.evaluations >= options_.max_evaluations || out_of_time();
+      if (!cut && model_.scalar_unit_for(model_.home()) && !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()]))))
+        return scalar(id, {});
+      return nothing_legal(id, found);
+    }
     return Statement{std::move(found.best->nest), space.mapping_of(found.best->point), std::move(found.best->cost)};
   }
 

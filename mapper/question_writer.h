@@ -1,0 +1,287 @@
+#pragma once
+// The text of one question to a solver: variables, ranges and equations of points of calls (certificate.h). Internal to
+// the certificates.
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "mapper/certificate.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+inline std::string number(std::int64_t n) { return n < 0 ? "(- " + std::to_string(-n) + ")" : std::to_string(n); }
+
+inline std::string list(const std::string& op, const std::vector<std::string>& terms, const std::string& none) {
+  if (terms.empty()) return none;
+  if (terms.size() == 1) return terms[0];
+  std::string text = "(" + op;
+  for (const std::string& term : terms) text += " " + term;
+  return text + ")";
+}
+inline std::string sum(const std::vector<std::string>& terms) { return list("+", terms, "0"); }
+inline std::string all(const std::vector<std::string>& terms) { return list("and", terms, "true"); }
+inline std::string any(const std::vector<std::string>& terms) { return list("or", terms, "false"); }
+inline std::string times(std::int64_t factor, const std::string& x) {
+  return factor == 1 ? x : "(* " + number(factor) + " " + x + ")";
+}
+inline std::string equal(const std::string& a, const std::string& b) { return "(= " + a + " " + b + ")"; }
+inline std::string below(const std::string& x, const std::string& size) {
+  return "(and (<= 0 " + x + ") (< " + x + " " + size + "))";
+}
+inline std::string within(const std::string& x, std::int64_t extent) {
+  return "(<= 0 " + x + " " + number(extent - 1) + ")";
+}
+inline std::string negation(const std::string& x) { return "(not " + x + ")"; }
+
+/// The text of one question.
+class Writer {
+ public:
+  Writer(const Alignment& alignment, const Mapping& mapping)
+      : alignment_(alignment), walkers_(*walkers_of(alignment, mapping.dims)) {
+    for (const ResidualLoop& loop : mapping.loops) {
+      IntVector step;
+      for (const Dim& dim : dims()) step.push_back(loop.step.coefficient(dim.name));
+      loops_.push_back({std::move(step), loop.extent, loop.floating});
+    }
+    free_.assign(dims().size(), false);
+  }
+
+  /// From here on dims that one whole digit or loop walks have any size: a symbol, for which fills without a carrier
+  /// divide. False: there are none.
+  bool free_sizes(const Mapping& mapping) {
+    for (std::size_t d = 0; d < free_.size(); ++d) free_[d] = is_free(d);
+    for (int i = 0; i < dim_count(); ++i) {
+      if (!free_[static_cast<std::size_t>(i)]) continue;
+      declare(size(i));
+      require("(<= 1 " + size(i) + ")");
+    }
+    for (int m = 0; m < unit_dim_count(); ++m) {
+      const std::string reason = "fill " + unit_dims()[static_cast<std::size_t>(m)].name;
+      const bool carried = std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
+                                       [&](const Carrier& carrier) { return carrier.reason == reason; });
+      if (carried || walked(m) == number(walked_extent(walkers_, m))) continue;
+      declare("whole." + std::to_string(m));
+      require(equal(walked(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
+    }
+    return std::find(free_.begin(), free_.end(), true) != free_.end();
+  }
+  std::string free_names() const {
+    std::string names;
+    for (std::size_t d = 0; d < free_.size(); ++d)
+      if (free_[d]) names += (names.empty() ? "" : ", ") + dims()[d].name;
+    return names;
+  }
+
+  /// Extents as text: a number or a symbol.
+  std::string size(int d) const {
+    const Dim& dim = dims()[static_cast<std::size_t>(d)];
+    return free_[static_cast<std::size_t>(d)] ? "N." + dim.name : number(dim.extent);
+  }
+  std::string digit_size(std::size_t w) const {
+    const int d = free_dim(walkers_[w].column);
+    return d >= 0 ? size(d) : number(walkers_[w].extent);
+  }
+  std::string loop_size(std::size_t l) const {
+    const int d = free_dim(loops_[l].step);
+    return d >= 0 ? size(d) : number(loops_[l].extent);
+  }
+  /// Product of the digits of an instruction dim; the outermost may be free.
+  std::string walked(int m) const {
+    for (std::size_t w = 0; w < walkers_.size(); ++w) {
+      const Walker::Place* place = walkers_[w].on(m);
+      if (place != nullptr && free_dim(walkers_[w].column) >= 0) return times(place->weight, digit_size(w));
+    }
+    return number(walked_extent(walkers_, m));
+  }
+
+  const std::vector<Walker>& walkers() const { return walkers_; }
+  const std::vector<Cover::Loop>& loops() const { return loops_; }
+  const Alignment& alignment() const { return alignment_; }
+
+  std::string x(int k, int d) const { return "x" + std::to_string(k) + "." + dims()[static_cast<std::size_t>(d)].name; }
+  std::string y(int k, int m) const {
+    return "y" + std::to_string(k) + "." + unit_dims()[static_cast<std::size_t>(m)].name;
+  }
+  std::string d(int k, std::size_t w) const { return "d" + std::to_string(k) + "." + std::to_string(w); }
+  std::string z(int c, std::size_t l) const { return "z" + std::to_string(c) + "." + std::to_string(l); }
+  std::string t(int c, int m) const {
+    return "t" + std::to_string(c) + "." + unit_dims()[static_cast<std::size_t>(m)].name;
+  }
+  const std::vector<Dim>& dims() const { return alignment_.computation().domain.dims; }
+  const std::vector<Dim>& unit_dims() const { return alignment_.unit().domain.dims; }
+  int dim_count() const { return static_cast<int>(dims().size()); }
+  int unit_dim_count() const { return static_cast<int>(unit_dims().size()); }
+
+  void declare(const std::string& name) { text_ += "(declare-const " + name + " Int)\n"; }
+  void require(const std::string& condition) { text_ += "(assert " + condition + ")\n"; }
+  Question finish(std::string name) { return {std::move(name), std::move(text_)}; }
+
+  /// Loop values of call c. Loops below others run in their range; so do all where no column shifts the coordinate.
+  void call(int c) {
+    for (std::size_t l = 0; l < loops_.size(); ++l) {
+      declare(z(c, l));
+      if (!loops_[l].floating) require(below(z(c, l), loop_size(l)));
+    }
+    for (int m = 0; m < unit_dim_count(); ++m) declare(t(c, m));
+  }
+
+  /// Point k of call c: variables and what ties them together, ranges apart.
+  void point(int k, int c) {
+    for (int m = 0; m < unit_dim_count(); ++m) {
+      declare(y(k, m));
+      require(within(y(k, m), unit_extent(alignment_, m)));
+    }
+    for (std::size_t w = 0; w < walkers_.size(); ++w) declare(d(k, w));
+    for (int i = 0; i < dim_count(); ++i) {
+      declare(x(k, i));
+      require(equal(x(k, i), position(k, c, i)));
+    }
+  }
+
+  std::string position(int k, int c, int dim) const {
+    std::vector<std::string> terms;
+    for (std::size_t l = 0; l < loops_.size(); ++l) {
+      const std::int64_t step = loops_[l].step[static_cast<std::size_t>(dim)];
+      if (step != 0) terms.push_back(times(step, z(c, l)));
+    }
+    for (std::size_t w = 0; w < walkers_.size(); ++w) {
+      const std::int64_t step = walkers_[w].column[static_cast<std::size_t>(dim)];
+      if (step != 0) terms.push_back(times(step, d(k, w)));
+    }
+    return sum(terms);
+  }
+
+  std::string counter(int c, int k, int m) const {
+    return "(+ " + times(unit_extent(alignment_, m), t(c, m)) + " " + y(k, m) + ")";
+  }
+  std::string counted(int k, int m) const {
+    std::vector<std::string> terms;
+    for (std::size_t w = 0; w < walkers_.size(); ++w) {
+      if (const Walker::Place* place = walkers_[w].on(m)) terms.push_back(times(place->weight, d(k, w)));
+    }
+    return sum(terms);
+  }
+  /// The digits are in range and spell the counters: y is not filled up.
+  std::string counts(int k, int c) const {
+    std::vector<std::string> terms;
+    for (std::size_t w = 0; w < walkers_.size(); ++w) terms.push_back(below(d(k, w), digit_size(w)));
+    for (int m = 0; m < unit_dim_count(); ++m) terms.push_back(equal(counter(c, k, m), counted(k, m)));
+    return all(terms);
+  }
+  std::string inside(int k) {
+    std::vector<std::string> terms;
+    for (int i = 0; i < dim_count(); ++i) terms.push_back(below(x(k, i), size(i)));
+    for (const AffineExpr& face : alignment_.computation().domain.faces) terms.push_back("(<= 0 " + at(face, k) + ")");
+    return all(terms);
+  }
+  void active(int k, int c) {
+    point(k, c);
+    require(counts(k, c));
+    require(inside(k));
+  }
+
+  /// An index of the statement at point k. Quotients get variables of their own: c*q <= e < c*q + c.
+  std::string at(const AffineExpr& e, int k) {
+    return expression(e, [&](const std::string& name) { return x(k, alignment_.computation().domain.find(name)); });
+  }
+  std::string unit_at(const AffineExpr& e, int k) {
+    return expression(e, [&](const std::string& name) { return y(k, alignment_.unit().domain.find(name)); });
+  }
+
+  /// The free dim whose last point this face keeps, or -1: its extent is not the number in the face.
+  int upper_end(const AffineExpr& face) const {
+    for (int i = 0; i < dim_count(); ++i) {
+      if (free_[static_cast<std::size_t>(i)] && face.coefficient(dims()[static_cast<std::size_t>(i)].name) == -1)
+        return i;
+    }
+    return -1;
+  }
+
+  std::string same_slot(int operand) {
+    std::vector<std::string> terms;
+    for (const AffineExpr& e : alignment_.unit_access(operand).index)
+      terms.push_back(equal(unit_at(e, 1), unit_at(e, 2)));
+    return all(terms);
+  }
+  std::string same_element(int operand) {
+    std::vector<std::string> terms;
+    for (const AffineExpr& e : alignment_.access(operand).index) terms.push_back(equal(at(e, 1), at(e, 2)));
+    return all(terms);
+  }
+
+  /// A point whose counters spell digits that differ on the places of one tied walker. The second place has a digit of
+  /// its own; all others agree.
+  void torn(int k, std::size_t tied) {
+    const std::string other = d(k, tied) + ".other";
+    declare(other);
+    require(within(other, walkers_[tied].extent));
+    require(negation(equal(other, d(k, tied))));
+    for (std::size_t w = 0; w < walkers_.size(); ++w) require(below(d(k, w), digit_size(w)));
+    for (int m = 0; m < unit_dim_count(); ++m) {
+      std::vector<std::string> terms;
+      for (std::size_t w = 0; w < walkers_.size(); ++w) {
+        const Walker::Place* place = walkers_[w].on(m);
+        if (place == nullptr) continue;
+        const bool second = w == tied && place != &walkers_[w].places.front();
+        terms.push_back(times(place->weight, second ? other : d(k, w)));
+      }
+      require(equal(counter(0, k, m), sum(terms)));
+    }
+  }
+
+ private:
+  template <class NameOf>
+  std::string expression(const AffineExpr& e, const NameOf& name_of) {
+    std::vector<std::string> terms;
+    for (const AffineTerm& term : e.terms()) {
+      if (const auto* name = std::get_if<std::string>(&term.atom)) {
+        terms.push_back(times(term.coefficient, name_of(*name)));
+        continue;
+      }
+      const auto& division = std::get<FloorDiv>(term.atom);
+      const std::string numerator = expression(*division.numerator, name_of), q = "q." + std::to_string(quotients_++);
+      declare(q);
+      require(within("(- " + numerator + " " + times(division.divisor, q) + ")", division.divisor));
+      terms.push_back(times(term.coefficient, q));
+    }
+    if (e.constant() != 0 || terms.empty()) terms.push_back(number(e.constant()));
+    return sum(terms);
+  }
+
+  /// Is it walked by one whole digit, outermost on its dim, or by one whole loop, and in no face?
+  bool is_free(std::size_t d) const {
+    const Dim& dim = dims()[d];
+    int walks = 0;
+    for (const AffineExpr& face : alignment_.computation().domain.faces)
+      if (face.names().count(dim.name) > 0) return false;
+    for (const Walker& w : walkers_) {
+      if (w.column[d] == 0) continue;
+      if (++walks > 1 || !is_unit(w.column, d) || w.extent != dim.extent || w.places.size() != 1) return false;
+      if (w.places[0].weight * w.extent != walked_extent(walkers_, w.places[0].dim)) return false;
+    }
+    for (const Cover::Loop& loop : loops_) {
+      if (loop.step[d] == 0) continue;
+      if (++walks > 1 || !is_unit(loop.step, d) || loop.extent != dim.extent || loop.floating) return false;
+    }
+    return walks == 1 && dim.extent > 1;
+  }
+  static bool is_unit(const IntVector& v, std::size_t d) {
+    return v[d] == 1 && std::count_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) == 1;
+  }
+  int free_dim(const IntVector& step) const {
+    for (std::size_t d = 0; d < free_.size(); ++d)
+      if (free_[d] && step[d] != 0) return static_cast<int>(d);
+    return -1;
+  }
+
+  const Alignment& alignment_;
+  std::vector<Cover::Loop> loops_;
+  std::vector<Walker> walkers_;
+  std::vector<bool> free_;  // dims of any size
+  std::string text_;
+  int quotients_ = 0;
+};
+
+}  // namespace isamap
