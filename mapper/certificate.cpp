@@ -77,15 +77,21 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
                   w.alignment().tensor_name(operand));
 }
 
-/// Do the inputs that carry a reason make the term vanish? By the body alone: 0 in a factor, both sides of a distance.
-Question vanishing(Writer w, const std::string& reason, const std::set<int>& operands) {
+/// A padding point, if the inputs that carry its reason do not make the term vanish: decided by the body alone (0 in a
+/// factor, both sides of a distance).
+Question vanishing(Writer w, const Padding& padding, const std::set<int>& operands) {
   const std::vector<Kill> known = kills(w.alignment().unit());
   const bool vanishes = std::any_of(known.begin(), known.end(), [&](const Kill& kill) {
     return std::all_of(kill.begin(), kill.end(),
                        [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
   });
-  w.require(vanishes ? "false" : "true");
-  return w.finish("K " + reason + ": the constants of its carriers leave something of the term");
+  if (vanishes) {
+    w.require("false");
+  } else {
+    w.call(0);
+    pad(w, 1, padding);
+  }
+  return w.finish("K " + padding.reason + ": the constants of its carriers leave something of the term");
 }
 
 /// Every face that a digit can cross, and both ends of every dim.
@@ -253,7 +259,8 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   for (const Carrier& carrier : mapping.carriers)
     carriers[carrier.reason].insert(operand_of(alignment, carrier.access));
   for (const auto& [reason, operands] : carriers)
-    if (operands.count(0) == 0) list.push_back(vanishing(writer, reason, operands));
+    if (const Padding* padding = find(known, reason); padding != nullptr && operands.count(0) == 0)
+      list.push_back(vanishing(writer, *padding, operands));
   list.push_back(complete(writer, mapping, avoidable));
   list.push_back(injective(writer));
   list.push_back(covering(writer));

@@ -60,13 +60,18 @@ Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, con
   return certificate;
 }
 
+/// Resource units for each of them: most need a hundredth, and none may hold up the proof of the sizes at hand.
+constexpr std::uint64_t kAnySizeLimit = 200'000;
+
 /// The questions with free sizes, if the solver answers all of them within its limit; what it cannot is not in the
 /// file.
 std::string proved_for_any_size(const Alignment& alignment, const Mapping& mapping, const MapOptions& options,
                                 MapResult& result) {
   Certificate certificate = certify_any_size(alignment, mapping);
   SolverStatistics apart;
-  if (certificate.questions.empty() || replay(certificate, options.rlimit, apart) != Truth::yes) return "";
+  if (certificate.questions.empty() ||
+      replay(certificate, std::min<std::uint64_t>(options.rlimit, kAnySizeLimit), apart) != Truth::yes)
+    return "";
   result.solver.queries += apart.queries;
   result.solver.seconds += apart.seconds;
   certificate.comments = {"", "the same for " + one_line(certificate.comments.front())};

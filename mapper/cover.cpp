@@ -36,8 +36,12 @@ IntVector scaled(IntVector v, std::int64_t by) {
 class PivotSearch {
  public:
   using Visit = std::function<bool(const Pivots&, const std::vector<int>&)>;
-  PivotSearch(const std::vector<Walker>& walkers, std::size_t dims, const Visit& visit)
-      : walkers_(walkers), dims_(static_cast<int>(dims)), visit_(visit), pivot_(walkers.size(), -1) {
+  PivotSearch(const std::vector<Walker>& walkers, std::size_t dims, const Visit& visit, bool backwards = false)
+      : walkers_(walkers),
+        dims_(static_cast<int>(dims)),
+        visit_(visit),
+        backwards_(backwards),
+        pivot_(walkers.size(), -1) {
     for (const Walker& w : walkers) {
       shears_ = shears_ || std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
     }
@@ -47,7 +51,8 @@ class PivotSearch {
     if (++steps_ > kMaxSteps) return false;
     if (w == walkers_.size()) return sort_dims() && visit_(pivot_, order_);
     for (int d = 0; d < dims_; ++d) {
-      if (walkers_[w].column[static_cast<std::size_t>(d)] <= 0) continue;
+      const std::int64_t step = walkers_[w].column[static_cast<std::size_t>(d)];
+      if (step == 0 || (step < 0 && !backwards_)) continue;
       pivot_[w] = d;
       if (choose(w + 1)) return true;
     }
@@ -86,6 +91,7 @@ class PivotSearch {
   const std::vector<Walker>& walkers_;
   int dims_;
   const Visit& visit_;
+  bool backwards_;  // digits may count down: right where all loops on top float
   bool shears_ = false;
   std::vector<int> pivot_, order_;
   int steps_ = 0;
@@ -228,12 +234,13 @@ std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<Walker>& w
   const auto diagonal = hermite_diagonal(basis);
   if (!columns || !diagonal) return std::nullopt;
   std::optional<std::vector<Cover::Loop>> found;
-  some_pivots(*columns, basis.size(), [&](const Pivots& pivots, const std::vector<int>&) {
+  const auto chains = [&](const Pivots& pivots, const std::vector<int>&) {
     std::vector<Cover::Loop> loops;
     for (std::size_t a = 0; a < basis.size(); ++a) {
       Strides digits;
       for (std::size_t w = 0; w < columns->size(); ++w)
-        if (pivots[w] == static_cast<int>(a)) digits.emplace_back((*columns)[w].column[a], (*columns)[w].extent);
+        if (pivots[w] == static_cast<int>(a))
+          digits.emplace_back(std::abs((*columns)[w].column[a]), (*columns)[w].extent);
       const auto chain = chain_loops(std::move(digits));
       if (!chain) return false;
       for (const auto& [stride, extent] : chain->between) loops.push_back({scaled(basis[a], stride), extent, false});
@@ -244,7 +251,9 @@ std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<Walker>& w
       if ((*diagonal)[d] > 1) loops.push_back({unit_vector(basis.size(), d), (*diagonal)[d], false});
     found = std::move(loops);
     return true;
-  });
+  };
+  const PivotSearch::Visit visit = chains;
+  PivotSearch(*columns, basis.size(), visit, true).choose(0);
   return found;
 }
 
