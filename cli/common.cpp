@@ -99,7 +99,10 @@ Exit fail(Exit code, const std::string& message, const std::string& hint) {
 std::optional<HardwareModel> load_target(const Options& options) {
   auto loaded = load_hardware(options.target, model_folders(), {options.params});
   if (loaded) return std::move(loaded->model);
-  fail(Exit::wrong_input, loaded.diagnostics());
+  Diagnostics problems = loaded.diagnostics();
+  if (known_models().empty() && !problems.empty())
+    problems.front().notes.push_back("no folder of models was found; ISAMAP_MODELS=FOLDER[:FOLDER...] names them");
+  fail(Exit::wrong_input, problems);
   return std::nullopt;
 }
 
