@@ -19,7 +19,7 @@ namespace {
 struct Raw {
   std::vector<std::string> params, params_b;
   std::string strategy, budget, space;
-  std::optional<std::string> seed, limit;
+  std::optional<std::string> seed, limit, samples;
 };
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -156,6 +156,7 @@ void finish(const Raw& raw, Options& options) {
   options.params = key_values("--set", raw.params);
   options.params_b = key_values("--set-b", raw.params_b);
   if (raw.seed) options.seed = whole_number("--seed", *raw.seed, 0, std::numeric_limits<std::uint64_t>::max());
+  if (raw.samples) options.samples = static_cast<std::int64_t>(whole_number("--samples", *raw.samples, 8, 4096));
   read_limit(raw, options);
   if (!raw.strategy.empty())
     read_strategy(raw.strategy, options.schedule);
@@ -252,6 +253,12 @@ struct Program {
     diff->add_option("--set", raw.params, "name=value: a parameter of both hardware files");
     diff->add_option("--set-b", raw.params_b, "name=value: a parameter of the second one only");
     add_suite(diff, options, raw);
+    CLI::App* verify = verb(*hw, "verify", "execute each instruction by itself and compare with its description",
+                            verb_hw_verify);
+    verify->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
+    verify->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+    verify->add_option("--instruction", options.map.instruction, "only this one");
+    verify->add_option("--samples", raw.samples, "vectors for each program (default 64)");
     verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new)
         ->add_option("NAME", options.new_name, "of the machine")
         ->required();

@@ -49,6 +49,7 @@ struct Options {
   std::vector<std::string> files;    ///< hw check; hw diff: the two
   std::string new_name;              ///< hw new
   std::string best_dtype;            ///< targets --best
+  std::int64_t samples = 64;         ///< hw verify: vectors for each program
 };
 
 }  // namespace isamap::cli

@@ -10,6 +10,7 @@ Exit verb_hw_show(const Options& options);
 Exit verb_hw_graph(const Options& options);
 Exit verb_hw_diff(const Options& options);
 Exit verb_hw_new(const Options& options);
+Exit verb_hw_verify(const Options& options);
 Exit verb_targets(const Options& options);
 Exit verb_coverage(const Options& options);
 Exit verb_map(const Options& options);

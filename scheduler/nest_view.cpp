@@ -281,7 +281,7 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   if (!id)
     return error("no instruction '" + line.instruction + "' in " + model.name, did_you_mean(line.instruction, known));
   const Instruction& instruction = model.instruction(*id);
-  if (!is_compute(instruction)) return error(instruction.name + " computes nothing: it is a move, a fill or a setter");
+  if (is_setter(instruction)) return error(instruction.name + " computes nothing: it is a setter");
   mapping.instruction = *id;
   auto order = operand_order(line, kernel, computation, instruction);
   if (!order) return order.diagnostics();

@@ -1,0 +1,305 @@
+#include "cli/instruction_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/addressing.h"
+#include "scheduler/lower.h"
+#include "scheduler/stage_tile.h"
+#include "support/overloaded.h"
+
+namespace isamap::cli {
+namespace {
+
+constexpr const char* vector_dim = "v";
+constexpr std::int64_t max_elements = 1 << 22;  // of one tensor
+
+/// Bits of any type are compared as unsigned numbers.
+DType as_number(DType type) {
+  switch (type) {
+    case DType::b8:
+      return DType::u8;
+    case DType::b16:
+      return DType::u16;
+    case DType::b32:
+      return DType::u32;
+    case DType::b64:
+      return DType::s64;
+    default:
+      return type;
+  }
+}
+
+std::string unused_name(std::string wish, const Computation& statement) {
+  while (statement.domain.find(wish) >= 0) wish += "v";
+  return wish;
+}
+
+struct Wanted {
+  std::vector<std::int64_t> extents;  ///< of the instruction's dims
+  DType type = DType::f32;            ///< of operands that say none
+  bool twice = false;                 ///< two uses add to one output that starts at the identity
+  std::string what;
+};
+
+/// The instruction's statement over `vectors` independent vectors.
+Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, std::int64_t vectors) {
+  Kernel kernel;
+  kernel.name = instruction.name;
+  kernel.tensors = instruction.tensors;
+  Computation statement = instruction.statement();
+  statement.name = "s0";
+  const std::string v = unused_name(vector_dim, statement), again = unused_name("r", statement);
+  for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
+  const Ranges ranges = ranges_of(statement.domain);
+  for (int a = 0; a < access_count(statement); ++a) {
+    Access& access = a == 0 ? statement.write : statement.reads[static_cast<std::size_t>(a - 1)];
+    Tensor& tensor = kernel.tensors[access.tensor.index()];
+    const Operand& operand = instruction.operands[access.tensor.index()];
+    tensor.dtype = as_number(operand.dtype.value_or(wanted.type));
+    tensor.shape = {vectors};
+    std::vector<AffineExpr> index = {AffineExpr::dim(v)};
+    if (wanted.twice && a > 0) {
+      index.push_back(AffineExpr::dim(again));
+      tensor.shape.push_back(2);
+    }
+    double elements = static_cast<double>(vectors) * 2;
+    for (const AffineExpr& e : access.index) {
+      const auto range = bounds(e, ranges);
+      if (!range || range->low < 0) return error("a subscript has no bounds");
+      tensor.shape.push_back(range->high + 1);
+      elements *= static_cast<double>(range->high + 1);
+      index.push_back(e);
+    }
+    if (elements > static_cast<double>(max_elements)) return error("its operands are too large to be tried");
+    access.index = std::move(index);
+  }
+  if (wanted.twice) statement.domain.dims.insert(statement.domain.dims.begin(), {again, 2, DimKind::reduction});
+  statement.domain.dims.insert(statement.domain.dims.begin(), {v, vectors, DimKind::parallel});
+  kernel.tensors[statement.write.tensor.index()].inout = statement.reduction != Reduction::assign && !wanted.twice;
+  // Operands without a type take what the case says: the body must know.
+  if (std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                  [](const Operand& o) { return !o.dtype || is_bits(*o.dtype); }))
+    if (is_move(instruction)) statement.body = read(0, kernel.tensors[statement.write.tensor.index()].dtype);
+  kernel.statements = {std::move(statement)};
+  if (const Diagnostics problems = verify(kernel); has_errors(problems)) return problems;
+  return kernel;
+}
+
+Mapping identity(const Instruction& instruction, InstructionId id) {
+  Mapping mapping;
+  mapping.statement = make_id<StatementId>(0);
+  mapping.instruction = id;
+  mapping.operands.clear();
+  for (int a = 0; a < access_count(instruction.statement()); ++a) mapping.operands.push_back(a);
+  return mapping;
+}
+
+Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag) {
+  Stage stage;
+  stage.tensor = tensor.name;
+  stage.memory = model.memory(hop.memory).name;
+  stage.layout = hop.layout;
+  if (flag) stage.first = First::flag;
+  return {stage};
+}
+
+/// Packed copies, walks over vectors, the output's tile, walks over reductions, the inputs' tiles, the instruction.
+Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
+             const std::vector<Route>& routes, const HardwareModel& model, bool flag) {
+  const Computation& statement = kernel.statements[0];
+  Nest nest;
+  const auto stages = [&](const Route& route, bool packed) {
+    for (const Hop& hop : route.hops)
+      if (hop.packed == packed)
+        nest.lines.push_back(stage_line(kernel.tensors[access_of(statement, route.access).tensor.index()], hop, model,
+                                        flag && route.access == 0 && !packed));
+  };
+  const auto walks = [&](DimKind kind) {
+    for (const Dim& dim : statement.domain.dims) {
+      const int own = instruction.statement().domain.find(dim.name);
+      if (dim.kind == kind && (own < 0 || dim.extent > 1))
+        nest.lines.push_back({For{{{dim.name, own < 0 ? 1 : dim.extent}}, "", Tail::none, false, ""}});
+    }
+  };
+  for (const Route& route : routes) stages(route, true);
+  walks(DimKind::parallel);
+  stages(routes[0], false);
+  walks(DimKind::reduction);
+  for (std::size_t r = 1; r < routes.size(); ++r) stages(routes[r], false);
+  Do line;
+  line.statement = statement.name;
+  line.instruction = instruction.name;
+  for (std::size_t d = 0; d < mapping.dims.size(); ++d)
+    line.dims.emplace_back(instruction.statement().domain.dims[d].name, mapping.dims[d]);
+  nest.lines.push_back({line});
+  return nest;
+}
+
+std::string words_of(const Diagnostics& problems) {
+  std::string text;
+  for (const Diagnostic& problem : problems) {
+    text += (text.empty() ? "" : "; ") + problem.message;
+    for (const std::string& note : problem.notes) text += "; " + note;
+  }
+  return text;
+}
+
+void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) {
+  for (const Node& node : nodes)
+    std::visit(overloaded{[&](const Loop& loop) { collect_calls(loop.body, used); },
+                          [&](const Guard& guard) {
+                            collect_calls(guard.then, used);
+                            collect_calls(guard.otherwise, used);
+                          },
+                          [&](const Call& call) { used.insert(call.instruction.index()); }, [](const auto&) {}},
+               node.is);
+}
+
+Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const Wanted& wanted,
+                                  std::int64_t vectors) {
+  const Instruction& instruction = model.instruction(id);
+  auto kernel = kernel_of(instruction, wanted, vectors);
+  if (!kernel) return kernel.diagnostics();
+  Mapping mapping = identity(instruction, id);
+  for (std::size_t d = 0; d < wanted.extents.size(); ++d)
+    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), wanted.extents[d]}});
+  const Computation statement = fuse(kernel->statements[0], mapping);
+  std::vector<Routes> all;
+  for (int a = 0; a < access_count(statement); ++a) {
+    all.push_back(routes(*kernel, statement, mapping, a, model));
+    if (!all.back().routes.empty()) continue;
+    const TensorId t = operand_of_access(instruction, a);
+    std::string why;
+    constexpr std::size_t most = 2;
+    for (std::size_t r = 0; r < std::min(most, all.back().reasons.size()); ++r)
+      why += (why.empty() ? "" : "; ") + all.back().reasons[r];
+    return error(fmt::format("{} operand {} of {}: {}", a == 0 ? "nothing brings out" : "nothing fills",
+                             instruction.tensors[t.index()].name, instruction.name, why));
+  }
+  // The routes of the operands one by one may not go together: every combination, direct ones first.
+  std::vector<std::size_t> pick(all.size(), 0);
+  Diagnostics refused;
+  for (int attempts = 0; attempts < 32; ++attempts) {
+    std::vector<Route> chosen;
+    for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
+    for (const bool flag : {true, false}) {
+      if (flag && !(can_start_at_zero(instruction) && !kernel->tensors[statement.write.tensor.index()].inout)) continue;
+      InstructionCase made{id, wanted.what, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag), {}};
+      auto program = program_of({made}, model);
+      if (program) collect_calls(program->program.body, made.uses);
+      if (program) return made;
+      if (refused.empty()) refused = program.diagnostics();
+    }
+    std::size_t a = 0;
+    while (a < pick.size() && ++pick[a] == all[a].routes.size()) pick[a++] = 0;
+    if (a == pick.size()) break;
+  }
+  return refused;
+}
+
+/// Extents to try: all at their largest; each ranged dim in turn at 1 and at an odd one between.
+std::vector<Wanted> extents_to_try(const Instruction& instruction) {
+  Wanted full;
+  for (const DimRange& range : instruction.ranges) full.extents.push_back(range.max);
+  std::vector<Wanted> all{full};
+  for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
+    const DimRange& range = instruction.ranges[d];
+    std::vector<std::int64_t> tried{range.max};
+    for (const std::int64_t wish : {range.max / 2 + 1, std::int64_t{1}}) {
+      const std::int64_t step = range.multiple_of;
+      const std::int64_t extent = std::clamp(wish / step * step, std::max(range.min, step), range.max);
+      if (std::find(tried.begin(), tried.end(), extent) != tried.end()) continue;
+      tried.push_back(extent);
+      all.push_back(full);
+      all.back().extents[d] = extent;
+      all.back().what =
+          fmt::format("{} of {} along {}", extent, range.max, instruction.statement().domain.dims[d].name);
+    }
+  }
+  return all;
+}
+
+/// Types for operands that leave theirs open: those that the language or a register file names.
+std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& instruction) {
+  const bool open =
+      std::any_of(instruction.operands.begin(), instruction.operands.end(), [](const Operand& o) { return !o.dtype; });
+  if (!open) return {DType::f32};
+  std::vector<DType> types;
+  for (const auto& [type, element] : model.program.types)
+    if (const auto parsed = parse_dtype(type); parsed && !is_bits(*parsed)) types.push_back(*parsed);
+  for (const DType usual : {DType::s8, DType::s32, DType::f32})
+    if (std::find(types.begin(), types.end(), usual) == types.end()) types.push_back(usual);
+  return types;
+}
+
+std::string beyond(const HardwareModel& model, const Instruction& instruction) {
+  if (is_setter(instruction)) return "a setter computes nothing; it is used by the programs of the others";
+  if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not lowered yet";
+  const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];
+  if (out.memory.valid() && model.memory(out.memory).kind == MemoryKind::cache)
+    return "it writes to a cache, which changes no value";
+  if (out.dtype == DType::b1) return "its result is a mask, which no move brings out";
+  return "";
+}
+
+}  // namespace
+
+InstructionCases instruction_cases(const HardwareModel& model, InstructionId id, std::int64_t vectors) {
+  const Instruction& instruction = model.instruction(id);
+  InstructionCases found;
+  found.why_not = beyond(model, instruction);
+  if (!found.why_not.empty()) return found;
+  const bool updates = instruction.statement().reduction != Reduction::assign;
+  for (const DType type : types_to_try(model, instruction)) {
+    for (Wanted wanted : extents_to_try(instruction)) {
+      wanted.type = type;
+      auto made = make_case(model, id, wanted, vectors);
+      if (made) found.cases.push_back(std::move(*made));
+      if (!made && found.why_not.empty()) found.why_not = words_of(made.diagnostics());
+      if (!updates || !wanted.what.empty() || (made && !can_start_at_zero(instruction))) continue;
+      wanted.twice = true;
+      wanted.what = can_start_at_zero(instruction) ? "started afresh, then added to" : "cleared, then added to";
+      if (auto again = make_case(model, id, wanted, vectors)) found.cases.push_back(std::move(*again));
+    }
+    if (!found.cases.empty()) break;  // one type is enough for what moves any
+  }
+  if (!found.cases.empty()) found.why_not.clear();
+  return found;
+}
+
+Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const HardwareModel& model) {
+  CaseProgram out;
+  Kernel kernel;
+  Schedule schedule;
+  kernel.name = schedule.name = schedule.kernel = "hw_verify";
+  schedule.target = model.name;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    const std::size_t first = kernel.tensors.size();
+    out.first.push_back(first);
+    const auto renamed = [&](const std::string& name) { return fmt::format("{}_{}", name, c); };
+    for (Tensor tensor : cases[c].kernel.tensors) {
+      tensor.name = renamed(tensor.name);
+      kernel.tensors.push_back(std::move(tensor));
+    }
+    Computation statement = cases[c].kernel.statements[0];
+    statement.name = renamed(statement.name);
+    const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
+    statement.write.tensor = moved(statement.write.tensor);
+    for (Access& access : statement.reads) access.tensor = moved(access.tensor);
+    kernel.statements.push_back(std::move(statement));
+    Nest nest = cases[c].nest;
+    for (Line& line : nest.lines) {
+      if (auto* stage = std::get_if<Stage>(&line.is)) stage->tensor = renamed(stage->tensor);
+      if (auto* last = std::get_if<Do>(&line.is)) last->statement = renamed(last->statement);
+    }
+    schedule.nests.push_back(std::move(nest));
+  }
+  auto program = lower(schedule, kernel, model);
+  if (!program) return program.diagnostics();
+  out.program = std::move(*program);
+  return out;
+}
+
+}  // namespace isamap::cli

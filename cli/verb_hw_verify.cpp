@@ -1,0 +1,127 @@
+// isamap hw verify: each instruction executed by itself and compared with what the file says that it computes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/common.h"
+#include "cli/json.h"
+#include "cli/json_internal.h"
+#include "cli/names.h"
+#include "cli/verbs.h"
+#include "cli/verify.h"
+
+namespace isamap::cli {
+namespace {
+
+using Verdict = VerifiedInstruction::Verdict;
+
+std::string_view word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::equal:
+      return "equal";
+    case Verdict::differs:
+      return "differs";
+    case Verdict::failed:
+      return "failed";
+    default:
+      return "not isolated";
+  }
+}
+
+std::int64_t count(const Verification& done, Verdict verdict) {
+  return std::count_if(done.instructions.begin(), done.instructions.end(),
+                       [&](const VerifiedInstruction& row) { return row.verdict == verdict; });
+}
+
+std::string not_run(const Verification& done) {
+  if (!done.missing.empty()) return done.missing;
+  return done.limit.empty() ? done.environment : done.limit;
+}
+
+Exit exit_of(const Verification& done) {
+  if (!done.missing.empty()) return Exit::missing;
+  if (!done.limit.empty()) return Exit::limit;
+  if (!done.environment.empty()) return Exit::wrong_input;
+  if (count(done, Verdict::differs) + count(done, Verdict::failed) > 0) return Exit::wrong_result;
+  return count(done, Verdict::equal) > 0 ? Exit::ok : Exit::no_answer;
+}
+
+std::string text_of(const InstructionDifference& d) {
+  std::string text = fmt::format("    at {}: found {}, expected {}", d.position, d.found, d.expected);
+  if (d.wrong > 1) text += fmt::format(" (and {} more)", d.wrong - 1);
+  text += "\n";
+  for (const auto& [place, values] : d.operands) text += fmt::format("      {} = {}\n", place, values);
+  return text + (d.cause.empty()
+                     ? "    no other signs, saturation, layout or order of operands that was tried explains it\n"
+                     : fmt::format("    likely cause: {}\n", d.cause));
+}
+
+std::string text_of(const Verification& done, const std::string& target) {
+  std::string text;
+  std::size_t width = 0;
+  for (const VerifiedInstruction& row : done.instructions) width = std::max(width, row.name.size());
+  for (const VerifiedInstruction& row : done.instructions) {
+    text += fmt::format("{:<{}}  {:<12}", row.name, width, word(row.verdict));
+    if (row.verdict == Verdict::equal)
+      text += fmt::format("  {} results, {}", row.values,
+                          row.bound.empty() ? "bit for bit" : "within a bound (" + row.bound + ")");
+    if (row.verdict == Verdict::not_isolated)
+      text += "  " + row.why + (row.seen_through.empty() ? "" : "; seen through " + row.seen_through);
+    if (row.verdict == Verdict::failed) text += "  " + row.why;
+    if (row.verdict == Verdict::differs && !row.what.empty()) text += "  " + row.what;
+    text += "\n";
+    if (row.difference) text += text_of(*row.difference);
+  }
+  text += fmt::format("{}: {} of {} instructions executed ({}), {} equal, {} wrong\n", target,
+                      count(done, Verdict::equal) + count(done, Verdict::differs) + count(done, Verdict::failed),
+                      done.instructions.size(), done.executed, count(done, Verdict::equal),
+                      count(done, Verdict::differs) + count(done, Verdict::failed));
+  return text;
+}
+
+Json json_of(const InstructionDifference& d) {
+  Json operands = Json::array();
+  for (const auto& [place, values] : d.operands) operands.push_back({{"place", place}, {"values", values}});
+  return {{"position", d.position}, {"found", d.found},     {"expected", d.expected},
+          {"wrong", d.wrong},       {"operands", operands}, {"cause", d.cause}};
+}
+
+std::string json_of(const Verification& done, const Options& options) {
+  Json json = document();
+  json["target"] = options.target;
+  json["executed"] = done.executed;
+  if (const std::string why = not_run(done); !why.empty()) json["why"] = why;
+  json["samples"] = options.samples;
+  json["seed"] = options.seed;
+  json["equal"] = count(done, Verdict::equal);
+  json["wrong"] = count(done, Verdict::differs) + count(done, Verdict::failed);
+  json["instructions"] = Json::array();
+  for (const VerifiedInstruction& row : done.instructions) {
+    Json one{{"name", row.name}, {"verdict", word(row.verdict)}, {"cases", row.cases}, {"results", row.values}};
+    one["exact"] = row.bound.empty();
+    if (!row.bound.empty()) one["bound"] = row.bound;
+    if (!row.why.empty()) one["why"] = row.why;
+    if (!row.seen_through.empty()) one["seen_through"] = row.seen_through;
+    if (!row.what.empty()) one["case"] = row.what;
+    if (row.difference) one["difference"] = json_of(*row.difference);
+    json["instructions"].push_back(std::move(one));
+  }
+  return cli::text_of(json);
+}
+
+}  // namespace
+
+Exit verb_hw_verify(const Options& options) {
+  const auto model = load_target(options);
+  if (!model) return Exit::wrong_input;
+  if (!options.map.instruction.empty() && !model->find_instruction(options.map.instruction))
+    return fail(Exit::usage, fmt::format("{} has no instruction '{}'", model->name, options.map.instruction),
+                "`isamap hw show` lists them");
+  const Verification done = verify_instructions(*model, {options.map.instruction, options.samples, options.seed});
+  const Exit code = exit_of(done);
+  if (const std::string why = not_run(done); !why.empty()) fail(code, "not run: " + why);
+  return deliver(options, options.json ? json_of(done, options) : text_of(done, options.target), code);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,146 @@
+#include "cli/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/common.h"
+#include "cli/instruction_vectors.h"
+
+namespace isamap::cli {
+namespace {
+
+using Verdict = VerifiedInstruction::Verdict;
+
+struct Numbered {
+  std::size_t row = 0;  ///< its instruction in the result
+  InstructionCase is;
+};
+
+class Verifier {
+ public:
+  Verifier(const HardwareModel& model, const VerifyOptions& options)
+      : model_(model), options_(options), runner_(make_runner(model)) {}
+
+  Verification run() {
+    const Availability available = availability(model_);
+    result_.executed = available.how;
+    if (available.how == "unavailable") {
+      result_.missing = available.why;
+      return std::move(result_);
+    }
+    find_cases();
+    if (!cases_.empty()) group(0, cases_.size());
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  void find_cases() {
+    Doing doing("finding a program for each instruction");
+    for (std::size_t i = 0; i < model_.instructions().size(); ++i) {
+      const Instruction& instruction = model_.instructions()[i];
+      if (!options_.instruction.empty() && instruction.name != options_.instruction) continue;
+      VerifiedInstruction row;
+      row.name = instruction.name;
+      InstructionCases found = instruction_cases(model_, make_id<InstructionId>(i), options_.samples);
+      row.why = found.why_not;
+      if (!found.cases.empty()) row.verdict = Verdict::equal;  // until shown otherwise
+      row.bound = bound_in_words(instruction);
+      for (InstructionCase& one : found.cases) cases_.push_back({result_.instructions.size(), std::move(one)});
+      result_.instructions.push_back(std::move(row));
+    }
+    // Cases of one extent share masks and configurations, which a machine may not have for all extents at once.
+    std::stable_sort(cases_.begin(), cases_.end(),
+                     [](const Numbered& a, const Numbered& b) { return a.is.what < b.is.what; });
+  }
+
+  /// One program for the cases [begin, end); where it does not print, compile or run, two programs of half of them.
+  void group(std::size_t begin, std::size_t end) {
+    std::vector<InstructionCase> some;
+    for (std::size_t c = begin; c < end; ++c) some.push_back(cases_[c].is);
+    const auto made = program_of(some, model_);
+    if (!made) return halves(begin, end, made.diagnostics());
+    std::vector<TensorData> data;
+    std::vector<std::vector<TensorData>> before;
+    for (const InstructionCase& one : some) {
+      before.push_back(test_vectors(one.kernel, options_.seed));
+      data.insert(data.end(), before.back().begin(), before.back().end());
+    }
+    const auto outcome = [&] {
+      Doing doing("compiling and running the instructions");
+      return runner_->run(made->program, data, RunLimits{}, 0);
+    }();
+    ++result_.programs;
+    if (!outcome) return halves(begin, end, outcome.diagnostics());
+    if (!outcome->missing.empty() || !outcome->limit.empty() || !outcome->environment.empty()) {
+      result_.executed = outcome->executed;
+      result_.missing = outcome->missing;
+      result_.limit = outcome->limit;
+      result_.environment = outcome->environment;
+      return;
+    }
+    for (std::size_t c = begin; c < end; ++c) {
+      const auto first = data.begin() + static_cast<std::ptrdiff_t>(made->first[c - begin]);
+      const std::size_t count = cases_[c].is.kernel.tensors.size();
+      judge(c, before[c - begin], {first, first + static_cast<std::ptrdiff_t>(count)});
+    }
+  }
+
+  void halves(std::size_t begin, std::size_t end, const Diagnostics& problems) {
+    if (end - begin > 1) {
+      const std::size_t middle = begin + (end - begin) / 2;
+      group(begin, middle);
+      return group(middle, end);
+    }
+    VerifiedInstruction& row = result_.instructions[cases_[begin].row];
+    if (row.verdict == Verdict::differs) return;
+    row.verdict = Verdict::failed;
+    row.what = cases_[begin].is.what;
+    row.why.clear();
+    for (const Diagnostic& problem : problems) {
+      row.why += (row.why.empty() ? "" : "; ") + problem.message;
+      for (const std::string& note : problem.notes) row.why += "\n    " + note;
+    }
+  }
+
+  void judge(std::size_t c, const std::vector<TensorData>& before, const std::vector<TensorData>& found) {
+    const InstructionCase& one = cases_[c].is;
+    VerifiedInstruction& row = result_.instructions[cases_[c].row];
+    ++row.cases;
+    row.values += found[one.kernel.statements[0].write.tensor.index()].count();
+    if (row.verdict != Verdict::equal) return;
+    auto difference = check_case(one, model_.instruction(one.instruction), before, found);
+    if (!difference) return;
+    row.verdict = Verdict::differs;
+    row.what = one.what;
+    row.difference = std::move(*difference);
+  }
+
+  /// What cannot be tried by itself may stand in programs of others, whose results were right.
+  void finish() {
+    std::map<std::string, std::string> seen;
+    for (std::size_t c = 0; c < cases_.size(); ++c) {
+      const VerifiedInstruction& row = result_.instructions[cases_[c].row];
+      if (row.verdict != Verdict::equal) continue;
+      for (const std::size_t i : cases_[c].is.uses) seen.emplace(model_.instructions()[i].name, row.name);
+    }
+    for (VerifiedInstruction& row : result_.instructions)
+      if (row.verdict == Verdict::not_isolated && seen.contains(row.name)) row.seen_through = seen.at(row.name);
+  }
+
+  const HardwareModel& model_;
+  const VerifyOptions& options_;
+  std::unique_ptr<Runner> runner_;
+  Verification result_;
+  std::vector<Numbered> cases_;
+};
+
+}  // namespace
+
+Verification verify_instructions(const HardwareModel& model, const VerifyOptions& options) {
+  return Verifier(model, options).run();
+}
+
+}  // namespace isamap::cli

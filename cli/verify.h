@@ -1,0 +1,41 @@
+#pragma once
+// Executes every instruction of a machine by itself and compares it with its description.
+
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "cli/instruction_check.h"
+
+namespace isamap::cli {
+
+struct VerifiedInstruction {
+  enum class Verdict { equal, differs, not_isolated, failed };
+  std::string name;
+  Verdict verdict = Verdict::not_isolated;
+  std::string why;           ///< not isolated: what stands in the way; failed: what went wrong
+  std::string seen_through;  ///< not isolated: an instruction that is equal and whose program uses it
+  std::int64_t cases = 0;    ///< programs: extents, starts
+  std::int64_t values = 0;   ///< results compared
+  std::string bound;         ///< why not bit for bit; empty: it is
+  std::string what;          ///< differs: the case that does
+  std::optional<InstructionDifference> difference;
+};
+
+struct Verification {
+  std::string executed;  ///< as in `run`
+  std::string missing;   ///< nothing was executed, and why
+  std::string limit, environment;
+  std::vector<VerifiedInstruction> instructions;
+  std::int64_t programs = 0;  ///< compiled and run
+};
+
+struct VerifyOptions {
+  std::string instruction;    ///< only this one
+  std::int64_t samples = 64;  ///< vectors for each case
+  std::uint64_t seed = 0;
+};
+
+Verification verify_instructions(const HardwareModel& model, const VerifyOptions& options);
+
+}  // namespace isamap::cli

@@ -1,0 +1,165 @@
+// hw verify: what models say is true, and a model in which one thing is false is caught, with the likely cause.
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+std::string model_text(const std::string& name) {
+  return read_file(std::string(ISAMAP_SOURCE_DIR "/hardware_models/") + name + ".yaml");
+}
+
+/// The row of one instruction in what `hw verify --json` says.
+nlohmann::json row(const nlohmann::json& json, const std::string& name) {
+  for (const auto& one : json.value("instructions", nlohmann::json::array()))
+    if (one.value("name", "") == name) return one;
+  return nlohmann::json::object();
+}
+
+/// A copy of a model with one text replaced, everywhere.
+std::string changed(std::string text, const std::string& what, const std::string& by) {
+  EXPECT_NE(text.find(what), std::string::npos) << what;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+void expect_caught(const std::string& text, const std::string& instruction, const std::string& cause) {
+  const Folder folder;
+  const Said said =
+      isamap({"hw", "verify", folder.write("planted.yaml", text), "--instruction", instruction, "--json"});
+  if (said.code == 77) GTEST_SKIP() << said.err;
+  EXPECT_EQ(said.code, 5) << said.out << said.err;
+  const auto json = parsed(said);
+  ASSERT_FALSE(json.is_discarded()) << said.out;
+  const auto found = row(json, instruction);
+  EXPECT_EQ(found.value("verdict", ""), "differs") << said.out;
+  const auto difference = found.value("difference", nlohmann::json::object());
+  EXPECT_FALSE(difference.value("position", "").empty());
+  EXPECT_NE(difference.value("found", ""), difference.value("expected", ""));
+  EXPECT_FALSE(difference.value("operands", nlohmann::json::array()).empty());
+  EXPECT_EQ(difference.value("cause", ""), cause) << said.out;
+}
+
+TEST(Verify, EveryModelThatRunsHereIsTrue) {
+  for (const auto& file : fs::directory_iterator(ISAMAP_SOURCE_DIR "/hardware_models")) {
+    if (file.path().extension() != ".yaml") continue;
+    const std::string name = file.path().stem().string();
+    const Said said = isamap({"hw", "verify", name, "--json", "--samples", "32"});
+    const auto json = parsed(said);
+    ASSERT_FALSE(json.is_discarded()) << name << said.out << said.err;
+    if (said.code == 77) {
+      EXPECT_NE(said.err.find("not run: "), std::string::npos) << name;
+      EXPECT_FALSE(json.value("why", "").empty()) << name;
+      continue;
+    }
+    EXPECT_EQ(said.code, 0) << name << "\n" << said.out << said.err;
+    EXPECT_EQ(json.value("wrong", -1), 0) << name << "\n" << said.out;
+    EXPECT_GT(json.value("equal", 0), 0) << name;
+    for (const auto& one : json["instructions"])
+      EXPECT_TRUE(one.value("verdict", "") == "equal" || !one.value("why", "").empty()) << name << one.dump();
+  }
+}
+
+TEST(Verify, TheSameSeedSaysTheSame) {
+  const Said a = isamap({"hw", "verify", "npu16", "--seed", "7"}), b = isamap({"hw", "verify", "npu16", "--seed", "7"});
+  EXPECT_EQ(a.out, b.out);
+}
+
+TEST(Verify, AnotherSignIsCaught) {
+  const std::string text = model_text("x86_avx512_vnni");
+  const std::regex row_of_dpbusd("op: dpbusd, ");
+  ASSERT_TRUE(std::regex_search(text, row_of_dpbusd));
+  std::string planted = text;
+  const std::size_t at = planted.find("op: dpbusd, ");
+  planted.replace(planted.find("l: u8", at), 5, "l: s8");
+  expect_caught(planted, "dpbusd", "operand A is u8, not s8");
+}
+
+TEST(Verify, ASaturatingSumIsCaught) {
+  expect_caught(changed(model_text("x86_avx512_vnni"), "_mm512_dpbusd_epi32", "_mm512_dpbusds_epi32"), "dpbusd",
+                "the sum saturates at s32; the description adds exactly");
+}
+
+TEST(Verify, ExchangedOperandsAreCaught) {
+  expect_caught(changed(model_text("x86_avx2"),
+                        "{op: add, compute: \"C[j] = A[j] + B[j]\", emit: \"{C} = _mm256_add_ps({A}, {B});\"}",
+                        "{op: sub, compute: \"C[j] = B[j] - A[j]\", emit: \"{C} = _mm256_sub_ps({A}, {B});\"}"),
+                "sub_f32", "operands B and A are exchanged");
+}
+
+TEST(Verify, AnUpdateThatOverwritesIsCaught) {
+  expect_caught(changed(model_text("x86_avx2"), "_mm256_fmadd_ps({A}, {B}, {C})", "_mm256_mul_ps({A}, {B})"), "fma_f32",
+                "C is overwritten; the description says that it is updated");
+}
+
+// A 2x4 tile that the machine keeps column by column.
+constexpr const char* tile = R"(hardware: tile
+program:
+  language: c++
+  types: {s32: int32_t}
+  helpers: |
+    struct Tile { std::int32_t at[8]; };
+    inline void store(std::int32_t* d, const Tile& t) { for (int i = 0; i < 8; ++i) d[i] = t.at[i]; }
+    inline Tile load_some(const std::int32_t* s, int n) {
+      Tile t{};
+      for (int i = 0; i < n; ++i) t.at[i] = s[i];
+      return t;
+    }
+    inline Tile outer(const Tile& a, const Tile& b) {
+      Tile t{};
+      for (int i = 0; i < 2; ++i) for (int j = 0; j < 4; ++j) t.at[i + 2 * j] = a.at[i] * b.at[j];
+      return t;
+    }
+units: [{name: core, scalar: true}]
+memories:
+  - {name: ram, per: core, kind: dram, capacity: 1GiB}
+  - {name: reg, per: core, kind: register, count: 8, size: 32B, value: {s32: Tile}}
+links: [{name: ld, from: ram, to: reg}, {name: st, from: reg, to: ram}]
+instructions:
+  - {name: "load_${n}", variants: [{n: 2}, {n: 4}], link: ld, compute: "D[x] = S[x]", dims: {x: "${n}"},
+     operands: {D: {dtype: s32}}, emit: "{D} = load_some({S}, ${n});"}
+  - {name: store, link: st, compute: "D[i,j] = S[i,j]", dims: {i: 2, j: 4},
+     operands: {D: {dtype: s32, layout: LAYOUT}, S: {dtype: s32, layout: LAYOUT}}, emit: "store({D}, {S});"}
+  - {name: outer, unit: core, compute: "C[i,j] = A[i] * B[j]", dims: {i: 2, j: 4},
+     operands: {A: {memory: reg, dtype: s32}, B: {memory: reg, dtype: s32}, C: {memory: reg, dtype: s32, layout: LAYOUT}},
+     emit: "{C} = outer({A}, {B});"}
+)";
+
+TEST(Verify, ATransposedLayoutIsCaught) {
+  std::string text = changed(tile, "types: {s32: int32_t}", "types: {s32: std::int32_t}");
+  const Folder folder;
+  const Said right =
+      isamap({"hw", "verify", folder.write("right.yaml", changed(text, "LAYOUT", "{i: 1, j: 2}")), "--json"});
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_EQ(row(parsed(right), "outer").value("verdict", ""), "equal") << right.out;
+  expect_caught(changed(text, "LAYOUT", "{i: 4, j: 1}"), "outer", "C stands in another order: [j, i]");
+}
+
+TEST(Verify, WhatCannotBeIsolatedSaysWhy) {
+  const Said said = isamap({"hw", "verify", "npu16", "--json"});
+  const auto mvin = row(parsed(said), "mvin");
+  EXPECT_EQ(mvin.value("verdict", ""), "not isolated");
+  EXPECT_EQ(mvin.value("why", ""), "nothing brings out operand D of mvin: no links lead out of spad to the tensors");
+  EXPECT_EQ(mvin.value("seen_through", ""), "mma");
+}
+
+TEST(Verify, ExitCodes) {
+  EXPECT_EQ(isamap({"hw", "verify", "x86_avx2", "--instruction", "nothing"}).code, 2);
+  EXPECT_EQ(isamap({"hw", "verify", "nowhere"}).code, 1);
+  EXPECT_EQ(isamap({"hw", "verify", "npu16", "--samples", "0"}).code, 2);
+  const Folder folder;
+  std::string text = model_text("x86_avx2");
+  const Said missing = isamap(
+      {"hw", "verify",
+       folder.write("other.yaml", changed(text, "requires: {cpu: [", "requires: {cpu: [no_such_feature, ")), "--json"});
+  EXPECT_EQ(missing.code, 77);
+  EXPECT_NE(missing.err.find("no_such_feature"), std::string::npos) << missing.err;
+}
+
+}  // namespace
+}  // namespace isamap::cli_test
