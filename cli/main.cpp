@@ -246,6 +246,8 @@ struct Program {
       one->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
       one->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
     }
+    show->add_flag("--resolved", options.resolved,
+                   "print the file itself, with bases, parameters, tables and variants resolved");
     graph->add_option("--format", options.graph_format, "dot or svg")->check(CLI::IsMember({"dot", "svg"}));
     CLI::App* diff =
         verb(*hw, "diff", "what a folder of kernels gains and loses from one machine to another", verb_hw_diff);
@@ -259,9 +261,9 @@ struct Program {
     verify->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
     verify->add_option("--instruction", options.map.instruction, "only this one");
     verify->add_option("--samples", raw.samples, "vectors for each program (default 64)");
-    verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new)
-        ->add_option("NAME", options.new_name, "of the machine")
-        ->required();
+    CLI::App* made = verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new);
+    made->add_option("NAME", options.new_name, "of the machine, or a kind")->required();
+    made->add_option("--kind", options.new_kind, "systolic (default), vector or gpu");
   }
 
   void add_verbs() {

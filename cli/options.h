@@ -47,7 +47,8 @@ struct Options {
   bool program = false;              ///< emit: the program instead of target text
   std::string graph_format = "dot";  ///< hw graph
   std::vector<std::string> files;    ///< hw check; hw diff: the two
-  std::string new_name;              ///< hw new
+  std::string new_name, new_kind;    ///< hw new
+  bool resolved = false;             ///< hw show: the file with nothing left to look up
   std::string best_dtype;            ///< targets --best
   std::int64_t samples = 64;         ///< hw verify: vectors for each program
 };

@@ -3,10 +3,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
 
 namespace isamap {
 
 std::string size_text(std::int64_t bytes);      ///< "256KiB"
 std::string rate_text(double bytes_per_cycle);  ///< "16 B/cycle"; unlimited: ""
+
+std::string memory_size(const Memory& memory);  ///< "256KiB"; registers: "32 x 64B"
+std::string unit_title(const Unit& unit);       ///< "lane x 32"
+std::vector<std::size_t> units_inside(const HardwareModel& model, UnitId parent);
 
 }  // namespace isamap

@@ -101,6 +101,8 @@ struct Entry {
 };
 std::vector<Entry> expand_instructions(const Node& root, const Parameters& parameters, Problems& problems);
 const std::vector<std::string>& instruction_keys();
+/// YAML that means the same without bases, parameters, tables and variants.
+std::string resolved_text(const Node& root, const std::vector<Entry>& entries);
 
 // --- load_*.cpp ------------------------------------------------------------------------------------------------------
 

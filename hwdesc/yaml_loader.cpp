@@ -37,7 +37,8 @@ void substitute_machine(Node& root, Parameters& parameters, Problems& problems) 
     if (key == "layouts") substitute(value, parameters, problems);
 }
 
-void load(Tree& tree, const LoadOptions& options, HardwareModel& model, Problems& problems) {
+void load(Tree& tree, const LoadOptions& options, LoadedHardware& loaded, Problems& problems) {
+  HardwareModel& model = loaded.model;
   Node& root = tree.root;
   Parameters parameters = read_parameters(root, options.params, problems);
   substitute_machine(root, parameters, problems);
@@ -63,7 +64,9 @@ void load(Tree& tree, const LoadOptions& options, HardwareModel& model, Problems
     if (!entry.broken) load_instruction(entry, context);
   if (!problems.any_errors()) report_unused_operands(context);
   if (!problems.any_errors()) check_machine(context);
-  if (!problems.any_errors()) model.finish(std::move(context.parts));
+  if (problems.any_errors()) return;
+  model.finish(std::move(context.parts));
+  loaded.resolved = resolved_text(root, entries);
 }
 
 void attach_sources(Diagnostics& diagnostics, const Tree& tree) {
@@ -172,7 +175,7 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
   loader::Problems problems;
   loader::Tree tree;
   LoadedHardware loaded;
-  if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, options, loaded.model, problems);
+  if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, options, loaded, problems);
   const bool failed = problems.any_errors();
   Diagnostics diagnostics = problems.take();
   loader::attach_sources(diagnostics, tree);

@@ -16,6 +16,7 @@ struct LoadOptions {
 struct LoadedHardware {
   HardwareModel model;
   Diagnostics warnings;  ///< "its accumulator can be neither cleared nor read out"
+  std::string resolved;  ///< the file with bases merged, parameters and rows put in: means the same by itself
 };
 
 /// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in

@@ -81,7 +81,7 @@ TEST(Output, HardwareFilesStartFromOneThatPasses) {
   EXPECT_EQ(isamap({"hw", "new", "mine", "-o", folder / "mine.yaml"}).code, 0);
   const Said said = isamap({"hw", "check", folder / "mine.yaml"});
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_EQ(said.out.rfind("mine: 1 units, 3 memories, 2 links, 4 instructions", 0), 0u) << said.out;
+  EXPECT_EQ(said.out.rfind("mine: 2 units, 3 memories, 2 links, 4 instructions", 0), 0u) << said.out;
   EXPECT_EQ(isamap({"map", "--compute", "C[i,j] += s32(A[i,k])*s32(B[k,j])", "--dims", "i=8,j=8,k=8", "--dtypes",
                     "A=s8,B=s8,C=s32", "--target", folder / "mine.yaml"})
                 .code,

@@ -33,7 +33,7 @@ class Suites : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directory(folder_ / "suite");
-    toy_ = isamap({"hw", "new", "toy"}).out;
+    toy_ = read_file(ISAMAP_SOURCE_DIR "/tests/cli/data/toy.yaml");
     a_ = folder_.write("a.yaml", toy_);
     add("gemm.yaml", gemm);
     add("dot.yaml", dot);

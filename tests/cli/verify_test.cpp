@@ -148,6 +148,30 @@ TEST(Verify, WhatCannotBeIsolatedSaysWhy) {
   EXPECT_EQ(mvin.value("seen_through", ""), "mma");
 }
 
+TEST(Skeletons, EachKindChecksCleanAndMapsAndWhatCanRunRuns) {
+  const Folder folder;
+  const std::vector<std::pair<std::string, std::string>> kinds{
+      {"systolic", "gemm_s8"}, {"vector", "gemm"}, {"gpu", "gemm_f16"}};
+  for (const auto& [kind, kernel] : kinds) {
+    const Said made = isamap({"hw", "new", "mine", "--kind", kind});
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(isamap({"hw", "new", kind}).out.find("hardware: " + kind) != std::string::npos, true);
+    const std::string file = folder.write(kind + ".yaml", made.out);
+    const Said checked = isamap({"hw", "check", file});
+    EXPECT_EQ(checked.code, 0) << checked.err;
+    EXPECT_EQ(checked.err, "") << kind;
+    EXPECT_EQ(isamap({"map", example(kernel), "--target", file}).code, 0) << kind;
+    if (kind == "gpu") continue;
+    const Said verified = isamap({"hw", "verify", file, "--json"});
+    EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+    const Said run = isamap({"run", example(kernel), "--target", file, "--json"});
+    EXPECT_EQ(run.code, 0) << run.out << run.err;
+    EXPECT_EQ(parsed(run).value("correct", false), true);
+    EXPECT_EQ(run.out.find("scalar code"), std::string::npos);
+  }
+  EXPECT_EQ(isamap({"hw", "new", "mine", "--kind", "toaster"}).code, 2);
+}
+
 TEST(Verify, ExitCodes) {
   EXPECT_EQ(isamap({"hw", "verify", "x86_avx2", "--instruction", "nothing"}).code, 2);
   EXPECT_EQ(isamap({"hw", "verify", "nowhere"}).code, 1);

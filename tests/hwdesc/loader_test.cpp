@@ -40,6 +40,21 @@ std::vector<std::string> yaml_files(const std::string& folder) {
   return names;
 }
 
+TEST(Loader, AResolvedModelMeansTheSameByItself) {
+  for (const std::string& name : yaml_files(models)) {
+    const auto loaded = load_hardware(name, {models});
+    ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+    for (const char* left : {"${", "extends:", "variants:", "tables:", "params:"})
+      EXPECT_EQ(loaded->resolved.find(left), std::string::npos) << name << left;
+    auto again = load_text(loaded->resolved);
+    ASSERT_TRUE(again) << name << render(again.diagnostics());
+    again->model.file = loaded->model.file;
+    again->model.params = loaded->model.params;
+    EXPECT_EQ(describe(again->model), describe(loaded->model));
+    EXPECT_EQ(again->resolved, loaded->resolved) << name;
+  }
+}
+
 TEST(Loader, EveryModelLoadsWithoutAWarning) {
   for (const std::string& name : yaml_files(models)) {
     const auto loaded = load_hardware(name, {models});
@@ -215,6 +230,11 @@ TEST(Loader, DrawsEveryMemoryOnce) {
     for (const Memory& memory : model.memories()) {
       EXPECT_NE(picture.find(">" + memory.name + "<"), std::string::npos) << name;
       EXPECT_NE(dot.find("\"" + memory.name + "\" [label"), std::string::npos) << name;
+    }
+    for (const Link& link : model.links()) {  // each with its name and, where it has one, its bandwidth
+      const std::string rate = link.bandwidth > 0 ? " " : "<";
+      EXPECT_NE(picture.find(">" + link.name + rate), std::string::npos) << name;
+      EXPECT_NE(dot.find("[label=\"" + link.name), std::string::npos) << name;
     }
     EXPECT_TRUE(picture.ends_with("</svg>\n"));
   }
