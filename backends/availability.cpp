@@ -1,11 +1,15 @@
 // What this machine can run: features the processor reports, a compiler, an emulator.
 
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "backends/backend.h"
-#include "backends/cpp/compile.h"
+#include "backends/cpp/compiler.h"
 #include "backends/process.h"
 
 namespace isamap {
@@ -37,23 +41,60 @@ std::set<std::string> processor_features() {
   return features;
 }
 
-Availability cpp_availability(const HardwareModel& model) {
-  const std::string compiler = compiler_command()[0];
-  if (!command_exists(compiler))
-    return {"unavailable", "the compiler '" + compiler + "' is missing (Debian: apt-get install g++)"};
+/// What keeps a program of the model from running here as it is: "this machine is x86_64, not aarch64"; empty: nothing.
+struct Lack {
+  std::string machine;
+  std::vector<std::string> features;
+};
+
+Lack lack(const HardwareModel& model) {
+  Lack result;
+  const auto& machines = model.needed.machine;
+  utsname here{};
+  uname(&here);
+  if (!machines.empty() && std::find(machines.begin(), machines.end(), here.machine) == machines.end())
+    result.machine =
+        fmt::format("this machine is {}, not {}", static_cast<const char*>(here.machine), fmt::join(machines, " or "));
   const auto features = processor_features();
-  std::string missing;
-  for (const std::string& feature : model.requires_cpu)
-    if (!features.contains(normalised(feature))) missing += (missing.empty() ? "" : ", ") + feature;
-  if (missing.empty()) return {"native", ""};
-  if (model.program.run_emulated.empty()) return {"unavailable", "this processor does not report " + missing};
+  for (const std::string& feature : model.needed.cpu)
+    if (!features.contains(normalised(feature))) result.features.push_back(feature);
+  return result;
+}
+
+/// The shim can stand in: it has the meaning of everything that is lacking.
+bool shim_covers(const Lack& lacking, const Shim& shim) {
+  if (shim.include.empty() || !lacking.machine.empty()) return false;
+  return shim.cpu.empty() || std::all_of(lacking.features.begin(), lacking.features.end(), [&](const std::string& f) {
+           return std::find(shim.cpu.begin(), shim.cpu.end(), f) != shim.cpu.end();
+         });
+}
+
+Availability cpp_availability(const HardwareModel& model) {
+  const Compiler& compiler = compiler_for(model);
+  if (compiler.command.empty()) return {"unavailable", compiler.why};
+  const Lack lacking = lack(model);
+  if (lacking.machine.empty() && lacking.features.empty()) return {"native", ""};
+  if (shim_covers(lacking, model.program.shim))
+    return {"shim", fmt::format("a header in plain C++ stands for {}", fmt::join(lacking.features, ", "))};
+  const std::string why = !lacking.machine.empty()
+                              ? lacking.machine
+                              : fmt::format("this processor does not report {}", fmt::join(lacking.features, ", "));
+  if (model.program.run_emulated.empty()) return {"unavailable", why};
   const auto command = split_command(model.program.run_emulated);
   if (!command.empty() && command_exists(command[0])) return {"emulated", ""};
-  return {"unavailable", "this processor does not report " + missing + ", and the emulator '" +
-                             (command.empty() ? "" : command[0]) + "' is missing (Debian: apt-get install qemu-user)"};
+  const auto& packages = model.program.packages;
+  return {"unavailable", fmt::format("{}, and the emulator '{}' is missing (Debian: apt-get install {})", why,
+                                     command.empty() ? "" : command[0],
+                                     packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
 }  // namespace
+
+bool needs_shim(const HardwareModel& model) {
+  if (model.program.shim.include.empty()) return false;
+  const Lack lacking = lack(model);
+  return !lacking.features.empty() && shim_covers(lacking, model.program.shim);
+}
 
 Availability availability(const HardwareModel& model) {
   if (model.program.language == "asm") return {"simulator", ""};

@@ -124,6 +124,10 @@ std::string instructions_section(const HardwareModel& model) {
   return section("instructions", rows);
 }
 
+std::string list_text(const std::string& title, const std::vector<std::string>& words, const char* between = " ") {
+  return words.empty() ? "" : title + ": " + join(words, between) + "\n";
+}
+
 }  // namespace
 
 std::string size_text(std::int64_t bytes) {
@@ -142,8 +146,11 @@ std::string rate_text(double bytes_per_cycle) {
 std::string describe(const HardwareModel& model) {
   std::string text =
       fmt::format("{} ({}), {:g} GHz, {}\n", model.name, model.program.language, model.clock_hz / 1e9, model.file);
-  if (!model.requires_cpu.empty()) text += "requires cpu: " + join(model.requires_cpu) + "\n";
-  if (!model.requires_arch.empty()) text += "requires arch: " + join(model.requires_arch) + "\n";
+  text += list_text("requires machine", model.needed.machine) + list_text("requires cpu", model.needed.cpu) +
+          list_text("requires arch", model.needed.arch);
+  text += list_text("compiled with the first that works of", model.program.compilers, ", ");
+  if (!model.program.run_emulated.empty()) text += "emulated with: " + model.program.run_emulated + "\n";
+  if (!model.program.shim.include.empty()) text += "shim: " + model.program.shim.include + "\n";
   for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);
   for (const Symbol& s : model.symbols()) text += fmt::format("symbol {}: {} to {}\n", s.name, s.min, s.max);
   return text + units_section(model) + memories_section(model) + links_section(model) + instructions_section(model);

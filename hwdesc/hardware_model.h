@@ -126,14 +126,34 @@ struct AsyncObject {
   std::map<std::string, std::string> texts;
 };
 
+/// By compiler: "any", "gcc", "clang", "nvcc".
+using CompilerFlags = std::map<std::string, std::vector<std::string>>;
+
+/// A header in which the target's names have their meaning in plain C++, for machines without these features.
+struct Shim {
+  std::string include;           ///< path of the header; empty: there is none
+  std::vector<std::string> cpu;  ///< the features it stands for; empty: all that are required
+  CompilerFlags flags;           ///< behind the program's
+};
+
 /// How a whole program is printed, compiled and run.
 struct ProgramText {
   std::string language = "asm";  ///< "c++", "cuda", "asm"
   std::vector<std::string> include;
-  std::map<std::string, std::string> types;               ///< dtype -> element type
-  std::map<std::string, std::vector<std::string>> flags;  ///< "any", "gcc", "clang", "nvcc"
+  std::map<std::string, std::string> types;  ///< dtype -> element type
+  CompilerFlags flags;
+  std::vector<std::string> compilers;  ///< commands; the first that works here is used. Empty: the system's compiler
+  std::vector<std::string> packages;   ///< of the distribution, that hold compiler and emulator
   std::string helpers, function, begin, end, comment = "#";
-  std::string run_emulated, run_simulator, shim_include;
+  std::string run_emulated, run_simulator;
+  Shim shim;
+};
+
+/// What must be there for a target's programs to run as they are.
+struct Requirements {
+  std::vector<std::string> machine;  ///< as `uname -m` prints it; empty: any
+  std::vector<std::string> cpu;      ///< features that the processor reports
+  std::vector<std::string> arch;     ///< what is compiled for
 };
 
 class HardwareModel {
@@ -141,8 +161,7 @@ class HardwareModel {
   std::string name;
   std::string file;  ///< where it came from
   double clock_hz = 1e9;
-  std::vector<std::string> requires_cpu;  ///< features this machine must report
-  std::vector<std::string> requires_arch;
+  Requirements needed;
   ProgramText program;
   std::map<std::string, std::string> params;
 

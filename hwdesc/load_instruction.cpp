@@ -244,10 +244,9 @@ void read_rest(Reading& r) {
   if (const Node* numerics = r.map.child("numerics")) read_numerics(*numerics, r);
   r.instruction.legal = r.map.texts("legal");
   if (const Node* requirements = r.map.child("requires")) {
-    std::vector<std::string> cpu, arch;
-    load_requires(*requirements, r.what, cpu, arch, r.context);
-    cpu.insert(cpu.end(), arch.begin(), arch.end());
-    r.instruction.requires_features = std::move(cpu);
+    const Requirements needed = load_requires(*requirements, r.what, r.context);
+    for (const auto* list : {&needed.machine, &needed.cpu, &needed.arch})
+      r.instruction.requires_features.insert(r.instruction.requires_features.end(), list->begin(), list->end());
   }
   if (const Node* timing = r.map.child("timing")) read_timing(*timing, r);
   if (const Node* energy = r.map.child("energy"))

@@ -1,6 +1,6 @@
-// How programs are printed, and what instructions share: features, state, bit formats, barriers, completion.
+// How programs are printed, compiled and run, and what the machine must have for it.
 
-#include <algorithm>
+#include <filesystem>
 
 #include "hwdesc/loader_internal.h"
 
@@ -22,12 +22,14 @@ void load_types(const Node& node, ProgramText& program, Context& context) {
   }
 }
 
-void load_flags(const Node& node, ProgramText& program, Context& context) {
-  Fields flags(node, "'flags' of program", context.problems);
+CompilerFlags load_flags(const Node& node, const std::string& what, Context& context) {
+  CompilerFlags result;
+  Fields flags(node, what, context.problems);
   for (const char* compiler : {"any", "gcc", "clang", "nvcc"}) {
     const auto list = flags.texts(compiler);
-    if (!list.empty()) program.flags[compiler] = list;
+    if (!list.empty()) result[compiler] = list;
   }
+  return result;
 }
 
 void load_run(const Node& node, ProgramText& program, Context& context) {
@@ -36,136 +38,32 @@ void load_run(const Node& node, ProgramText& program, Context& context) {
   run.known_later("simulator");
 }
 
-bool in_bits(std::int64_t high, std::int64_t low, int bits) { return low >= 0 && low <= high && high < bits; }
-
-/// `[hi, lo]`
-bool load_bits(const Node& node, FormatField& field, const Format& format, const std::string& what, Context& context) {
-  const auto high = node.kind == Kind::list && node.items.size() == 2 ? yaml::to_integer(node.items[0]) : std::nullopt;
-  const auto low = high ? yaml::to_integer(node.items[1]) : std::nullopt;
-  if (!low || !in_bits(*high, *low, format.bits)) {
-    context.problems.error(node.where, what + " must be [high, low] within " + std::to_string(format.bits) + " bits");
-    return false;
+/// The header stands, under a plain name, beside the file that names it or in one of the folders of models.
+std::string shim_path(const Node& node, Context& context) {
+  const std::string& name = node.scalar;
+  if (name.empty() || name.find_first_of("/\\") != std::string::npos || name.starts_with('.')) {
+    context.problems.error(node.where, "'include' of shim is '" + name + "', which is no plain file name",
+                           "put the header beside this file");
+    return "";
   }
-  field.high = static_cast<int>(*high);
-  field.low = static_cast<int>(*low);
-  return true;
+  std::vector<std::filesystem::path> places{std::filesystem::path(node.where.file).parent_path()};
+  places.insert(places.end(), context.folders.begin(), context.folders.end());
+  for (const auto& place : places) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(place / name, ignored))
+      return std::filesystem::absolute(place / name, ignored).string();
+  }
+  context.problems.error(node.where, "'include' of shim names '" + name + "', which is no file beside this one");
+  return "";
 }
 
-void load_array_field(Fields& map, FormatField& field, const Format& format, const std::string& what,
-                      Context& context) {
-  const auto at = map.integer("at", true), width = map.integer("width", true), count = map.integer("count", true);
-  if (!at || !width || !count) return;
-  const bool fits = *width >= 1 && *width <= 64 && *count >= 1 && *count <= 4096 &&
-                    in_bits(*at + *width * *count - 1, *at, format.bits);
-  if (!fits) context.problems.error(map.node().where, what + " does not fit " + std::to_string(format.bits) + " bits");
-  if (!fits) return;
-  field.low = static_cast<int>(*at);
-  field.high = static_cast<int>(*at + *width * *count - 1);
-  field.width = static_cast<int>(*width);
-  field.count = static_cast<int>(*count);
-}
-
-FormatField load_field(const std::string& name, const Node& node, const Format& format, Context& context) {
-  const std::string what = "field '" + name + "' of format '" + format.name + "'";
-  FormatField field;
-  field.name = name;
-  if (node.kind != Kind::map) {
-    load_bits(node, field, format, what, context);
-    return field;
-  }
-  Fields map(node, what, context.problems);
-  if (const Node* bits = map.child("bits"))
-    load_bits(*bits, field, format, what, context);
-  else
-    load_array_field(map, field, format, what, context);
-  field.value = map.integer("value");
-  field.is_signed = map.boolean("signed").value_or(false);
-  for (const char* key : {"at", "width", "count"}) map.child(key);
-  const int width = field.count > 0 ? field.width : field.high - field.low + 1;
-  if (field.value && width < 63) {
-    const std::int64_t limit = std::int64_t{1} << width;
-    if (*field.value < -(limit / 2) || *field.value >= limit)
-      context.problems.error(node.where, what + " has value " + std::to_string(*field.value) + ", which does not fit " +
-                                             std::to_string(width) + " bits");
-  }
-  return field;
-}
-
-void load_format(const std::string& name, const Node& node, Context& context) {
-  Fields map(node, "format '" + name + "'", context.problems);
-  Format format;
-  format.name = name;
-  const auto bits = map.integer("bits", true);
-  if (bits && (*bits < 1 || *bits > 65536))
-    context.problems.error(node.where, "format '" + name + "' must have 1 to 65536 bits");
-  format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 1;
-  const Node* fields = map.required("fields");
-  if (fields && fields->kind != Kind::map)
-    context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");
-  if (fields && fields->entries.size() > 256) {
-    context.problems.error(fields->where, "format '" + name + "' has more than 256 fields");
-    fields = nullptr;
-  }
-  if (fields && bits)
-    for (const auto& [key, value] : fields->entries) format.fields.push_back(load_field(key, value, format, context));
-  context.parts.formats.push_back(std::move(format));
-}
-
-/// A template may be plain text, or {asm: text}.
-void load_emit(const Node& node, const std::string& what, Template& emit, Template& assembly, Context& context) {
-  if (node.kind != Kind::map) {
-    if (auto text = template_of(node, context.problems)) emit = std::move(*text);
-    return;
-  }
-  Fields map(node, what, context.problems);
-  if (const Node* line = map.required("asm"))
-    if (auto text = template_of(*line, context.problems)) assembly = std::move(*text);
-}
-
-void load_async_text(const Node& node, const std::string& key, AsyncObject& object, const std::string& what,
-                     Context& context) {
-  if (node.kind == Kind::scalar) {
-    object.texts[key] = node.scalar;
-    template_of(node, context.problems);
-    return;
-  }
-  Fields map(node, "'" + key + "' of " + what, context.problems);
-  if (const Node* line = map.required("asm"); line && line->kind == Kind::scalar) {
-    object.texts[key + ".asm"] = line->scalar;
-    template_of(*line, context.problems);
-  }
-  if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
-}
-
-void load_async_object(const Node& node, Context& context) {
-  const std::string what = "completion object" + (node.find("name") ? " '" + node.find("name")->scalar + "'" : "");
-  Fields map(node, what, context.problems);
-  AsyncObject object;
-  object.name = map.text("name", true).value_or("?");
-  object.kind = map.text("kind", true).value_or("groups");
-  if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
-  if (object.kind == "tokens" || object.kind == "fence")
-    context.problems.error(node.find("kind")->where, "kind '" + object.kind + "' of " + what + " is not supported yet");
-  else if (object.kind != "groups" && object.kind != "phases")
-    context.problems.error(node.find("kind")->where,
-                           "kind of " + what + " is '" + object.kind + "', which does not exist", "",
-                           {"kinds: groups, phases"});
-  for (const char* key : {"open", "commit", "wait", "init", "arrive", "expect", "test"}) {
-    const bool groups_key = std::string(key) == "open" || std::string(key) == "commit" || std::string(key) == "wait";
-    if (groups_key != (object.kind == "groups")) continue;
-    if (const Node* text = map.child(key))
-      load_async_text(*text, key, object, what, context);
-    else if (object.kind == "groups" && std::string(key) != "open")
-      context.problems.error(node.where, what + " has no '" + key + "'");
-  }
-  if (object.kind == "phases") {
-    if (const Node* memory = map.required("memory"))
-      object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
-    if (const Node* size = map.required("size"))
-      object.size = read_size(*size, "'size' of " + what, context).value_or(0);
-  }
-  for (const char* key : {"from", "to", "push", "pop", "emit"}) map.known_later(key);
-  context.parts.async.push_back(std::move(object));
+Shim load_shim(const Node& node, Context& context) {
+  Shim shim;
+  Fields map(node, "'shim' of program", context.problems);
+  if (const Node* include = map.required("include")) shim.include = shim_path(*include, context);
+  shim.cpu = map.texts("cpu");
+  if (const Node* flags = map.child("flags")) shim.flags = load_flags(*flags, "'flags' of shim", context);
+  return shim;
 }
 
 }  // namespace
@@ -182,128 +80,22 @@ void load_program(const Node& root, Context& context) {
                            {"languages: c++, cuda, asm"});
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
-  if (const Node* flags = map.child("flags")) load_flags(*flags, program, context);
+  if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
   program.helpers = map.text("helpers").value_or("");
   program.function = map.text("function").value_or("");
   program.begin = map.text("begin").value_or("");
   program.end = map.text("end").value_or("");
   program.comment = map.text("comment").value_or(program.comment);
   if (const Node* run = map.child("run")) load_run(*run, program, context);
-  if (const Node* shim = map.child("shim")) {
-    Fields include(*shim, "'shim' of program", context.problems);
-    program.shim_include = include.text("include", true).value_or("");
-  }
+  program.compilers = map.texts("compiler");
+  program.packages = map.texts("packages");
+  if (const Node* shim = map.child("shim")) program.shim = load_shim(*shim, context);
   map.known_later("inline");
 }
 
-void load_requires(const Node& requirements, const std::string& what, std::vector<std::string>& cpu,
-                   std::vector<std::string>& arch, Context& context) {
-  Fields map(requirements, "'requires' of " + what, context.problems);
-  cpu = map.texts("cpu");
-  arch = map.texts("arch");
-}
-
-std::vector<StateField> load_state_fields(const Node& node, const std::string& what, Context& context) {
-  std::vector<StateField> fields;
-  if (node.kind != Kind::map) context.problems.error(node.where, what + " must be a map", "write {rows: {max: 16}}");
-  for (const auto& [name, value] : node.entries) {
-    Fields map(value, "field '" + name + "' in " + what, context.problems);
-    StateField field;
-    field.name = name;
-    field.min = map.integer("min").value_or(0);
-    field.max = map.integer("max").value_or(0);
-    field.multiple_of = map.integer("multiple_of").value_or(1);
-    field.reset = map.integer("reset");
-    if (const Node* type = map.child("dtype"))
-      field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
-    if (const Node* values = map.child("values"))
-      for (const Node& item : values->items) {
-        if (const auto number = yaml::to_integer(item))
-          field.values.push_back(*number);
-        else
-          context.problems.error(item.where, "'values' of field '" + name + "' must be integers");
-      }
-    if (field.max != 0 && field.max < field.min)
-      context.problems.error(value.where, "field '" + name + "' has min " + std::to_string(field.min) + " and max " +
-                                              std::to_string(field.max));
-    fields.push_back(std::move(field));
-  }
-  return fields;
-}
-
-void load_states(const Node& root, Context& context) {
-  for (const Node* node : items(root, "states", context.problems)) {
-    Fields map(*node, "state", context.problems);
-    State state;
-    state.name = map.text("name", true).value_or("?");
-    if (const Node* per = map.required("per"))
-      state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
-    state.count = map.integer("count").value_or(1);
-    if (state.count < 1 || state.count > 256)
-      context.problems.error(node->where, "'count' of state '" + state.name + "' must be 1 to 256");
-    state.kept_by = map.texts("kept_by");
-    if (const Node* fields = map.required("fields"))
-      state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);
-    map.known_later("pool");
-    context.parts.states.push_back(std::move(state));
-  }
-}
-
-void load_formats(const Node& root, Context& context) {
-  const Node* formats = root.find("formats");
-  if (!formats) return;
-  if (formats->kind != Kind::map) context.problems.error(formats->where, "'formats' must be a map");
-  for (const auto& [name, node] : formats->entries) load_format(name, node, context);
-}
-
-void load_barriers(const Node& root, Context& context) {
-  for (const Node* node : items(root, "barriers", context.problems)) {
-    Fields map(*node, "barrier", context.problems);
-    Barrier barrier;
-    barrier.name = map.text("name", true).value_or("?");
-    const std::string what = "barrier '" + barrier.name + "'";
-    if (const Node* unit = map.required("unit"))
-      barrier.unit = unit_named(*unit, "'unit' of " + what, context).value_or(UnitId{});
-    if (const Node* memories = map.child("memories"))
-      for (const Node& item : memories->items)
-        if (const auto memory = memory_named(item, "'memories' of " + what, context))
-          barrier.memories.push_back(*memory);
-    if (const Node* emit = map.child("emit"))
-      load_emit(*emit, "'emit' of " + what, barrier.emit, barrier.assembly, context);
-    if (const Node* line = map.child("asm"))
-      if (auto text = template_of(*line, context.problems)) barrier.assembly = std::move(*text);
-    if (barrier.emit.empty() && barrier.assembly.empty())
-      context.problems.error(node->where, what + " has neither 'emit' nor 'asm'");
-    if (const Node* latency = map.child("latency"))
-      barrier.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
-    map.known_later("count");
-    map.known_later("partial");
-    context.parts.barriers.push_back(std::move(barrier));
-  }
-}
-
-void load_async(const Node& root, Context& context) {
-  for (const Node* node : items(root, "async", context.problems)) load_async_object(*node, context);
-}
-
-std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context) {
-  if (node.kind != Kind::map) {
-    context.problems.error(node.where, what + " must be a map", "write {format: NAME, field: expression}");
-    return std::nullopt;
-  }
-  FormatUse use;
-  for (const auto& [key, value] : node.entries) {
-    if (key == "format") {
-      use.format = value.scalar;
-      const auto& formats = context.parts.formats;
-      if (std::none_of(formats.begin(), formats.end(), [&](const Format& f) { return f.name == value.scalar; }))
-        context.problems.error(value.where, what + " names format '" + value.scalar + "', which is not declared");
-    } else if (const auto expression = int_expr(value, context.problems)) {
-      use.fields.emplace_back(key, *expression);
-    }
-  }
-  if (use.format.empty()) context.problems.error(node.where, what + " has no 'format'");
-  return use;
+Requirements load_requires(const Node& node, const std::string& what, Context& context) {
+  Fields map(node, "'requires' of " + what, context.problems);
+  return {map.texts("machine"), map.texts("cpu"), map.texts("arch")};
 }
 
 }  // namespace isamap::loader

@@ -118,6 +118,7 @@ struct Context {
   HardwareModel::Parts parts;
   Problems& problems;
   const Node* layouts = nullptr;
+  const std::vector<std::string>& folders;  ///< where files that this one names are looked for, besides its own
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
   std::int64_t points_left =
       10'000'000;  ///< terms at index points that proofs may still evaluate: bounds the work on hostile files
@@ -128,8 +129,7 @@ void load_memories(const Node& root, Context& context);
 void load_links(const Node& root, Context& context);
 void load_symbols(const Node& root, Context& context);
 void load_program(const Node& root, Context& context);
-void load_requires(const Node& requirements, const std::string& what, std::vector<std::string>& cpu,
-                   std::vector<std::string>& arch, Context& context);
+Requirements load_requires(const Node& node, const std::string& what, Context& context);
 void load_states(const Node& root, Context& context);
 std::vector<StateField> load_state_fields(const Node& fields, const std::string& what, Context& context);
 void load_formats(const Node& root, Context& context);

@@ -37,18 +37,19 @@ void substitute_machine(Node& root, Parameters& parameters, Problems& problems) 
     if (key == "layouts") substitute(value, parameters, problems);
 }
 
-void load(Tree& tree, const LoadOptions& options, LoadedHardware& loaded, Problems& problems) {
+void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions& options, LoadedHardware& loaded,
+          Problems& problems) {
   HardwareModel& model = loaded.model;
   Node& root = tree.root;
   Parameters parameters = read_parameters(root, options.params, problems);
   substitute_machine(root, parameters, problems);
-  Context context{model, {}, problems, root.find("layouts")};
+  Context context{model, {}, problems, root.find("layouts"), folders};
   check_top_level(root, context);
   model.file = tree.file;
   model.params = parameters.values;
   if (const Node* clock = root.find("clock")) model.clock_hz = read_frequency(*clock, "'clock'", context).value_or(1e9);
   if (const Node* requirements = root.find("requires"))
-    load_requires(*requirements, "the hardware file", model.requires_cpu, model.requires_arch, context);
+    model.needed = load_requires(*requirements, "the hardware file", context);
   load_symbols(root, context);
   load_program(root, context);
   load_units(root, context);
@@ -175,7 +176,7 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
   loader::Problems problems;
   loader::Tree tree;
   LoadedHardware loaded;
-  if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, options, loaded, problems);
+  if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, folders, options, loaded, problems);
   const bool failed = problems.any_errors();
   Diagnostics diagnostics = problems.take();
   loader::attach_sources(diagnostics, tree);

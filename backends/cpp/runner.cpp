@@ -8,6 +8,7 @@
 
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
+#include "backends/cpp/compiler.h"
 #include "backends/cpp/driver.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/process.h"
@@ -45,9 +46,9 @@ class CppRunner final : public Runner {
             compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry), folder.path() / "program");
         !made) {
       // A compiler that fails on an empty program says nothing about ours.
-      if (compiler_works(folder.path())) return made.diagnostics();
-      outcome.missing =
-          fmt::format("the compiler '{}' does not work: it fails to compile an empty program", compiler_command()[0]);
+      if (compiler_works(model_, folder.path())) return made.diagnostics();
+      outcome.missing = fmt::format("the compiler '{}' does not work: it fails to compile an empty program",
+                                    compiler_for(model_).command[0]);
       outcome.executed = "unavailable";
       return outcome;
     }

@@ -282,7 +282,7 @@ TEST(Runner, Measures) {
 TEST(Availability, ComparesNormalisedNames) {
   auto model = machine("scalar_c");
   EXPECT_EQ(availability(model).how, "native");
-  model.requires_cpu = {"no_such_feature"};
+  model.needed.cpu = {"no_such_feature"};
   EXPECT_EQ(availability(model).how, "unavailable");
   EXPECT_EQ(availability(model).why, "this processor does not report no_such_feature");
   model.program.run_emulated = "no-such-emulator {exe}";

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "backends/cpp/compiler.h"
 #include "backends/process.h"
 #include "tests/backends/support.h"
 
@@ -41,6 +43,56 @@ TEST(Emulated, NamesTheMissingEmulator) {
   EXPECT_EQ(here.why,
             "this processor does not report no_such_feature, and the emulator 'qemu-nothing' is missing (Debian: "
             "apt-get install qemu-user)");
+}
+
+/// The model of another machine, with these candidates for its compiler.
+HardwareModel of_another_machine(const std::vector<std::string>& compilers) {
+  auto model = machine("scalar_c");
+  model.needed.machine = {"no_such_machine"};
+  model.program.compilers = compilers;
+  model.program.packages = {"cross-compiler", "emulator"};
+  return model;
+}
+
+TEST(Emulated, NamesTheMissingCompiler) {
+  EXPECT_EQ(availability(of_another_machine({"no-such-g++", "no-such-clang++ --target=x"})).why,
+            "no compiler for it: 'no-such-g++' is missing, 'no-such-clang++' is missing (Debian: apt-get install "
+            "cross-compiler emulator)");
+}
+
+TEST(Emulated, ACompilerAloneMakesNothingNative) {
+  const auto model = of_another_machine({system_compiler()[0]});
+  EXPECT_EQ(availability(model).how, "unavailable");
+  EXPECT_NE(availability(model).why.find(", not no_such_machine"), std::string::npos) << availability(model).why;
+}
+
+/// A compiler that lacks one of the headers is passed over; what it does not make is not remembered as made.
+TEST(Emulated, TheFirstCompilerThatWorksIsTaken) {
+  const std::string system = system_compiler()[0];
+  auto model = of_another_machine({system + " -nostdinc", system});
+  model.needed.machine = {};
+  EXPECT_EQ(compiler_for(model).command, std::vector<std::string>{system});
+  EXPECT_EQ(availability(model).how, "native");
+  model.program.include.push_back("no_such_header.h");
+  EXPECT_TRUE(compiler_for(model).command.empty());
+  EXPECT_EQ(availability(model).how, "unavailable");
+  EXPECT_EQ(compiler_for(model).why, "no compiler for it: '" + system +
+                                         " -nostdinc' makes no program with the target's headers and flags, '" +
+                                         system +
+                                         "' makes no program with the target's headers and flags (Debian: apt-get "
+                                         "install cross-compiler emulator)");
+}
+
+/// Visible where a package is missing; elsewhere the conformance tests run these models.
+TEST(Emulated, CompilersForOtherMachinesAreHere) {
+  std::string missing;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(ISAMAP_SOURCE_DIR) + "/hardware_models")) {
+    if (file.path().extension() != ".yaml") continue;
+    const auto model = machine(file.path().stem().string());
+    if (model.program.language == "c++" && compiler_for(model).command.empty())
+      missing += model.name + ": " + compiler_for(model).why + "\n";
+  }
+  if (!missing.empty()) GTEST_SKIP() << missing;
 }
 
 TEST(Emulated, RunsUnderTheEmulator) {

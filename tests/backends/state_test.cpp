@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cpp/compile.h"
+#include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/process.h"
 #include "tests/backends/support.h"

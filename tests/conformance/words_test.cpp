@@ -119,7 +119,9 @@ TEST(Words, OutputScaledByStateIsRefused) {
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   const Compiled compiled = compile(original("requantise"), loaded->model);
   EXPECT_FALSE(compiled.program);
-  EXPECT_NE(compiled.problem.find("nothing maps statement s0 in a way that lowers, and gemmini_like has no scalar unit"), std::string::npos)
+  EXPECT_NE(
+      compiled.problem.find("nothing maps statement s0 in a way that lowers, and gemmini_like has no scalar unit"),
+      std::string::npos)
       << compiled.problem;
 }
 

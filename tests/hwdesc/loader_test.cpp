@@ -186,7 +186,7 @@ TEST(Loader, ExamplesOfTheManualLoad) {
       EXPECT_EQ(render(loaded->warnings), "");
     }
   }
-  EXPECT_EQ(examples, 3);
+  EXPECT_EQ(examples, 4);
 }
 
 TEST(Loader, MissingFilesAreNamedAsGiven) {

@@ -1,0 +1,157 @@
+#include "backends/cpp/compiler.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "backends/cpp/program_cache.h"
+#include "backends/process.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Command = std::vector<std::string>;
+
+const ProcessLimits probe_limits{60, std::int64_t{8} << 30, std::int64_t{1} << 30};
+
+/// Size and time of the compiler's file: a new compiler makes new entries.
+std::string file_identity(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string folders = program.find('/') != std::string::npos ? "" : path == nullptr ? "/usr/bin" : path;
+  for (std::size_t at = 0; at <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', at), folders.size());
+    const std::string file = folders.empty() ? program : folders.substr(at, end - at) + "/" + program;
+    struct stat info {};
+    if (stat(file.c_str(), &info) == 0) return fmt::format("{} {} {}", file, info.st_size, info.st_mtim.tv_sec);
+    at = end + 1;
+  }
+  return program;
+}
+
+void add_flags(Command& command, const CompilerFlags& flags, bool clang) {
+  for (const std::string& set : {std::string("any"), std::string(clang ? "clang" : "gcc")})
+    if (const auto found = flags.find(set); found != flags.end())
+      command.insert(command.end(), found->second.begin(), found->second.end());
+}
+
+Command command_with(Command command, const HardwareModel& model, const std::vector<std::string>& sources,
+                     const std::string& executable) {
+  const bool clang = std::any_of(command.begin(), command.end(),
+                                 [](const std::string& w) { return w.find("clang") != std::string::npos; });
+  for (const char* flag : {"-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
+    command.emplace_back(flag);
+  if (!model.program.run_emulated.empty()) command.emplace_back("-static");
+  add_flags(command, model.program.flags, clang);
+  if (needs_shim(model)) {
+    add_flags(command, model.program.shim.flags, clang);
+    command.insert(command.end(), {"-include", model.program.shim.include});
+  }
+  command.insert(command.end(), sources.begin(), sources.end());
+  command.insert(command.end(), {"-o", executable});
+  return command;
+}
+
+/// A program that does nothing, with the headers that the model's programs include.
+std::string empty_program(const HardwareModel& model) {
+  std::string text = "#include <cstdio>\n";
+  for (const std::string& include : model.program.include) {
+    const bool enclosed = !include.empty() && (include.front() == '<' || include.front() == '"');
+    text += "#include " + (enclosed ? include : "<" + include + ">") + "\n";
+  }
+  return text + "int main() {}\n";
+}
+
+bool makes_programs(const Command& candidate, const HardwareModel& model) {
+  const std::string text = empty_program(model);
+  std::string key = file_identity(candidate[0]) + "\n" + text;
+  for (const std::string& word : command_with(candidate, model, {}, "")) key += " " + word;
+  const TemporaryDirectory folder;
+  if (!folder.ok()) return true;  // nothing can be tried; the run will say so
+  if (take_from_cache(key, folder.path() / "program")) return true;
+  const fs::path source = folder.path() / "empty.cpp", executable = folder.path() / "program";
+  if (!write_file(source, text.data(), text.size())) return true;
+  const auto result = run_process(command_with(candidate, model, {source.string()}, executable.string()), probe_limits,
+                                  folder.path() / "log");
+  if (!result.started || result.exit_code != 0) return false;
+  put_into_cache(key, executable);
+  return true;
+}
+
+std::string listed(const std::vector<std::string>& words, const char* between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+Compiler choose(const HardwareModel& model) {
+  if (model.program.compilers.empty()) {
+    const Command system = system_compiler();
+    if (command_exists(system[0])) return {system, ""};
+    return {{}, "the compiler '" + system[0] + "' is missing (Debian: apt-get install g++)"};
+  }
+  std::vector<std::string> missing, failing;
+  for (const std::string& text : model.program.compilers) {
+    const Command candidate = split_command(text);
+    if (candidate.empty()) continue;
+    if (!command_exists(candidate[0]))
+      missing.push_back("'" + candidate[0] + "' is missing");
+    else if (makes_programs(candidate, model))
+      return {candidate, ""};
+    else
+      failing.push_back("'" + text + "' makes no program with the target's headers and flags");
+  }
+  failing.insert(failing.end(), missing.begin(), missing.end());
+  const auto& packages = model.program.packages;
+  const std::string hint = packages.empty() ? "" : " (Debian: apt-get install " + listed(packages, " ") + ")";
+  return {{}, "no compiler for it: " + listed(failing, ", ") + hint};
+}
+
+}  // namespace
+
+std::vector<std::string> system_compiler() {
+  const char* chosen = std::getenv("CXX");
+  auto words = split_command(chosen == nullptr ? "" : chosen);
+  if (words.empty()) words.emplace_back("g++");
+  return words;
+}
+
+const Compiler& compiler_for(const HardwareModel& model) {
+  static std::mutex mutex;
+  static std::map<Command, Compiler> found;
+  Command key = system_compiler();
+  const Command rest = command_with(model.program.compilers, model, model.program.include, "");
+  key.insert(key.end(), rest.begin(), rest.end());
+  key.insert(key.end(), model.program.packages.begin(), model.program.packages.end());
+  const std::lock_guard lock(mutex);
+  const auto known = found.find(key);
+  return known != found.end() ? known->second : found.emplace(key, choose(model)).first->second;
+}
+
+std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
+                                         const std::string& executable) {
+  const Compiler& compiler = compiler_for(model);
+  return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
+}
+
+bool compiler_works(const HardwareModel& model, const fs::path& folder) {
+  const std::string text = "int main() {}\n";
+  const fs::path source = folder / "empty.cpp";
+  if (!write_file(source, text.data(), text.size())) return false;
+  Command command = compiler_for(model).command;
+  command.insert(command.end(), {source.string(), "-o", (folder / "empty").string()});
+  const auto result = run_process(command, probe_limits, folder / "empty.log");
+  return result.started && result.exit_code == 0 && fs::exists(folder / "empty");
+}
+
+std::string identity(const HardwareModel& model) {
+  const Compiler& compiler = compiler_for(model);
+  std::string text = compiler.command.empty() ? "" : file_identity(compiler.command[0]);
+  if (needs_shim(model)) text += "\n" + read_file(model.program.shim.include, 1 << 20);
+  return text;
+}
+
+}  // namespace isamap
