@@ -42,6 +42,16 @@ Exit print_best(const Options& options) {
 }  // namespace
 
 Exit verb_targets(const Options& options) {
+  if (!options.best_dtype.empty() && !parse_dtype(options.best_dtype))
+    return fail(Exit::usage, fmt::format("--best: '{}' is no dtype", options.best_dtype),
+                "for instance f32, f64, bf16, s8");
+  if (known_models().empty()) {
+    std::string searched;
+    for (const std::string& folder : model_folders()) searched += (searched.empty() ? "" : ", ") + folder;
+    fail(Exit::wrong_input, "there are no models",
+         searched.empty() ? "name a folder of hardware files: ISAMAP_MODELS=FOLDER" : "searched: " + searched);
+    return deliver(options, options.json ? json_of_targets({}) : "", Exit::wrong_input);
+  }
   if (!options.best_dtype.empty()) return print_best(options);
   std::vector<TargetRow> rows;
   Exit code = Exit::ok;

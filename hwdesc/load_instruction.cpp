@@ -190,10 +190,22 @@ void read_numerics(const Node& node, Reading& r) {
 void read_timing(const Node& node, Reading& r) {
   Timing& timing = r.instruction.timing;
   Fields map(node, "'timing' of " + r.what, r.problems());
-  if (const Node* latency = map.child("latency"))
-    timing.latency = read_cycles(*latency, "'latency' of " + r.what, r.context);
-  if (const Node* interval = map.child("interval"))
-    timing.interval = read_cycles(*interval, "'interval' of " + r.what, r.context);
+  const auto cycles = [&](const char* key, std::int64_t least, const char* hint) -> std::optional<IntExpr> {
+    const Node* written = map.child(key);
+    if (!written) return std::nullopt;
+    const std::string about = "'" + std::string(key) + "' of " + r.what;
+    auto read = read_cycles(*written, about, r.context);
+    const auto fixed = read ? evaluate(*read, [](const Reference&) { return std::optional<std::int64_t>(); })
+                            : std::optional<std::int64_t>();
+    if (fixed && *fixed < least)
+      r.fail(written->where,
+             about + " must be at least " + std::to_string(least) + (least == 1 ? " cycle" : " cycles") + ", found '" +
+                 written->scalar + "'",
+             hint);
+    return read;
+  };
+  timing.latency = cycles("latency", 0, "");
+  timing.interval = cycles("interval", 1, "for two a cycle give the port a count of 2");
   timing.port = map.text("port").value_or("");
   if (timing.port.empty() || !r.instruction.unit.valid()) return;
   std::vector<std::string> known;
@@ -256,9 +268,10 @@ void read_rest(Reading& r) {
 }  // namespace
 
 void load_instruction(const Entry& entry, Context& context) {
-  Fields map(entry.node, "instruction '" + entry.written_name + "'", context.problems);
+  const std::string what = entry.written_name.empty() ? "instruction" : "instruction '" + entry.written_name + "'";
+  Fields map(entry.node, what, context.problems);
   for (const std::string& key : instruction_keys()) map.child(key);
-  Reading r{entry, map, "instruction '" + entry.written_name + "'", context, {}, {}, {}};
+  Reading r{entry, map, what, context, {}, {}, {}};
   r.instruction.where = entry.node.where;
   read_name(r);
   read_executor(r);

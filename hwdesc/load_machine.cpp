@@ -13,7 +13,8 @@ constexpr std::int64_t max_instances = std::int64_t{1} << 40;
 template <class Named>
 std::vector<std::string> names_of(const std::vector<Named>& list) {
   std::vector<std::string> names;
-  for (const Named& item : list) names.push_back(item.name);
+  for (const Named& item : list)
+    if (item.name != "?") names.push_back(item.name);
   return names;
 }
 
@@ -26,6 +27,8 @@ std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& 
   }
   for (std::size_t i = 0; i < list.size(); ++i)
     if (list[i].name == node.scalar) return make_id<IdType>(i);
+  if (context.written.contains({kind, node.scalar}) || (kind == "unit" && list.empty()))
+    return std::nullopt;  // what is wrong with it, or with all of them, has been said
   const auto known = names_of(list);
   const std::string guess = yaml::nearest(node.scalar, known);
   context.problems.error(node.where, what + " names " + kind + " '" + node.scalar + "', which is not declared",
@@ -342,13 +345,14 @@ void load_units(const Node& root, Context& context) {
   }
   place_units(nodes, context);
   if (nodes.empty() && (!root.find("units") || root.find("units")->kind == Kind::list))
-    context.problems.error(root.where, "there are no 'units'", "write units: [{name: host}]");
+    context.problems.error(root.where, root.find("units") ? "there are no 'units'" : "the hardware file has no 'units'",
+                           "write units: [{name: host}]");
 }
 
 void load_memories(const Node& root, Context& context) {
   for (const Node* node : items(root, "memories", context.problems)) load_memory(*node, context);
   const auto& memories = context.parts.memories;
-  if (root.find("memories") && root.find("memories")->kind != Kind::list) return;
+  if (!root.find("memories") || root.find("memories")->kind != Kind::list) return;
   if (std::none_of(memories.begin(), memories.end(), [](const Memory& m) { return m.kind == MemoryKind::dram; }))
     context.problems.error(root.where, "no memory has 'kind: dram'",
                            "tensors live in a dram memory before and after the program");

@@ -13,7 +13,13 @@ constexpr std::int64_t max_extent = std::int64_t{1} << 32;
 
 void parse_statements(Reading& r) {
   const Node* compute = r.map.child("compute");
-  if (!compute) return;
+  if (!compute) {  // a setter
+    for (const char* key : {"dims", "operands"})
+      if (r.map.has(key))
+        return r.fail(r.entry.node.where, r.what + " has '" + key + "' but no 'compute'",
+                      "say what it computes: compute: \"D[i] = S[i]\"; a setter has no '" + std::string(key) + "'");
+    return;
+  }
   const auto one = [&](const Node& text) {
     if (text.kind != Kind::scalar)
       return r.fail(text.where, "'compute' of " + r.what + " must be a statement or a list of statements",
@@ -62,8 +68,8 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   }
   Fields map(node, what, r.problems());
   std::optional<IntExpr> ignored;
-  if (const Node* max = map.required("max"))
-    range.max = extent_of(*max, range.symbolic_max, "'max' of " + what, r).value_or(1);
+  const Node* max = map.required("max");
+  if (max) range.max = extent_of(*max, range.symbolic_max, "'max' of " + what, r).value_or(1);
   if (const Node* min = map.child("min")) range.min = extent_of(*min, ignored, "'min' of " + what, r).value_or(1);
   if (const Node* multiple = map.child("multiple_of"))
     range.multiple_of = extent_of(*multiple, ignored, "'multiple_of' of " + what, r).value_or(1);
@@ -71,9 +77,15 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   if (known != "run" && known != "compile")
     r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");
   range.known_at_compile_time = known == "compile";
+  if (!max) {
+    r.broken = true;
+    return range;
+  }
   if (range.max < std::max<std::int64_t>(1, range.min))
     r.fail(node.where, what + " has min " + std::to_string(range.min) + " and max " + std::to_string(range.max));
-  if (range.multiple_of < 1 || range.max % range.multiple_of != 0)
+  if (range.multiple_of < 1)
+    r.fail(node.find("multiple_of")->where, "'multiple_of' of " + what + " must be at least 1, found 0");
+  else if (range.max % range.multiple_of != 0)
     r.fail(node.where, "max " + std::to_string(range.max) + " of " + what + " is no multiple of " +
                            std::to_string(range.multiple_of));
   return range;

@@ -32,6 +32,8 @@ class Problems {
   void warning(const SourceLocation& where, std::string message, std::string hint = "");
   void add(Diagnostic diagnostic);
   void add(const Diagnostics& diagnostics);
+  /// The value that stands there could not be made out, and the reason has been added: nothing else is said of it.
+  void settle(const Node& scalar);
   bool any_errors() const { return has_errors(list_); }
   std::size_t count() const { return count_; }  ///< of all that were added, repeated ones too
   Diagnostics take() { return std::move(list_); }
@@ -39,6 +41,7 @@ class Problems {
  private:
   Diagnostics list_;
   std::set<std::string> seen_;
+  std::vector<std::pair<SourceLocation, int>> settled_;  ///< where, and how many columns
   std::size_t count_ = 0;
 };
 
@@ -119,6 +122,7 @@ struct Context {
   Problems& problems;
   const Node* layouts = nullptr;
   const std::vector<std::string>& folders;  ///< where files that this one names are looked for, besides its own
+  std::set<std::pair<std::string, std::string>> written = {};  ///< ("link", name) of every entry, readable or not
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
   std::int64_t points_left =
       10'000'000;  ///< terms at index points that proofs may still evaluate: bounds the work on hostile files

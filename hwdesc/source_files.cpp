@@ -170,7 +170,10 @@ class Reader {
 bool read_tree(const std::string& path, const std::vector<std::string>& folders, Problems& problems, Tree& tree) {
   const auto file = find_asked(path, folders);
   if (!file) {
-    Diagnostic missing = error_at({path, 0, 0}, "no such hardware file");
+    std::error_code ignored;
+    const bool is_folder = fs::is_directory(path, ignored);
+    Diagnostic missing =
+        error_at({path, 0, 0}, is_folder ? "cannot read the file: it is a folder" : "no such hardware file");
     const auto known = names_in(folders);
     const std::string guess = yaml::nearest(path, known);
     if (!guess.empty()) missing.hint = "did you mean '" + guess + "'?";

@@ -32,8 +32,7 @@ class Substitution {
   /// Every `${...}` of the text replaced; nothing after an error, which is reported.
   std::optional<std::string> text(const std::string& in, int nesting = 0) {
     if (nesting > max_nesting)
-      return fail("parameters refer to each other more than " + std::to_string(max_nesting) + " deep",
-                  "does one refer to itself?");
+      return fail("parameters refer to each other more than " + std::to_string(max_nesting) + " deep");
     std::string out;
     std::size_t done = 0;
     for (std::size_t open = in.find("${"); open != std::string::npos; open = in.find("${", done)) {
@@ -68,7 +67,17 @@ class Substitution {
       return std::nullopt;
     }
     parameters_.used.insert(name);
-    return text(found->second, nesting + 1);
+    if (const auto first = std::find(open_.begin(), open_.end(), name); first != open_.end()) {
+      std::string circle;
+      for (auto one = first; one != open_.end(); ++one) circle += *one + " -> ";
+      return fail(first + 1 == open_.end() ? "parameter '" + name + "' refers to itself"
+                                           : "parameters refer to each other in a circle: " + circle + name,
+                  "give one of them a value of its own");
+    }
+    open_.push_back(name);
+    auto value = text(found->second, nesting + 1);
+    open_.pop_back();
+    return value;
   }
 
   std::optional<std::string> expression(const std::string& in, int nesting) {
@@ -100,12 +109,14 @@ class Substitution {
   Parameters& parameters_;
   Problems& problems_;
   SourceLocation where_;
+  std::vector<std::string> open_;  ///< parameters whose values are being read
 };
 
 void substitute_scalar(Node& node, Parameters& parameters, Problems& problems) {
   if (node.scalar.find("${") == std::string::npos) return;
   const bool whole = node.scalar.starts_with("${") && node.scalar.find('}') == node.scalar.size() - 1;
   auto text = Substitution(parameters, problems, text_where(node)).text(node.scalar);
+  if (!text) problems.settle(node);
   node.scalar = text ? std::move(*text) : "";
   if (whole) node.quoted = false;  // "${n}" is the number that n is
 }

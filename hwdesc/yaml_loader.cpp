@@ -21,11 +21,25 @@ const std::vector<std::string>& top_level_keys() {
   return keys;
 }
 
+std::vector<const Node*> named_items(const Node& root, const std::string& key) {
+  std::vector<const Node*> result;
+  if (const Node* list = root.find(key))
+    for (const Node& item : list->items)
+      if (const Node* name = item.find("name"); name && name->kind == Kind::scalar) result.push_back(&item);
+  return result;
+}
+
 void check_top_level(const Node& root, Context& context) {
   Fields map(root, "the hardware file", context.problems);
   for (const std::string& key : top_level_keys()) map.child(key);
   map.known_later("objects");
   context.model.name = map.text("hardware", true).value_or("?");
+  if (!root.find("memories"))
+    context.problems.error(root.where, "the hardware file has no 'memories'",
+                           "write memories: [{name: ram, per: UNIT, kind: dram, capacity: 1GiB}]");
+  for (const auto& [list, kind] :
+       {std::pair("units", "unit"), std::pair("memories", "memory"), std::pair("links", "link")})
+    for (const Node* item : named_items(root, list)) context.written.emplace(kind, item->find("name")->scalar);
 }
 
 /// Everything but tables, parameters and instructions, which are replaced row by row.
@@ -92,8 +106,16 @@ void Problems::warning(const SourceLocation& where, std::string message, std::st
   add(std::move(diagnostic));
 }
 
+void Problems::settle(const Node& scalar) {
+  settled_.emplace_back(scalar.where, static_cast<int>(scalar.scalar.size()) + 2);
+}
+
 void Problems::add(Diagnostic diagnostic) {
   ++count_;
+  for (const auto& [where, columns] : settled_)
+    if (diagnostic.where.file == where.file && diagnostic.where.line == where.line &&
+        diagnostic.where.column >= where.column && diagnostic.where.column < where.column + columns)
+      return;
   if (list_.size() > max_problems && has_errors(list_)) return;
   const std::string key = diagnostic.where.file + ":" + std::to_string(diagnostic.where.line) + ":" +
                           std::to_string(diagnostic.where.column) + ":" + diagnostic.message;

@@ -9,6 +9,9 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -231,7 +234,8 @@ std::optional<Diagnostic> refuse_binary(const std::string& text, const std::stri
 
 Diagnostic syntax_error(const YAML::Exception& e, const std::string& file) {
   Diagnostic diagnostic = error_at({file, e.mark.line + 1, e.mark.column + 1}, "YAML: " + e.msg);
-  diagnostic.hint = "text that holds ': ', '#', '{' or '[' must be quoted";
+  diagnostic.hint = e.msg.find("tab") != std::string::npos ? "indent with spaces"
+                                                           : "text that holds ': ', '#', '{' or '[' must be quoted";
   return diagnostic;
 }
 
@@ -274,14 +278,22 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
 }
 
 Result<std::string> read_text_file(const std::string& path) {
+  const auto cannot = [&](const std::string& why) { return error_at({path, 0, 0}, "cannot read the file: " + why); };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return cannot("it is a folder");
+  errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) return error_at({path, 0, 0}, "cannot read the file");
+  if (!stream) {
+    std::string why = errno == 0 ? "it cannot be opened" : std::strerror(errno);
+    why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
+    return cannot(why);
+  }
   std::string text;
   for (char block[16384]; text.size() <= max_bytes && stream;) {
     stream.read(block, sizeof block);
     text.append(block, static_cast<std::size_t>(stream.gcount()));
   }
-  if (stream.bad() || !(stream || stream.eof())) return error_at({path, 0, 0}, "cannot read the file");
+  if (stream.bad() || !(stream || stream.eof())) return cannot("reading stopped before its end");
   if (text.size() > max_bytes)
     return error_at({path, 0, 0}, "the file has more than " + std::to_string(max_bytes) + " bytes");
   return text;

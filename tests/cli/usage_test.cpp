@@ -55,6 +55,7 @@ TEST(Usage, WrongFlagsAreUsage) {
       {"schedule", example("gemm"), "--target", "scalar_c", "--space", "small"},
       {"evaluate", example("gemm"), "--target", "scalar_c"},
       {"hw"},
+      {"targets", "--best", "zz"},
       {"hw", "new", "../evil"},
       with(with({"map", example("gemm")}, gemm), {"--target", "scalar_c"}),
   };

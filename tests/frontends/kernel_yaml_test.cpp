@@ -311,7 +311,7 @@ TEST(KernelYaml, OtherFilesAreRefused) {
             "k.yaml: not a text file (byte 0 is no UTF-8 text)\n");
   const auto missing = load_kernel("/nonexistent/k.yaml");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file\n");
+  EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file: no such file or directory\n");
 }
 
 }  // namespace
