@@ -109,7 +109,7 @@ TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
 }
 
 TEST(Failures, EveryCodeHasReasons) {
-  const auto json = parsed(isamap({"targets", "--best", "s4", "--json"}));
+  const auto json = parsed(isamap({"targets", "--best", "e4m3", "--json"}));
   EXPECT_EQ(json.value("exit", 0), 77) << json;
   const Said limited =
       isamap(gemm("schedule", "scalar_c", "i=8,j=8,k=8", {"--certify", "--budget", "evals=3", "--json"}));
