@@ -11,6 +11,7 @@
 #include "backends/backend.h"
 #include "backends/cpp/compiler.h"
 #include "backends/process.h"
+#include "backends/simulator/external.h"
 
 namespace isamap {
 namespace {
@@ -88,6 +89,14 @@ Availability cpp_availability(const HardwareModel& model) {
                                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
+/// Our own simulator is always there; one that the file names must be found.
+Availability simulator_availability(const HardwareModel& model) {
+  const auto command = simulator_command(model);
+  if (command.empty()) return {"simulator", ""};
+  if (command_exists(command[0])) return {"simulator", "by " + command[0]};
+  return {"unavailable", fmt::format("the simulator '{}' is missing", command[0])};
+}
+
 }  // namespace
 
 bool needs_shim(const HardwareModel& model) {
@@ -97,7 +106,7 @@ bool needs_shim(const HardwareModel& model) {
 }
 
 Availability availability(const HardwareModel& model) {
-  if (model.program.language == "asm") return {"simulator", ""};
+  if (model.program.language == "asm") return simulator_availability(model);
   if (model.program.language == "c++") return cpp_availability(model);
   return {"unavailable", "there is no backend for " + model.program.language + " yet"};
 }

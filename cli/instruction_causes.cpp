@@ -97,6 +97,8 @@ class Causes {
     };
     if (const auto other = changed(saturating, "$1("); other && explains(*other, before_, found_))
       return "the result wraps; the description says that it saturates";
+    if (const auto other = changed(saturating, "("); other && explains(*other, before_, found_))
+      return "nothing is cut off in between; the description says that it saturates";
     if (const auto other = changed(wrapping, "sat_$1("); other && explains(*other, before_, found_))
       return "the result saturates; the description says that it wraps";
     static const std::regex rounding("\\bround\\(");
@@ -138,8 +140,9 @@ class Causes {
     std::vector<std::size_t> tensors = inputs_;
     tensors.push_back(out());
     for (const std::size_t t : tensors) {
-      const std::vector<std::int64_t> box(before_[t].shape.begin() + 1, before_[t].shape.end());
-      if (box.size() < 2) continue;
+      const auto rank = static_cast<std::ptrdiff_t>(instruction_.operands[t].index_names.size());
+      if (rank < 2 || rank >= static_cast<std::ptrdiff_t>(before_[t].shape.size())) continue;
+      const std::vector<std::int64_t> box(before_[t].shape.end() - rank, before_[t].shape.end());
       const Operand& operand = instruction_.operands[t];
       Operand dense = operand;
       dense.layout = DenseLayout{};

@@ -35,7 +35,12 @@ CompilerFlags load_flags(const Node& node, const std::string& what, Context& con
 void load_run(const Node& node, ProgramText& program, Context& context) {
   Fields run(node, "'run' of program", context.problems);
   program.run_emulated = run.text("emulated").value_or("");
-  run.known_later("simulator");
+  program.run_simulator = run.text("simulator").value_or("");
+  const Node* simulator = node.find("simulator");
+  if (simulator && program.run_simulator.find("{program}") == std::string::npos &&
+      program.run_simulator.find("{folder}") == std::string::npos)
+    context.problems.error(simulator->where, "'simulator' of 'run' names neither {program} nor {folder}",
+                           "the text is in the file {program}, all files are in {folder}");
 }
 
 /// The header stands, under a plain name, beside the file that names it or in one of the folders of models.

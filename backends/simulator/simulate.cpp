@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backends/assembly/printer.h"
+#include "backends/simulator/external.h"
 #include "backends/simulator/host.h"
 
 namespace isamap {
@@ -34,9 +35,12 @@ class Simulation {
                [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
                [this] { return problem_.has_value(); }});
     if (!problem_) commands(-1);
+    if (!problem_) hand_over();
     if (problem_) return *problem_;
     transfer(data, false);
-    return machine_.time();
+    SimulatedTime time = machine_.time();
+    if (external()) time.cycles = cycles_;
+    return time;
   }
 
  private:
@@ -55,8 +59,26 @@ class Simulation {
     }
   }
 
+  bool external() const { return !model_.program.run_simulator.empty(); }
+
+  /// What was collected since the host worked last goes to the simulator of the user. Its own memories and state are
+  /// gone when it ends, so a program is handed over once.
+  void hand_over() {
+    if (collected_.empty()) return;
+    if (handed_over_)
+      return fail(error("the host works between commands, which an external simulator cannot be told",
+                        "choose another schedule, or leave out program.run.simulator"));
+    handed_over_ = true;
+    const auto& text = model_.program;
+    const auto line = [](const std::string& words) { return words.empty() ? "" : words + "\n"; };
+    problem_ =
+        run_external(line(text.begin) + collected_ + line(text.end), program_, model_, machine_, seconds_, cycles_);
+    collected_.clear();
+  }
+
   void host(const Node& nest, const std::int64_t* loops) {
     commands(hosts_++);
+    if (!problem_) hand_over();
     if (!problem_) problem_ = host_.run(nest, loops);
   }
 
@@ -74,6 +96,10 @@ class Simulation {
         if (stop >= 0 && rest.substr(1) == host_marker(stop)) return;
         return fail(error(fmt::format("'{}' stands where {} was expected", rest.substr(1, 80),
                                       stop < 0 ? "no host nest" : "'" + host_marker(stop) + "'")));
+      }
+      if (external()) {
+        collected_ += std::string(line) + "\n";
+        continue;
       }
       auto command = decoder_.decode(line, state_);
       if (!command) return fail(command.diagnostics().front());
@@ -102,7 +128,9 @@ class Simulation {
   std::chrono::steady_clock::time_point deadline_;
   std::size_t at_ = 0;
   int number_ = 0;
-  std::int64_t hosts_ = 0, executed_ = 0;
+  std::int64_t hosts_ = 0, executed_ = 0, cycles_ = 0;
+  std::string collected_;  ///< commands for an external simulator
+  bool handed_over_ = false;
   std::optional<Diagnostic> problem_;
 };
 

@@ -172,6 +172,60 @@ TEST(Skeletons, EachKindChecksCleanAndMapsAndWhatCanRunRuns) {
   EXPECT_EQ(isamap({"hw", "new", "mine", "--kind", "toaster"}).code, 2);
 }
 
+/// The skeleton of an accelerator, executed by a program that shares no code with ours.
+std::string with_simulator(const std::string& command = ISAMAP_ACCELERATOR " {program} {folder}") {
+  return changed(isamap({"hw", "new", "systolic"}).out, "comment: \"#\"}",
+                 "comment: \"#\", run: {simulator: \"" + command + "\"}}");
+}
+
+TEST(ExternalSimulator, RunsWholeKernels) {
+  const Folder folder;
+  const std::string file = folder.write("theirs.yaml", with_simulator());
+  for (const char* sizes : {"i=37,j=52,k=70", "i=1,j=1,k=1", "i=16,j=16,k=16", "i=5,j=0,k=3"}) {
+    const Said said = isamap({"run", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", sizes, "--dtypes",
+                              "A=s8,B=s8,C=s32", "--target", file, "--json"});
+    EXPECT_EQ(said.code, 0) << sizes << said.out << said.err;
+    EXPECT_EQ(parsed(said).value("executed", ""), "simulator");
+    EXPECT_EQ(parsed(said).value("correct", false), true);
+  }
+}
+
+TEST(ExternalSimulator, AgreesWithTheDescription) {
+  const Folder folder;
+  const Said said = isamap({"hw", "verify", folder.write("theirs.yaml", with_simulator()), "--json"});
+  EXPECT_EQ(said.code, 0) << said.out << said.err;
+  EXPECT_EQ(row(parsed(said), "matmul").value("verdict", ""), "equal") << said.out;
+  EXPECT_EQ(row(parsed(said), "clear").value("verdict", ""), "equal") << said.out;
+}
+
+TEST(ExternalSimulator, CatchesADescriptionThatIsWrong) {
+  std::string unsigned_a = changed(with_simulator(), "A: {memory: spad, dtype: s8", "A: {memory: spad, dtype: u8");
+  unsigned_a = changed(unsigned_a, "D: {dtype: s8, layout", "D: {dtype: b8, layout");
+  unsigned_a = changed(unsigned_a, "S: {dtype: s8, layout", "S: {dtype: b8, layout");
+  expect_caught(unsigned_a, "matmul", "operand A is s8, not u8");
+  expect_caught(changed(with_simulator(), "A: {memory: spad, dtype: s8, layout: {i: \"${dim}\", k: 1}",
+                        "A: {memory: spad, dtype: s8, layout: {i: 1, k: \"${dim}\"}"),
+                "matmul", "A stands in another order: [i, k]");
+  expect_caught(changed(with_simulator(), "s32(A[i,k]) * s32(B[k,j])", "sat_s8(s32(A[i,k]) * s32(B[k,j]))"), "matmul",
+                "nothing is cut off in between; the description says that it saturates");
+}
+
+TEST(ExternalSimulator, SaysWhatIsWrongWithIt) {
+  const Folder folder;
+  const Said missing =
+      isamap({"hw", "verify", folder.write("gone.yaml", with_simulator("./no_such_simulator {program}"))});
+  EXPECT_EQ(missing.code, 77) << missing.out;
+  EXPECT_NE(missing.err.find("no_such_simulator' is missing"), std::string::npos) << missing.err;
+  const Said fails =
+      isamap({"run", example("gemm_s8"), "--target", folder.write("false.yaml", with_simulator("false {program}"))});
+  EXPECT_EQ(fails.code, 5) << fails.out;
+  EXPECT_NE(fails.err.find("failed with exit code 1"), std::string::npos) << fails.err;
+  const Said silent =
+      isamap({"run", example("gemm_s8"), "--target", folder.write("true.yaml", with_simulator("true {program}"))});
+  EXPECT_NE(silent.err.find("left 0 bytes in 'dram.out'"), std::string::npos) << silent.err;
+  EXPECT_EQ(isamap({"hw", "check", folder.write("unnamed.yaml", with_simulator("mysim"))}).code, 1);
+}
+
 TEST(Verify, ExitCodes) {
   EXPECT_EQ(isamap({"hw", "verify", "x86_avx2", "--instruction", "nothing"}).code, 2);
   EXPECT_EQ(isamap({"hw", "verify", "nowhere"}).code, 1);

@@ -1,0 +1,103 @@
+#include "backends/simulator/external.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "backends/process.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::int64_t file_limit = std::int64_t{1} << 30;
+
+/// Memories in which arguments or what the host works on stand: those that both sides know.
+std::vector<std::size_t> shared_memories(const Program& program, const HardwareModel& model) {
+  std::vector<std::size_t> found;
+  for (std::size_t m = 0; m < model.memories().size(); ++m)
+    if (std::any_of(program.buffers.begin(), program.buffers.end(), [&](const Buffer& buffer) {
+          return buffer.memory.index() == m && buffer.slots < 0 && model.memories()[m].kind == MemoryKind::dram;
+        }))
+      found.push_back(m);
+  return found;
+}
+
+/// One line for each argument: NAME ROLE DTYPE MEMORY ADDRESS BYTES.
+std::string argument_list(const Program& program, const HardwareModel& model) {
+  std::string text;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role != BufferRole::argument || buffer.slots >= 0) continue;
+    const bool input = role_of(program.kernel, buffer.tensor) == Role::input;
+    const bool inout = !input && program.kernel.tensors[buffer.tensor.index()].inout;
+    const Memory& memory = model.memory(buffer.memory);
+    text += fmt::format("{} {} {} {} {} {}\n", buffer.name,
+                        input   ? "in"
+                        : inout ? "inout"
+                                : "out",
+                        name(buffer.dtype), memory.name, memory.base + buffer.address / memory.granularity,
+                        element_span(buffer) * bytes(buffer.dtype));
+  }
+  return text;
+}
+
+bool put(const fs::path& path, const std::string& text) { return write_file(path, text.data(), text.size()); }
+
+Diagnostic failure(const std::vector<std::string>& command, const ProcessResult& result, double seconds) {
+  const std::string who = fmt::format("the simulator '{}'", command[0]);
+  if (!result.started) return error(who + " cannot be executed");
+  Diagnostic problem = error(result.timed_out     ? fmt::format("{} took more than {} s", who, seconds)
+                             : result.signal != 0 ? fmt::format("{} was ended by signal {}", who, result.signal)
+                                                  : fmt::format("{} failed with exit code {}", who, result.exit_code));
+  if (!result.output.empty()) problem.notes.push_back(result.output);
+  return problem;
+}
+
+}  // namespace
+
+std::vector<std::string> simulator_command(const HardwareModel& model) {
+  auto command = split_command(model.program.run_simulator);
+  if (!command.empty() && command[0].starts_with("./"))
+    command[0] = (fs::absolute(model.file).parent_path() / command[0].substr(2)).string();
+  return command;
+}
+
+std::optional<Diagnostic> run_external(const std::string& text, const Program& program, const HardwareModel& model,
+                                       Machine& machine, double seconds, std::int64_t& cycles) {
+  const TemporaryDirectory folder;
+  if (!folder.ok()) return error("no folder for temporary files can be made in " + TemporaryDirectory::parent());
+  const auto memories = shared_memories(program, model);
+  bool written =
+      put(folder.path() / "program.s", text) && put(folder.path() / "arguments", argument_list(program, model));
+  for (const std::size_t m : memories) {
+    const auto& image = machine.image(make_id<MemoryId>(m));
+    written = written && write_file(folder.path() / (model.memories()[m].name + ".in"), image.data(), image.size());
+  }
+  if (!written) return error("cannot write the files of a simulation", "is the disk full?");
+  auto command = simulator_command(model);
+  for (std::string& word : command) {
+    if (word == "{program}") word = (folder.path() / "program.s").string();
+    if (word == "{folder}") word = folder.path().string();
+  }
+  const auto result =
+      run_process(command, {seconds, std::int64_t{8} << 30, file_limit}, folder.path() / "simulator.log");
+  if (!result.started || result.exit_code != 0) return failure(command, result, seconds);
+  for (const std::size_t m : memories) {
+    auto& image = machine.image(make_id<MemoryId>(m));
+    const std::string name = model.memories()[m].name + ".out";
+    const std::string found = read_file(folder.path() / name, image.size() + 1);
+    if (found.size() != image.size())
+      return error(fmt::format("the simulator '{}' left {} bytes in '{}'; the memory has {}", command[0], found.size(),
+                               name, image.size()));
+    std::copy(found.begin(), found.end(), image.begin());
+  }
+  long long counted = 0;
+  const std::size_t at = result.output.find("cycles ");
+  if (at != std::string::npos && std::sscanf(result.output.c_str() + at, "cycles %lld", &counted) == 1)
+    cycles = counted;
+  return std::nullopt;
+}
+
+}  // namespace isamap

@@ -1,0 +1,20 @@
+#pragma once
+// A simulator that somebody else wrote runs the commands of a program (`program.run.simulator`).
+
+#include <optional>
+#include <string>
+
+#include "backends/backend.h"
+#include "backends/simulator/machine.h"
+
+namespace isamap {
+
+/// The command with its first word made findable: `./sim` is beside the hardware file.
+std::vector<std::string> simulator_command(const HardwareModel& model);
+
+/// Writes the text and the images of memories, runs the command and reads the images back (hwdesc/README.md, section 5,
+/// has the files). `cycles` receives what it printed, if anything.
+std::optional<Diagnostic> run_external(const std::string& text, const Program& program, const HardwareModel& model,
+                                       Machine& machine, double seconds, std::int64_t& cycles);
+
+}  // namespace isamap
