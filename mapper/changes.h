@@ -29,4 +29,11 @@ std::vector<Trial> hardware_value_changes(const Trial& from);
 /// Which operands have which dims, and how far these run.
 std::vector<Trial> hardware_dim_changes(const Trial& from);
 
+/// To change access `number` as `access_of` counts them.
+Access& access_at(Computation& computation, int number);
+/// Every read of access `a` becomes one of access `to[a]`; both as `access_of` counts them, so to[0] is the write.
+void renumber_reads(ScalarExpr& body, const std::vector<int>& to);
+std::string types_of_reads(const Computation& computation, const std::vector<Tensor>& tensors);  ///< "u8 by s8"
+std::string listed(const std::vector<std::string>& names);                                       ///< "A, B and C"
+
 }  // namespace isamap

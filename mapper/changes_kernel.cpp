@@ -27,27 +27,15 @@ void add_ranges(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-std::string types_text(const Kernel& kernel, const Computation& c) {
-  std::string text;
-  for (const Access& read : c.reads)
-    text += (text.empty() ? "" : " by ") + std::string(name(kernel.tensors[read.tensor.index()].dtype));
-  return text;
-}
-
 void add_sign_shifts(const Trial& from, std::vector<Trial>& to) {
   for (SignShift& shift : sign_shifts(from.kernel, from.statement)) {
     Trial trial = from;
     trial.kernel = std::move(shift.kernel);
     trial.statement = shift.product;
-    trial.text = fmt::format("{} as {}: {}", types_text(from.kernel, statement_of(from)),
-                             types_text(trial.kernel, statement_of(trial)), shift.description);
+    trial.text = fmt::format("{} as {}: {}", types_of_reads(statement_of(from), from.kernel.tensors),
+                             types_of_reads(statement_of(trial), trial.kernel.tensors), shift.description);
     to.push_back(std::move(trial));
   }
-}
-
-void rename_reads(ScalarExpr& e, const std::vector<int>& operands) {
-  if (auto* r = std::get_if<Read>(&e.op)) r->access = operands[static_cast<std::size_t>(r->access) + 1] - 1;
-  for (ScalarExpr& arg : e.args) rename_reads(arg, operands);
 }
 
 /// Reads in the order in which the body names them.
@@ -59,7 +47,7 @@ void put_reads_in_order(Computation& statement) {
     order[static_cast<std::size_t>(r) + 1] = static_cast<int>(reads.size());
   }
   statement.reads = std::move(reads);
-  rename_reads(statement.body, order);
+  renumber_reads(statement.body, order);
 }
 
 /// The instruction's body and types, on the statement's tensors.
@@ -84,7 +72,7 @@ void add_types(const Trial& from, std::vector<Trial>& to) {
     std::vector<std::string> texts;
     for (auto& [id, text] : changes) texts.push_back(std::move(text));
     statement.body = unit.body;
-    rename_reads(statement.body, match.operands);
+    renumber_reads(statement.body, match.operands);
     put_reads_in_order(statement);
     trial.text = changes.empty()
                      ? fmt::format("compute {} instead, with its rounding", print(statement, trial.kernel.tensors))
@@ -166,13 +154,6 @@ void add_splits(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-std::string names_in(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  return text;
-}
-
 /// One dim more, on the operands that a dim of the instruction has: several vectors at once, a batch.
 void add_batches(const Trial& from, std::vector<Trial>& to) {
   for (const Alignment& alignment : alignments_of(from.kernel, from.statement, from.instruction, from.id, false)) {
@@ -186,7 +167,7 @@ void add_batches(const Trial& from, std::vector<Trial>& to) {
       for (int t = 0; t < alignment.operand_count(); ++t) {
         if ((alignment.unit_uses[m] >> t & 1U) == 0) continue;
         const int number = alignment.operands[static_cast<std::size_t>(t)];
-        Access& access = number == 0 ? statement.write : statement.reads[static_cast<std::size_t>(number) - 1];
+        Access& access = access_at(statement, number);
         access.index.push_back(AffineExpr::dim(dim));
         Tensor& tensor = trial.kernel.tensors[access.tensor.index()];
         if (tensor.shape.size() < access.index.size()) tensor.shape.push_back(extent);
@@ -195,8 +176,8 @@ void add_batches(const Trial& from, std::vector<Trial>& to) {
       const bool output = (alignment.unit_uses[m] & 1U) != 0;
       trial.last_resort = true;
       statement.domain.dims.push_back({dim, extent, output ? DimKind::parallel : DimKind::reduction});
-      trial.text = fmt::format("{} at once: a new dim on {}", extent, names_in(names));
-      if (!output) trial.text = fmt::format("a longer reduction: a new dim of {} on {}", extent, names_in(names));
+      trial.text = fmt::format("{} at once: a new dim on {}", extent, listed(names));
+      if (!output) trial.text = fmt::format("a longer reduction: a new dim of {} on {}", extent, listed(names));
       to.push_back(std::move(trial));
     }
   }
