@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 
+#include "cli/json.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {
@@ -54,6 +55,13 @@ Diagnostics with_source_lines(Diagnostics diagnostics) {
   return diagnostics;
 }
 
+/// What this run has told its user: stdout of --json is closed with it.
+struct Told {
+  Diagnostics problems;
+  bool result = false;
+};
+Told told;
+
 bool is_number(const std::string& cell) {
   return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell == "-");
 }
@@ -86,7 +94,9 @@ std::vector<std::pair<std::string, std::string>> known_models() {
 }
 
 Exit fail(Exit code, const Diagnostics& diagnostics) {
-  const std::string text = render(with_source_lines(diagnostics));
+  const Diagnostics problems = with_source_lines(diagnostics);
+  told.problems.insert(told.problems.end(), problems.begin(), problems.end());
+  const std::string text = render(problems);
   std::fwrite(text.data(), 1, text.size(), stderr);
   if (!text.empty() && text.back() != '\n') std::fputc('\n', stderr);
   return code;
@@ -164,7 +174,13 @@ Result<bool> write_file(const std::string& path, const std::string& text) {
   return cannot_write(path, problem);
 }
 
+Exit close_json(const Options& options, Exit code) {
+  if (!options.json || code == Exit::ok || told.result) return code;
+  return deliver(options, json_of_failure(code, told.problems), code);
+}
+
 Exit deliver(const Options& options, const std::string& text, Exit code) {
+  told.result = true;
   if (!options.output.empty()) {
     const auto written = write_file(options.output, text);
     return written ? code : fail(Exit::wrong_input, written.diagnostics());

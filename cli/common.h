@@ -42,6 +42,9 @@ Exit deliver(const Options& options, const std::string& text, Exit code = Exit::
 /// Writes to a temporary name in the same folder and renames.
 Result<bool> write_file(const std::string& path, const std::string& text);
 
+/// With --json a verb that ended without a result says on stdout what `fail` has said on stderr. Gives the code back.
+Exit close_json(const Options& options, Exit code);
+
 /// Tells on stderr what is going on, when a second has passed since the last time.
 class Progress {
  public:

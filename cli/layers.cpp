@@ -65,6 +65,9 @@ LayerResult not_a_kernel(const Layer& layer) {
   return result;
 }
 
+/// Nothing maps, no schedule exists, or none was found.
+bool unanswered(Exit code) { return code == Exit::no_answer || code == Exit::limit; }
+
 }  // namespace
 
 std::string identity_of(const Kernel& kernel) {
@@ -143,11 +146,13 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
     extraction.layers.back().notes = layer.notes;
     // A layer without an answer says so in its reasons; it is no failure of the others.
     const Exit code = extraction.layers.back().code;
-    if (code != Exit::no_answer) extraction.code = worse(extraction.code, code);
+    if (!unanswered(code)) extraction.code = worse(extraction.code, code);
   }
   const bool any = std::any_of(extraction.layers.begin(), extraction.layers.end(),
-                               [](const auto& l) { return l.mapped && l.code != Exit::no_answer; });
-  if (!any) extraction.code = Exit::no_answer;
+                               [](const auto& l) { return l.mapped && !unanswered(l.code); });
+  const bool cut = std::any_of(extraction.layers.begin(), extraction.layers.end(),
+                               [](const auto& l) { return l.code == Exit::limit; });
+  if (!any) extraction.code = cut ? Exit::limit : Exit::no_answer;
   return extraction;
 }
 

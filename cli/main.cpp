@@ -322,7 +322,7 @@ int main_of(int argc, char** argv) {
     program.app.exit(problem, std::cout, std::cerr);
     return static_cast<int>(asked_for_text ? Exit::ok : Exit::usage);
   }
-  return static_cast<int>(program.chosen(program.options));
+  return static_cast<int>(close_json(program.options, program.chosen(program.options)));
 }
 
 }  // namespace

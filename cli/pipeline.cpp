@@ -62,10 +62,11 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (!mapped) return stopped(reached, Exit::wrong_input, mapped.diagnostics());
   reached.mapped = std::move(*mapped);
 
-  auto scheduled =
-      by_hand ? take(*options.hand_written, kernel, model) : schedule(kernel, reached.mapped, model, options.schedule);
+  bool proved = false;
+  auto scheduled = by_hand ? take(*options.hand_written, kernel, model)
+                           : schedule(kernel, reached.mapped, model, options.schedule, &proved);
   if (!scheduled) {
-    const Exit code = by_hand ? Exit::wrong_input : reached.mapped.limit_reached ? Exit::limit : Exit::no_answer;
+    const Exit code = by_hand ? Exit::wrong_input : proved ? Exit::no_answer : Exit::limit;
     return stopped(reached, code, scheduled.diagnostics());
   }
   reached.scheduled = std::move(*scheduled);

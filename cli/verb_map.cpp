@@ -76,7 +76,12 @@ Exit verb_map(const Options& options) {
     return fail(Exit::wrong_input, fmt::format("hardware '{}' has no instruction '{}'", model.name, wanted),
                 fmt::format("`isamap hw show {}` lists them", options.target));
   if (options.count) return count(options, kernel, model);
-  const auto result = enumerate_mappings(kernel, model, options.map);
+  MapOptions with = options.map;
+  Progress progress;
+  with.progress = [&](std::size_t written, std::size_t all) {
+    progress(fmt::format("certificates: {} of {} mappings", written, all));
+  };
+  const auto result = enumerate_mappings(kernel, model, with);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
   if (result->mappings.empty())
     code = result->limit_reached ? Exit::limit : Exit::no_answer;

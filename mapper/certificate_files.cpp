@@ -54,6 +54,22 @@ bool write_whole(const std::filesystem::path& path, const std::string& text) {
   return out && !problem;
 }
 
+/// "mapping_12_fma.smt2": a name that this file gives.
+bool is_certificate(const std::string& name) {
+  const std::string start = "mapping_", end = ".smt2";
+  return name.size() > start.size() + end.size() && name.starts_with(start) && name.ends_with(end) &&
+         std::isdigit(static_cast<unsigned char>(name[start.size()])) != 0;
+}
+
+/// A folder holds the proofs of one list: those of an earlier one would be taken for this one's.
+void remove_certificates(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> old;
+  for (std::filesystem::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored))
+    if (is_certificate(it->path().filename().string())) old.push_back(it->path());
+  for (const std::filesystem::path& path : old) std::filesystem::remove(path, ignored);
+}
+
 Certificate certificate_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
   Certificate certificate = certify(alignment_behind(kernel, model.instruction(mapping.instruction), mapping), mapping);
   certificate.comments = comments_of(kernel, model, mapping);
@@ -98,7 +114,9 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   std::error_code ignored;  // another process may have made it between two looks
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
+  remove_certificates(folder);
   for (Mapping& mapping : result.mappings) {
+    if (options.progress) options.progress(result.certificate_files.size(), result.mappings.size());
     const Certificate certificate = certificate_of(kernel, model, mapping);
     std::string failed;
     const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);

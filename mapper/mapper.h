@@ -18,11 +18,12 @@ enum class Rule { access, full, all };
 
 struct MapOptions {
   Rule rule = Rule::full;
-  std::string instruction;           ///< only this one; empty: all compute instructions
-  bool use_z3 = false;               ///< enumerate with Z3 instead of the direct construction (the two must agree)
-  std::string certificates;          ///< folder for SMT-LIB files; empty: none
-  std::int64_t max_mappings = 4096;  ///< for each instruction and statement
-  std::uint64_t rlimit = 2'000'000;  ///< Z3 resource units for each query
+  std::string instruction;   ///< only this one; empty: all compute instructions
+  bool use_z3 = false;       ///< enumerate with Z3 instead of the direct construction (the two must agree)
+  std::string certificates;  ///< folder for SMT-LIB files, cleared of those of earlier runs; empty: none
+  std::function<void(std::size_t written, std::size_t all)> progress;  ///< of certificates
+  std::int64_t max_mappings = 4096;                                    ///< for each instruction and statement
+  std::uint64_t rlimit = 2'000'000;                                    ///< Z3 resource units for each query
 };
 
 /// Why one instruction covers one statement in no way. Each reason names the dimension, the operand, the number

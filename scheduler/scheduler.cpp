@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <chrono>
+#include <set>
 
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
@@ -15,6 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t max_reasons = 12;
+constexpr std::int64_t last_look = 20'000;        // points seen in order where a heuristic found no legal one
 constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no schedule yet, whatever the clock says
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -121,6 +122,8 @@ class Run {
   Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
       : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(make_cost_model_closed_form()) {}
 
+  bool proved() const { return proved_; }
+
   Result<Scheduled> run() {
     result_.schedule.name = kernel_.name;
     result_.schedule.kernel = kernel_.name;
@@ -162,17 +165,43 @@ class Run {
     const auto out_of_time = [&] { return options_.max_seconds > 0 && seconds_since(start_) > until; };
     Found found =
         search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, lowers, out_of_time);
+    if (!found.best && !found.exhausted && made && !out_of_time()) look_again(space, found, lowers, out_of_time);
     result_.evaluations += found.evaluations;
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
     if (!found.best) {
       // The search ended by itself: element by element is better than no answer, where that lowers.
-      const bool cut = found.evaluations >= options_.max_evaluations || out_of_time();
-      if (!cut && model_.scalar_unit_for(model_.home()) && !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()]))))
+      const bool cut = !found.exhausted && (found.evaluations >= options_.max_evaluations || out_of_time());
+      if (!cut && model_.scalar_unit_for(model_.home()) &&
+          !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()]))))
         return scalar(id, {});
+      proved_ = found.exhausted && found.refused == 0 && !left_out_any(id);
       return nothing_legal(id, found);
     }
     return Statement{std::move(found.best->nest), space.mapping_of(found.best->point), std::move(found.best->cost)};
+  }
+
+  // A heuristic found nothing: every point in order, for as long as it takes to see all of a small space.
+  void look_again(const SearchSpace& space, Found& found, const Lowers& lowers,
+                  const std::function<bool()>& out_of_time) const {
+    ScheduleOptions in_order = options_;
+    in_order.strategy_options.clear();
+    in_order.max_evaluations = std::max(options_.max_evaluations, last_look);
+    auto strategy = strategy_named("exhaustive", space, in_order);
+    if (!strategy) return;
+    Found again = search(space, **strategy, *costs_, in_order, lowers, out_of_time);
+    again.evaluations += found.evaluations;
+    again.refused += found.refused;
+    remember(again.problems, found.problems);
+    remember(again.refusals, found.refusals);
+    found = std::move(again);
+  }
+
+  // Mappings that no schedule was tried for.
+  bool left_out_any(StatementId id) const {
+    return mappings_.limit_reached ||
+           std::any_of(mappings_.mappings.begin(), mappings_.mappings.end(),
+                       [&](const Mapping& m) { return m.statement == id && !not_lowered(m).empty(); });
   }
 
   // The time that is left, shared evenly among the statements that are left.
@@ -200,13 +229,15 @@ class Run {
   // Nothing maps: element by element, where a scalar unit reaches the tensors.
   Result<Statement> scalar(StatementId id, Diagnostics problems) {
     if (!model_.scalar_unit_for(model_.home())) {
-      Diagnostic d = error(fmt::format("nothing maps statement {} in a way that lowers, and {} has no scalar unit that reaches {}",
-                                       kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name));
+      Diagnostic d =
+          error(fmt::format("nothing maps statement {} in a way that lowers, and {} has no scalar unit that reaches {}",
+                            kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name));
       std::set<std::string> reasons;
       for (const Mapping& mapping : mappings_.mappings)
         if (mapping.statement == id) reasons.insert(not_lowered(mapping));
       for (const std::string& reason : reasons)
         if (d.notes.size() < max_reasons) d.notes.push_back("not lowered yet: " + reason);
+      proved_ = proved_ || !left_out_any(id);
       problems.push_back(std::move(d));
       return problems;
     }
@@ -224,14 +255,18 @@ class Run {
   const ScheduleOptions& options_;
   std::unique_ptr<CostModel> costs_;
   Scheduled result_;
+  bool proved_ = false;
   Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace
 
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
-                           const ScheduleOptions& options) {
-  return Run(kernel, mappings, model, options).run();
+                           const ScheduleOptions& options, bool* proved) {
+  Run run(kernel, mappings, model, options);
+  auto scheduled = run.run();
+  if (proved) *proved = run.proved();
+  return scheduled;
 }
 
 }  // namespace isamap

@@ -35,8 +35,10 @@ struct Scheduled {
 };
 
 /// Statements that nothing maps run element by element on a scalar unit when the machine has one that reaches home;
-/// otherwise, and when no legal schedule exists, diagnostics say which constraint (memory, tile, needed, available).
+/// otherwise, and when no legal schedule is found, diagnostics say which constraint (memory, tile, needed, available).
+/// Where a strategy finds none without having seen the whole space, the space is walked in order for a while. `proved`:
+/// after a failure, whether it is known that the space has no legal schedule; where a limit came first it is false.
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
-                           const ScheduleOptions& options);
+                           const ScheduleOptions& options, bool* proved = nullptr);
 
 }  // namespace isamap

@@ -51,9 +51,11 @@ class Exhaustive final : public SearchStrategy {
 
 }  // namespace
 
-Result<std::unique_ptr<SearchStrategy>> make_strategy_exhaustive(const SearchSpace& space, const StrategyOptions& options,
-                                                                 std::uint64_t) {
-  if (!options.empty()) return error(fmt::format("strategy exhaustive has no option '{}'", options.begin()->first), "it has no options; --budget evals=N limits it");
+Result<std::unique_ptr<SearchStrategy>> make_strategy_exhaustive(const SearchSpace& space,
+                                                                 const StrategyOptions& options, std::uint64_t) {
+  if (!options.empty())
+    return error(fmt::format("strategy exhaustive has no option '{}'", options.begin()->first),
+                 "it has no options; --budget evals=N limits it");
   return std::unique_ptr<SearchStrategy>(std::make_unique<Exhaustive>(space));
 }
 

@@ -1,6 +1,6 @@
 // Descent from a few constructed starts: every start is priced, the best ones are improved by single steps until none
-// helps. Constructive starts with hardware-aligned tiles are what makes this good at once; compare "one-shot" schedulers
-// such as CoSA (Huang et al., ISCA 2021).
+// helps. Constructive starts with hardware-aligned tiles are what makes this good at once; compare "one-shot"
+// schedulers such as CoSA (Huang et al., ISCA 2021).
 
 #include <algorithm>
 #include <deque>
@@ -42,7 +42,7 @@ class Greedy final : public SearchStrategy {
     } else if (*objective < best_) {
       best_ = *objective;
       at_ = point;
-      queue_.clear();   // first improvement: go on from here
+      queue_.clear();  // first improvement: go on from here
     }
   }
 
@@ -91,8 +91,9 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_greedy(const SearchSpace& 
                         std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!digits) return error("option " + key + " of greedy is a number, found '" + value + "'");
     *target = std::stoul(value);
+    if (starts == 0) return error("greedy needs a start, found starts=0", "starts=1 descends from the best one only");
   }
-  return std::unique_ptr<SearchStrategy>(std::make_unique<Greedy>(space, std::max<std::size_t>(starts, 1), descents));
+  return std::unique_ptr<SearchStrategy>(std::make_unique<Greedy>(space, starts, descents));
 }
 
 }  // namespace isamap
