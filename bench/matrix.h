@@ -9,7 +9,7 @@
 
 namespace isamap::bench {
 
-/// Seconds of the quickest of three runs.
+/// Seconds of processor time of the quickest of three runs: other processes do not count.
 double best_of_three(const std::function<void()>& work);
 
 /// Best of three; prints the ten slowest and how many are above `limit` seconds. Returns the exit code.

@@ -143,7 +143,7 @@ std::shared_ptr<const Kernel> with_constant(const Kernel& kernel, StatementId st
 
 }  // namespace
 
-bool stands_still(const Alignment& alignment, int t, const std::vector<std::int64_t>& column) {
+bool stands_still(const Alignment& alignment, int t, const IntVector& column) {
   for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
     std::int64_t step = 0;
     for (std::size_t d = 0; d < column.size(); ++d) {

@@ -13,6 +13,7 @@
 #include "ir/mapping.h"
 #include "mapper/body_match.h"
 #include "mapper/exact_form.h"
+#include "mapper/int_vector.h"
 
 namespace isamap {
 
@@ -39,7 +40,7 @@ struct Alignment {
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
   std::optional<double> constant;
   std::shared_ptr<const Exactness> exact;  ///< set where bodies are equal only for the values at hand; owns `hardware`
-  bool projection = true;  ///< every index of the instruction is one dim or a constant
+  bool projection = true;                  ///< every index of the instruction is one dim or a constant
 
   const Computation& computation() const { return kernel->statements[statement.index()]; }
   const Computation& unit() const { return hardware->statement(); }
@@ -63,7 +64,7 @@ std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement
 Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
 
 /// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
-bool stands_still(const Alignment& alignment, int t, const std::vector<std::int64_t>& column);
+bool stands_still(const Alignment& alignment, int t, const IntVector& column);
 
 /// Operands in the order in which both bodies are written.
 bool in_written_order(const std::vector<int>& operands);

@@ -29,9 +29,9 @@ struct Certificate {
 /// The questions speak of the mapping as it is printed: digits, extents, carriers, residual loops.
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
-/// The same with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop walks:
-/// the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment names the
-/// dims; no questions when there are none. Carriers whose reason names a size ("p<=5") keep it.
+/// The same with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop
+/// walks: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment
+/// names the dims; no questions when there are none. Carriers whose reason names a size ("p<=5") keep it.
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping);
 
 /// A file for the z3 program, which prints `unsat` once for each question.

@@ -11,7 +11,7 @@ namespace {
 
 std::optional<IntVector> as_column(const AffineExpr& e, const IterationDomain& domain) {
   if (!e.is_linear() || e.constant() != 0) return std::nullopt;
-  std::vector<std::int64_t> column(domain.dims.size(), 0);
+  IntVector column(domain.dims.size(), 0);
   for (const AffineTerm& term : e.terms()) {
     const int d = domain.find(std::get<std::string>(term.atom));
     if (d < 0) return std::nullopt;
@@ -45,12 +45,12 @@ OperandSet uses_of(const Alignment& alignment, const Walker& walker) {
 constexpr std::int64_t kMaxCounted = 1'000'000;
 
 struct Image {
-  std::vector<std::int64_t> direction;  ///< primitive, first entry positive
-  std::int64_t size = 0;                ///< image = size * direction, up to sign
+  IntVector direction;    ///< primitive, first entry positive
+  std::int64_t size = 0;  ///< image = size * direction, up to sign
   std::int64_t extent = 1;
 };
 
-Image image_of(std::vector<std::int64_t> v, std::int64_t extent) {
+Image image_of(IntVector v, std::int64_t extent) {
   std::int64_t g = 0;
   for (const std::int64_t x : v) g = std::gcd(g, x);
   if (g == 0) return {std::move(v), 0, extent};
@@ -63,7 +63,7 @@ Image image_of(std::vector<std::int64_t> v, std::int64_t extent) {
 /// Images along independent directions; on each, sizes that outgrow all the smaller ones together: sum of size*(e-1)
 /// of the smaller < size. Then a sum of digit differences is 0 only when each is.
 bool radix(std::vector<Image> images) {
-  std::vector<std::vector<std::int64_t>> directions;
+  std::vector<IntVector> directions;
   for (const Image& image : images) {
     if (image.size == 0) return false;
     if (std::find(directions.begin(), directions.end(), image.direction) == directions.end())
@@ -179,13 +179,13 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
 
 Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers) {
   if (!alignment.projection) return Truth::unknown;
-  std::vector<std::vector<std::int64_t>> vectors;
+  std::vector<IntVector> vectors;
   std::vector<Image> images;
   bool linear = true;
   for (const Walker& walker : walkers) {
     if (walker.extent <= 1 || !uses(uses_of(alignment, walker), 0)) continue;
     if (stands_still(alignment, 0, walker.column)) continue;  // kind `partial`
-    std::vector<std::int64_t> image;
+    IntVector image;
     for (const IndexRow& row : alignment.rows[0]) {
       const auto step = step_of(row, walker.column);
       linear = linear && step.has_value();

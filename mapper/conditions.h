@@ -32,7 +32,7 @@ struct Walker {
   };
   IntVector column;  ///< one entry for each dim of the statement
   std::int64_t extent = 1;
-  std::vector<Place> places;
+  boost::container::small_vector<Place, 2> places;
 
   const Place* on(int dim) const;
   std::uint32_t dims() const;  ///< bit m: instruction dim m

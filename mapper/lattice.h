@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-namespace isamap {
+#include "mapper/int_vector.h"
 
-using IntVector = std::vector<std::int64_t>;
+namespace isamap {
 
 /// A basis of {v in Z^n : row . v = 0 for every row}.
 std::optional<std::vector<IntVector>> kernel_basis(const std::vector<IntVector>& rows, std::size_t n);

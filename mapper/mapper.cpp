@@ -25,22 +25,6 @@ void add_reason(PairMappings& result, std::string reason) {
   }
 }
 
-/// Operands and dims as text, after a relabeling of the instruction.
-std::string key_of(const Mapping& mapping, const Automorphism& by) {
-  std::vector<std::string> operands(mapping.operands.size()), dims(mapping.dims.size());
-  for (std::size_t t = 0; t < operands.size(); ++t) {
-    operands[static_cast<std::size_t>(by.operands[t])] = std::to_string(mapping.operands[t]);
-  }
-  for (std::size_t m = 0; m < dims.size(); ++m) {
-    std::string& text = dims[static_cast<std::size_t>(by.dims[m])];
-    for (const Digit& digit : mapping.dims[m]) text += print(digit.column) + ":" + std::to_string(digit.extent) + " ";
-  }
-  std::string key;
-  for (const std::string& o : operands) key += o + ",";
-  for (const std::string& d : dims) key += "|" + d;
-  return key;
-}
-
 Automorphism identity_of(const Instruction& instruction) {
   Automorphism same;
   for (int t = 0; t < access_count(instruction.statement()); ++t) same.operands.push_back(t);
@@ -150,22 +134,56 @@ Judged judge_fully(const Alignment& alignment, Realised realised, const std::vec
           (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
 }
 
-/// A key in 128 bits: among a million mappings two different keys meet with probability 2^-89.
+/// 128 bits: among a million mappings two different ones meet with probability 2^-89.
 struct Fingerprint {
   std::uint64_t high = 0xcbf29ce484222325U, low = 0x9ae16a3b2f90404fU;
-  explicit Fingerprint(const std::string& key) {
-    for (const char c : key) {
-      const auto byte = static_cast<unsigned char>(c);
-      high = (high ^ byte) * 0x100000001b3U;
-      low = (low + byte + 1) * 0x9e3779b97f4a7c15U;
-      low ^= low >> 29U;
-    }
+  void mix(std::uint64_t x) {
+    high = (high ^ x) * 0x100000001b3U;
+    high ^= high >> 31U;
+    low = (low + x + 1) * 0x9e3779b97f4a7c15U;
+    low ^= low >> 29U;
   }
+  void mix(const std::string& text) {
+    for (const char c : text) mix(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    mix(text.size());
+  }
+  void mix(const Fingerprint& other) { mix(other.high), mix(other.low); }
   bool operator==(const Fingerprint&) const = default;
 };
 struct FingerprintHash {
   std::size_t operator()(const Fingerprint& f) const { return f.high ^ f.low; }
 };
+
+Fingerprint fingerprint_of(const std::vector<Digit>& digits) {
+  Fingerprint print;
+  for (const Digit& digit : digits) {
+    for (const AffineTerm& term : digit.column.terms()) {
+      print.mix(std::get<std::string>(term.atom));  // columns are linear
+      print.mix(static_cast<std::uint64_t>(term.coefficient));
+    }
+    print.mix(static_cast<std::uint64_t>(digit.extent));
+  }
+  print.mix(digits.size());
+  return print;
+}
+
+/// A mapping with these operands and dims after a relabeling of the instruction.
+Fingerprint fingerprint_of(const std::vector<int>& operands, const std::vector<Fingerprint>& dims,
+                           const Automorphism& by) {
+  Fingerprint sum{0, 0};  // over positions, so that none has to be looked for
+  const auto add = [&](int position, const Fingerprint& what) {
+    Fingerprint one = what;
+    one.mix(static_cast<std::uint64_t>(position));
+    sum.high += one.high, sum.low += one.low;
+  };
+  for (std::size_t t = 0; t < operands.size(); ++t) {
+    Fingerprint operand;
+    operand.mix(static_cast<std::uint64_t>(operands[t]));
+    add(by.operands[t], operand);
+  }
+  for (std::size_t m = 0; m < dims.size(); ++m) add(by.dims[m] + static_cast<int>(operands.size()), dims[m]);
+  return sum;
+}
 
 /// Takes the mappings that are found; false ends the enumeration.
 using Sink = std::function<bool(Mapping&&)>;
@@ -187,15 +205,19 @@ class Listing {
       result_.limit_reached = true;
       return false;
     }
+    std::vector<Fingerprint> dims;
+    for (const auto& digits : realised.dims) dims.push_back(fingerprint_of(digits));
+    const Fingerprint own = fingerprint_of(alignment.operands, dims, same_);
+    const auto listed = [&](const Automorphism& by) {
+      return seen_.count(fingerprint_of(alignment.operands, dims, by)) > 0;
+    };
+    if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return true;
     Judged judged = judge_fully(alignment, std::move(realised), kills_, options_, result_);
     if (!judged.mapping) {
       add_reason(result_, operand_prefix(alignment) + judged.refusal);
       return true;
     }
-    const bool known = std::any_of(symmetries_.begin(), symmetries_.end(), [&](const Automorphism& by) {
-      return seen_.count(Fingerprint(key_of(*judged.mapping, by))) > 0;
-    });
-    if (known || !seen_.insert(Fingerprint(key_of(*judged.mapping, same_))).second) return true;
+    seen_.insert(own);
     ++count_;
     return sink_(std::move(*judged.mapping));
   }

@@ -110,7 +110,7 @@ std::vector<IntVector> equations(const Alignment& alignment, OperandSet set) {
     if (uses(set, t)) continue;
     for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
       if (row.linear) {
-        rows.push_back(row.coefficients);
+        rows.emplace_back(row.coefficients.begin(), row.coefficients.end());
         continue;
       }
       for (std::size_t d = 0; d < dims.size(); ++d)
