@@ -61,12 +61,18 @@ bool is_certificate(const std::string& name) {
          std::isdigit(static_cast<unsigned char>(name[start.size()])) != 0;
 }
 
-/// A folder holds the proofs of one list: those of an earlier one would be taken for this one's.
-void remove_certificates(const std::filesystem::path& folder) {
+/// A folder holds the proofs of one list: those of an earlier run would be taken for this one's. What was written since
+/// `start` belongs to this run or to one beside it.
+void remove_older(const std::filesystem::path& folder, const std::vector<std::string>& written,
+                  std::filesystem::file_time_type start) {
   std::error_code ignored;
   std::vector<std::filesystem::path> old;
-  for (std::filesystem::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored))
-    if (is_certificate(it->path().filename().string())) old.push_back(it->path());
+  for (std::filesystem::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
+    const std::string name = it->path().filename().string();
+    if (is_certificate(name) && std::find(written.begin(), written.end(), name) == written.end() &&
+        std::filesystem::last_write_time(it->path(), ignored) < start)
+      old.push_back(it->path());
+  }
   for (const std::filesystem::path& path : old) std::filesystem::remove(path, ignored);
 }
 
@@ -114,7 +120,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   std::error_code ignored;  // another process may have made it between two looks
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
-  remove_certificates(folder);
+  const auto start = std::filesystem::file_time_type::clock::now();
   for (Mapping& mapping : result.mappings) {
     if (options.progress) options.progress(result.certificate_files.size(), result.mappings.size());
     const Certificate certificate = certificate_of(kernel, model, mapping);
@@ -131,6 +137,7 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
     }
     result.certificate_files.push_back(file);
   }
+  remove_older(folder, result.certificate_files, start);
   return {};
 }
 

@@ -115,6 +115,26 @@ TEST(Failures, EveryCodeHasReasons) {
       isamap(gemm("schedule", "scalar_c", "i=8,j=8,k=8", {"--certify", "--budget", "evals=3", "--json"}));
   EXPECT_EQ(limited.code, 4);
   EXPECT_EQ(parsed(limited)["reasons"].size(), 1u) << limited.out;
+  const Said missing = isamap({"map", "/nowhere/k.yaml", "--target", "scalar_c", "--json"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(parsed(missing)["problems"][0]["file"], "/nowhere/k.yaml") << missing.out;
+}
+
+TEST(Failures, OnlyAProofIsCodeThree) {
+  const Folder folder;  // room for one operand of the multiply, not for two
+  const std::string tight = folder.write("tight.yaml",
+                                         "hardware: tight\nextends: npu16.yaml\nunits: [{name: host, scalar: false}]\n"
+                                         "memories: [{name: spad, capacity: 400B}]\n");
+  const std::vector<std::string> words{"schedule", "--compute",       "C[i,j] += s32(A[i,k]) * s32(B[k,j])",
+                                       "--dtypes", "A=s8,B=s8,C=s32", "--target",
+                                       tight,      "--dims"};
+  const auto of = [&](const std::string& dims) {
+    auto all = words;
+    all.push_back(dims);
+    return isamap(all);
+  };
+  fails(of("i=16,j=16,k=16"), 3, "no legal schedule was found for statement s0 on tight");  // the whole space was seen
+  fails(of("i=160,j=160,k=160"), 4, "no legal schedule was found for statement s0 on tight");
 }
 
 TEST(Failures, TheSummaryCountsTheChosenFactoring) {

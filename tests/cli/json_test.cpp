@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <set>
 
 #include "tests/cli/program.h"
@@ -57,6 +58,15 @@ TEST(JsonDocument, MapWithCertificates) {
     const std::string file = mapping["proof"]["file"];
     EXPECT_TRUE(fs::exists(fs::path(proofs) / file)) << file;
   }
+}
+
+TEST(JsonDocument, CertificatesOfAnEarlierRunGo) {
+  const Folder folder;
+  const std::string old = folder.write("mapping_7777_fma.smt2", "(check-sat)"), other = folder.write("notes.smt2", "");
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  of_gemm("map", {"--certificates", folder / ""});
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(other));
 }
 
 TEST(JsonDocument, CountsOfMappings) {
