@@ -127,7 +127,7 @@ TEST(Failures, OnlyAProofIsCodeThree) {
                                          "memories: [{name: spad, capacity: 400B}]\n");
   const std::vector<std::string> words{"schedule", "--compute",       "C[i,j] += s32(A[i,k]) * s32(B[k,j])",
                                        "--dtypes", "A=s8,B=s8,C=s32", "--target",
-                                       tight,      "--dims"};
+                                       tight,      "--json",          "--dims"};
   const auto of = [&](const std::string& dims) {
     auto all = words;
     all.push_back(dims);
