@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/common.h"
 #include "cli/json.h"
@@ -16,6 +17,16 @@ std::string summary(const HardwareModel& model, std::size_t warnings) {
   return fmt::format("{}: {} units, {} memories, {} links, {} instructions{}\n", model.name, model.units().size(),
                      model.memories().size(), model.links().size(), model.instructions().size(),
                      warnings == 0 ? "" : fmt::format("; {} warnings", warnings));
+}
+
+/// For editors: beside the sources, or installed; empty: not found.
+std::string schema_file() {
+  std::error_code ignored;
+  if (std::filesystem::exists(ISAMAP_SOURCE_MODELS "/../hwdesc/schema.json", ignored))
+    return std::filesystem::path(ISAMAP_SOURCE_MODELS).parent_path() / "hwdesc" / "schema.json";
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const auto installed = program.parent_path().parent_path() / "share" / "isamap" / "schema.json";
+  return std::filesystem::exists(installed, ignored) ? installed.string() : "";
 }
 
 bool is_a_name(const std::string& text) {
@@ -77,6 +88,10 @@ Exit verb_hw_new(const Options& options) {
     return fail(Exit::usage, fmt::format("--kind: '{}' is none of: {}", options.new_kind, kinds));
   }
   std::string text = skeleton->second;
+  if (const std::string file = schema_file(); !file.empty())
+    text.replace(text.find("SCHEMA"), 6, file);
+  else
+    text.erase(0, text.find('\n') + 1);
   for (std::size_t at = text.find("NAME"); at != std::string::npos;
        at = text.find("NAME", at + options.new_name.size()))
     text.replace(at, 4, options.new_name);

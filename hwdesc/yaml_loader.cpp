@@ -37,6 +37,10 @@ void check_top_level(const Node& root, Context& context) {
   if (!root.find("memories"))
     context.problems.error(root.where, "the hardware file has no 'memories'",
                            "write memories: [{name: ram, per: UNIT, kind: dram, capacity: 1GiB}]");
+  if (const Node* tables = root.find("tables"))
+    for (const auto& [name, rows] : tables->entries)
+      if (rows.kind != Kind::list)
+        context.problems.error(rows.where, "table '" + name + "' must be a list of rows", "write [{t: f32}, {t: f64}]");
   for (const auto& [list, kind] :
        {std::pair("units", "unit"), std::pair("memories", "memory"), std::pair("links", "link")})
     for (const Node* item : named_items(root, list)) context.written.emplace(kind, item->find("name")->scalar);
