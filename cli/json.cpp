@@ -102,13 +102,17 @@ Json rejected_of(const auto& result, const HardwareModel& model) {
   return json;
 }
 
-Json json_of(const Refusal& refusal, const HardwareModel& model) {
+Json json_of(const Refusal& refusal, const HardwareModel& model, const ProposedFiles& files) {
   Json json{{"statement", refusal.statement.value}, {"instructions", Json::array()}};
   for (const InstructionId id : refusal.instructions) json["instructions"].push_back(model.instruction(id).name);
   json["reasons"] = refusal.reasons;
   json["other_operation"] = refusal.other_operation;
   if (!refusal.rule.empty()) json["maps_with_rule"] = refusal.rule;
   json["kernel_changes"] = refusal.kernel_changes;
+  for (std::size_t c = 0; !files.empty() && c < refusal.kernel_changes.size(); ++c) {
+    const auto file = files.find({&refusal, c});
+    json["kernel_files"].push_back(file == files.end() ? Json(nullptr) : Json(file->second));
+  }
   json["hardware_changes"] = refusal.hardware_changes;
   return json;
 }
@@ -217,7 +221,7 @@ std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, con
 }
 
 std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
-                            const std::vector<Refusal>& refusals) {
+                            const std::vector<Refusal>& refusals, const ProposedFiles& files) {
   Json json = document();
   json["kernel"] = kernel.name;
   json["target"] = model.name;
@@ -234,7 +238,7 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
     json["instructions"].push_back(std::move(row));
   }
   json["refusals"] = Json::array();
-  for (const Refusal& refusal : refusals) json["refusals"].push_back(json_of(refusal, model));
+  for (const Refusal& refusal : refusals) json["refusals"].push_back(json_of(refusal, model, files));
   return text_of(json);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The JSON documents of the contract, schema_version 1, as text.
 
+#include <map>
 #include <string>
 
 #include "backends/backend.h"
@@ -20,8 +21,10 @@ struct MappingCounts {
   MapSummary summary;
 };
 std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts);
+/// Names of the files of proposed kernels: by refusal and number of the change.
+using ProposedFiles = std::map<std::pair<const Refusal*, std::size_t>, std::string>;
 std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
-                            const std::vector<Refusal>& refusals);
+                            const std::vector<Refusal>& refusals, const ProposedFiles& files);
 std::string json_of_extract(const Extraction& extraction, const HardwareModel& model);
 
 std::string json_of_coverage(const Coverage& coverage);

@@ -255,8 +255,8 @@ struct Program {
     diff->add_option("--set", raw.params, "name=value: a parameter of both hardware files");
     diff->add_option("--set-b", raw.params_b, "name=value: a parameter of the second one only");
     add_suite(diff, options, raw);
-    CLI::App* verify = verb(*hw, "verify", "execute each instruction by itself and compare with its description",
-                            verb_hw_verify);
+    CLI::App* verify =
+        verb(*hw, "verify", "execute each instruction by itself and compare with its description", verb_hw_verify);
     verify->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
     verify->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
     verify->add_option("--instruction", options.map.instruction, "only this one");
@@ -288,6 +288,7 @@ struct Program {
     for (CLI::App* one : {map, explain, extract, schedule, evaluate, emit, run, tune}) add_target(one, options, raw);
     for (CLI::App* one : {map, explain, extract, schedule, emit, run, tune}) add_mapping(one, options);
     for (CLI::App* one : {extract, schedule, emit, run, tune}) add_search(one, options, raw);
+    explain->add_option("--write", options.write, "folder for the changed kernels that are proposed");
     map->add_flag("--count", options.count, "only how many there are, of each statement and instruction");
     map->add_option("--limit", raw.limit,
                     "at most N for each statement and instruction (default 4096; 1000000 with --count)");

@@ -24,6 +24,7 @@ enum class Exit {
 
 struct Options {
   bool json = false;
+  std::string write;   ///< explain: folder for the kernels that it proposes
   std::string output;  ///< -o; empty: stdout
   std::uint64_t seed = 0;
   std::map<std::string, std::string> params;    ///< --set name=value

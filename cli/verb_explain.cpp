@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "cli/common.h"
@@ -69,7 +70,13 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ha
   return text;
 }
 
-std::string refusal_text(const Refusal& refusal, const HardwareModel& model) {
+/// " (gemm_1.yaml)": where the kernel of a proposal was written.
+std::string file_note(const ProposedFiles& files, const Refusal& refusal, std::size_t change) {
+  const auto found = files.find({&refusal, change});
+  return found == files.end() ? "" : " (" + found->second + ")";
+}
+
+std::string refusal_text(const Refusal& refusal, const HardwareModel& model, const ProposedFiles& files) {
   constexpr std::size_t shown = 4;
   std::string text = fmt::format("  {} {} not map{}\n", listed(refusal.instructions, model),
                                  refusal.instructions.size() == 1 ? "does" : "do",
@@ -78,7 +85,8 @@ std::string refusal_text(const Refusal& refusal, const HardwareModel& model) {
     text += fmt::format("    {}\n", refusal.reasons[r]);
   if (refusal.reasons.size() > shown) text += fmt::format("    and {} more reasons\n", refusal.reasons.size() - shown);
   if (!refusal.rule.empty()) text += fmt::format("    with --rule {}: maps as it is\n", refusal.rule);
-  for (const std::string& change : refusal.kernel_changes) text += fmt::format("    kernel: {}\n", change);
+  for (std::size_t c = 0; c < refusal.kernel_changes.size(); ++c)
+    text += fmt::format("    kernel: {}{}\n", refusal.kernel_changes[c], file_note(files, refusal, c));
   for (const std::string& change : refusal.hardware_changes) text += fmt::format("    hardware: {}\n", change);
   if (refusal.rule.empty() && refusal.kernel_changes.empty() && refusal.hardware_changes.empty())
     text += "    no small change that was tried helps\n";
@@ -86,16 +94,40 @@ std::string refusal_text(const Refusal& refusal, const HardwareModel& model) {
 }
 
 std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
-                    const std::vector<Refusal>& refusals) {
+                    const std::vector<Refusal>& refusals, const ProposedFiles& files) {
   std::string text;
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const auto statement = make_id<StatementId>(s);
     text += fmt::format("{}: {}\n", kernel.statements[s].name, print(kernel.statements[s], kernel.tensors));
     text += mapped_text(statement, result, model);
     for (const Refusal& refusal : refusals)
-      if (refusal.statement == statement) text += refusal_text(refusal, model);
+      if (refusal.statement == statement) text += refusal_text(refusal, model, files);
   }
   return text;
+}
+
+/// Every proposal of another kernel as a file of its own, NAME_1.yaml and on; equal ones share one. What a file cannot
+/// say has none.
+Result<ProposedFiles> write_proposals(const std::string& folder, const std::vector<Refusal>& refusals) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  ProposedFiles files;
+  std::map<std::string, std::string> written;  // text -> name
+  for (const Refusal& refusal : refusals) {
+    for (std::size_t c = 0; c < refusal.changed_kernels.size(); ++c) {
+      const Kernel& kernel = refusal.changed_kernels[c];
+      const auto text = kernel_file(kernel);
+      if (!text) continue;
+      const auto [known, is_new] = written.emplace(*text, fmt::format("{}_{}.yaml", kernel.name, written.size() + 1));
+      if (is_new) {
+        const auto done = write_file((std::filesystem::path(folder) / known->second).string(),
+                                     fmt::format("# {}\n{}", refusal.kernel_changes[c], *text));
+        if (!done) return done.diagnostics();
+      }
+      files[{&refusal, c}] = known->second;
+    }
+  }
+  return files;
 }
 
 }  // namespace
@@ -109,10 +141,16 @@ Exit verb_explain(const Options& options) {
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
   code = !result->mappings.empty() ? Exit::ok : result->limit_reached ? Exit::limit : Exit::no_answer;
   const std::vector<Refusal> refusals = explain_refusals(kernel, model, options.map, *result);
-  return deliver(
-      options,
-      options.json ? json_of_explain(kernel, model, *result, refusals) : text_of(kernel, model, *result, refusals),
-      code);
+  ProposedFiles files;
+  if (!options.write.empty()) {
+    auto written = write_proposals(options.write, refusals);
+    if (!written) return fail(Exit::wrong_input, written.diagnostics());
+    files = std::move(*written);
+  }
+  return deliver(options,
+                 options.json ? json_of_explain(kernel, model, *result, refusals, files)
+                              : text_of(kernel, model, *result, refusals, files),
+                 code);
 }
 
 }  // namespace isamap::cli

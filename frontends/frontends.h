@@ -12,6 +12,10 @@ namespace isamap {
 Result<Kernel> load_kernel(const std::string& path);
 Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file);
 
+/// The text that parse_kernel_yaml reads as the same tensors and statements (dims may stand in another order); an error
+/// where a file cannot say it: cut domains, one iterator with two extents.
+Result<std::string> kernel_file(const Kernel& kernel);
+
 /// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
 Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes);
 

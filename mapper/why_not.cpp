@@ -45,13 +45,26 @@ std::string continued(const std::string& a, std::string b) {
   return joined(a, b);
 }
 
+/// A trial that maps, with the words for all of its steps.
+struct Change {
+  std::string text;
+  Kernel kernel;
+};
+
+std::vector<std::string> texts_of(const std::vector<Change>& changes) {
+  std::vector<std::string> texts;
+  for (const Change& change : changes) texts.push_back(change.text);
+  return texts;
+}
+
 /// Values, then dims, then both.
-std::vector<std::string> changes_that_map(const Asker& asker, const Trial& from, Changes values, Changes dims) {
-  std::vector<std::string> found;
+std::vector<Change> changes_that_map(const Asker& asker, const Trial& from, Changes values, Changes dims) {
+  std::vector<Change> found;
   int trials = 0;
   const auto ask = [&](const Trial& trial, const std::string& text) {
     if (found.size() >= kMaxChanges || (trial.last_resort && !found.empty()) || ++trials > kMaxTrials) return;
-    if (std::find(found.begin(), found.end(), text) == found.end() && asker.maps(trial)) found.push_back(text);
+    const bool known = std::any_of(found.begin(), found.end(), [&](const Change& c) { return c.text == text; });
+    if (!known && asker.maps(trial)) found.push_back({text, trial.kernel});
   };
   const std::vector<Trial> first = values(from);
   for (const Trial& trial : first) ask(trial, trial.text);
@@ -103,8 +116,10 @@ Refusal explained(const Kernel& kernel, const Rejection& rejection, const Instru
   const Trial given{"", kernel, rejection.statement, instruction, rejection.instruction};
   for (const auto& [rule, text] : {std::pair(Rule::full, "full"), std::pair(Rule::all, "all")})
     if (refusal.rule.empty() && rule > asker.rule() && asker.maps(given, rule)) refusal.rule = text;
-  refusal.hardware_changes = changes_that_map(asker, given, hardware_value_changes, hardware_dim_changes);
-  refusal.kernel_changes = changes_that_map(asker, given, kernel_value_changes, kernel_dim_changes);
+  refusal.hardware_changes = texts_of(changes_that_map(asker, given, hardware_value_changes, hardware_dim_changes));
+  std::vector<Change> changes = changes_that_map(asker, given, kernel_value_changes, kernel_dim_changes);
+  refusal.kernel_changes = texts_of(changes);
+  for (Change& change : changes) refusal.changed_kernels.push_back(std::move(change.kernel));
   if (!refusal.kernel_changes.empty()) refusal.other_operation = false;
   return refusal;
 }

@@ -15,6 +15,7 @@ struct Refusal {
   std::vector<std::string> reasons;
   std::string rule;                           ///< "all": the rule under which it maps as it is; empty: none does
   std::vector<std::string> kernel_changes;    ///< "pad k from 30 to 32, a multiple of 16"
+  std::vector<Kernel> changed_kernels;        ///< one for each of them
   std::vector<std::string> hardware_changes;  ///< "a variant that takes s8 by s8 into s32"
   bool other_operation = false;               ///< the instructions compute something else altogether
 };

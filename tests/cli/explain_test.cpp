@@ -126,5 +126,19 @@ TEST(Explain, TheSameAsJson) {
   EXPECT_EQ(refusal["hardware_changes"][0], "a variant that adds up exactly in s32");
 }
 
+TEST(Explain, ProposedKernelsAreFilesThatRun) {
+  const Folder folder;
+  const Said said = isamap({"explain", example("gemm_s8"), "--target", "x86_avx512_vnni", "--instruction", "dpbusd",
+                            "--write", folder / "new"});
+  EXPECT_EQ(said.code, 3) << said.err;
+  EXPECT_NE(said.out.find("add 128 to A and subtract 128 * (sum of B over k) (gemm_s8_1.yaml)\n"), std::string::npos)
+      << said.out;
+  const Said run = isamap({"run", folder / "new/gemm_s8_1.yaml", "--target", "scalar_c"});
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  const Said maps =
+      isamap({"map", folder / "new/gemm_s8_1.yaml", "--target", "x86_avx512_vnni", "--instruction", "dpbusd"});
+  EXPECT_EQ(maps.code, 0) << maps.out << maps.err;
+}
+
 }  // namespace
 }  // namespace isamap::cli_test
