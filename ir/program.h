@@ -29,7 +29,7 @@ struct Buffer {
   std::vector<std::int64_t> strides;      ///< elements, one for each axis; memory buffers only
   int slots = -1;                         ///< registers: number of slot axes; -1: a byte-addressed memory
   int registers_per_slot = 1;             ///< operand group
-  std::int64_t address = 0;               ///< bytes from the start of the memory, assigned by the allocator
+  std::int64_t address = 0;               ///< bytes from the start of the memory, or number of the first register
   std::int64_t align = 64;                ///< bytes
   BufferRole role = BufferRole::local;
   TensorId tensor;                        ///< what it is a tile of; arguments: the tensor itself

@@ -173,34 +173,71 @@ Pairing pair(const Computation& statement, const Instruction* instruction, const
   return p;
 }
 
+namespace {
+
+/// A digit of the instruction's own layout, and the distance of two of its values.
+struct OwnDigit {
+  std::int64_t stride = 0;
+  LayoutDigit digit;
+};
+
+/// How the operand's layout divides its subscript `at`: one digit, or those of `{k/4: 64, k%4: 1}`.
+std::vector<SplitDigit> divisions(const Operand& operand, std::size_t at) {
+  std::vector<SplitDigit> found;
+  if (const auto* strided = std::get_if<StridedLayout>(&operand.layout))
+    for (const StrideTerm& term : strided->terms)
+      if (term.term.names().contains(operand.index_names[at]))
+        if (auto split = split_digit(term.term)) found.push_back(std::move(*split));
+  if (found.size() < 2) found.assign(1, SplitDigit{});
+  return found;
+}
+
+/// What one call takes of the operand, largest stride first: j%16 and k%64, or k/4%16, j%16 and k%4 for a panel.
+std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access) {
+  const int number = p.operand_access[static_cast<std::size_t>(access)];
+  const auto dims = operand_dims(*p.instruction, number);
+  if (!dims) return {};
+  const Operand& operand = p.instruction->operands[operand_of_access(*p.instruction, number).index()];
+  const auto box = operand_box(*p.instruction, number);
+  const auto places = positions(operand, box);
+  const auto row = dense_strides(box);
+  std::vector<OwnDigit> digits;
+  for (std::size_t at = 0; at < dims->size(); ++at) {
+    const std::size_t d = (*dims)[at];
+    const std::int64_t block = full_extent(*p.instruction, d);
+    const auto stride = [&](std::int64_t step) {
+      return places && box[at] > step ? (*places)[static_cast<std::size_t>(row[at] * step)] : row[at] * step;
+    };
+    if (is_pseudo(p, access, d)) {
+      const std::string name = "$" + p.instruction->statement().domain.dims[d].name;
+      digits.push_back({stride(1), {AffineExpr::dim(name), 0}});
+      continue;
+    }
+    if (block == 1) continue;
+    for (const SplitDigit& s : divisions(operand, at)) {
+      const std::int64_t range = s.modulo != 0 ? s.modulo : ceil_div(block, s.divide);
+      if (range > 1)
+        digits.push_back({stride(s.divide), {mod(floordiv(AffineExpr::dim(p.walked_by[d]), s.divide), range), 0}});
+    }
+  }
+  std::stable_sort(digits.begin(), digits.end(),
+                   [](const OwnDigit& x, const OwnDigit& y) { return x.stride > y.stride; });
+  std::vector<LayoutDigit> result;
+  for (OwnDigit& d : digits) result.push_back(std::move(d.digit));
+  return result;
+}
+
+}  // namespace
+
 std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
   const Access& a = access_of(*p.statement, access);
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   std::vector<LayoutDigit> outer, reduced, inner;
-  std::vector<std::size_t> dims;
-  if (p.instruction && operand >= 0)
-    if (const auto d = operand_dims(*p.instruction, operand)) dims = *d;
-  // The instruction's own digits, largest stride first: by the place of their second element.
-  const auto stride_of = [&](std::size_t at) -> std::int64_t {
-    const auto box = operand_box(*p.instruction, operand);
-    const TensorId t = operand_of_access(*p.instruction, operand);
-    const auto places = positions(p.instruction->operands[t.index()], box);
-    const auto row = dense_strides(box);
-    return places && box[at] > 1 ? (*places)[static_cast<std::size_t>(row[at])] : row[at];
-  };
-  std::vector<std::size_t> order(dims.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t x, std::size_t y) { return stride_of(x) > stride_of(y); });
   std::vector<std::string> walked;
-  for (std::size_t i : order) {
-    const std::int64_t block = full_extent(*p.instruction, dims[i]);
-    if (is_pseudo(p, access, dims[i])) {
-      inner.push_back({AffineExpr::dim("$" + p.instruction->statement().domain.dims[dims[i]].name), 0});
-      continue;
-    }
-    walked.push_back(p.walked_by[dims[i]]);
-    if (block > 1) inner.push_back({mod(AffineExpr::dim(walked.back()), block), 0});
+  if (p.instruction && operand >= 0) {
+    for (const std::size_t d : operand_dims(*p.instruction, operand).value_or(std::vector<std::size_t>{}))
+      if (!is_pseudo(p, access, d)) walked.push_back(p.walked_by[d]);
+    inner = instruction_digits(p, access);
   }
   const auto place = [&](const AffineExpr& digit) {
     const auto names = digit.names();

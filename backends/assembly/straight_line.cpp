@@ -179,8 +179,7 @@ std::optional<std::int64_t> operand_number(const CallSite& site, int access, con
   }
   const Buffer& buffer = program.buffers[ref.buffer.index()];
   const Memory& memory = model.memory(buffer.memory);
-  if (buffer.slots >= 0)
-    return buffer.address / std::max<std::int64_t>(memory.size, 1) + site.slot[a](loops) * buffer.registers_per_slot;
+  if (buffer.slots >= 0) return buffer.address + site.slot[a](loops) * buffer.registers_per_slot;
   const std::int64_t at = buffer.address + site.base[a](loops) * bytes(buffer.dtype);
   if (at % memory.granularity != 0) return std::nullopt;
   return memory.base + at / memory.granularity;

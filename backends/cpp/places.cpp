@@ -102,7 +102,7 @@ class Finder {
       out.variable = variable(buffer, ref.buffer, *slot);
     } else {
       out.kind = Place::Kind::numbered;
-      out.number = buffer.address / std::max<std::int64_t>(memory.size, 1) + *slot * buffer.registers_per_slot;
+      out.number = buffer.address + *slot * buffer.registers_per_slot;
     }
     return out;
   }

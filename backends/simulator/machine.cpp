@@ -40,9 +40,10 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
   std::vector<std::int64_t> needed(images_.size(), 0);
   for (const Buffer& buffer : program.buffers) {
     const Memory& memory = model.memory(buffer.memory);
-    const std::int64_t size = buffer.slots >= 0 ? slot_count(buffer) * buffer.registers_per_slot * memory.size
-                                                : element_span(buffer) * bytes(buffer.dtype);
-    needed[buffer.memory.index()] = std::max(needed[buffer.memory.index()], buffer.address + size);
+    const std::int64_t end = buffer.slots >= 0
+                                 ? (buffer.address + slot_count(buffer) * buffer.registers_per_slot) * memory.size
+                                 : buffer.address + element_span(buffer) * bytes(buffer.dtype);
+    needed[buffer.memory.index()] = std::max(needed[buffer.memory.index()], end);
   }
   for (std::size_t m = 0; m < images_.size(); ++m) {
     const Memory& memory = model.memories()[m];

@@ -182,7 +182,7 @@ buffers
   a: s8[2,4,4] in pad strides [16,4,1] align 64 at 0 of A
   b: s8[4,4] in pad strides [4,1] align 64 at 64 of B
   c: s32[4,4] in pad strides [4,1] align 64 at 128 of C
-  w: s8[2,4,4] in reg slots 1 registers 1 align 16 at 16 of B
+  w: s8[2,4,4] in reg slots 1 registers 1 align 16 at 1 of B
 schedule
 body
   for k in 2

@@ -34,7 +34,7 @@ buffers
   B: f32[21] in ram strides [1] align 64 at 64 of B argument
   O: f32[3,21] in ram strides [21,1] align 64 at 256 of O argument
   b: f32[8] in vec slots 0 registers 1 align 32 at 0 of B
-  o: f32[8] in vec slots 0 registers 1 align 32 at 32 of O
+  o: f32[8] in vec slots 0 registers 1 align 32 at 1 of O
 schedule
 body
 )" + body;
@@ -192,9 +192,9 @@ kernel
 buffers
   A: s8[16,64] in ram strides [64,1] align 64 at 0 of A argument
   B: s8[16,16,4] in ram strides [64,4,1] align 64 at 1024 of B argument
-  C: s32[16,16] in ram strides [16,1] align 64 at 2048 of C argument
+  C: s32[16,16] in ram strides [16,1] align 64 at 2 of C argument
   a: b8[16,64] in tile slots 0 registers 1 align 64 at 0 of A
-  c: b8[16,64] in tile slots 0 registers 1 align 64 at 2048 of C
+  c: b8[16,64] in tile slots 0 registers 1 align 64 at 2 of C
 schedule
 body
 )" + body;
