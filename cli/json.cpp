@@ -337,9 +337,18 @@ std::string json_of_failure(Exit code, const Diagnostics& problems) {
 std::string json_of_check(const std::vector<CheckedFile>& files) {
   Json json = document();
   json["files"] = Json::array();
-  for (const CheckedFile& file : files)
-    json["files"].push_back(
-        {{"file", file.path}, {"ok", file.ok}, {"diagnostics", diagnostics_json(file.diagnostics)}});
+  for (const CheckedFile& file : files) {
+    Json proofs = Json::array();
+    for (const LayoutFact& fact : file.facts)
+      proofs.push_back({{"kind", fact.kind},
+                        {"status", fact.proved ? "proved" : "refuted"},
+                        {"operands", fact.operands},
+                        {"text", fact.text}});
+    json["files"].push_back({{"file", file.path},
+                             {"ok", file.ok},
+                             {"diagnostics", diagnostics_json(file.diagnostics)},
+                             {"proofs", std::move(proofs)}});
+  }
   return text_of(json);
 }
 

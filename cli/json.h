@@ -9,6 +9,7 @@
 #include "cli/layers.h"
 #include "cli/pipeline.h"
 #include "cli/suite.h"
+#include "hwdesc/layout_proofs.h"
 #include "mapper/why_not.h"
 
 namespace isamap::cli {
@@ -52,6 +53,7 @@ struct CheckedFile {
   std::string path;
   bool ok = false;
   Diagnostics diagnostics;
+  std::vector<LayoutFact> facts;
 };
 std::string json_of_check(const std::vector<CheckedFile>& files);
 std::string json_of_hardware(const HardwareModel& model);

@@ -95,7 +95,7 @@ std::vector<std::string> reasons_against(const std::vector<Mapping>& mappings, S
   std::vector<std::string> reasons;
   for (const Mapping& mapping : mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
-    const std::string why = not_lowered(mapping);
+    const std::string why = not_lowered(mapping, model);
     const std::string reason = model.instruction(mapping.instruction).name +
                                (why.empty() ? " maps, but no schedule of it was found that fits and lowers"
                                             : " maps, but is not lowered yet: " + why);

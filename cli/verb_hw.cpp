@@ -41,14 +41,17 @@ Exit verb_hw_check(const Options& options) {
   std::string text;
   Exit code = Exit::ok;
   for (const std::string& path : options.files) {
-    auto loaded = load_hardware(path, model_folders(), {options.params});
+    auto loaded = load_hardware(path, model_folders(), {options.params, true});
     const Diagnostics diagnostics = loaded ? loaded->warnings : loaded.diagnostics();
-    files.push_back({path, static_cast<bool>(loaded), diagnostics});
+    files.push_back({path, static_cast<bool>(loaded), diagnostics, {}});
     if (!diagnostics.empty()) fail(Exit::wrong_input, diagnostics);
-    if (loaded)
+    if (loaded) {
       text += summary(loaded->model, diagnostics.size());
-    else
+      for (const LayoutFact& fact : loaded->facts) text += "  " + print(fact) + "\n";
+      files.back().facts = std::move(loaded->facts);
+    } else {
       code = Exit::wrong_input;
+    }
   }
   return deliver(options, options.json ? json_of_check(files) : text, code);
 }

@@ -1,8 +1,11 @@
 // Layouts are maps from an operand's indices to places: each place is taken once and lies inside its register.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
+#include "hwdesc/fragment_check.h"
 #include "hwdesc/loader_internal.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -41,6 +44,7 @@ bool advance(Box& point, const Box& box) {
 struct Place {
   const Instruction& instruction;
   const Operand& operand;
+  std::size_t number;  // of the operand
   Box box;
   std::string what;
   SourceLocation where;
@@ -95,6 +99,17 @@ bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
 /// Far beyond any memory, and products with coordinates stay inside 64 bits.
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
 
+/// What a proof of a layout looks at: variants of one instruction ask the same question.
+std::string key_of(const OperandLayout& layout, const Place& place) {
+  std::string key = print(layout);
+  for (const std::int64_t extent : place.box) key += fmt::format(",{}", extent);
+  for (const std::string& name : place.operand.index_names) key += " " + name;
+  const auto* fragment = std::get_if<FragmentLayout>(&layout);
+  for (const DimRange& range : place.instruction.ranges)
+    if (fragment && !fragment->varying.empty()) key += fmt::format(";{}-{}-{}", range.min, range.max, range.multiple_of);
+  return key;
+}
+
 /// Two index points at one place, for any value of the free strides: each free or separately addressed term is a
 /// coordinate of its own, the terms with a fixed stride add up.
 void check_strides(const StridedLayout& layout, const Place& place) {
@@ -119,6 +134,8 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     else
       free.push_back(compiled);
   }
+  const std::string key = key_of(layout, place);
+  if (!place.context.proved_layouts.insert(key).second) return;
   const Box box = corner(place.box);
   if (!afford(box, layout.terms.size(), place)) return;
   std::vector<std::pair<Box, Box>> places;  // where, which
@@ -133,55 +150,26 @@ void check_strides(const StridedLayout& layout, const Place& place) {
   const auto twice =
       std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice == places.end()) return;
+  place.context.proved_layouts.erase(key);
   place.context.problems.error(place.where,
                                "layout of " + place.what + " puts " + shown(twice->second) + " and " +
                                    shown((twice + 1)->second) + " at one place",
                                "do its terms rebuild every index?");
 }
 
-/// At most 2^24: more is refused anyway.
-std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
-  return std::min<std::int64_t>(checked_mul(a, b).value_or(1 << 24), 1 << 24);
-}
-
-void check_fragment(const FragmentLayout& layout, const Place& place) {
-  std::vector<std::string> names;
-  Box extents;
-  std::int64_t places = 1, points = 1;
-  for (const auto& [name, extent] : layout.over) {
-    names.push_back(name);
-    extents.push_back(extent);
-    places = saturated_product(places, extent);
-  }
-  for (const std::int64_t extent : place.box) points = saturated_product(points, extent);
-  const auto fail = [&](const std::string& message) {
-    place.context.problems.error(place.where, "layout of " + place.what + " " + message);
-  };
-  if (places != points)
-    return fail("has " + std::to_string(places) + " places for " + std::to_string(points) + " elements");
-  if (places > (1 << 20)) return fail("has more than 2^20 places");
-  if (!afford(extents, layout.index.size(), place)) return;
-  for (const AffineExpr& formula : layout.index)
-    for (const std::string& name : formula.names())
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        return fail("names '" + name + "', which 'over' does not give");
-  std::vector<CompiledAffine> formulas;
-  for (const AffineExpr& formula : layout.index) formulas.emplace_back(formula, names);
-  std::vector<bool> taken(static_cast<std::size_t>(points), false);  // by element, row-major
-  Box at(extents.size(), 0), index(formulas.size(), 0);
-  do {
-    std::int64_t element = 0;
-    for (std::size_t d = 0; d < formulas.size(); ++d) {
-      index[d] = formulas[d](at.data());
-      if (index[d] < 0 || index[d] >= place.box[d])
-        return fail("gives " + place.operand.index_names[d] + " = " + std::to_string(index[d]) + " at " + shown(at) +
-                    "; the extent is " + std::to_string(place.box[d]));
-      element = element * place.box[d] + index[d];
-    }
-    if (taken[static_cast<std::size_t>(element)])
-      return fail("has element " + shown(index) + " twice, the second time at " + shown(at));
-    taken[static_cast<std::size_t>(element)] = true;
-  } while (advance(at, extents));
+/// One instruction's fragment stands in many variants: each formula over each box is looked at once.
+void check_one_to_one(const FragmentLayout& layout, const Place& place) {
+  const std::string key = key_of(layout, place);
+  if (!place.context.proved_layouts.insert(key).second) return;
+  const FragmentCheck check = check_fragment(place.instruction, place.number, place.context.points_left);
+  place.context.points_left -= check.places * static_cast<std::int64_t>(layout.index.size());
+  if (check.too_large)
+    place.context.problems.warning(
+        place.where,
+        "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
+  if (check.fault.empty()) return;
+  place.context.proved_layouts.erase(key);
+  place.context.problems.error(place.where, "layout of " + place.what + " " + check.fault);
 }
 
 /// Largest element offset that the layout reaches, plus one; nothing when a stride is free.
@@ -227,6 +215,17 @@ bool moves_into_cache(const Instruction& instruction, const Context& context) {
   return is_move(instruction) && target.valid() && context.parts.memories[target.index()].kind == MemoryKind::cache;
 }
 
+void check_view(const Place& place) {
+  const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  std::vector<std::string> known;
+  for (const MemoryView& view : memory.views) known.push_back(view.name);
+  if (place.operand.view.empty() || std::find(known.begin(), known.end(), place.operand.view) != known.end()) return;
+  place.context.problems.error(
+      place.where,
+      place.what + " names view '" + place.operand.view + "', which memory '" + memory.name + "' does not have", "",
+      {"views: " + (known.empty() ? "none" : join(known))});
+}
+
 void check_place(const Place& place) {
   const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
   if (memory.kind == MemoryKind::cache && !moves_into_cache(place.instruction, place.context))
@@ -245,8 +244,9 @@ void check_place(const Place& place) {
       place.context.problems.error(
           place.where, place.what + " is " + type + "; 'value' of memory '" + memory.name + "' has no type for it");
   }
+  check_view(place);
   if (const auto* strided = std::get_if<StridedLayout>(&place.operand.layout)) check_strides(*strided, place);
-  if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) check_fragment(*fragment, place);
+  if (const auto* fragment = std::get_if<FragmentLayout>(&place.operand.layout)) check_one_to_one(*fragment, place);
   check_room(place);
 }
 
@@ -260,7 +260,7 @@ void check_operands(const Instruction& instruction, const Node& node, Context& c
     const Node* entry = written ? written->find(operand.name) : nullptr;
     const Node* layout = entry ? entry->find("layout") : nullptr;
     const SourceLocation where = layout ? layout->where : entry ? entry->where : instruction.where;
-    check_place({instruction, operand, instruction.tensors[i].shape,
+    check_place({instruction, operand, i, instruction.tensors[i].shape,
                  "operand '" + operand.name + "' of instruction '" + instruction.name + "'", where, context});
   }
 }

@@ -86,6 +86,38 @@ std::string links_section(const HardwareModel& model) {
   return section("links", rows);
 }
 
+std::string states_section(const HardwareModel& model) {
+  std::vector<std::vector<std::string>> rows{{"state", "per", "field", "values", "shared in"}};
+  for (const State& state : model.states())
+    for (const StateField& field : state.fields) {
+      std::string shared;
+      for (const StatePool& pool : state.pools)
+        if (pool.field == field.name)
+          shared = model.unit(pool.unit).name + (pool.total > 0 ? fmt::format(", {} in all", pool.total) : "");
+      rows.push_back({state.name, model.unit(state.per).name, field.name, values_text(field), shared});
+    }
+  return section("state", rows);
+}
+
+std::string completion_section(const HardwareModel& model) {
+  std::vector<std::vector<std::string>> rows{{"waits", "kind", "of", ""}};
+  const auto unit = [&](UnitId id) { return id.valid() ? model.unit(id).name : std::string(); };
+  for (const Barrier& barrier : model.barriers())
+    rows.push_back({barrier.name, "barrier", unit(barrier.unit),
+                    (barrier.count > 1 ? fmt::format("{} of them ", barrier.count) : "") +
+                        (barrier.partial ? "some may wait" : "")});
+  for (const AsyncObject& object : model.async_objects())
+    rows.push_back({object.name, object.kind, unit(object.per),
+                    object.memory.valid()
+                        ? fmt::format("{} in {}", size_text(object.size), model.memory(object.memory).name)
+                        : ""});
+  for (const Memory& memory : model.memories())
+    for (const MemoryView& view : memory.views) rows.push_back({view.name, "view", memory.name, "a fence between"});
+  for (const HostObject& object : model.objects())
+    rows.push_back({object.name, "object", "host", "passed to the program"});
+  return section("completion and objects", rows);
+}
+
 std::string operand_text(const Operand& operand, const HardwareModel& model) {
   const std::string type = operand.dtype ? std::string(name(*operand.dtype)) : "any";
   const std::string place = operand.memory.valid()   ? model.memory(operand.memory).name
@@ -143,6 +175,13 @@ std::string rate_text(double bytes_per_cycle) {
   return bytes_per_cycle > 0 ? fmt::format("{:.4g} B/cycle", bytes_per_cycle) : "";
 }
 
+std::string values_text(const StateField& field) {
+  if (field.dtype) return std::string(name(*field.dtype));
+  if (!field.values.empty()) return fmt::format("{}", fmt::join(field.values, " "));
+  std::string text = field.max == 0 ? fmt::format("from {}", field.min) : fmt::format("{} to {}", field.min, field.max);
+  return text + (field.multiple_of > 1 ? fmt::format(" step {}", field.multiple_of) : "");
+}
+
 std::string describe(const HardwareModel& model) {
   std::string text =
       fmt::format("{} ({}), {:g} GHz, {}\n", model.name, model.program.language, model.clock_hz / 1e9, model.file);
@@ -153,7 +192,8 @@ std::string describe(const HardwareModel& model) {
   if (!model.program.shim.include.empty()) text += "shim: " + model.program.shim.include + "\n";
   for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);
   for (const Symbol& s : model.symbols()) text += fmt::format("symbol {}: {} to {}\n", s.name, s.min, s.max);
-  return text + units_section(model) + memories_section(model) + links_section(model) + instructions_section(model);
+  return text + units_section(model) + memories_section(model) + links_section(model) + states_section(model) +
+         completion_section(model) + instructions_section(model);
 }
 
 }  // namespace isamap

@@ -9,6 +9,8 @@
 
 namespace isamap {
 
+std::string values_text(const StateField& field);  ///< "0 to 255 step 8"
+
 std::string size_text(std::int64_t bytes);      ///< "256KiB"
 std::string rate_text(double bytes_per_cycle);  ///< "16 B/cycle"; unlimited: ""
 

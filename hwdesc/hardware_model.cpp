@@ -70,6 +70,7 @@ void HardwareModel::finish(Parts parts) {
   barriers_ = std::move(parts.barriers);
   async_ = std::move(parts.async);
   symbols_ = std::move(parts.symbols);
+  objects_ = std::move(parts.objects);
   auto graph = std::make_shared<Graph>(memories_.size());
   for (std::size_t i = 0; i < links_.size(); ++i)
     boost::add_edge(links_[i].from.index(), links_[i].to.index(), make_id<LinkId>(i), graph->edges);

@@ -47,6 +47,13 @@ struct StateField {
   std::optional<std::int64_t> reset;  ///< the value at entry and to restore
 };
 
+/// Instances inside one `unit` share a field: their values may add up to `total`, or to what they held at entry.
+struct StatePool {
+  std::string field;
+  UnitId unit;
+  std::int64_t total = 0;  ///< 0: the sum at entry
+};
+
 /// `count` instances; with 3 of them `ld` is spelled ld0, ld1, ld2.
 struct State {
   std::string name;
@@ -54,10 +61,17 @@ struct State {
   std::int64_t count = 1;
   std::vector<std::string> kept_by;  ///< languages whose compiler keeps it: no setter is printed
   std::vector<StateField> fields;
+  std::vector<StatePool> pools;
 };
 
 enum class MemoryKind { dram, cache, scratchpad, accumulator, register_file };
 std::string_view name(MemoryKind kind);
+
+/// Another path to the same bytes. Between touching them by different views the fence stands.
+struct MemoryView {
+  std::string name;
+  Template emit, assembly;  ///< the fence
+};
 
 struct Memory {
   std::string name;
@@ -76,6 +90,7 @@ struct Memory {
   std::int64_t word = 1;                           ///< bytes: the unit of access counts and energies
   double read_energy = 0, write_energy = 0;        ///< pJ for one word
   std::vector<StateField> fields;                  ///< state that every register of the file carries
+  std::vector<MemoryView> views;
   SourceLocation where;
 
   bool is_register() const { return kind == MemoryKind::register_file; }
@@ -113,13 +128,24 @@ struct Barrier {
   UnitId unit;
   std::vector<MemoryId> memories;
   Template emit, assembly;
-  double latency = 0;  ///< cycles
+  double latency = 0;      ///< cycles
+  std::int64_t count = 1;  ///< so many of them, told apart by {index}
+  bool partial = false;    ///< {participants} instances wait, not all
+};
+
+/// What the host builds from a tensor and passes to the program: `parameter` declares it ({name}), `build` makes it
+/// ({name} {base} {dtype} {rank} {sizes} {pitches} {box} {swizzle}).
+struct HostObject {
+  std::string name;
+  Template parameter, build;
+  std::string constraint;
+  SourceLocation where;
 };
 
 /// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
-/// (phases), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
+/// (phases), "emit" (fence), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
 struct AsyncObject {
-  std::string name, kind;  ///< kind: "groups" or "phases"
+  std::string name, kind;  ///< kind: "groups", "phases" or "fence"
   UnitId per;
   MemoryId memory;        ///< phases: where the counters stand
   std::int64_t size = 0;  ///< phases: bytes of one
@@ -174,6 +200,7 @@ class HardwareModel {
   const std::vector<Format>& formats() const { return formats_; }
   const std::vector<Barrier>& barriers() const { return barriers_; }
   const std::vector<AsyncObject>& async_objects() const { return async_; }
+  const std::vector<HostObject>& objects() const { return objects_; }
 
   const Unit& unit(UnitId id) const { return units_[id.index()]; }
   const Memory& memory(MemoryId id) const { return memories_[id.index()]; }
@@ -207,6 +234,7 @@ class HardwareModel {
     std::vector<Barrier> barriers;
     std::vector<AsyncObject> async;
     std::vector<Symbol> symbols;
+    std::vector<HostObject> objects = {};
   };
   void finish(Parts parts);
 
@@ -221,6 +249,7 @@ class HardwareModel {
   std::vector<Barrier> barriers_;
   std::vector<AsyncObject> async_;
   std::vector<Symbol> symbols_;
+  std::vector<HostObject> objects_;
   std::shared_ptr<const Graph> graph_;
 };
 

@@ -205,6 +205,26 @@ void load_pointer(const Node& node, Memory& memory, const std::string& what, Con
   memory.pointer_constraint = pointer.text("constraint").value_or("");
 }
 
+void load_views(const Node& node, Memory& memory, const std::string& what, Context& context) {
+  if (node.kind != Kind::map)
+    return context.problems.error(node.where, "'views' of " + what + " must be a map from name to {fence}",
+                                  "write {async: {fence: TEXT}}");
+  if (memory.is_register())
+    context.problems.error(node.where, what + " is a register file: only addressed memories have views");
+  for (const auto& [name, value] : node.entries) {
+    Fields map(value, "view '" + name + "' of " + what, context.problems);
+    MemoryView view;
+    view.name = name;
+    const std::string fence_of = "'fence' of view '" + name + "' of " + what;
+    if (const Node* fence = map.required("fence")) {
+      load_emit(*fence, fence_of, view.emit, view.assembly, context);
+      check_placeholders(view.emit, *fence, {}, fence_of, context);
+      check_placeholders(view.assembly, *fence, {}, fence_of, context);
+    }
+    memory.views.push_back(std::move(view));
+  }
+}
+
 void load_memory(const Node& node, Context& context) {
   const std::string what = what_of("memory", node);
   Fields fields(node, what, context.problems);
@@ -234,8 +254,8 @@ void load_memory(const Node& node, Context& context) {
             [&](const Node& value, const std::string& name) { return read_rate(value, name, context, memory.word); });
   load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
             [&](const Node& value, const std::string& name) { return read_energy(value, name, context); });
+  if (const Node* views = fields.child("views")) load_views(*views, memory, what, context);
   fields.known_later("first");
-  fields.known_later("views");
   const bool register_only =
       kind && !memory.is_register() && (!memory.value.empty() || !memory.print.empty() || !memory.fields.empty());
   if (register_only)

@@ -97,6 +97,27 @@ std::optional<OperandLayout> load_strides(const Node& node, const Operand& opera
   return complete ? std::optional<OperandLayout>(std::move(layout)) : std::nullopt;
 }
 
+/// "extent[j]/2" at the largest extents; it may name dims of the instruction only.
+std::optional<std::int64_t> varying_extent(const std::string& name, const Node& value, FragmentLayout& layout,
+                                           const std::string& what, Context& context) {
+  const auto expression = int_expr(value, context.problems);
+  if (!expression) return std::nullopt;
+  for (const Reference& r : references(*expression)) {
+    const bool known = r.object == "extent" && r.property.empty() && context.dims && context.dims->count(r.argument);
+    if (known) continue;
+    std::vector<std::string> dims;
+    if (context.dims)
+      for (const auto& [dim, range] : *context.dims) dims.push_back(dim);
+    context.problems.error(value.where,
+                           "'" + name + "' of the layout of " + what + " names '" + r.object +
+                               (r.argument.empty() ? "" : "[" + r.argument + "]") + "', which is no extent of a dim",
+                           "write a number or an expression of extent[DIM]", {"dims: " + join(dims)});
+    return std::nullopt;
+  }
+  layout.varying.emplace_back(name, *expression);
+  return evaluate(*expression, [&](const Reference& r) { return std::optional(context.dims->at(r.argument).max); });
+}
+
 bool load_over(const Node& over, FragmentLayout& layout, const std::string& what, Context& context) {
   if (over.kind != Kind::map || over.entries.size() < 2) {
     context.problems.error(over.where, "'over' of the layout of " + what + " must name units and, last, the elements",
@@ -105,12 +126,9 @@ bool load_over(const Node& over, FragmentLayout& layout, const std::string& what
   }
   for (std::size_t i = 0; i < over.entries.size(); ++i) {
     const auto& [name, value] = over.entries[i];
-    const auto extent = yaml::to_integer(value);
-    if (value.kind == Kind::scalar && value.scalar.find("extent") != std::string::npos) {
-      context.problems.error(
-          value.where, "'" + name + "' of the layout of " + what + " depends on an extent, which is not supported yet");
-      return false;
-    }
+    const bool varies = value.kind == Kind::scalar && value.scalar.find("extent") != std::string::npos;
+    const auto extent = varies ? varying_extent(name, value, layout, what, context) : yaml::to_integer(value);
+    if (varies && !extent) return false;
     if (!extent || *extent < 1 || *extent > 65536) {
       context.problems.error(value.where,
                              "'" + name + "' of the layout of " + what + " must be a number from 1 to 65536");
@@ -140,7 +158,9 @@ std::optional<OperandLayout> load_fragment(const Node& node, const Operand& oper
     const auto& [key, value] = node.entries[i];
     if (key == "over") continue;
     if (key == "replicated") {
-      context.problems.error(node.key_where[i], "key 'replicated' of a layout is not supported yet");
+      if (value.scalar != "true" && value.scalar != "false")
+        context.problems.error(value.where, "'replicated' of the layout of " + what + " must be true or false");
+      layout.replicated = value.scalar == "true";
       continue;
     }
     const Result<AffineExpr> formula = parse_affine(value.scalar, text_where(value));
@@ -203,6 +223,34 @@ void load_immediate(const Node& node, Operand& operand, const std::string& what,
   }
 }
 
+/// {i: 8, k: 8}: indices that are not named count one by one.
+void load_at_once(const Node& node, Operand& operand, const std::string& what, Context& context) {
+  if (node.kind != Kind::map)
+    return context.problems.error(node.where, "'at_once' of " + what + " must be a map from index to number",
+                                  "write {i: 8, k: 8}");
+  operand.at_once.assign(operand.index_names.size(), 1);
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const auto& [key, value] = node.entries[i];
+    const auto index = layout_term(key, node.key_where[i], operand, {}, what, context);
+    const auto name = index ? index->as_dim() : std::nullopt;
+    const auto at =
+        name ? std::find(operand.index_names.begin(), operand.index_names.end(), *name) : operand.index_names.end();
+    const auto count = yaml::to_integer(value);
+    if (index && (at == operand.index_names.end() || !count || *count < 1 || *count > 65536))
+      context.problems.error(value.where, "'at_once' of " + what + " must give a number from 1 to 65536 for an index");
+    else if (index)
+      operand.at_once[static_cast<std::size_t>(at - operand.index_names.begin())] = *count;
+  }
+}
+
+void check_object(const Node& node, const std::string& what, Context& context) {
+  std::vector<std::string> known;
+  for (const HostObject& object : context.parts.objects) known.push_back(object.name);
+  if (std::find(known.begin(), known.end(), node.scalar) == known.end())
+    context.problems.error(node.where, what + " names object '" + node.scalar + "', which is not declared", "",
+                           {"declared objects: " + (known.empty() ? "none" : join(known))});
+}
+
 }  // namespace
 
 std::optional<OperandLayout> load_layout(const Node& node, const Operand& operand, const std::string& what,
@@ -260,7 +308,11 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
   if (const Node* immediate = map.child("immediate")) load_immediate(*immediate, operand, what, context);
   operand.outside = map.real("outside");
   if (const Node* pack = map.child("pack")) operand.pack = load_format_use(*pack, "'pack' of " + what, context);
-  for (const char* key : {"index", "tied", "view", "object"}) map.known_later(key);
+  if (const Node* together = map.child("at_once")) load_at_once(*together, operand, what, context);
+  operand.view = map.text("view").value_or("");
+  operand.object = map.text("object").value_or("");
+  if (const Node* object = map.node().find("object")) check_object(*object, what, context);
+  for (const char* key : {"index", "tied"}) map.known_later(key);
   return complete;
 }
 

@@ -1,8 +1,9 @@
-// What instructions share beside memories: state, bit formats, barriers, completion.
+// What instructions share beside memories: state and bit formats. (What they wait for: load_completion.cpp.)
 
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
+#include "support/arithmetic.h"
 
 namespace isamap::loader {
 
@@ -83,63 +84,6 @@ void load_format(const std::string& name, const Node& node, Context& context) {
   context.parts.formats.push_back(std::move(format));
 }
 
-/// A template may be plain text, or {asm: text}.
-void load_emit(const Node& node, const std::string& what, Template& emit, Template& assembly, Context& context) {
-  if (node.kind != Kind::map) {
-    if (auto text = template_of(node, context.problems)) emit = std::move(*text);
-    return;
-  }
-  Fields map(node, what, context.problems);
-  if (const Node* line = map.required("asm"))
-    if (auto text = template_of(*line, context.problems)) assembly = std::move(*text);
-}
-
-void load_async_text(const Node& node, const std::string& key, AsyncObject& object, const std::string& what,
-                     Context& context) {
-  if (node.kind == Kind::scalar) {
-    object.texts[key] = node.scalar;
-    template_of(node, context.problems);
-    return;
-  }
-  Fields map(node, "'" + key + "' of " + what, context.problems);
-  if (const Node* line = map.required("asm"); line && line->kind == Kind::scalar) {
-    object.texts[key + ".asm"] = line->scalar;
-    template_of(*line, context.problems);
-  }
-  if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
-}
-
-void load_async_object(const Node& node, Context& context) {
-  const std::string what = "completion object" + (node.find("name") ? " '" + node.find("name")->scalar + "'" : "");
-  Fields map(node, what, context.problems);
-  AsyncObject object;
-  object.name = map.text("name", true).value_or("?");
-  object.kind = map.text("kind", true).value_or("groups");
-  if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
-  if (object.kind == "tokens" || object.kind == "fence")
-    context.problems.error(node.find("kind")->where, "kind '" + object.kind + "' of " + what + " is not supported yet");
-  else if (object.kind != "groups" && object.kind != "phases")
-    context.problems.error(node.find("kind")->where,
-                           "kind of " + what + " is '" + object.kind + "', which does not exist", "",
-                           {"kinds: groups, phases"});
-  for (const char* key : {"open", "commit", "wait", "init", "arrive", "expect", "test"}) {
-    const bool groups_key = std::string(key) == "open" || std::string(key) == "commit" || std::string(key) == "wait";
-    if (groups_key != (object.kind == "groups")) continue;
-    if (const Node* text = map.child(key))
-      load_async_text(*text, key, object, what, context);
-    else if (object.kind == "groups" && std::string(key) != "open")
-      context.problems.error(node.where, what + " has no '" + key + "'");
-  }
-  if (object.kind == "phases") {
-    if (const Node* memory = map.required("memory"))
-      object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
-    if (const Node* size = map.required("size"))
-      object.size = read_size(*size, "'size' of " + what, context).value_or(0);
-  }
-  for (const char* key : {"from", "to", "push", "pop", "emit"}) map.known_later(key);
-  context.parts.async.push_back(std::move(object));
-}
-
 }  // namespace
 
 std::vector<StateField> load_state_fields(const Node& node, const std::string& what, Context& context) {
@@ -170,6 +114,56 @@ std::vector<StateField> load_state_fields(const Node& node, const std::string& w
   return fields;
 }
 
+namespace {
+
+/// Whose instances share, and is there enough for the smallest value of each?
+void check_pool(const StatePool& pool, const State& state, const Node& node, const std::string& what,
+                Context& context) {
+  const auto& units = context.parts.units;
+  std::int64_t sharers = 1;
+  UnitId u = state.per;
+  for (; u.valid() && u != pool.unit; u = units[u.index()].parent)
+    sharers = checked_mul(sharers, units[u.index()].at_most ? 1 : units[u.index()].count).value_or(INT64_MAX);
+  if (!u.valid())
+    return context.problems.error(node.where, what + ": unit '" + units[state.per.index()].name + "' is not inside '" +
+                                                  units[pool.unit.index()].name + "'");
+  if (pool.total < 0) context.problems.error(node.where, what + " has a negative 'total'");
+  for (const StateField& field : state.fields) {
+    const auto least = checked_mul(field.min, sharers);
+    if (field.name == pool.field && pool.total > 0 && (!least || *least > pool.total))
+      context.problems.error(node.where, what + ": the smallest values of '" + field.name + "' already add up to " +
+                                             (least ? std::to_string(*least) : "more") + "; 'total' is " +
+                                             std::to_string(pool.total));
+  }
+}
+
+/// {regs: block} or {regs: {unit: block, total: 512}}
+void load_pool(const Node& node, State& state, Context& context) {
+  const std::string what = "'pool' of state '" + state.name + "'";
+  if (node.kind != Kind::map)
+    return context.problems.error(node.where, what + " must be a map from field to unit", "write {regs: block}");
+  for (std::size_t i = 0; i < node.entries.size(); ++i) {
+    const auto& [name, value] = node.entries[i];
+    StatePool pool;
+    pool.field = name;
+    const auto field = std::find_if(state.fields.begin(), state.fields.end(),
+                                    [&, n = name](const StateField& f) { return f.name == n; });
+    if (field == state.fields.end())
+      context.problems.error(node.key_where[i], what + " names field '" + name + "', which the state does not have");
+    if (value.kind == Kind::map) {
+      Fields map(value, what, context.problems);
+      if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, what, context).value_or(UnitId{});
+      pool.total = map.integer("total", true).value_or(0);
+    } else {
+      pool.unit = unit_named(value, what, context).value_or(UnitId{});
+    }
+    if (pool.unit.valid() && state.per.valid()) check_pool(pool, state, value, what, context);
+    state.pools.push_back(std::move(pool));
+  }
+}
+
+}  // namespace
+
 void load_states(const Node& root, Context& context) {
   for (const Node* node : items(root, "states", context.problems)) {
     Fields map(*node, "state", context.problems);
@@ -183,7 +177,7 @@ void load_states(const Node& root, Context& context) {
     state.kept_by = map.texts("kept_by");
     if (const Node* fields = map.required("fields"))
       state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);
-    map.known_later("pool");
+    if (const Node* pool = map.child("pool")) load_pool(*pool, state, context);
     context.parts.states.push_back(std::move(state));
   }
 }
@@ -193,36 +187,6 @@ void load_formats(const Node& root, Context& context) {
   if (!formats) return;
   if (formats->kind != Kind::map) context.problems.error(formats->where, "'formats' must be a map");
   for (const auto& [name, node] : formats->entries) load_format(name, node, context);
-}
-
-void load_barriers(const Node& root, Context& context) {
-  for (const Node* node : items(root, "barriers", context.problems)) {
-    Fields map(*node, "barrier", context.problems);
-    Barrier barrier;
-    barrier.name = map.text("name", true).value_or("?");
-    const std::string what = "barrier '" + barrier.name + "'";
-    if (const Node* unit = map.required("unit"))
-      barrier.unit = unit_named(*unit, "'unit' of " + what, context).value_or(UnitId{});
-    if (const Node* memories = map.child("memories"))
-      for (const Node& item : memories->items)
-        if (const auto memory = memory_named(item, "'memories' of " + what, context))
-          barrier.memories.push_back(*memory);
-    if (const Node* emit = map.child("emit"))
-      load_emit(*emit, "'emit' of " + what, barrier.emit, barrier.assembly, context);
-    if (const Node* line = map.child("asm"))
-      if (auto text = template_of(*line, context.problems)) barrier.assembly = std::move(*text);
-    if (barrier.emit.empty() && barrier.assembly.empty())
-      context.problems.error(node->where, what + " has neither 'emit' nor 'asm'");
-    if (const Node* latency = map.child("latency"))
-      barrier.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
-    map.known_later("count");
-    map.known_later("partial");
-    context.parts.barriers.push_back(std::move(barrier));
-  }
-}
-
-void load_async(const Node& root, Context& context) {
-  for (const Node* node : items(root, "async", context.problems)) load_async_object(*node, context);
 }
 
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context) {

@@ -268,6 +268,7 @@ void read_operands(Reading& r) {
     Operand operand;
     operand.name = use.name;
     operand.index_names = index_names(use);
+    r.context.dims = &r.dims;
     const bool complete = !node || load_operand(*node, operand, "operand '" + use.name + "' of " + r.what, r.context);
     r.broken |= !complete;
     if (!use.temporary && complete) default_memory(operand, names.size() == 1, where, r);

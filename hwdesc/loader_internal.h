@@ -123,7 +123,9 @@ struct Context {
   const Node* layouts = nullptr;
   const std::vector<std::string>& folders;  ///< where files that this one names are looked for, besides its own
   std::set<std::pair<std::string, std::string>> written = {};  ///< ("link", name) of every entry, readable or not
+  const std::map<std::string, DimRange>* dims = nullptr;  ///< of the instruction whose operands are read
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
+  std::set<std::string> proved_layouts = {};                                   ///< formulas and boxes already looked at
   std::int64_t points_left =
       10'000'000;  ///< terms at index points that proofs may still evaluate: bounds the work on hostile files
 };
@@ -139,6 +141,12 @@ std::vector<StateField> load_state_fields(const Node& fields, const std::string&
 void load_formats(const Node& root, Context& context);
 void load_barriers(const Node& root, Context& context);
 void load_async(const Node& root, Context& context);
+void load_objects(const Node& root, Context& context);
+/// A template may be plain text, or {asm: text}.
+void load_emit(const Node& node, const std::string& what, Template& emit, Template& assembly, Context& context);
+/// Placeholders of the machine's own texts are names out of `allowed`.
+void check_placeholders(const Template& text, const Node& node, const std::vector<std::string>& allowed,
+                        const std::string& what, Context& context);
 void load_instruction(const Entry& entry, Context& context);
 void report_unused_operands(Context& context);
 /// Fills memory, layout and all else of `operand` from its map; name and index names are set before. False: something

@@ -25,7 +25,7 @@ Diagnostics verify(const Program& program, const HardwareModel& model);
 
 /// How often what happened: the simulator's and the closed form's common currency.
 struct Counts {
-  std::map<std::string, std::int64_t> calls;                          ///< per instruction name
+  std::map<std::string, std::int64_t> calls;                                             ///< per instruction name
   std::map<std::string, std::map<std::string, std::int64_t>> read_bytes, written_bytes;  ///< memory -> tensor
   std::int64_t element_statements = 0;
 };

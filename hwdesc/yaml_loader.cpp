@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t max_problems = 200;
 
 const std::vector<std::string>& top_level_keys() {
-  static const std::vector<std::string> keys{"hardware",     "extends",  "without", "params",  "tables",   "symbols",
-                                             "clock",        "requires", "program", "units",   "memories", "links",
-                                             "instructions", "states",   "formats", "layouts", "barriers", "async"};
+  static const std::vector<std::string> keys{
+      "hardware", "extends", "without",      "params", "tables",  "symbols", "clock",    "requires", "program", "units",
+      "memories", "links",   "instructions", "states", "formats", "layouts", "barriers", "async",    "objects"};
   return keys;
 }
 
@@ -32,7 +32,6 @@ std::vector<const Node*> named_items(const Node& root, const std::string& key) {
 void check_top_level(const Node& root, Context& context) {
   Fields map(root, "the hardware file", context.problems);
   for (const std::string& key : top_level_keys()) map.child(key);
-  map.known_later("objects");
   context.model.name = map.text("hardware", true).value_or("?");
   if (!root.find("memories"))
     context.problems.error(root.where, "the hardware file has no 'memories'",
@@ -77,6 +76,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   load_formats(root, context);
   load_barriers(root, context);
   load_async(root, context);
+  load_objects(root, context);
   const std::vector<Entry> entries = expand_instructions(root, parameters, problems);
   if (context.parts.units.empty() || context.parts.memories.empty()) return;
   for (const Entry& entry : entries)
@@ -204,6 +204,11 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
   LoadedHardware loaded;
   if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, folders, options, loaded, problems);
   const bool failed = problems.any_errors();
+  if (options.prove && !failed) {
+    LayoutProofs proofs = prove_layouts(loaded.model);
+    loaded.facts = std::move(proofs.facts);
+    problems.add(proofs.warnings);
+  }
   Diagnostics diagnostics = problems.take();
   loader::attach_sources(diagnostics, tree);
   std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {

@@ -5,18 +5,21 @@
 #include <string>
 
 #include "hwdesc/hardware_model.h"
+#include "hwdesc/layout_proofs.h"
 #include "support/result.h"
 
 namespace isamap {
 
 struct LoadOptions {
-  std::map<std::string, std::string> params;  ///< --set name=value
+  std::map<std::string, std::string> params = {};  ///< --set name=value
+  bool prove = false;                              ///< ask layout_proofs.h too, as `hw check` does
 };
 
 struct LoadedHardware {
   HardwareModel model;
-  Diagnostics warnings;  ///< "its accumulator can be neither cleared nor read out"
-  std::string resolved;  ///< the file with bases merged, parameters and rows put in: means the same by itself
+  Diagnostics warnings;           ///< "its accumulator can be neither cleared nor read out"
+  std::string resolved;           ///< the file with bases merged, parameters and rows put in: means the same by itself
+  std::vector<LayoutFact> facts;  ///< with LoadOptions::prove
 };
 
 /// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in

@@ -22,31 +22,6 @@ std::string show_index(const std::vector<AffineExpr>& index) {
   return "[" + text + "]";
 }
 
-std::string show_layout(const OperandLayout& layout) {
-  return std::visit(overloaded{[](const DenseLayout&) { return std::string(); },
-                               [](const StridedLayout& strided) {
-                                 std::string text;
-                                 for (const StrideTerm& t : strided.terms) {
-                                   const std::string each = t.each.empty() ? "any" : "each " + t.each;
-                                   text += (text.empty() ? "" : ", ") + print(t.term) + ": " +
-                                           (t.stride ? print(*t.stride) : each);
-                                 }
-                                 if (strided.swizzle) {
-                                   text += fmt::format(", xor {} bits {} to {}", strided.swizzle->bits,
-                                                       strided.swizzle->from, strided.swizzle->to);
-                                 }
-                                 return " {" + text + "}";
-                               },
-                               [](const FragmentLayout& fragment) {
-                                 std::string text;
-                                 for (const auto& [unit, count] : fragment.over) {
-                                   text += (text.empty() ? "" : ", ") + unit + ": " + std::to_string(count);
-                                 }
-                                 return " {over " + text + "} -> " + show_index(fragment.index);
-                               }},
-                    layout);
-}
-
 std::string show_range(const Dim& dim, const DimRange& range) {
   if (range.fixed()) return fmt::format("{} {}", dim.name, dim.extent);
   const std::string step = range.multiple_of > 1 ? fmt::format(" step {}", range.multiple_of) : "";
@@ -61,7 +36,8 @@ std::string show_operand(const Operand& operand, const Tensor& tensor) {
   if (operand.memory.valid()) text += fmt::format(" in memory {}", operand.memory.value);
   if (!operand.state.empty()) text += " in state " + operand.state;
   if (!operand.immediate.empty()) text += fmt::format(" immediate ({} values)", operand.immediate.size());
-  return text + show_layout(operand.layout) + "\n";
+  const std::string layout = print(operand.layout);
+  return text + (layout.empty() ? "" : " {" + layout + "}") + "\n";
 }
 
 void check_ranges(const Instruction& instruction, Diagnostics& problems) {
@@ -117,6 +93,26 @@ std::vector<std::int64_t> operand_box(const Instruction& instruction, int access
     box.push_back(values ? std::max<std::int64_t>(values->high + 1, 0) : 0);
   }
   return box;
+}
+
+std::string print(const OperandLayout& layout) {
+  std::string text;
+  const auto more = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto strides = [&](const StridedLayout& strided) {
+    for (const StrideTerm& t : strided.terms)
+      more(print(t.term) + ": " + (t.stride ? print(*t.stride) : t.each.empty() ? "any" : "each " + t.each));
+    if (const auto& swizzle = strided.swizzle)
+      more(fmt::format("xor {} bits {} to {}", swizzle->bits, swizzle->from, swizzle->to));
+  };
+  const auto fragment = [&](const FragmentLayout& f) {
+    for (const auto& [unit, count] : f.over) {
+      const auto varies = std::find_if(f.varying.begin(), f.varying.end(), [&](const auto& v) { return v.first == unit; });
+      more(unit + ": " + (varies == f.varying.end() ? std::to_string(count) : print(varies->second)));
+    }
+    text = (f.replicated ? "over " + text + ", replicated" : "over " + text) + " -> " + show_index(f.index);
+  };
+  std::visit(overloaded{[](const DenseLayout&) {}, strides, fragment}, layout);
+  return text;
 }
 
 std::string print(const Instruction& instruction) {

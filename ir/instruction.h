@@ -41,6 +41,9 @@ struct StridedLayout {
 struct FragmentLayout {
   std::vector<std::pair<std::string, std::int64_t>> over;
   std::vector<AffineExpr> index;
+  /// Extents in `over` that follow those of dims, "extent[j]/2"; `over` holds their value at the largest extents.
+  std::vector<std::pair<std::string, IntExpr>> varying;
+  bool replicated = false;  ///< an index may stand in several places
   bool operator==(const FragmentLayout&) const = default;
 };
 
@@ -70,8 +73,9 @@ struct Operand {
   std::vector<std::int64_t> immediate;  ///< allowed compile-time values; empty: not an immediate
   std::optional<double> outside;    ///< reads beyond the tensor yield this
   std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
-  std::string view;
-  std::string object;
+  std::vector<std::int64_t> at_once;  ///< neighbours along each index that the memory serves together; empty: not said
+  std::string view;                 ///< of its memory: the path by which the bytes are touched
+  std::string object;               ///< printed instead of the address: built by the host
   std::optional<FormatUse> pack;    ///< the word printed instead of the address
   bool operator==(const Operand&) const = default;
 };
@@ -155,6 +159,7 @@ std::optional<std::vector<std::int64_t>> positions(const Operand& operand, const
 /// The box an operand's index spans over the whole instruction: extents of its subscripts.
 std::vector<std::int64_t> operand_box(const Instruction& instruction, int access);
 
+std::string print(const OperandLayout& layout);  ///< "i: 16, k: 1"; nothing for the dense one
 std::string print(const Instruction& instruction);
 Diagnostics verify(const Instruction& instruction);
 

@@ -5,7 +5,18 @@
 
 namespace isamap {
 
-std::string not_lowered(const Mapping& mapping) {
+std::string not_lowered(const Instruction& instruction) {
+  if (!instruction.async_by.empty())
+    return "it completes later, by '" + instruction.async_by + "', and no waits are placed";
+  for (const Operand& operand : instruction.operands) {
+    const auto* layout = std::get_if<StridedLayout>(&operand.layout);
+    if (layout && layout->swizzle) return "'" + operand.name + "' is swizzled, and no tile is stored so";
+  }
+  return "";
+}
+
+std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
+  if (std::string why = not_lowered(model.instruction(mapping.instruction)); !why.empty()) return why;
   if (mapping.constant) return "an operand is held at the constant " + constant_name(mapping);
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";
   if (!mapping.rolled.empty()) return "the sum over " + mapping.rolled[0].name + " is written out in the instruction";

@@ -94,10 +94,10 @@ Nest scalar_nest(const Computation& statement) {
   return nest;
 }
 
-std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement) {
+std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement, const HardwareModel& model) {
   std::vector<Mapping> mine;
   for (const Mapping& mapping : all.mappings)
-    if (mapping.statement == statement && not_lowered(mapping).empty()) mine.push_back(mapping);
+    if (mapping.statement == statement && not_lowered(mapping, model).empty()) mine.push_back(mapping);
   return mine;
 }
 
@@ -147,7 +147,7 @@ class Run {
 
  private:
   Result<Statement> statement(StatementId id) {
-    std::vector<Mapping> mine = mappings_of(mappings_, id);
+    std::vector<Mapping> mine = mappings_of(mappings_, id, model_);
     if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search
     const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
     std::unique_ptr<SearchStrategy> made;
@@ -234,7 +234,7 @@ class Run {
                             kernel_.statements[id.index()].name, model_.name, model_.memory(model_.home()).name));
       std::set<std::string> reasons;
       for (const Mapping& mapping : mappings_.mappings)
-        if (mapping.statement == id) reasons.insert(not_lowered(mapping));
+        if (mapping.statement == id) reasons.insert(not_lowered(mapping, model_));
       for (const std::string& reason : reasons)
         if (d.notes.size() < max_reasons) d.notes.push_back("not lowered yet: " + reason);
       proved_ = proved_ || !left_out_any(id);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/lowerable.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/transfer_internal.h"
@@ -154,7 +155,7 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   const auto fits = [&](const Instruction& i) {
-    return is_move(i) && i.operands[operand_of_access(i, 0).index()].memory == to &&
+    return is_move(i) && not_lowered(i).empty() && i.operands[operand_of_access(i, 0).index()].memory == to &&
            i.operands[operand_of_access(i, 1).index()].memory == from && named_in(copy.via, i.name);
   };
   const auto all = move_shapes(lowering, *copy.inner, fits);
