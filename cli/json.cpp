@@ -377,6 +377,13 @@ std::string json_of_hardware(const HardwareModel& model) {
                              {"to", model.memory(link.to).name},
                              {"bandwidth", link.bandwidth},
                              {"latency", link.latency}});
+  json["completion"] = Json::array();
+  for (const Barrier& barrier : model.barriers())
+    json["completion"].push_back({{"name", barrier.name}, {"kind", "barrier"}, {"count", barrier.count}});
+  for (const AsyncObject& object : model.async_objects())
+    json["completion"].push_back({{"name", object.name}, {"kind", object.kind}, {"count", 1}});
+  json["objects"] = Json::array();
+  for (const HostObject& object : model.objects()) json["objects"].push_back({{"name", object.name}});
   json["instructions"] = Json::array();
   for (const Instruction& instruction : model.instructions()) {
     const bool setter = is_setter(instruction);

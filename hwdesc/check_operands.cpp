@@ -106,7 +106,8 @@ std::string key_of(const OperandLayout& layout, const Place& place) {
   for (const std::string& name : place.operand.index_names) key += " " + name;
   const auto* fragment = std::get_if<FragmentLayout>(&layout);
   for (const DimRange& range : place.instruction.ranges)
-    if (fragment && !fragment->varying.empty()) key += fmt::format(";{}-{}-{}", range.min, range.max, range.multiple_of);
+    if (fragment && !fragment->varying.empty())
+      key += fmt::format(";{}-{}-{}", range.min, range.max, range.multiple_of);
   return key;
 }
 

@@ -128,8 +128,9 @@ class Comparison {
   Distance written_at(const Box& point, const Box& tile) const {
     Distance at{0, std::vector<std::int64_t>(symbols_, 0)};
     Box in_move(point.size(), 0);
-    walk(point, tile, in_move, [&](std::int64_t bytes) { at.bytes += bytes; },
-         [&](std::size_t symbol, std::int64_t value) { at.pitches[symbol] += value; });
+    walk(
+        point, tile, in_move, [&](std::int64_t bytes) { at.bytes += bytes; },
+        [&](std::size_t symbol, std::int64_t value) { at.pitches[symbol] += value; });
     return at;
   }
 
@@ -209,8 +210,9 @@ class Comparison {
     Box in_move(read_.box.size(), 0);
     const auto written_at_number = [&](const Box& point, const Box& tile) {
       std::int64_t at = 0;
-      walk(point, tile, in_move, [&](std::int64_t bytes) { at += bytes; },
-           [&](std::size_t symbol, std::int64_t value) { at += pitches[symbol] * value; });
+      walk(
+          point, tile, in_move, [&](std::int64_t bytes) { at += bytes; },
+          [&](std::size_t symbol, std::int64_t value) { at += pitches[symbol] * value; });
       return at;
     };
     Box tile(read_.box.size(), 0);

@@ -51,9 +51,9 @@ std::string type_key(const Operand& o, const TypedMoves& typed) {
 /// Everything that the questions look at.
 std::string key_of(const Instruction& instruction, std::size_t i, const TypedMoves& typed) {
   const Operand& o = instruction.operands[i];
-  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", o.memory.value, print(o.layout),
-                                numbers(instruction.tensors[i].shape), type_key(o, typed),
-                                o.align, o.align_buffer, numbers(o.at_once), fmt::join(o.index_names, ","));
+  std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", o.memory.value, print(o.layout), numbers(instruction.tensors[i].shape),
+                  type_key(o, typed), o.align, o.align_buffer, numbers(o.at_once), fmt::join(o.index_names, ","));
   const auto* fragment = std::get_if<FragmentLayout>(&o.layout);
   if (!fragment) return key;
   for (const auto& [unit, extent] : fragment->varying)

@@ -102,6 +102,30 @@ std::int64_t count_all(const std::vector<Unit>& units, const Unit& unit) {
   return product;
 }
 
+/// Outermost first, as the rest of the compiler reads the list; else as written. A file that inserts a unit into an
+/// inherited tree has it at the end.
+void parents_first(std::vector<Unit>& units) {
+  constexpr std::size_t open = SIZE_MAX;
+  std::vector<std::size_t> place(units.size(), open), order;
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < units.size() && !more; ++i) {
+      const UnitId parent = units[i].parent;
+      if (place[i] != open || (parent.valid() && place[parent.index()] == open)) continue;
+      place[i] = order.size();
+      order.push_back(i);
+      more = true;
+    }
+  }
+  if (order.size() != units.size()) return;  // one is inside itself, which is reported
+  std::vector<Unit> sorted;
+  for (const std::size_t i : order) {
+    sorted.push_back(std::move(units[i]));
+    if (UnitId& parent = sorted.back().parent; parent.valid()) parent = make_id<UnitId>(place[parent.index()]);
+  }
+  units = std::move(sorted);
+}
+
 /// Parents by name, once all names are known: a unit may stand inside one that a later file inserts.
 void place_units(const std::vector<const Node*>& nodes, Context& context) {
   auto& units = context.parts.units;
@@ -123,6 +147,7 @@ void place_units(const std::vector<const Node*>& nodes, Context& context) {
   for (const Unit& unit : units)
     if (count_all(units, unit) > max_instances)
       context.problems.error(unit.where, "unit '" + unit.name + "' has more than 2^40 instances");
+  parents_first(units);
 }
 
 /// Reads `{read: .., write: ..}` with `one`, which reads a quantity.
