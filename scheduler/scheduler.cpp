@@ -201,7 +201,7 @@ class Run {
   bool left_out_any(StatementId id) const {
     return mappings_.limit_reached ||
            std::any_of(mappings_.mappings.begin(), mappings_.mappings.end(),
-                       [&](const Mapping& m) { return m.statement == id && !not_lowered(m).empty(); });
+                       [&](const Mapping& m) { return m.statement == id && !not_lowered(m, model_).empty(); });
   }
 
   // The time that is left, shared evenly among the statements that are left.
