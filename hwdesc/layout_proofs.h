@@ -20,7 +20,7 @@ namespace isamap {
 struct LayoutFact {
   std::string kind;                   ///< "fragment", "fill", "banks", "transfer"
   bool proved = true;                 ///< false: refuted
-  std::vector<std::string> operands;  ///< "A of mma_bf16", all that have the same layout
+  std::vector<std::string> operands;  ///< "A of mac", all that have the same layout
   std::string text;
 };
 
@@ -31,7 +31,7 @@ struct LayoutProofs {
 
 LayoutProofs prove_layouts(const HardwareModel& model);
 
-/// "proved: A of mma_bf16 and 3 more: ..."
+/// "proved: A of mac and 3 more: ..."
 std::string print(const LayoutFact& fact);
 
 }  // namespace isamap

@@ -123,7 +123,7 @@ struct Context {
   const Node* layouts = nullptr;
   const std::vector<std::string>& folders;  ///< where files that this one names are looked for, besides its own
   std::set<std::pair<std::string, std::string>> written = {};  ///< ("link", name) of every entry, readable or not
-  const std::map<std::string, DimRange>* dims = nullptr;  ///< of the instruction whose operands are read
+  const std::map<std::string, DimRange>* dims = nullptr;       ///< of the instruction whose operands are read
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
   std::set<std::string> proved_layouts = {};                                   ///< formulas and boxes already looked at
   std::int64_t points_left =
