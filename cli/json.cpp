@@ -409,6 +409,8 @@ std::string json_of_targets(const std::vector<TargetRow>& targets) {
     json["targets"].push_back({{"name", target.name},
                                {"file", target.file},
                                {"language", target.language},
+                               {"families", target.families},
+                               {"lines", target.lines},
                                {"how", target.availability.how},
                                {"why", target.availability.why}});
   return text_of(json);

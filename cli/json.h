@@ -62,6 +62,8 @@ std::string json_of_new_hardware(const std::string& name, const std::string& tex
 struct TargetRow {
   std::string name, file, language;
   Availability availability;
+  std::vector<std::string> families;  ///< of instructions that compute
+  int lines = 0;                      ///< of YAML
 };
 std::string json_of_targets(const std::vector<TargetRow>& targets);
 

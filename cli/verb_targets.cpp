@@ -5,6 +5,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "hwdesc/summary.h"
 
 namespace isamap::cli {
 namespace {
@@ -20,6 +21,17 @@ double peak(const HardwareModel& model, const std::string& dtype) {
     if (fits) best = std::max(best, points_per_cycle(instruction));
   }
   return best;
+}
+
+/// As many as a line of a table takes.
+std::string families_text(const std::vector<std::string>& families) {
+  constexpr std::size_t most = 40;
+  std::string text;
+  for (const std::string& family : families) {
+    if (text.size() + family.size() > most) return text + (text.empty() ? "" : " ") + "..";
+    text += (text.empty() ? "" : " ") + family;
+  }
+  return text;
 }
 
 Exit print_best(const Options& options) {
@@ -61,12 +73,14 @@ Exit verb_targets(const Options& options) {
       code = fail(Exit::wrong_input, loaded.diagnostics());
       continue;
     }
-    rows.push_back({model_name, path, loaded->model.program.language, availability(loaded->model)});
+    rows.push_back({model_name, path, loaded->model.program.language, availability(loaded->model),
+                    instruction_families(loaded->model), lines_of_yaml(path)});
   }
   if (options.json) return deliver(options, json_of_targets(rows), code);
-  std::vector<std::vector<std::string>> cells{{"target", "language", "here", "why"}};
+  std::vector<std::vector<std::string>> cells{{"target", "families", "lines", "language", "here", "why"}};
   for (const TargetRow& row : rows)
-    cells.push_back({row.name, row.language, row.availability.how, row.availability.why});
+    cells.push_back({row.name, families_text(row.families), std::to_string(row.lines), row.language,
+                     row.availability.how, row.availability.why});
   return deliver(options, table(cells), code);
 }
 

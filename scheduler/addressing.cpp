@@ -141,8 +141,8 @@ Routes routes(const Kernel& kernel, const Computation& statement, const Mapping&
   Routes result;
   const auto hops = memory.valid() ? hops_on_path(trial, memory) : std::vector<Hop>{};
   if (!hops) {
-    result.reasons.push_back(fmt::format("no links lead {} {} {}", access == 0 ? "out of" : "from the tensors to",
-                                         model.memory(memory).name, access == 0 ? "to the tensors" : ""));
+    result.reasons.push_back(fmt::format("no links lead {} {}{}", access == 0 ? "out of" : "from the tensors to",
+                                         model.memory(memory).name, access == 0 ? " to the tensors" : ""));
     return result;
   }
   const auto consider = [&](std::vector<Hop> all) {
