@@ -26,14 +26,15 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   return out;
 }
 
-std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code) {
+std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes) {
   auto inputs = load_inputs(options, code);
   if (!inputs) return std::nullopt;
   code = Exit::usage;
   if (!strategy_accepts(options, inputs->kernel, inputs->model)) return std::nullopt;
-  const auto with = compile_options(options, *inputs);
+  auto with = compile_options(options, *inputs);
   code = Exit::wrong_input;
   if (!with) return std::nullopt;
+  with->all_sizes = all_sizes;
   Compilation compiled = compile(inputs->kernel, inputs->model, *with);
   code = compiled.code;
   if (compiled.program) return CompiledInputs{std::move(*inputs), std::move(compiled)};

@@ -14,7 +14,8 @@ struct CompiledInputs {
 };
 
 /// Empty when something failed: it has been reported (as JSON too, when asked for) and `code` says what to return.
-std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code);
+/// `all_sizes`: with programs for every size of the machine, as a printed file has them.
+std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false);
 
 /// The options of the user as options of the compiler. A schedule file that cannot be read is reported.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs);

@@ -60,7 +60,9 @@ FactoringResult price(const Factoring& factoring, const Kernel& original, const 
     result.mapped = result.mapped && row.mapped && row.code == Exit::ok;
   }
   if (!options.run || !too_large_to_run(factoring.kernel).empty() || !too_large_to_run(original).empty()) return result;
-  const Compilation compiled = compile(factoring.kernel, model, options.compile);
+  CompileOptions with = options.compile;
+  with.all_sizes = true;
+  const Compilation compiled = compile(factoring.kernel, model, with);
   if (!compiled.program) return result;
   if (auto checked = run_and_compare(*compiled.program, model, options.seed, 0.05)) result.checked = *checked;
   result.equals_original = same_result(original, factoring.kernel, options.seed);

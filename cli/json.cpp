@@ -300,6 +300,9 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
   json["target"] = model.name;
   json["schedule"] = program.schedule_text;
   json["assumptions"] = program.assumptions;
+  if (!program.sizes.empty()) json["sizes"] = program.sizes;
+  for (const Program& version : program.versions)
+    json["versions"].push_back({{"sizes", version.sizes}, {"schedule", version.schedule_text}});
   json["files"] = Json::array();
   for (const EmittedFile& file : files) json["files"].push_back({{"name", file.name}, {"text", file.text}});
   return text_of(json);

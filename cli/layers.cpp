@@ -99,7 +99,9 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   layer.op = op;
   layer.kernel = kernel;
   layer.matmul = extracted_matmul(kernel, make_id<StatementId>(0));
-  const Compilation compiled = compile(kernel, model, options.compile);
+  CompileOptions with = options.compile;
+  with.all_sizes = options.run;
+  const Compilation compiled = compile(kernel, model, with);
   layer.mappings = compiled.mapped.mappings.size();
   layer.mapped = layer.mappings > 0;
   if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, make_id<StatementId>(0), model);

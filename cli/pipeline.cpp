@@ -52,6 +52,38 @@ void add(std::map<std::string, std::map<std::string, TensorTraffic>>& total, con
     }
 }
 
+bool asks_for_sizes(const HardwareModel& model) {
+  return std::any_of(model.symbols().begin(), model.symbols().end(),
+                     [](const Symbol& s) { return !s.known_at_compile_time && !s.emit.empty(); });
+}
+
+/// Statement by statement on a scalar unit: right on a machine of any size.
+std::optional<Program> without_instructions(const Kernel& kernel, const HardwareModel& model,
+                                            const CompileOptions& options) {
+  const auto scheduled = schedule(kernel, MapResult{}, model, options.schedule);
+  if (!scheduled) return std::nullopt;
+  auto program = lower(scheduled->schedule, kernel, model);
+  if (!program) return std::nullopt;
+  program->sizes.clear();
+  return std::move(*program);
+}
+
+/// What a machine of another size does. A schedule by hand is for the size it was written for. A size for which nothing
+/// is found has no program of its own.
+std::vector<Program> other_sizes(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
+  std::vector<Program> versions;
+  CompileOptions one = options;
+  one.all_sizes = false;
+  if (!options.hand_written)
+    for (const HardwareModel& version : model.versions()) {
+      if (version.sizes() == model.sizes()) continue;
+      if (Compilation compiled = compile(kernel, version, one); compiled.program)
+        versions.push_back(std::move(*compiled.program));
+    }
+  if (auto any = without_instructions(kernel, model, options)) versions.push_back(std::move(*any));
+  return versions;
+}
+
 }  // namespace
 
 Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
@@ -76,6 +108,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (const Diagnostics relied_on = assumed_finite(*program); options.strict_float && !relied_on.empty())
     return stopped(reached, Exit::no_answer, relied_on);
   reached.program = std::move(*program);
+  if (options.all_sizes && asks_for_sizes(model)) reached.program->versions = other_sizes(kernel, model, options);
   return reached;
 }
 

@@ -24,6 +24,8 @@ struct CompileOptions {
   ScheduleOptions schedule;
   std::optional<Schedule> hand_written;  ///< taken instead of searching
   bool strict_float = false;             ///< refuse programs that assume finite inputs
+  /// Sizes that only the machine knows, when the program runs: programs for all of them, and one for any other.
+  bool all_sizes = false;
 };
 
 /// A statement that no compute instruction computes, and why.

@@ -31,7 +31,7 @@ Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files
 
 Exit verb_emit(const Options& options) {
   Exit code = Exit::ok;
-  const auto compiled = compile_inputs(options, code);
+  const auto compiled = compile_inputs(options, code, !options.program);
   if (!compiled) return code;
   const HardwareModel& model = compiled->inputs.model;
   const Program& program = *compiled->compiled.program;

@@ -34,7 +34,7 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
 
 Exit verb_run(const Options& options) {
   Exit code = Exit::ok;
-  const auto compiled = compile_inputs(options, code);
+  const auto compiled = compile_inputs(options, code, true);
   if (!compiled) return code;
   const auto& [inputs, compilation] = *compiled;
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())

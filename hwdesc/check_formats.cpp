@@ -65,7 +65,7 @@ void check_use(const FormatUse& use, const std::string& what, const Instruction&
     }
   for (const auto& [name, expression] : use.fields) {
     const FormatField* field = find_field(*format, name);
-    const auto value = at_maximum(expression, context);
+    const auto value = at_sizes(expression, context);
     if (field && value && references(expression).empty()) check_fits(*value, *field, what, instruction, context);
   }
 }

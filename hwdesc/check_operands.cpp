@@ -86,7 +86,7 @@ bool is_plainly_injective(const StridedLayout& layout, const Place& place) {
     const auto dim = term.term.as_dim();
     if (!dim || !seen.insert(*dim).second) return false;
     if (!term.stride) continue;
-    const std::int64_t stride = at_maximum(*term.stride, place.context).value_or(0);
+    const std::int64_t stride = at_sizes(*term.stride, place.context).value_or(0);
     if (stride < 1) return false;
     const auto at = std::find(place.operand.index_names.begin(), place.operand.index_names.end(), *dim) -
                     place.operand.index_names.begin();
@@ -119,7 +119,7 @@ void check_strides(const StridedLayout& layout, const Place& place) {
   std::vector<CompiledAffine> free;
   for (const StrideTerm& term : layout.terms) {
     const CompiledAffine compiled(term.term, place.operand.index_names);
-    const auto stride = term.stride ? at_maximum(*term.stride, place.context) : std::nullopt;
+    const auto stride = term.stride ? at_sizes(*term.stride, place.context) : std::nullopt;
     if (term.stride && !stride) {
       place.context.problems.error(place.where, "stride '" + term.text + "' of " + place.what + " is not a number",
                                    "write a number, an expression of symbols, any, or {each: UNIT}");
@@ -183,7 +183,7 @@ std::optional<std::int64_t> span(const Place& place) {
   Ranges ranges;
   for (std::size_t d = 0; d < place.box.size(); ++d) ranges[place.operand.index_names[d]] = {0, place.box[d] - 1};
   for (const StrideTerm& term : strided->terms) {
-    const auto stride = term.stride ? at_maximum(*term.stride, place.context) : std::nullopt;
+    const auto stride = term.stride ? at_sizes(*term.stride, place.context) : std::nullopt;
     const auto values = bounds(term.term, ranges);
     if (!stride || !values) return std::nullopt;
     const auto reach = checked_mul(*stride, values->high);

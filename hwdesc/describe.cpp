@@ -160,6 +160,19 @@ std::string list_text(const std::string& title, const std::vector<std::string>& 
   return words.empty() ? "" : title + ": " + join(words, between) + "\n";
 }
 
+/// "symbol VB: 16 to 256, a power of two; here 32; programs have code for 16, 32, 64 and ask svcntb()"
+std::string symbol_text(const Symbol& s) {
+  std::string text = fmt::format("symbol {}: {} to {}", s.name, s.min, s.max);
+  if (s.multiple_of > 1) text += fmt::format(", a multiple of {}", s.multiple_of);
+  if (s.power_of_two) text += ", a power of two";
+  text += fmt::format("; here {}", s.value);
+  if (s.known_at_compile_time)
+    text += ", known when programs are compiled";
+  else if (!s.emit.empty())
+    text += fmt::format("; programs have code for {} and ask {}", fmt::join(s.versions, ", "), s.emit);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string size_text(std::int64_t bytes) {
@@ -191,7 +204,7 @@ std::string describe(const HardwareModel& model) {
   if (!model.program.run_emulated.empty()) text += "emulated with: " + model.program.run_emulated + "\n";
   if (!model.program.shim.include.empty()) text += "shim: " + model.program.shim.include + "\n";
   for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);
-  for (const Symbol& s : model.symbols()) text += fmt::format("symbol {}: {} to {}\n", s.name, s.min, s.max);
+  for (const Symbol& s : model.symbols()) text += symbol_text(s);
   return text + units_section(model) + memories_section(model) + links_section(model) + states_section(model) +
          completion_section(model) + instructions_section(model);
 }

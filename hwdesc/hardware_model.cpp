@@ -50,6 +50,17 @@ std::string_view name(MemoryKind kind) {
   return "";
 }
 
+bool allows(const Symbol& symbol, std::int64_t value) {
+  return value >= symbol.min && value <= symbol.max && value % symbol.multiple_of == 0 &&
+         (!symbol.power_of_two || (value & (value - 1)) == 0);
+}
+
+std::string print(const Sizes& sizes) {
+  std::string text;
+  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  return text;
+}
+
 std::optional<UnitId> HardwareModel::find_unit(const std::string& wanted) const {
   return find_named<UnitId>(units_, wanted);
 }
@@ -75,6 +86,21 @@ void HardwareModel::finish(Parts parts) {
   for (std::size_t i = 0; i < links_.size(); ++i)
     boost::add_edge(links_[i].from.index(), links_[i].to.index(), make_id<LinkId>(i), graph->edges);
   graph_ = std::move(graph);
+}
+
+Sizes HardwareModel::sizes() const {
+  Sizes all;
+  for (const Symbol& symbol : symbols_) all.emplace(symbol.name, symbol.value);
+  return all;
+}
+
+const std::vector<HardwareModel>& HardwareModel::versions() const {
+  static const std::vector<HardwareModel> none;
+  return versions_ ? *versions_ : none;
+}
+
+void HardwareModel::set_versions(std::vector<HardwareModel> versions) {
+  versions_ = std::make_shared<const std::vector<HardwareModel>>(std::move(versions));
 }
 
 std::vector<LinkId> HardwareModel::links_from(MemoryId memory) const {

@@ -28,15 +28,25 @@ struct Unit {
   SourceLocation where;
 };
 
-/// A size that the file does not fix, e.g. the vector length. Capacities and extents are kept at its maximum.
+/// A size that the file does not fix, e.g. the vector length. A model has one value of it: capacities, extents and
+/// layouts are those of that size.
 struct Symbol {
   std::string name;
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool power_of_two = false;
   bool known_at_compile_time = false;  ///< `known: compile`; default `run`
   std::string emit;                    ///< how a program asks for it
+  std::int64_t value = 1;              ///< in this model
+  std::vector<std::int64_t> versions;  ///< sizes for which programs have code of their own; ascending, with `value`
   SourceLocation where;
 };
+
+/// May the symbol have this value?
+bool allows(const Symbol& symbol, std::int64_t value);
+
+/// Symbol -> value. "VB = 32, N = 4"; empty without symbols.
+using Sizes = std::map<std::string, std::int64_t>;
+std::string print(const Sizes& sizes);
 
 /// A value that instructions set and need. Allowed: min..max, or `values` when not empty, or any of `dtype`.
 struct StateField {
@@ -196,6 +206,10 @@ class HardwareModel {
   const std::vector<Link>& links() const { return links_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Symbol>& symbols() const { return symbols_; }
+  Sizes sizes() const;  ///< the values of its symbols
+  /// The same machine at each combination of the sizes that its symbols list, its own included; ids are the same in
+  /// all. Empty when no size is known at run time only.
+  const std::vector<HardwareModel>& versions() const;
   const std::vector<State>& states() const { return states_; }
   const std::vector<Format>& formats() const { return formats_; }
   const std::vector<Barrier>& barriers() const { return barriers_; }
@@ -237,6 +251,7 @@ class HardwareModel {
     std::vector<HostObject> objects = {};
   };
   void finish(Parts parts);
+  void set_versions(std::vector<HardwareModel> versions);
 
  private:
   struct Graph;
@@ -251,6 +266,7 @@ class HardwareModel {
   std::vector<Symbol> symbols_;
   std::vector<HostObject> objects_;
   std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const std::vector<HardwareModel>> versions_;
 };
 
 }  // namespace isamap

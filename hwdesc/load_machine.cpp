@@ -1,4 +1,4 @@
-// Units, memories, links and symbols.
+// Units, memories and links.
 
 #include <algorithm>
 
@@ -321,40 +321,6 @@ void load_link(const Node& node, Context& context) {
   if (link.from.valid() && link.to.valid()) context.parts.links.push_back(std::move(link));
 }
 
-void check_symbol(const Symbol& symbol, const std::string& what, const Node& node, Context& context) {
-  if (symbol.min < 0 || symbol.max < symbol.min)
-    context.problems.error(node.where,
-                           what + " has min " + std::to_string(symbol.min) + " and max " + std::to_string(symbol.max));
-  if (symbol.multiple_of < 1 || symbol.max % symbol.multiple_of != 0)
-    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no multiple of " +
-                                           std::to_string(symbol.multiple_of));
-  if (symbol.power_of_two && (symbol.max & (symbol.max - 1)) != 0)
-    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no power of two");
-}
-
-void load_symbol(const std::string& name, const Node& node, Context& context) {
-  const std::string what = "symbol '" + name + "'";
-  Fields fields(node, what, context.problems);
-  Symbol symbol;
-  symbol.name = name;
-  symbol.where = node.where;
-  const auto min = fields.integer("min"), max = fields.integer("max", true),
-             multiple_of = fields.integer("multiple_of");
-  const bool readable = (min || !fields.has("min")) && max && (multiple_of || !fields.has("multiple_of"));
-  symbol.min = min.value_or(1);
-  symbol.max = max.value_or(1);
-  symbol.multiple_of = multiple_of.value_or(1);
-  symbol.power_of_two = fields.boolean("power_of_two").value_or(false);
-  symbol.emit = fields.text("emit").value_or("");
-  const std::string known = fields.text("known").value_or("run");
-  if (known != "run" && known != "compile")
-    context.problems.error(node.find("known")->where,
-                           "'known' of " + what + " must be run or compile, found '" + known + "'");
-  symbol.known_at_compile_time = known == "compile";
-  if (readable) check_symbol(symbol, what, node, context);
-  context.parts.symbols.push_back(std::move(symbol));
-}
-
 }  // namespace
 
 std::optional<UnitId> unit_named(const Node& node, const std::string& what, Context& context) {
@@ -406,20 +372,6 @@ void load_memories(const Node& root, Context& context) {
 void load_links(const Node& root, Context& context) {
   if (context.parts.memories.empty()) return;
   for (const Node* node : items(root, "links", context.problems)) load_link(*node, context);
-}
-
-void load_symbols(const Node& root, Context& context) {
-  const Node* symbols = root.find("symbols");
-  if (!symbols) return;
-  if (symbols->kind != Kind::map)
-    context.problems.error(symbols->where, "'symbols' must be a map", "write {VB: {min: 16, max: 256}}");
-  for (const auto& [name, node] : symbols->entries) load_symbol(name, node, context);
-}
-
-const Symbol* find_symbol(const Context& context, const std::string& name) {
-  for (const Symbol& symbol : context.parts.symbols)
-    if (symbol.name == name) return &symbol;
-  return nullptr;
 }
 
 }  // namespace isamap::loader

@@ -26,7 +26,8 @@ CompilerFlags load_flags(const Node& node, const std::string& what, Context& con
   CompilerFlags result;
   Fields flags(node, what, context.problems);
   for (const char* compiler : {"any", "gcc", "clang", "nvcc"}) {
-    const auto list = flags.texts(compiler);
+    auto list = flags.texts(compiler);
+    for (std::string& flag : list) flag = with_sizes(flag, node, context);
     if (!list.empty()) result[compiler] = list;
   }
   return result;
@@ -34,7 +35,8 @@ CompilerFlags load_flags(const Node& node, const std::string& what, Context& con
 
 void load_run(const Node& node, ProgramText& program, Context& context) {
   Fields run(node, "'run' of program", context.problems);
-  program.run_emulated = run.text("emulated").value_or("");
+  if (const auto command = run.text("emulated"))
+    program.run_emulated = with_sizes(*command, *node.find("emulated"), context);
   program.run_simulator = run.text("simulator").value_or("");
   const Node* simulator = node.find("simulator");
   if (simulator && program.run_simulator.find("{program}") == std::string::npos &&

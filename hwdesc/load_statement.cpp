@@ -42,18 +42,17 @@ void parse_statements(Reading& r) {
 
 // --- dims ---
 
-std::optional<std::int64_t> extent_of(const Node& node, std::optional<IntExpr>& symbolic, const std::string& what,
-                                      Reading& r) {
+std::optional<std::int64_t> extent_of(const Node& node, bool& sized, const std::string& what, Reading& r) {
   const auto expression = int_expr(node, r.problems());
   if (!expression) return std::nullopt;
-  const auto value = at_maximum(*expression, r.context);
+  const auto value = at_sizes(*expression, r.context);
   if (!value || *value < 0 || *value > max_extent) {
     r.fail(node.where, what + " must be a number from 0 to 2^32" +
                            (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" +
                            node.scalar + "'");
     return std::nullopt;
   }
-  if (!references(*expression).empty()) symbolic = *expression;
+  sized = sized || !references(*expression).empty();
   return value;
 }
 
@@ -61,18 +60,19 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   const std::string what = "dim '" + name + "' of " + r.what;
   DimRange range;
   if (node.kind != Kind::map) {
-    const auto extent = extent_of(node, range.symbolic_max, what, r);
+    const auto extent = extent_of(node, range.sized, what, r);
     if (extent && *extent < 1) r.fail(node.where, what + " has extent 0");
     range.min = range.max = range.multiple_of = std::max<std::int64_t>(1, extent.value_or(1));
     return range;
   }
   Fields map(node, what, r.problems());
-  std::optional<IntExpr> ignored;
+  bool steps_sized = false;
   const Node* max = map.required("max");
-  if (max) range.max = extent_of(*max, range.symbolic_max, "'max' of " + what, r).value_or(1);
-  if (const Node* min = map.child("min")) range.min = extent_of(*min, ignored, "'min' of " + what, r).value_or(1);
+  if (max) range.max = extent_of(*max, range.sized, "'max' of " + what, r).value_or(1);
+  if (const Node* min = map.child("min")) range.min = extent_of(*min, steps_sized, "'min' of " + what, r).value_or(1);
   if (const Node* multiple = map.child("multiple_of"))
-    range.multiple_of = extent_of(*multiple, ignored, "'multiple_of' of " + what, r).value_or(1);
+    range.multiple_of = extent_of(*multiple, steps_sized, "'multiple_of' of " + what, r).value_or(1);
+  if (steps_sized) r.instruction.grows = false;  // an extent of the smaller size may not be allowed at the larger one
   const std::string known = map.text("known").value_or("run");
   if (known != "run" && known != "compile")
     r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");

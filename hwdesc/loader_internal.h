@@ -122,6 +122,9 @@ struct Context {
   Problems& problems;
   const Node* layouts = nullptr;
   const std::vector<std::string>& folders;  ///< where files that this one names are looked for, besides its own
+  Sizes sizes = {};                         ///< asked for; of the other symbols the file says what is likely
+  /// By register file and type: how places depend on symbols, as text, and which instructions have it.
+  std::map<std::pair<std::int32_t, DType>, std::map<std::string, std::vector<std::size_t>>> growing_layouts = {};
   std::set<std::pair<std::string, std::string>> written = {};  ///< ("link", name) of every entry, readable or not
   const std::map<std::string, DimRange>* dims = nullptr;       ///< of the instruction whose operands are read
   std::map<std::pair<std::string, std::string>, OperandUse> operand_use = {};  ///< by entry and operand
@@ -133,7 +136,6 @@ struct Context {
 void load_units(const Node& root, Context& context);
 void load_memories(const Node& root, Context& context);
 void load_links(const Node& root, Context& context);
-void load_symbols(const Node& root, Context& context);
 void load_program(const Node& root, Context& context);
 Requirements load_requires(const Node& node, const std::string& what, Context& context);
 void load_states(const Node& root, Context& context);
@@ -164,9 +166,20 @@ std::optional<LinkId> link_named(const Node& node, const std::string& what, Cont
 std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context);
 std::optional<IntExpr> int_expr(const Node& node, Problems& problems);
 std::optional<Template> template_of(const Node& node, Problems& problems);
-/// The largest value: every symbol at its maximum.
-std::optional<std::int64_t> at_maximum(const IntExpr& e, const Context& context);
+
+// --- load_symbols.cpp ------------------------------------------------------------------------------------------------
+
+void load_symbols(const Node& root, Context& context);
 const Symbol* find_symbol(const Context& context, const std::string& name);
+/// The value where every symbol has the one of this model.
+std::optional<std::int64_t> at_sizes(const IntExpr& e, const Context& context);
+bool names_symbol(const IntExpr& e, const Context& context);
+/// Puts numbers in place of symbols, after the question has been asked that only symbols answer: Instruction::grows.
+void resolve_symbols(Instruction& instruction, Context& context);
+/// `{VB*8}` in a command or a flag is a number; what names no symbol, `{exe}`, stays.
+std::string with_sizes(const std::string& text, const Node& node, Context& context);
+/// Once all instructions are read: operands of one register file whose layouts grow differently.
+void check_growth(Context& context);
 
 // --- quantity.cpp ----------------------------------------------------------------------------------------------------
 

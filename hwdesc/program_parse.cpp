@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "hwdesc/program_check.h"
 #include "ir/cursor.h"
@@ -56,17 +57,27 @@ struct Reader {
       const TextLine head = lines[at++];
       if (head.text.rfind("program ", 0) == 0) program.name = head.text.substr(8);
       else if (head.text == "kernel") read_kernel(head);
+      else if (head.text == "sizes") for (; in_section(); ++at) size(lines[at]);
       else if (head.text == "buffers") for (; in_section(); ++at) buffer(lines[at]);
       else if (head.text == "assume") for (; in_section(); ++at) program.assumptions.push_back(lines[at].text);
       else if (head.text == "schedule") program.schedule_text = section_text();
       else if (head.text == "prepack") program.prepack = nodes(1);
       else if (head.text == "body") program.body = nodes(1);
-      else problem(head, "a section was expected: program, kernel, buffers, assume, schedule, prepack or body");
+      else problem(head, "a section was expected: program, kernel, sizes, buffers, assume, schedule, prepack or body");
     }
     if (!problems.empty()) return problems;
     return std::move(program);
   }
   bool in_section() const { return at < lines.size() && lines[at].depth > 0; }
+
+  void size(const TextLine& line) {
+    const std::size_t blank = std::min(line.text.find(' '), line.text.size());
+    const std::string value = line.text.substr(std::min(blank + 1, line.text.size()));
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (failed != std::errc() || end != value.data() + value.size()) return problem(line, "expected NAME NUMBER");
+    program.sizes[line.text.substr(0, blank)] = number;
+  }
 
   void read_kernel(const TextLine& head) {
     auto kernel = parse_kernel(section_text());

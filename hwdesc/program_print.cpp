@@ -100,7 +100,10 @@ std::string indented(const std::string& text) {
 
 std::string print(const Program& program, const HardwareModel& model) {
   Printer printer{program, model, {}};
-  printer.out = "program " + program.name + "\nkernel\n" + indented(print(program.kernel)) + "buffers\n";
+  printer.out = "program " + program.name + "\nkernel\n" + indented(print(program.kernel));
+  if (!program.sizes.empty()) printer.out += "sizes\n";
+  for (const auto& [name, value] : program.sizes) printer.line(1, fmt::format("{} {}", name, value));
+  printer.out += "buffers\n";
   for (const Buffer& buffer : program.buffers) printer.buffer(buffer);
   if (!program.assumptions.empty()) printer.out += "assume\n";
   for (const std::string& text : program.assumptions) printer.line(1, text);

@@ -71,7 +71,7 @@ std::optional<double> number_before_unit(const Node& node, const std::string& te
   if (text.empty()) return std::nullopt;
   const Result<IntExpr> parsed = parse_int_expr(text, text_where(node));
   if (!parsed) return std::nullopt;
-  const auto value = at_maximum(*parsed, context);
+  const auto value = at_sizes(*parsed, context);
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 

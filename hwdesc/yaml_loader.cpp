@@ -60,7 +60,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   Node& root = tree.root;
   Parameters parameters = read_parameters(root, options.params, problems);
   substitute_machine(root, parameters, problems);
-  Context context{model, {}, problems, root.find("layouts"), folders};
+  Context context{model, {}, problems, root.find("layouts"), folders, options.sizes};
   check_top_level(root, context);
   model.file = tree.file;
   model.params = parameters.values;
@@ -82,10 +82,83 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   for (const Entry& entry : entries)
     if (!entry.broken) load_instruction(entry, context);
   if (!problems.any_errors()) report_unused_operands(context);
+  if (!problems.any_errors()) check_growth(context);
   if (!problems.any_errors()) check_machine(context);
   if (problems.any_errors()) return;
   model.finish(std::move(context.parts));
   loaded.resolved = resolved_text(root, entries);
+}
+
+/// `--set VB=32` names a symbol, `--set dim=8` a parameter.
+LoadOptions split_sizes(const Node& root, LoadOptions options, Problems& problems) {
+  const Node* symbols = root.find("symbols");
+  for (auto it = options.params.begin(); it != options.params.end();) {
+    const Node* symbol = symbols && symbols->kind == Kind::map ? symbols->find(it->first) : nullptr;
+    if (!symbol) {
+      ++it;
+      continue;
+    }
+    Node value;
+    value.kind = Kind::scalar;
+    value.scalar = it->second;
+    if (const auto size = yaml::to_integer(value))
+      options.sizes[it->first] = *size;
+    else
+      problems.error({root.where.file, 0, 0},
+                     "symbol '" + it->first + "' is set to '" + it->second + "', which is no integer");
+    it = options.params.erase(it);
+  }
+  return options;
+}
+
+constexpr std::size_t max_versions = 16;
+
+/// Every combination of the sizes that the symbols list; empty when all are known as it is.
+std::vector<Sizes> combinations(const HardwareModel& model) {
+  std::vector<Sizes> all{{}};
+  bool at_run_time = false;
+  for (const Symbol& symbol : model.symbols()) {
+    at_run_time = at_run_time || !symbol.known_at_compile_time;
+    std::vector<Sizes> longer;
+    for (const Sizes& sizes : all)
+      for (const std::int64_t value : symbol.versions) {
+        longer.push_back(sizes);
+        longer.back()[symbol.name] = value;
+        if (longer.size() > max_versions) break;
+      }
+    all = std::move(longer);
+  }
+  return at_run_time ? all : std::vector<Sizes>{};
+}
+
+/// The file once more at its other sizes: what is wrong at one of them is wrong.
+void load_versions(const Tree& tree, const std::vector<std::string>& folders, const LoadOptions& options,
+                   HardwareModel& model, Problems& problems) {
+  const std::vector<Sizes> all = combinations(model);
+  if (all.size() > max_versions)
+    return problems.error({tree.file, 0, 0},
+                          "the symbols have more than " + std::to_string(max_versions) + " combinations of sizes",
+                          "list fewer of them in 'versions'");
+  std::vector<HardwareModel> versions;
+  for (const Sizes& sizes : all) {
+    if (sizes == model.sizes()) {
+      versions.push_back(model);
+      continue;
+    }
+    Tree copy = tree;
+    LoadOptions at = options;
+    at.sizes = sizes;
+    Problems found;
+    LoadedHardware version;
+    load(copy, folders, at, version, found);
+    for (Diagnostic& problem : found.take()) {
+      if (problem.severity != Severity::error) continue;
+      problem.message = "with " + print(sizes) + ": " + problem.message;
+      problems.add(std::move(problem));
+    }
+    versions.push_back(std::move(version.model));
+  }
+  if (!versions.empty() && !problems.any_errors()) model.set_versions(std::move(versions));
 }
 
 void attach_sources(Diagnostics& diagnostics, const Tree& tree) {
@@ -188,13 +261,6 @@ std::optional<Template> template_of(const Node& node, Problems& problems) {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> at_maximum(const IntExpr& e, const Context& context) {
-  return evaluate(e, [&](const Reference& r) -> std::optional<std::int64_t> {
-    const Symbol* symbol = r.property.empty() && r.argument.empty() ? find_symbol(context, r.object) : nullptr;
-    return symbol ? std::optional(symbol->max) : std::nullopt;
-  });
-}
-
 }  // namespace loader
 
 Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
@@ -202,7 +268,13 @@ Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<
   loader::Problems problems;
   loader::Tree tree;
   LoadedHardware loaded;
-  if (loader::read_tree(path, folders, problems, tree)) loader::load(tree, folders, options, loaded, problems);
+  if (loader::read_tree(path, folders, problems, tree)) {
+    const LoadOptions sized = loader::split_sizes(tree.root, options, problems);
+    const bool symbols = tree.root.find("symbols") != nullptr;
+    const loader::Tree as_read = symbols ? tree : loader::Tree{};
+    loader::load(tree, folders, sized, loaded, problems);
+    if (symbols && !problems.any_errors()) loader::load_versions(as_read, folders, sized, loaded.model, problems);
+  }
   const bool failed = problems.any_errors();
   if (options.prove && !failed) {
     LayoutProofs proofs = prove_layouts(loaded.model);

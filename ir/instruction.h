@@ -84,7 +84,7 @@ struct Operand {
 struct DimRange {
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool known_at_compile_time = false;  ///< the extent is part of the instruction's name
-  std::optional<IntExpr> symbolic_max; ///< over symbols; `max` is then its largest value
+  bool sized = false;                  ///< `max` is an expression of the target's symbols
   bool operator==(const DimRange&) const = default;
   bool fixed() const { return min == max; }
 };
@@ -138,6 +138,8 @@ struct Instruction {
   std::vector<std::string> requires_features;  ///< beyond the file's
   Timing timing;
   double energy_pJ = 0;                     ///< for one use
+  /// A program that uses it, made for one size of the target's symbols, is right where the sizes are larger.
+  bool grows = true;
   Template emit, assembly;                  ///< `emit:` and `asm:`
   SourceLocation where;
 

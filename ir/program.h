@@ -113,7 +113,11 @@ struct Program {
   std::vector<Node> body;
   std::string schedule_text;              ///< printed into what is emitted
   std::vector<std::string> assumptions;   ///< "inputs are finite: padding multiplies by 0"
-  bool operator==(const Program&) const = default;
+  std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
+  /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
+  std::vector<Program> versions;
+  bool operator==(const Program&) const;
 };
+inline bool Program::operator==(const Program&) const = default;
 
 }  // namespace isamap

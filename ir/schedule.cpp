@@ -361,6 +361,10 @@ std::string print(const Line& line) {
 std::string print(const Schedule& schedule) {
   std::string text = "schedule: " + yaml_scalar(schedule.name) + "\nkernel: " + yaml_scalar(schedule.kernel) +
                      "\ntarget: " + yaml_scalar(schedule.target) + "\n";
+  std::string sizes;
+  for (const auto& [name, value] : schedule.sizes)
+    sizes += (sizes.empty() ? "" : ", ") + name + ": " + std::to_string(value);
+  if (!sizes.empty()) text += "sizes: {" + sizes + "}\n";
   if (schedule.nests.size() == 1) {
     const std::string lines = print_lines(schedule.nests[0], "  ");
     return text + (lines.empty() ? "nest: []\n" : "nest:\n" + lines);

@@ -7,6 +7,7 @@
 // Dims are those of the fused statement (ir/mapping.h), so a walk over fused digits is `for n.p by 48`.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -82,7 +83,8 @@ struct Nest {
 
 struct Schedule {
   std::string name, kernel, target;
-  std::vector<Nest> nests;  ///< one for each statement of the kernel, in order
+  std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it is meant; printed if not empty
+  std::vector<Nest> nests;                    ///< one for each statement of the kernel, in order
   bool operator==(const Schedule&) const = default;
 };
 

@@ -93,6 +93,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   program.name = schedule.name.empty() ? kernel.name : schedule.name;
   program.kernel = kernel;
   program.schedule_text = print(schedule);
+  program.sizes = model.sizes();
   std::vector<TileBuffer> tensors;
   add_tensors(lowering, tensors, model);
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {

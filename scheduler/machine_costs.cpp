@@ -14,8 +14,6 @@ double cycles(const std::optional<IntExpr>& e, const Instruction& instruction, c
       const int d = instruction.statement().domain.find(r.argument);
       return d < 0 ? std::nullopt : std::optional(extents[static_cast<std::size_t>(d)]);
     }
-    for (const Symbol& s : model.symbols())
-      if (s.name == r.object) return s.max;
     return std::nullopt;
   });
   return value ? std::max<double>(0, static_cast<double>(*value)) : 1;

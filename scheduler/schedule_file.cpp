@@ -66,6 +66,28 @@ void same_name(yaml::MapReader& reader, const std::string& key, const std::strin
                                 fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
 }
 
+/// Tiles are chosen for one size of the machine: a schedule made for another one is refused.
+void same_sizes(const yaml::Node* written, const HardwareModel& model, Schedule& schedule, Diagnostics& problems) {
+  schedule.sizes = model.sizes();
+  if (!written) return;
+  if (written->kind != yaml::Kind::map)
+    problems.push_back(error_at(written->where, "'sizes' must be a map", "write {VB: 32}"));
+  for (std::size_t i = 0; i < written->entries.size(); ++i) {
+    const auto& [name, node] = written->entries[i];
+    const auto own = schedule.sizes.find(name);
+    const auto value = yaml::to_integer(node);
+    if (own == schedule.sizes.end())
+      problems.push_back(error_at(written->key_where[i], fmt::format("'{}' has no size '{}'", model.name, name)));
+    else if (!value)
+      problems.push_back(error_at(node.where, fmt::format("size '{}' must be an integer", name)));
+    else if (*value != own->second)
+      problems.push_back(error_at(node.where,
+                                  fmt::format("this schedule is for {} = {}; '{}' is taken with {} = {}", name, *value,
+                                              model.name, name, own->second),
+                                  fmt::format("--set {}={} takes it with that size", name, *value)));
+  }
+}
+
 Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
   yaml::MapReader reader(root, "a schedule file", problems);
@@ -73,6 +95,7 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
   schedule.name = reader.text("schedule", true).value_or("");
   same_name(reader, "kernel", kernel.name, schedule.kernel, problems);
   same_name(reader, "target", model.name, schedule.target, problems);
+  same_sizes(reader.child("sizes"), model, schedule, problems);
   const yaml::Node* nest = reader.child("nest");
   const yaml::Node* nests = reader.child("nests");
   const yaml::Node* levels = reader.child("levels");

@@ -128,6 +128,7 @@ class Run {
     result_.schedule.name = kernel_.name;
     result_.schedule.kernel = kernel_.name;
     result_.schedule.target = model_.name;
+    result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       auto chosen = statement(make_id<StatementId>(s));

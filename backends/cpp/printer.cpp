@@ -66,7 +66,7 @@ class Printer {
     declared_variables_ = variables_before;
   }
 
-  std::string text;
+  std::string text, attributes;
 
  private:
   void line(const std::string& s) { text += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
@@ -89,10 +89,10 @@ class Printer {
     }
     for (const SetterUse& use : *uses) {
       const Instruction& setter = *use.setter;
-      if (setter.scope == "function")
-        diagnostics_.push_back(error_at(
-            setter.where,
-            fmt::format("'{}' is an attribute of the function, which C++ programs do not print", setter.name)));
+      if (setter.scope == "function") {
+        set_throughout(use, user_of(needed.begin()->first));
+        continue;
+      }
       if (!setter.clobbers.empty() && !at_start_)
         diagnostics_.push_back(
             error_at(setter.where,
@@ -104,6 +104,17 @@ class Printer {
       if (!setter.reset.empty() && std::find(resets_.begin(), resets_.end(), setter.reset) == resets_.end())
         resets_.push_back(setter.reset);
     }
+  }
+
+  /// The state is entered with the function and left with it.
+  void set_throughout(const SetterUse& use, const std::string& user) {
+    if (!at_start_)
+      diagnostics_.push_back(
+          error_at(use.setter->where,
+                   fmt::format("'{}' needs '{}', which holds throughout a function, and other uses in it need another "
+                               "state",
+                               user, use.setter->name)));
+    attributes += (attributes.empty() ? "" : " ") + setter_text(use, known_, context_);
   }
 
   static UserOf first_user(const StateNeeds& needs) {
@@ -420,9 +431,9 @@ class Printer {
 
 }  // namespace
 
-Result<std::string> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                               Names names, ElementText& elements) {
+Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                                const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
+                                Names names, ElementText& elements) {
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   Places places;
@@ -434,7 +445,7 @@ Result<std::string> print_body(const std::vector<Node>& nodes, const Program& pr
   printer.const_ = constant;
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;
-  return printer.text;
+  return FunctionBody{printer.text, printer.attributes};
 }
 
 }  // namespace isamap

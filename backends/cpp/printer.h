@@ -12,10 +12,15 @@
 
 namespace isamap {
 
+/// The inside of a function, and what stands before it: state that holds throughout it (`scope: function`).
+struct FunctionBody {
+  std::string text, attributes;
+};
+
 /// The lines of a function body, indented by two spaces. `buffers` are the names of memory buffers, `constant` those
 /// never written; `names` holds what the function may not reuse.
-Result<std::string> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                               const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                               Names names, ElementText& elements);
+Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                                const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
+                                Names names, ElementText& elements);
 
 }  // namespace isamap
