@@ -78,6 +78,22 @@ HardwareModel load_model(const std::string& name) {
   return loaded ? std::move(loaded->model) : HardwareModel{};
 }
 
+namespace {
+std::vector<std::string> models_with_symbols(bool wanted) {
+  std::vector<std::string> names;
+  for (const std::string& name : model_names()) {
+    std::ifstream file(models_folder + "/" + name + ".yaml");
+    bool symbols = false;
+    for (std::string line; std::getline(file, line);) symbols = symbols || line.starts_with("symbols:");
+    if (symbols == wanted) names.push_back(name);
+  }
+  return names;
+}
+}  // namespace
+
+std::vector<std::string> fixed_model_names() { return models_with_symbols(false); }
+std::vector<std::string> scaled_model_names() { return models_with_symbols(true); }
+
 Kernel original(const std::string& example) {
   auto kernel = load_kernel(examples_folder + "/" + example + ".yaml");
   if (!kernel) ADD_FAILURE() << render(kernel.diagnostics());
@@ -145,6 +161,27 @@ Compiled compile(const Kernel& kernel, const HardwareModel& model) {
   auto program = lower(reached.scheduled->schedule, kernel, model);
   if (!program) return reached.problem = "lowering: " + render(program.diagnostics()), reached;
   reached.program = std::move(*program);
+  return reached;
+}
+
+Compiled compile_all_sizes(const Kernel& kernel, const HardwareModel& model) {
+  Compiled reached = compile(kernel, model);
+  if (!reached.program) return reached;
+  for (const HardwareModel& version : model.versions()) {
+    if (version.sizes() == model.sizes()) continue;
+    Compiled other = compile(kernel, version);
+    if (other.program)
+      reached.program->versions.push_back(std::move(*other.program));
+    else
+      reached.problem += print(version.sizes()) + ": " + other.problem;
+  }
+  ScheduleOptions options;
+  options.objective = Objective::cycles;
+  const auto scalar = schedule(kernel, MapResult{}, model, options);
+  auto program = scalar ? lower(scalar->schedule, kernel, model) : Result<Program>(scalar.diagnostics());
+  if (!program) return reached.problem += render(program.diagnostics()), reached;
+  program->sizes.clear();
+  reached.program->versions.push_back(std::move(*program));
   return reached;
 }
 

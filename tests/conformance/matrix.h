@@ -18,6 +18,8 @@ std::vector<std::string> model_names();    ///< of hardware_models/*.yaml, sorte
 std::vector<std::string> example_names();  ///< of examples/*.yaml, sorted
 
 HardwareModel load_model(const std::string& name);
+std::vector<std::string> fixed_model_names();   ///< those whose sizes are all in the file
+std::vector<std::string> scaled_model_names();  ///< those with sizes that only the machine knows
 
 /// A kernel at one choice of sizes.
 struct Variant {
@@ -43,6 +45,8 @@ struct Compiled {
   std::string problem;  ///< rendered diagnostics
 };
 Compiled compile(const Kernel& kernel, const HardwareModel& model);
+/// With a version for every size of the machine and scalar code for all others.
+Compiled compile_all_sizes(const Kernel& kernel, const HardwareModel& model);
 
 /// Empty when the program's outputs equal the kernel's by interpretation; otherwise the first difference.
 std::string interpreted_difference(const Program& program, const HardwareModel& model, Fill fill, std::uint64_t seed);
