@@ -6,8 +6,7 @@ namespace isamap {
 
 namespace {
 
-double cycles(const std::optional<IntExpr>& e, const Instruction& instruction, const std::vector<std::int64_t>& extents,
-              const HardwareModel& model) {
+double cycles(const std::optional<IntExpr>& e, const Instruction& instruction, const std::vector<std::int64_t>& extents) {
   if (!e) return 1;
   const auto value = evaluate(*e, [&](const Reference& r) -> std::optional<std::int64_t> {
     if (r.object == "extent") {
@@ -33,12 +32,12 @@ std::vector<std::int64_t> full_extents(const Instruction& instruction) {
   return extents;
 }
 
-double interval_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  return cycles(i.timing.interval, i, extents, model);
+double interval_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
+  return cycles(i.timing.interval, i, extents);
 }
 
-double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  return cycles(i.timing.latency, i, extents, model);
+double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
+  return cycles(i.timing.latency, i, extents);
 }
 
 double ports_of(const Instruction& instruction, const HardwareModel& model) {
