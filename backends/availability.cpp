@@ -111,4 +111,18 @@ Availability availability(const HardwareModel& model) {
   return {"unavailable", "there is no backend for " + model.program.language + " yet"};
 }
 
+std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
+  if (instruction.requires_features.empty()) return "";
+  const std::string how = availability(model).how;
+  const auto features = processor_features();
+  for (const std::string& feature : instruction.requires_features) {
+    if (how == "native" && !features.contains(normalised(feature)))
+      return fmt::format("this processor does not report {}, which '{}' requires", feature, instruction.name);
+    if (how == "emulated")
+      return fmt::format("'{}' requires {}, and the emulator is relied on only for what the file requires",
+                         instruction.name, feature);
+  }
+  return "";
+}
+
 }  // namespace isamap

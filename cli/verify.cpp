@@ -44,6 +44,10 @@ class Verifier {
       if (!options_.instruction.empty() && instruction.name != options_.instruction) continue;
       VerifiedInstruction row;
       row.name = instruction.name;
+      if (row.why = not_executed(instruction, model_); !row.why.empty()) {
+        result_.instructions.push_back(std::move(row));
+        continue;
+      }
       InstructionCases found = instruction_cases(model_, make_id<InstructionId>(i), options_.samples);
       row.why = found.why_not;
       if (!found.cases.empty()) row.verdict = Verdict::equal;  // until shown otherwise

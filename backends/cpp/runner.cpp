@@ -31,6 +31,11 @@ class CppRunner final : public Runner {
       outcome.missing = available.why;
       return outcome;
     }
+    if (const std::string why = not_executed(program); !why.empty()) {
+      outcome.missing = why;
+      outcome.executed = "unavailable";
+      return outcome;
+    }
     const auto unit = print_cpp(program, model_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
@@ -62,6 +67,29 @@ class CppRunner final : public Runner {
   }
 
  private:
+  /// Why some instruction of the program, or of a version of it, is not executed here.
+  std::string not_executed(const std::vector<Node>& nodes) const {
+    std::string why;
+    for (const Node& node : nodes) {
+      if (!why.empty()) break;
+      if (const auto* loop = std::get_if<Loop>(&node.is)) why = not_executed(loop->body);
+      if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        why = not_executed(guard->then);
+        if (why.empty()) why = not_executed(guard->otherwise);
+      }
+      if (const auto* call = std::get_if<Call>(&node.is))
+        why = isamap::not_executed(model_.instruction(call->instruction), model_);
+    }
+    return why;
+  }
+  std::string not_executed(const Program& program) const {
+    std::string why = not_executed(program.prepack);
+    if (why.empty()) why = not_executed(program.body);
+    for (const Program& version : program.versions)
+      if (why.empty()) why = not_executed(version);
+    return why;
+  }
+
   struct Plan {
     std::vector<RunArray> arrays;
     std::vector<TensorId> tensors;  ///< of each array; invalid for packed buffers
