@@ -361,6 +361,9 @@ std::string json_of_hardware(const HardwareModel& model) {
   json["file"] = model.file;
   json["clock_hz"] = model.clock_hz;
   json["language"] = model.program.language;
+  for (const Symbol& s : model.symbols())
+    json["symbols"].push_back(
+        {{"name", s.name}, {"min", s.min}, {"max", s.max}, {"value", s.value}, {"versions", s.versions}});
   json["units"] = Json::array();
   for (const Unit& unit : model.units())
     json["units"].push_back({{"name", unit.name},

@@ -174,7 +174,7 @@ void add_output(CLI::App* verb, Options& options, Raw& raw) {
 
 void add_target(CLI::App* verb, Options& options, Raw& raw) {
   verb->add_option("--target", options.target, "HW: a file, or a name in hardware_models")->required();
-  verb->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+  verb->add_option("--set", raw.params, "name=value: a parameter or symbol of the hardware file");
 }
 
 void add_kernel(CLI::App* verb, Options& options, const std::string& what = "kernel file (YAML)") {
@@ -239,12 +239,12 @@ struct Program {
     CLI::App* hw = app.add_subcommand("hw", "check, show, draw and compare hardware files")->require_subcommand(1);
     CLI::App* check = verb(*hw, "check", "report every problem of hardware files", verb_hw_check);
     check->add_option("HW", options.files, "files, or names in hardware_models")->required();
-    check->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+    check->add_option("--set", raw.params, "name=value: a parameter or symbol of the hardware file");
     CLI::App* show = verb(*hw, "show", "print a machine as tables", verb_hw_show);
     CLI::App* graph = verb(*hw, "graph", "print memories and links as a graph", verb_hw_graph);
     for (CLI::App* one : {show, graph}) {
       one->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
-      one->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+      one->add_option("--set", raw.params, "name=value: a parameter or symbol of the hardware file");
     }
     show->add_flag("--resolved", options.resolved,
                    "print the file itself, with bases, parameters, tables and variants resolved");
@@ -252,13 +252,13 @@ struct Program {
     CLI::App* diff =
         verb(*hw, "diff", "what a folder of kernels gains and loses from one machine to another", verb_hw_diff);
     diff->add_option("HW", options.files, "the two machines")->required()->expected(2);
-    diff->add_option("--set", raw.params, "name=value: a parameter of both hardware files");
+    diff->add_option("--set", raw.params, "name=value: a parameter or symbol of both hardware files");
     diff->add_option("--set-b", raw.params_b, "name=value: a parameter of the second one only");
     add_suite(diff, options, raw);
     CLI::App* verify =
         verb(*hw, "verify", "execute each instruction by itself and compare with its description", verb_hw_verify);
     verify->add_option("HW", options.target, "a file, or a name in hardware_models")->required();
-    verify->add_option("--set", raw.params, "name=value: a parameter of the hardware file");
+    verify->add_option("--set", raw.params, "name=value: a parameter or symbol of the hardware file");
     verify->add_option("--instruction", options.map.instruction, "only this one");
     verify->add_option("--samples", raw.samples, "vectors for each program (default 64)");
     CLI::App* made = verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new);
