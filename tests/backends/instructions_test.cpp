@@ -90,8 +90,9 @@ TEST(Instructions, EveryOneOfEveryCppModelCompiles) {
     ASSERT_TRUE(write_file(folder.path() / "kernel.cpp", unit->text.data(), unit->text.size()));
     auto command =
         compile_command(model, {(folder.path() / "kernel.cpp").string()}, (folder.path() / "kernel.o").string());
-    command.insert(command.end(), {"-c", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-uninitialized",
-                                   "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized"});
+    command.insert(command.end(),
+                   {"-c", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-warning-option", "-Wno-uninitialized",
+                    "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized"});
     const auto result = run_process(command, {100, 0, 0}, folder.path() / "log");
     if (!result.started) GTEST_SKIP() << command[0] << " is missing (Debian: apt-get install g++)";
     EXPECT_EQ(result.exit_code, 0) << model.name << "\n" << result.output << unit->text;
