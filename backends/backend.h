@@ -32,8 +32,8 @@ struct Availability {
 };
 Availability availability(const HardwareModel& model);
 
-/// Why the instruction is not executed here although programs of its model are: it requires more than the file does, and
-/// this processor does not report it, or there is no telling whether the emulator has it. Empty: it is executed.
+/// Why the instruction is not executed here although programs of its model are: it requires more than the file does,
+/// and this processor does not report it, or there is no telling whether the emulator has it. Empty: it is executed.
 std::string not_executed(const Instruction& instruction, const HardwareModel& model);
 
 /// A runner for the model; `availability` says how it runs. Nothing is executed in this process.

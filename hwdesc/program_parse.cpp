@@ -48,22 +48,32 @@ struct Reader {
   std::string section_text() {
     std::string text;
     for (; at < lines.size() && (lines[at].depth > 0 || lines[at].text.empty()); ++at)
-      text += std::string(static_cast<std::size_t>(std::max(0, 2 * (lines[at].depth - 1))), ' ') + lines[at].text + "\n";
+      text +=
+          std::string(static_cast<std::size_t>(std::max(0, 2 * (lines[at].depth - 1))), ' ') + lines[at].text + "\n";
     return text;
   }
 
   Result<Program> run() {
     while (at < lines.size()) {
       const TextLine head = lines[at++];
-      if (head.text.rfind("program ", 0) == 0) program.name = head.text.substr(8);
-      else if (head.text == "kernel") read_kernel(head);
-      else if (head.text == "sizes") for (; in_section(); ++at) size(lines[at]);
-      else if (head.text == "buffers") for (; in_section(); ++at) buffer(lines[at]);
-      else if (head.text == "assume") for (; in_section(); ++at) program.assumptions.push_back(lines[at].text);
-      else if (head.text == "schedule") program.schedule_text = section_text();
-      else if (head.text == "prepack") program.prepack = nodes(1);
-      else if (head.text == "body") program.body = nodes(1);
-      else problem(head, "a section was expected: program, kernel, sizes, buffers, assume, schedule, prepack or body");
+      if (head.text.rfind("program ", 0) == 0)
+        program.name = head.text.substr(8);
+      else if (head.text == "kernel")
+        read_kernel(head);
+      else if (head.text == "sizes")
+        for (; in_section(); ++at) size(lines[at]);
+      else if (head.text == "buffers")
+        for (; in_section(); ++at) buffer(lines[at]);
+      else if (head.text == "assume")
+        for (; in_section(); ++at) program.assumptions.push_back(lines[at].text);
+      else if (head.text == "schedule")
+        program.schedule_text = section_text();
+      else if (head.text == "prepack")
+        program.prepack = nodes(1);
+      else if (head.text == "body")
+        program.body = nodes(1);
+      else
+        problem(head, "a section was expected: program, kernel, sizes, buffers, assume, schedule, prepack or body");
     }
     if (!problems.empty()) return problems;
     return std::move(program);
@@ -116,14 +126,22 @@ struct Reader {
 
   void property(Cursor& c, Buffer& b) {
     const auto small = [&] { return static_cast<int>(c.expect_integer("a number", 1 << 30)); };
-    if (c.accept_word("slots")) b.slots = small();
-    else if (c.accept_word("registers")) b.registers_per_slot = small();
-    else if (c.accept_word("strides")) b.strides = numbers(c);
-    else if (c.accept_word("align")) b.align = c.expect_integer("bytes");
-    else if (c.accept_word("at")) b.address = c.expect_integer("an address", std::int64_t{1} << 60);
-    else if (c.accept_word("of")) b.tensor = tensor(c.expect_name("a tensor", false));
-    else if (c.accept_word("argument")) b.role = BufferRole::argument;
-    else if (c.accept_word("aot")) b.ahead_of_time = true;
+    if (c.accept_word("slots"))
+      b.slots = small();
+    else if (c.accept_word("registers"))
+      b.registers_per_slot = small();
+    else if (c.accept_word("strides"))
+      b.strides = numbers(c);
+    else if (c.accept_word("align"))
+      b.align = c.expect_integer("bytes");
+    else if (c.accept_word("at"))
+      b.address = c.expect_integer("an address", std::int64_t{1} << 60);
+    else if (c.accept_word("of"))
+      b.tensor = tensor(c.expect_name("a tensor", false));
+    else if (c.accept_word("argument"))
+      b.role = BufferRole::argument;
+    else if (c.accept_word("aot"))
+      b.ahead_of_time = true;
     else if (c.accept_word("as")) {
       b.layout_text = std::string(c.rest());
       b.layout_text.erase(0, b.layout_text.find_first_not_of(' '));
@@ -144,12 +162,18 @@ struct Reader {
     while (at < lines.size() && lines[at].depth == depth && problems.empty()) {
       const TextLine line = lines[at++];
       const auto starts = [&](const char* word) { return line.text.rfind(word, 0) == 0; };
-      if (starts("for ")) list.push_back(loop(line, depth));
-      else if (starts("if ")) list.push_back(guard(line, depth));
-      else if (starts("call ")) list.push_back(call(line));
-      else if (starts("sync ")) list.push_back(sync(line));
-      else if (starts("# ")) list.push_back(Node{Comment{line.text.substr(2)}});
-      else list.push_back(element(line));
+      if (starts("for "))
+        list.push_back(loop(line, depth));
+      else if (starts("if "))
+        list.push_back(guard(line, depth));
+      else if (starts("call "))
+        list.push_back(call(line));
+      else if (starts("sync "))
+        list.push_back(sync(line));
+      else if (starts("# "))
+        list.push_back(Node{Comment{line.text.substr(2)}});
+      else
+        list.push_back(element(line));
     }
     return list;
   }
@@ -183,8 +207,10 @@ struct Reader {
     int depth = 0;
     for (char ch : text) {
       depth += (ch == '[' || ch == '(') - (ch == ']' || ch == ')');
-      if (ch == ',' && depth == 0) list.emplace_back();
-      else list.back() += ch;
+      if (ch == ',' && depth == 0)
+        list.emplace_back();
+      else
+        list.back() += ch;
     }
     for (std::string& piece : list) piece.erase(0, std::min(piece.find_first_not_of(' '), piece.size()));
     if (list.size() == 1 && list[0].empty()) list.clear();
@@ -218,7 +244,8 @@ struct Reader {
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b].name == name) r.buffer = make_id<BufferId>(b);
     if (!r.buffer.valid()) problem(line, "no buffer '" + name + "'");
-    for (const std::string& piece : pieces(text.substr(open + 1, close - open - 1))) r.index.push_back(affine(line, piece));
+    for (const std::string& piece : pieces(text.substr(open + 1, close - open - 1)))
+      r.index.push_back(affine(line, piece));
     return r;
   }
 
@@ -244,10 +271,13 @@ struct Reader {
       return Node{result};
     }
     const auto id = model.find_instruction(line.text.substr(5, open - 5));
-    if (!id) problem(line, "no instruction '" + line.text.substr(5, open - 5) + "'");
-    else result.instruction = *id;
+    if (!id)
+      problem(line, "no instruction '" + line.text.substr(5, open - 5) + "'");
+    else
+      result.instruction = *id;
     std::size_t after = 0;
-    for (const std::string& piece : pieces(bracketed(line.text, open, after))) result.operands.push_back(ref(line, piece));
+    for (const std::string& piece : pieces(bracketed(line.text, open, after)))
+      result.operands.push_back(ref(line, piece));
     const SourceLocation where{"program", line.number, 1};
     const std::string tail = line.text.substr(after);
     Cursor c(tail, where);
@@ -255,7 +285,8 @@ struct Reader {
     result.extents = numbers(c);
     if (c.failed()) problem(line, c.problem().message);
     if (const std::size_t masks = tail.find("masks("); masks != std::string::npos)
-      for (const std::string& piece : pieces(bracketed(tail, masks + 5, after))) result.masks.push_back(ref(line, piece));
+      for (const std::string& piece : pieces(bracketed(tail, masks + 5, after)))
+        result.masks.push_back(ref(line, piece));
     if (tail.ends_with(" start zero")) result.start = Start::zero;
     return Node{std::move(result)};
   }
@@ -266,8 +297,10 @@ struct Reader {
     c.accept_word("sync");
     Sync result;
     const auto unit = model.find_unit(c.expect_name("a unit", true));
-    if (unit) result.unit = *unit;
-    else problem(line, "unknown unit");
+    if (unit)
+      result.unit = *unit;
+    else
+      problem(line, "unknown unit");
     if (!c.accept("-")) result.object = c.expect_name("a completion object", false);
     result.pending = static_cast<int>(c.expect_integer("a number", 1 << 20));
     if (c.failed()) problem(line, c.problem().message);
@@ -299,8 +332,10 @@ struct Reader {
     if (!problems.empty()) return Node{result};
     type_reads(parsed->body, result);
     auto body = elaborate(parsed->body, program.buffers[result.write.buffer.index()].dtype, {});
-    if (!body) problem(line, body.diagnostics().front().message);
-    else result.body = std::move(*body);
+    if (!body)
+      problem(line, body.diagnostics().front().message);
+    else
+      result.body = std::move(*body);
     return Node{std::move(result)};
   }
 

@@ -19,7 +19,9 @@ struct Printer {
   const HardwareModel& model;
   std::string out;
 
-  void line(int depth, const std::string& text) { out += std::string(static_cast<std::size_t>(2 * depth), ' ') + text + "\n"; }
+  void line(int depth, const std::string& text) {
+    out += std::string(static_cast<std::size_t>(2 * depth), ' ') + text + "\n";
+  }
 
   std::string ref(const Ref& r) const {
     if (!r.buffer.valid()) return "_[]";
@@ -29,7 +31,8 @@ struct Printer {
   }
 
   void buffer(const Buffer& b) {
-    std::string text = fmt::format("{}: {}{} in {}", b.name, name(b.dtype), joined(b.extents), model.memory(b.memory).name);
+    std::string text =
+        fmt::format("{}: {}{} in {}", b.name, name(b.dtype), joined(b.extents), model.memory(b.memory).name);
     if (b.slots >= 0) text += fmt::format(" slots {} registers {}", b.slots, b.registers_per_slot);
     if (b.slots < 0) text += " strides " + joined(b.strides);
     text += fmt::format(" align {} at {}", b.align, b.address);
@@ -53,7 +56,8 @@ struct Printer {
       } else if (const auto* e = std::get_if<Element>(&node.is)) {
         line(depth, element(*e));
       } else if (const auto* s = std::get_if<Sync>(&node.is)) {
-        line(depth, fmt::format("sync {} {} {}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object, s->pending));
+        line(depth,
+             fmt::format("sync {} {} {}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object, s->pending));
       } else if (const auto* comment = std::get_if<Comment>(&node.is)) {
         line(depth, "# " + comment->text);
       }
@@ -81,7 +85,8 @@ struct Printer {
   std::string element(const Element& e) const {
     std::vector<std::string> names;
     for (const Ref& r : e.reads) names.push_back(ref(r));
-    return fmt::format("{} {} {} on {}", ref(e.write), symbol(e.reduction), isamap::print(e.body, names), model.unit(e.unit).name);
+    return fmt::format("{} {} {} on {}", ref(e.write), symbol(e.reduction), isamap::print(e.body, names),
+                       model.unit(e.unit).name);
   }
 };
 

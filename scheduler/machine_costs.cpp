@@ -6,7 +6,8 @@ namespace isamap {
 
 namespace {
 
-double cycles(const std::optional<IntExpr>& e, const Instruction& instruction, const std::vector<std::int64_t>& extents) {
+double cycles(const std::optional<IntExpr>& e, const Instruction& instruction,
+              const std::vector<std::int64_t>& extents) {
   if (!e) return 1;
   const auto value = evaluate(*e, [&](const Reference& r) -> std::optional<std::int64_t> {
     if (r.object == "extent") {
@@ -71,7 +72,8 @@ std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, Mem
 }
 
 bool issues_moves(const HardwareModel& model) {
-  return std::any_of(model.instructions().begin(), model.instructions().end(), [](const Instruction& i) { return is_move(i) && i.timing.interval; });
+  return std::any_of(model.instructions().begin(), model.instructions().end(),
+                     [](const Instruction& i) { return is_move(i) && i.timing.interval; });
 }
 
 }  // namespace isamap

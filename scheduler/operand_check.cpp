@@ -202,6 +202,10 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
   std::vector<AffineExpr> simple;
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
   if (std::string reason = bounds_refusal(buffer, simple, ranges); !reason.empty()) return reason;
+  const bool fragment = std::holds_alternative<FragmentLayout>(operand.layout);
+  if (tile.slots >= 0 && !fragment && operand.group != buffer.registers_per_slot)
+    return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,
+                       operand.group, buffer.name, buffer.registers_per_slot);
   if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
   if (std::string reason = strides_refusal(instruction, access, buffer, simple, ranges, model); !reason.empty()) return reason;
   return alignment_refusal(instruction, operand, buffer, simple, ranges, model);
