@@ -26,13 +26,17 @@ std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::
   return Step{dim, divisor};
 }
 
-/// The dim whose steps move subscript `number` by exactly one and no other subscript.
-std::optional<Step> step_of_subscript(const Access& access, const Computation& statement, const std::string& number) {
+/// The dim whose steps move subscript `number` by exactly one and no other subscript: of several (p + r) one that the call
+/// walks.
+std::optional<Step> step_of_subscript(const Access& access, const Computation& statement, const Call& call,
+                                      const std::string& number) {
   if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
   const auto position = static_cast<std::size_t>(std::stoul(number));
   if (position >= access.index.size()) return std::nullopt;
-  for (const Dim& dim : statement.domain.dims) {
+  std::optional<Step> found;
+  for (std::size_t d = 0; d < statement.domain.dims.size(); ++d) {
+    const Dim& dim = statement.domain.dims[d];
     bool alone = true;
     for (std::size_t s = 0; s < access.index.size(); ++s) {
       const bool moves = access.index[s].names().contains(dim.name);
@@ -41,9 +45,10 @@ std::optional<Step> step_of_subscript(const Access& access, const Computation& s
       else
         alone = alone && !moves;
     }
-    if (alone) return Step{dim.name, 1};
+    if (alone && d < call.extents.size() && call.extents[d] > 1) return Step{dim.name, 1};
+    if (alone && !found) found = Step{dim.name, 1};
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace
@@ -85,7 +90,7 @@ std::optional<std::int64_t> stride_along(const AffineExpr& offset, const Instruc
                                          int access, const std::string& term, const Ranges& ranges) {
   const Computation& statement = instruction.statement();
   auto step = step_of_dim_term(instruction, term);
-  if (!step) step = step_of_subscript(access_of(statement, access), statement, term);
+  if (!step) step = step_of_subscript(access_of(statement, access), statement, call, term);
   if (!step) return std::nullopt;
   std::map<std::string, AffineExpr> from, to;
   for (const Dim& dim : statement.domain.dims) {
@@ -127,9 +132,8 @@ bool updates(const Instruction& instruction, const Call& call) {
 
 bool overwrites(const Instruction& instruction, const Call& call) {
   if (updates(instruction, call)) return false;
-  if (instruction.inactive != Inactive::keep) return true;
   for (std::size_t d = 0; d < call.extents.size() && d < instruction.ranges.size(); ++d)
-    if (call.extents[d] < instruction.ranges[d].max) return false;
+    if ((instruction.inactive == Inactive::keep || instruction.ranges[d].kept) && call.extents[d] < instruction.ranges[d].max) return false;
   return true;
 }
 

@@ -103,9 +103,20 @@ bool kept_by_language(const HardwareModel& model, const std::string& field) {
   });
 }
 
+bool is_real(const HardwareModel& model, const std::string& field) {
+  const StateField* found = declared(model, field);
+  return found != nullptr && found->dtype && is_float(*found->dtype);
+}
+
 Result<KnownState> needed_state(const Instruction& instruction, const HardwareModel& model,
                                 const std::function<std::optional<std::int64_t>(const Reference&)>& value_of) {
   KnownState needed;
+  for (const Operand& operand : instruction.operands)
+    if (!operand.state.empty() && !kept_by_language(model, operand.state)) {
+      const auto value = value_of({operand.name, "", ""});
+      if (!value) return error(fmt::format("operand '{}' of '{}' has no value here", operand.name, instruction.name));
+      needed[operand.state] = *value;
+    }
   for (const StateValue& need : instruction.needs) {
     if (kept_by_language(model, need.field)) continue;
     std::string field = need.field;

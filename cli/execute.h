@@ -19,6 +19,7 @@ struct Checked {
   double seconds = 0;  ///< 0: not a clock
   double gflops = 0;
   std::int64_t cycles = 0;       ///< simulators
+  double scalar_cycles = 0;      ///< simulators: of what a scalar unit does between commands
   std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
 };
 

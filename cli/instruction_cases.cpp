@@ -43,6 +43,43 @@ struct Wanted {
   std::string what;
 };
 
+/// The read of the instruction that is a number in the command (a state field, an immediate): its access, or 0.
+int number_operand(const Instruction& instruction) {
+  for (int a = 1; a < access_count(instruction.statement()); ++a)
+    if (!instruction.operands[operand_of_access(instruction, a).index()].memory.valid()) return a;
+  return 0;
+}
+
+/// What stands there: a value that is allowed, and for reals one that changes what it multiplies.
+double number_for(const Operand& operand) {
+  if (!operand.immediate.empty()) return static_cast<double>(operand.immediate.front());
+  return operand.dtype && is_float(*operand.dtype) ? 0.25 : 1;
+}
+
+ScalarExpr hold(const ScalarExpr& e, int read, double value) {
+  if (const auto* r = std::get_if<Read>(&e.op)) {
+    if (r->access == read) return constant(value, e.type);
+    return isamap::read(r->access - (r->access > read ? 1 : 0), e.type);
+  }
+  ScalarExpr copy = e;
+  for (ScalarExpr& arg : copy.args) arg = hold(arg, read, value);
+  return copy;
+}
+
+/// The number stands in the statement; its tensor is no longer one.
+void hold_number(Kernel& kernel, Computation& statement, const Instruction& instruction) {
+  const int a = number_operand(instruction);
+  if (a == 0) return;
+  const auto at = static_cast<std::ptrdiff_t>(a - 1);
+  const TensorId gone = statement.reads[static_cast<std::size_t>(at)].tensor;
+  statement.body = hold(statement.body, a - 1, number_for(instruction.operands[gone.index()]));
+  statement.reads.erase(statement.reads.begin() + at);
+  kernel.tensors.erase(kernel.tensors.begin() + static_cast<std::ptrdiff_t>(gone.index()));
+  const auto moved = [&](TensorId& id) { id = id.index() > gone.index() ? make_id<TensorId>(id.index() - 1) : id; };
+  moved(statement.write.tensor);
+  for (Access& access : statement.reads) moved(access.tensor);
+}
+
 /// The instruction's statement over `vectors` independent vectors.
 Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, std::int64_t vectors) {
   Kernel kernel;
@@ -82,6 +119,7 @@ Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, s
   if (std::any_of(instruction.operands.begin(), instruction.operands.end(),
                   [](const Operand& o) { return !o.dtype || is_bits(*o.dtype); }))
     if (is_move(instruction)) statement.body = read(0, kernel.tensors[statement.write.tensor.index()].dtype);
+  hold_number(kernel, statement, instruction);
   kernel.statements = {std::move(statement)};
   if (const Diagnostics problems = verify(kernel); has_errors(problems)) return problems;
   return kernel;
@@ -92,7 +130,10 @@ Mapping identity(const Instruction& instruction, InstructionId id) {
   mapping.statement = make_id<StatementId>(0);
   mapping.instruction = id;
   mapping.operands.clear();
-  for (int a = 0; a < access_count(instruction.statement()); ++a) mapping.operands.push_back(a);
+  const int number = number_operand(instruction), accesses = access_count(instruction.statement());
+  for (int a = 0; a < accesses; ++a)
+    mapping.operands.push_back(number == 0 || a < number ? a : a == number ? accesses - 1 : a - 1);
+  if (number > 0) mapping.constant = number_for(instruction.operands[operand_of_access(instruction, number).index()]);
   return mapping;
 }
 
@@ -133,6 +174,9 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
   line.instruction = instruction.name;
   for (std::size_t d = 0; d < mapping.dims.size(); ++d)
     line.dims.emplace_back(instruction.statement().domain.dims[d].name, mapping.dims[d]);
+  if (const int number = number_operand(instruction); number > 0)
+    line.constants.emplace_back(instruction.tensors[operand_of_access(instruction, number).index()].name,
+                                *mapping.constant);
   nest.lines.push_back({line});
   return nest;
 }
@@ -168,9 +212,10 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   const Computation statement = fuse(kernel->statements[0], mapping);
   std::vector<Routes> all;
   for (int a = 0; a < access_count(statement); ++a) {
-    all.push_back(routes(*kernel, statement, mapping, a, model));
+    const int own = static_cast<int>(std::find(mapping.operands.begin(), mapping.operands.end(), a) - mapping.operands.begin());
+    all.push_back(routes(*kernel, statement, mapping, own, model));
     if (!all.back().routes.empty()) continue;
-    const TensorId t = operand_of_access(instruction, a);
+    const TensorId t = operand_of_access(instruction, own);
     std::string why;
     constexpr std::size_t most = 2;
     for (std::size_t r = 0; r < std::min(most, all.back().reasons.size()); ++r)

@@ -140,6 +140,7 @@ void add_run(Json& json, const Checked& checked) {
   json["seconds"] = checked.seconds;
   json["gflops"] = checked.gflops;
   if (checked.cycles > 0) json["measured_cycles"] = checked.cycles;
+  if (checked.scalar_cycles > 0) json["measured_scalar_cycles"] = number(checked.scalar_cycles);
   if (!checked.first_difference.empty()) json["first_difference"] = checked.first_difference;
 }
 
@@ -263,6 +264,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   json["objective"] = std::string(name(answer.objective));
   json["best"] = {{"schedule", print(found.schedule)}};
   json["cycles"] = number(found.cost.cycles);
+  if (found.cost.scalar_cycles > 0) json["scalar_cycles"] = number(found.cost.scalar_cycles);
   json["energy_pJ"] = found.cost.energy_pJ;
   json["lower_bound"] = answer.lower_bound ? Json(*answer.lower_bound) : Json(nullptr);
   json["gap"] = answer.gap ? Json(*answer.gap) : Json(nullptr);
@@ -288,6 +290,7 @@ std::string json_of_evaluate(const Evaluation& evaluation) {
                                           {"fills", traffic.fills},
                                           {"updates", traffic.updates}};
   json["cycles"] = number(cost.cycles);
+  if (cost.scalar_cycles > 0) json["scalar_cycles"] = number(cost.scalar_cycles);
   json["energy_pJ"] = cost.energy_pJ;
   json["bytes"] = number(cost.bytes);
   json["bound"] = cost.bound;

@@ -169,6 +169,7 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, cons
     if (!cost) return cost.diagnostics();
     Cost& total = evaluation.total;
     total.cycles += cost->cycles;
+    total.scalar_cycles += cost->scalar_cycles;
     total.energy_pJ += cost->energy_pJ;
     total.bytes += cost->bytes;
     if (s == 0) total.bound = cost->bound;

@@ -26,8 +26,14 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
   text += fmt::format("; largest error {:.3g}", checked.max_error);
   if (checked.seconds > 0) text += fmt::format("; {:.6g} s, {:.4g} GFLOP/s", checked.seconds, checked.gflops);
-  if (checked.cycles > 0) text += fmt::format("; {} cycles", checked.cycles);
-  return text + fmt::format("; {} cycles predicted\n", short_number(scheduled.cost.cycles));
+  const Cost& cost = scheduled.cost;
+  if (checked.cycles == 0 && checked.scalar_cycles == 0)
+    return text + fmt::format("; {} cycles predicted\n", short_number(cost.cycles));
+  text += fmt::format("; {} cycles", checked.cycles);  // what is simulated is compared with its own prediction
+  if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", short_number(checked.scalar_cycles));
+  text += fmt::format("; {} cycles", short_number(cost.cycles - cost.scalar_cycles));
+  if (cost.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", short_number(cost.scalar_cycles));
+  return text + " predicted\n";
 }
 
 }  // namespace

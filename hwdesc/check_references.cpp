@@ -82,6 +82,7 @@ struct Scope {
         if (dim == r.argument) return "";
       return "dim '" + r.argument + "' has no mask";
     }
+    if ((r.object == "push" || r.object == "pop") && r.property.empty() && !r.argument.empty()) return token_problem(r);
     if (r.object == "start") {
       for (const auto& [name, choices] : instruction.start)
         if (name == r.argument) return "";
@@ -92,6 +93,19 @@ struct Scope {
     if (!r.property.empty()) return field_problem(r.object, r.property);
     if (find_symbol(context, r.object)) return "";
     return "'" + r.object + "' is no operand, dim, state or symbol";
+  }
+
+  /// An instruction gives tokens from its own queue and takes those for it.
+  std::string token_problem(const Reference& r) const {
+    for (const AsyncObject& object : context.parts.async) {
+      if (object.name != r.argument || object.kind != "tokens") continue;
+      const std::string& port = r.object == "push" ? object.from : object.to;
+      return port == instruction.timing.port ? "" : "tokens of '" + object.name + "' are " +
+                                                        (r.object == "push" ? "given by" : "taken by") + " queue '" +
+                                                        port + "', and this is an instruction of '" +
+                                                        instruction.timing.port + "'";
+    }
+    return "there are no tokens '" + r.argument + "'";
   }
 
   std::string field_problem(const std::string& object, const std::string& field) const {

@@ -108,7 +108,8 @@ std::string completion_section(const HardwareModel& model) {
                         (barrier.partial ? "some may wait" : "")});
   for (const AsyncObject& object : model.async_objects())
     rows.push_back({object.name, object.kind, unit(object.per),
-                    object.memory.valid()
+                    !object.from.empty() ? fmt::format("from {} to {}", object.from, object.to)
+                    : object.memory.valid()
                         ? fmt::format("{} in {}", size_text(object.size), model.memory(object.memory).name)
                         : ""});
   for (const Memory& memory : model.memories())

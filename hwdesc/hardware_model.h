@@ -155,8 +155,9 @@ struct HostObject {
 /// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
 /// (phases), "emit" (fence), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
 struct AsyncObject {
-  std::string name, kind;  ///< kind: "groups", "phases" or "fence"
+  std::string name, kind;  ///< kind: "groups", "phases", "fence" or "tokens"
   UnitId per;
+  std::string from, to;   ///< tokens: the ports whose queues they order
   MemoryId memory;        ///< phases: where the counters stand
   std::int64_t size = 0;  ///< phases: bytes of one
   std::map<std::string, std::string> texts;

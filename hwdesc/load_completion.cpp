@@ -127,6 +127,34 @@ const std::vector<AsyncKind>& async_kinds() {
   return kinds;
 }
 
+/// Tokens go from the queue of one port to that of another; `push` and `pop` are commands of their own.
+void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Context& context) {
+  if (!object.per.valid()) {
+    map.required("per");
+    return;
+  }
+  const Unit& unit = context.parts.units[object.per.index()];
+  if (!unit.tokens)
+    context.problems.error(
+        map.node().find("per")->where,
+        what + " orders the queues of unit '" + unit.name + "', which has none: its order is that of the program",
+        "give the unit order: tokens");
+  for (const char* key : {"from", "to"}) {
+    const Node* port = map.required(key);
+    if (!port) continue;
+    (std::string(key) == "from" ? object.from : object.to) = port->scalar;
+    if (!unit.ports.contains(port->scalar))
+      context.problems.error(port->where, "'" + std::string(key) + "' of " + what + " names port '" + port->scalar +
+                                              "', which unit '" + unit.name + "' does not have");
+  }
+  const Node *push = map.child("push"), *pop = map.child("pop");
+  if (push) object.texts["push"] = push->scalar;
+  if (pop) object.texts["pop"] = pop->scalar;
+  if ((push == nullptr) != (pop == nullptr))
+    context.problems.error(map.node().where, what + " has one of 'push' and 'pop'; commands of their own come in pairs",
+                           "without both, instructions print push[" + object.name + "] and pop[" + object.name + "]");
+}
+
 void load_async_object(const Node& node, Context& context) {
   const Node* name = node.find("name");
   const std::string what = "completion object" + (name ? " '" + name->scalar + "'" : "");
@@ -135,14 +163,12 @@ void load_async_object(const Node& node, Context& context) {
   object.name = map.text("name", true).value_or("?");
   object.kind = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
-  if (object.kind == "tokens")
-    context.problems.error(node.find("kind")->where, "kind 'tokens' of " + what + " is not supported yet");
   const auto kind = std::find_if(async_kinds().begin(), async_kinds().end(),
                                  [&](const AsyncKind& k) { return k.name == object.kind; });
   if (kind == async_kinds().end() && object.kind != "tokens")
     context.problems.error(node.find("kind")->where,
                            "kind of " + what + " is '" + object.kind + "', which does not exist", "",
-                           {"kinds: groups, phases, fence"});
+                           {"kinds: groups, phases, fence, tokens"});
   if (kind != async_kinds().end()) {
     for (const char* key : kind->required)
       if (const Node* text = map.required(key)) load_async_text(*text, key, object, what, context);
@@ -155,7 +181,7 @@ void load_async_object(const Node& node, Context& context) {
     if (const Node* size = map.required("size"))
       object.size = read_size(*size, "'size' of " + what, context).value_or(0);
   }
-  for (const char* key : {"from", "to", "push", "pop"}) map.known_later(key);
+  if (object.kind == "tokens") load_tokens(map, object, what, context);
   context.parts.async.push_back(std::move(object));
 }
 

@@ -189,6 +189,30 @@ void load_formats(const Node& root, Context& context) {
   for (const auto& [name, node] : formats->entries) load_format(name, node, context);
 }
 
+namespace {
+
+bool is_real_field(const Reference& r, const Context& context) {
+  const std::string owner = r.object.substr(0, r.object.find_last_not_of("0123456789") + 1);
+  for (const State& state : context.parts.states)
+    if (state.name == (state.count > 1 ? owner : r.object))
+      for (const StateField& field : state.fields)
+        if (field.name == r.property) return field.dtype && is_float(*field.dtype);
+  return false;
+}
+
+/// A real field is known by its bits, so `bits(q.scale)` is the field itself.
+void take_bits_of_fields(IntExpr& e, const Context& context) {
+  if (e.op == IntExpr::Op::bits && e.args[0].op == IntExpr::Op::reference &&
+      is_real_field(e.args[0].reference, context)) {
+    IntExpr field = std::move(e.args[0]);
+    e = std::move(field);
+    return;
+  }
+  for (IntExpr& arg : e.args) take_bits_of_fields(arg, context);
+}
+
+}  // namespace
+
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context) {
   if (node.kind != Kind::map) {
     context.problems.error(node.where, what + " must be a map", "write {format: NAME, field: expression}");
@@ -201,8 +225,9 @@ std::optional<FormatUse> load_format_use(const Node& node, const std::string& wh
       const auto& formats = context.parts.formats;
       if (std::none_of(formats.begin(), formats.end(), [&](const Format& f) { return f.name == value.scalar; }))
         context.problems.error(value.where, what + " names format '" + value.scalar + "', which is not declared");
-    } else if (const auto expression = int_expr(value, context.problems)) {
-      use.fields.emplace_back(key, *expression);
+    } else if (auto expression = int_expr(value, context.problems)) {
+      take_bits_of_fields(*expression, context);
+      use.fields.emplace_back(key, std::move(*expression));
     }
   }
   if (use.format.empty()) context.problems.error(node.where, what + " has no 'format'");

@@ -77,6 +77,12 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   if (known != "run" && known != "compile")
     r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");
   range.known_at_compile_time = known == "compile";
+  if (const auto beyond = map.text("inactive")) {
+    if (*beyond != "keep")
+      r.fail(node.find("inactive")->where, "'inactive' of " + what + " can only be keep, found '" + *beyond + "'",
+             "zero and undefined are said of the whole instruction");
+    range.kept = true;
+  }
   if (!max) {
     r.broken = true;
     return range;

@@ -203,6 +203,7 @@ void check_operands(const Instruction& instruction, const Node& node,
 void check_references(const Instruction& instruction, const Node& node,
                       Context& context);                               ///< templates and expressions
 void check_formats(const Instruction& instruction, Context& context);  ///< doubly set bits, values that do not fit
+void check_tokens(Context& context);                                   ///< queues and what orders them
 void check_machine(Context& context);                                  ///< setters, masks, fills, reachability
 
 }  // namespace isamap::loader

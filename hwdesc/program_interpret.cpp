@@ -39,6 +39,7 @@ std::int64_t flat_count(const Buffer& buffer) {
 struct Operand {
   std::size_t buffer = 0;
   CompiledAffine offset;
+  std::optional<Scalar> constant = std::nullopt;  // in no memory
   Scalar read(const std::vector<Storage>& memory, const std::int64_t* at) const {
     return memory[buffer].values[static_cast<std::size_t>(offset(at))];
   }
@@ -188,7 +189,11 @@ class Machine {
     auto [it, fresh] = calls_.try_emplace(&c);
     if (!fresh) return it->second;
     for (const Dim& dim : instruction.statement().domain.dims) it->second.dims.push_back(names_.slot("$" + dim.name));
-    for (const Ref& ref : c.operands) it->second.operands.push_back(compile(ref));
+    for (std::size_t i = 0; i < c.operands.size(); ++i) {
+      const auto& own = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+      const auto constant = own.memory.valid() ? std::nullopt : constant_value(own, c.operands[i]);
+      it->second.operands.push_back(constant ? Operand{0, {}, constant} : compile(c.operands[i]));
+    }
     return it->second;
   }
 
@@ -221,6 +226,10 @@ class Machine {
     points(code.dims, c.extents, [&] {
       scratch_.resize(code.operands.size());
       for (std::size_t i = 1; i < code.operands.size(); ++i) {
+        if (code.operands[i].constant) {
+          scratch_[i - 1] = *code.operands[i].constant;
+          continue;
+        }
         const auto at = place(code.operands[i], "a call reads");
         if (!at) return;
         scratch_[i - 1] = memory_[code.operands[i].buffer].values[*at];
@@ -236,8 +245,7 @@ class Machine {
   // What stands from the extents to the maximum afterwards.
   void inactive(const Call& c, const Instruction& instruction, const CallCode& code) {
     if (instruction.inactive != Inactive::zero && instruction.inactive != Inactive::undefined) return;
-    std::vector<std::int64_t> full;
-    for (const DimRange& range : instruction.ranges) full.push_back(range.max);
+    const std::vector<std::int64_t> full = touched_extents(instruction, c.extents);
     if (full == c.extents) return;
     const Scalar left = instruction.inactive == Inactive::zero ? Scalar{} : Scalar{garbage_real, garbage_integer};
     points(code.dims, full, [&] {
@@ -252,6 +260,7 @@ class Machine {
 
   void count_bytes(const Call& c, const Instruction& instruction) {
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
+      if (!c.operands[i].buffer.valid()) continue;
       const Buffer& buffer = program_.buffers[c.operands[i].buffer.index()];
       std::int64_t elements = 1;
       std::set<std::string> names;

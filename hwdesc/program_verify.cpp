@@ -93,8 +93,12 @@ struct Verifier {
     if (c.operands.size() != static_cast<std::size_t>(access_count(instruction.statement())))
       return problem(instruction.name + " is called with the wrong number of operands");
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
-      ref(c.operands[i], at, instruction.name);
       const isamap::Operand& operand = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+      if (!operand.memory.valid()) {
+        if (!constant_value(operand, c.operands[i])) problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
+        continue;
+      }
+      ref(c.operands[i], at, instruction.name);
       const Buffer& buffer = program.buffers[c.operands[i].buffer.index()];
       if (operand.memory != buffer.memory)
         problem(fmt::format("{}: operand {} is in {}, not {}", instruction.name, operand.name, model.memory(buffer.memory).name,

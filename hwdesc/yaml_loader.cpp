@@ -83,6 +83,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
     if (!entry.broken) load_instruction(entry, context);
   if (!problems.any_errors()) report_unused_operands(context);
   if (!problems.any_errors()) check_growth(context);
+  if (!problems.any_errors()) check_tokens(context);
   if (!problems.any_errors()) check_machine(context);
   if (problems.any_errors()) return;
   model.finish(std::move(context.parts));

@@ -64,6 +64,14 @@ void check_ranges(const Instruction& instruction, Diagnostics& problems) {
 
 }  // namespace
 
+std::vector<std::int64_t> touched_extents(const Instruction& instruction, const std::vector<std::int64_t>& extents) {
+  std::vector<std::int64_t> touched = extents;
+  const bool says = instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined;
+  for (std::size_t d = 0; says && d < touched.size(); ++d)
+    if (!instruction.ranges[d].kept) touched[d] = instruction.ranges[d].max;
+  return touched;
+}
+
 bool is_setter(const Instruction& instruction) { return instruction.semantics.empty(); }
 
 bool is_move(const Instruction& instruction) {

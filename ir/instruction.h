@@ -85,9 +85,15 @@ struct DimRange {
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool known_at_compile_time = false;  ///< the extent is part of the instruction's name
   bool sized = false;                  ///< `max` is an expression of the target's symbols
+  bool kept = false;                   ///< points beyond the extent of this dim are not touched, whatever `inactive` says
   bool operator==(const DimRange&) const = default;
   bool fixed() const { return min == max; }
 };
+
+struct Instruction;
+/// Extents of the points that a use with these extents may write: up to the maximum where `inactive` says what stands
+/// there afterwards, else the extents.
+std::vector<std::int64_t> touched_extents(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
 enum class Inactive { none, zero, keep, undefined };
 enum class Start { keep, zero };

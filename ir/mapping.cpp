@@ -126,6 +126,10 @@ std::string fused_name(const std::vector<Digit>& digits) {
   return text;
 }
 
+bool is_constant_operand(const Mapping& mapping, std::size_t i) {
+  return mapping.constant && mapping.operands[i] == *std::max_element(mapping.operands.begin(), mapping.operands.end());
+}
+
 std::string constant_name(const Mapping& mapping) { return fmt::format("{}", mapping.constant.value_or(0)); }
 
 std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,

@@ -71,6 +71,9 @@ struct Mapping {
 std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,
                   const std::string& instruction_name);
 
+/// Does the instruction's access number `i` hold the constant?
+bool is_constant_operand(const Mapping& mapping, std::size_t i);
+
 /// The constant operand as it is printed: "1", "0.25".
 std::string constant_name(const Mapping& mapping);
 

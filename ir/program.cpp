@@ -1,6 +1,25 @@
 #include "ir/program.h"
 
+#include <bit>
+
+#include "support/check.h"
+
 namespace isamap {
+
+Ref constant_ref(const Operand& operand, double value) {
+  const bool real = operand.dtype && is_float(*operand.dtype);
+  const std::int64_t number = real ? static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)))
+                                   : static_cast<std::int64_t>(value);
+  return Ref{BufferId{}, {AffineExpr(number)}};
+}
+
+std::optional<Scalar> constant_value(const Operand& operand, const Ref& ref) {
+  if (ref.buffer.valid() || ref.index.size() != 1 || !ref.index[0].is_constant()) return std::nullopt;
+  const std::int64_t number = ref.index[0].constant();
+  const DType type = operand.dtype.value_or(DType::s64);
+  if (!is_float(type)) return convert({static_cast<double>(number), number}, DType::s64, type, false);
+  return convert({std::bit_cast<float>(static_cast<std::uint32_t>(number)), 0}, DType::f32, type, false);
+}
 
 std::int64_t element_span(const Buffer& buffer) {
   std::int64_t last = 0;
@@ -9,6 +28,13 @@ std::int64_t element_span(const Buffer& buffer) {
     if (i < buffer.strides.size()) last += (buffer.extents[i] - 1) * buffer.strides[i];
   }
   return last + 1;
+}
+
+AffineExpr flat_offset(const Buffer& buffer, const std::vector<AffineExpr>& index) {
+  ISAMAP_CHECK(index.size() == buffer.strides.size(), "index of " + buffer.name + " has the wrong rank");
+  AffineExpr offset;
+  for (std::size_t i = 0; i < index.size(); ++i) offset += index[i] * buffer.strides[i];
+  return offset;
 }
 
 }  // namespace isamap

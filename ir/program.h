@@ -38,6 +38,8 @@ struct Buffer {
   bool operator==(const Buffer&) const = default;
 };
 
+/// Element offset of an index of a memory buffer.
+AffineExpr flat_offset(const Buffer& buffer, const std::vector<AffineExpr>& index);
 std::int64_t element_span(const Buffer& buffer);  ///< 1 + largest element offset
 
 struct Ref {
@@ -45,6 +47,12 @@ struct Ref {
   std::vector<AffineExpr> index;          ///< one for each axis, over loop variables and `$dim`s
   bool operator==(const Ref&) const = default;
 };
+
+/// An operand that lives in no memory (`state`, `immediate`): a ref without a buffer, whose one index is its number: an
+/// integer, or the bit pattern of a 32-bit float where the operand is real.
+Ref constant_ref(const Operand& operand, double value);
+/// Nothing: the ref is no number.
+std::optional<Scalar> constant_value(const Operand& operand, const Ref& ref);
 
 struct Node;
 

@@ -9,6 +9,8 @@
 
 #include "ir/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -92,6 +94,8 @@ std::string print_line(const Do& line) {
   }
   for (std::size_t i = 0; i < line.operands.size(); ++i)
     text += (i == 0 ? " operands " : " ") + line.operands[i].first + "=" + line.operands[i].second;
+  for (std::size_t i = 0; i < line.constants.size(); ++i)
+    text += (i == 0 ? " holding " : " ") + line.constants[i].first + fmt::format("={}", line.constants[i].second);
   for (const auto& [tensor, how] : line.outside) text += " outside " + tensor + " " + word(outside_names, how);
   return text;
 }
@@ -248,10 +252,12 @@ class LineReader {
     while (next_word()) {
       if (take("operands"))
         line.operands = operands();
+      else if (take("holding"))
+        line.constants = constants();
       else if (cursor_.accept_word("outside"))
         line.outside.push_back(outside());
       else
-        unknown_word({}, "operands, outside");
+        unknown_word({}, "operands, holding, outside");
     }
     return line;
   }
@@ -293,6 +299,17 @@ class LineReader {
       const std::string operand = cursor_.expect_name("an operand of the instruction", false);
       cursor_.expect("=");
       result.emplace_back(operand, cursor_.expect_name("a tensor", false));
+    } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands" && word_ != "holding");
+    return result;
+  }
+
+  std::vector<std::pair<std::string, double>> constants() {
+    std::vector<std::pair<std::string, double>> result;
+    do {
+      const std::string operand = cursor_.expect_name("an operand of the instruction", false);
+      cursor_.expect("=");
+      const double sign = cursor_.accept("-") ? -1 : 1;
+      result.emplace_back(operand, sign * cursor_.expect_real("a number"));
     } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands");
     return result;
   }

@@ -65,6 +65,7 @@ struct Do {
   std::string instruction;  ///< empty: element by element on a scalar unit ("scalar")
   std::vector<std::pair<std::string, std::vector<Digit>>> dims;  ///< as in the mapping, written order
   std::vector<std::pair<std::string, std::string>> operands;     ///< instruction operand -> tensor; empty: in order
+  std::vector<std::pair<std::string, double>> constants;         ///< instruction operand -> the number it holds
   std::vector<std::pair<std::string, Outside>> outside;
   bool operator==(const Do&) const = default;
 };

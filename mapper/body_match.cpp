@@ -88,7 +88,8 @@ class Aligner {
   /// A constant of the statement on a read of the instruction; or a whole expression on one side of a * or +, whose
   /// other side is a read that is held at 1 or 0.
   void align_constant(const ScalarExpr& a, const ScalarExpr& b, Binding& binding, const Next& next) {
-    if (const auto* value = std::get_if<Constant>(&a.op)) hold(b, value->value, binding, next);
+    if (const auto* value = std::get_if<Constant>(&a.op))
+      hold(b, is_float(a.type) ? round_to(a.type, value->value) : value->value, binding, next);
     const auto* op = std::get_if<Binary>(&b.op);
     const auto neutral = op != nullptr ? neutral_element(op->op, b.type) : std::nullopt;
     if (!neutral) return;

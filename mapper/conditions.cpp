@@ -158,8 +158,100 @@ std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const 
   return walkers;
 }
 
+namespace {
+
+/// What one step of each walker adds to an index of the instruction (its slot) and of the statement (its element).
+struct Steps {
+  std::vector<IntVector> slot, element;
+};
+
+/// Nothing where an index is not linear.
+std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Walker>& walkers, int t) {
+  Steps steps;
+  for (const AffineExpr& index : alignment.unit_access(t).index) {
+    const auto row = as_column(index - index.constant(), alignment.unit().domain);
+    if (!row) return std::nullopt;
+    IntVector moves;
+    for (const Walker& walker : walkers) {
+      std::int64_t sum = 0;
+      for (const Walker::Place& place : walker.places) {
+        const auto step = checked_mul((*row)[static_cast<std::size_t>(place.dim)], place.weight);
+        const auto total = step ? checked_add(sum, *step) : std::nullopt;
+        if (!total) return std::nullopt;
+        sum = *total;
+      }
+      moves.push_back(sum);
+    }
+    steps.slot.push_back(std::move(moves));
+  }
+  for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
+    IntVector moves;
+    for (const Walker& walker : walkers) {
+      const auto step = step_of(row, walker.column);
+      if (!step) return std::nullopt;
+      moves.push_back(*step);
+    }
+    steps.element.push_back(std::move(moves));
+  }
+  return steps;
+}
+
+/// Is the element a linear function of the slot? Then equal slots hold equal elements.
+bool slot_tells_element(const Steps& steps) {
+  std::vector<IntVector> basis;
+  const auto extends_basis = [&](const IntVector& row) {
+    std::vector<IntVector> more = basis;
+    more.push_back(row);
+    return independent(std::move(more));
+  };
+  for (const IntVector& row : steps.slot)
+    if (extends_basis(row)) basis.push_back(row);
+  return std::none_of(steps.element.begin(), steps.element.end(), [&](const IntVector& row) {
+    const bool moves = std::any_of(row.begin(), row.end(), [](std::int64_t x) { return x != 0; });
+    return moves && extends_basis(row);
+  });
+}
+
+/// One step of one walker, or of two in one or both senses, that leaves the slot and changes the element. Only walkers
+/// that have a dim to themselves: then both points are in one call.
+bool has_counterexample(const Alignment& alignment, const std::vector<Walker>& walkers, const Steps& steps) {
+  std::vector<std::size_t> free;
+  for (std::size_t w = 0; w < walkers.size(); ++w)
+    if (walkers[w].extent > 1 && walkers[w].places.size() == 1 && walkers[w].places[0].weight == 1 &&
+        unit_extent(alignment, walkers[w].places[0].dim) > 1 &&
+        walked_extent(walkers, walkers[w].places[0].dim) == walkers[w].extent)
+      free.push_back(w);
+  const auto zero = [](const std::vector<IntVector>& rows, std::size_t a, std::size_t b, std::int64_t sign) {
+    return std::all_of(rows.begin(), rows.end(), [&](const IntVector& row) { return row[a] + sign * row[b] == 0; });
+  };
+  for (const std::size_t a : free)
+    for (const std::size_t b : free)
+      for (const std::int64_t sign : {-1, 0, 1})
+        if ((a != b || sign == 0) && zero(steps.slot, a, b, sign) && !zero(steps.element, a, b, sign)) return true;
+  return false;
+}
+
+/// An instruction that adds up dims in an index.
+Truth sound_by_steps(const Alignment& alignment, const std::vector<Walker>& walkers) {
+  Truth truth = Truth::yes;
+  for (int t = 0; t < alignment.operand_count(); ++t) {
+    const auto steps = steps_of(alignment, walkers, t);
+    if (steps && slot_tells_element(*steps)) continue;
+    if (steps && has_counterexample(alignment, walkers, *steps)) return Truth::no;
+    truth = Truth::unknown;
+  }
+  return truth;
+}
+
+bool is_projection(const Access& access) {
+  return std::all_of(access.index.begin(), access.index.end(),
+                     [](const AffineExpr& index) { return index.is_constant() || index.as_dim().has_value(); });
+}
+
+}  // namespace
+
 Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
-  if (!alignment.projection) return Truth::unknown;
+  if (!alignment.projection) return sound_by_steps(alignment, walkers);
   Truth truth = Truth::yes;
   for (const Walker& walker : walkers) {
     if (walker.extent <= 1) continue;
@@ -178,7 +270,7 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
 }
 
 Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers) {
-  if (!alignment.projection) return Truth::unknown;
+  if (!is_projection(alignment.unit_access(0))) return Truth::unknown;
   std::vector<IntVector> vectors;
   std::vector<Image> images;
   bool linear = true;

@@ -151,27 +151,74 @@ AffineExpr as_expression(const Alignment& alignment, const IntVector& column, st
   return e;
 }
 
+/// A slot's digits, the tied ones in front.
+struct SlotDigits {
+  std::vector<Digit> digits;
+  std::size_t tied = 0;
+};
+
+SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned,
+                     std::size_t s) {
+  const Slot& slot = choices.slots[s];
+  SlotDigits here;
+  for (const bool ties : {true, false}) {
+    for (const Planned& p : planned) {
+      const bool mine = p.at.home.slot == static_cast<int>(s) || p.at.home.tied == static_cast<int>(s);
+      if (mine && (p.at.home.tied >= 0) == ties)
+        here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
+    }
+    if (ties) here.tied = here.digits.size();
+  }
+  if (here.digits.empty() && slot.stand_in >= 0) {
+    const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.stand_in)];
+    here.digits.push_back({AffineExpr::dim(dim.name), 1});
+  }
+  return here;
+}
+
 Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned) {
   Dims dims(alignment.unit_uses.size());
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
-    const Slot& slot = choices.slots[s];
-    std::vector<Digit> digits;
-    std::size_t tied = 0;
-    for (const bool ties : {true, false}) {
-      for (const Planned& p : planned) {
-        const bool here = p.at.home.slot == static_cast<int>(s) || p.at.home.tied == static_cast<int>(s);
-        if (here && (p.at.home.tied >= 0) == ties)
-          digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
-      }
-      if (ties) tied = digits.size();
-    }
-    if (digits.empty() && slot.stand_in >= 0) {
-      const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.stand_in)];
-      digits.push_back({AffineExpr::dim(dim.name), 1});
-    }
-    spread(alignment, slot, std::move(digits), tied, dims);
+    SlotDigits here = digits_of(alignment, choices, planned, s);
+    spread(alignment, choices.slots[s], std::move(here.digits), here.tied, dims);
   }
   return dims;
+}
+
+/// Does a subscript of the instruction add up several of its dims, as p + r of a convolution does? Then it matters which
+/// dim of a slot a digit walks; otherwise that is a matter of layout only.
+bool couples_dims(const Computation& unit) {
+  for (int t = 0; t < access_count(unit); ++t)
+    for (const AffineExpr& index : access_of(unit, t).index)
+      if (index.names().size() > 1) return true;
+  return false;
+}
+
+/// Every way to put whole digits on dims of their own, slot by slot from `s` on: p on p and q on q, or crosswise.
+void seat(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned, std::size_t s,
+          const Dims& dims, std::vector<Dims>& out) {
+  constexpr std::size_t kMaxSeatings = 256;
+  if (out.size() >= kMaxSeatings) return;
+  if (s == choices.slots.size()) return out.push_back(dims);
+  const Slot& slot = choices.slots[s];
+  SlotDigits here = digits_of(alignment, choices, planned, s);
+  const std::size_t count = here.digits.size();
+  if (slot.dims.size() == 1 || here.tied > 0 || count > slot.dims.size()) {
+    Dims more = dims;
+    spread(alignment, slot, std::move(here.digits), here.tied, more);
+    return seat(alignment, choices, planned, s + 1, more, out);
+  }
+  std::vector<int> seats = slot.dims, before;
+  std::sort(seats.begin(), seats.end());
+  do {
+    const std::vector<int> taken(seats.begin(), seats.begin() + static_cast<std::ptrdiff_t>(count));
+    if (taken == before && count > 0) continue;  // the rest of the permutation stays empty
+    before = taken;
+    Dims more = dims;
+    for (std::size_t d = 0; d < count; ++d) more[static_cast<std::size_t>(taken[d])] = {here.digits[d]};
+    seat(alignment, choices, planned, s + 1, more, out);
+    if (count == 0) return;
+  } while (std::next_permutation(seats.begin(), seats.end()));
 }
 
 /// A pair with one order only, of free columns, may as well count the other way round: small steps for the combined
@@ -297,7 +344,13 @@ std::vector<Realised> realise(const Alignment& alignment, const Choices& choices
     plan_walks(alignment, digits, orders);
     const bool idle = std::any_of(digits.begin(), digits.end(), [](const Planned& digit) { return digit.extent == 1; });
     if (idle && !unit_columns) continue;  // the same mapping without that digit is listed
-    result.push_back({as_dims(alignment, choices, digits), !unit_columns});
+    if (!couples_dims(alignment.unit())) {
+      result.push_back({as_dims(alignment, choices, digits), !unit_columns});
+      continue;
+    }
+    std::vector<Dims> seatings;
+    seat(alignment, choices, digits, 0, Dims(alignment.unit_uses.size()), seatings);
+    for (Dims& dims : seatings) result.push_back({std::move(dims), !unit_columns});
   }
   return result;
 }
@@ -305,10 +358,12 @@ std::vector<Realised> realise(const Alignment& alignment, const Choices& choices
 Judged judge(const Alignment& alignment, Realised realised, const std::vector<Kill>& kills) {
   const auto walkers = walkers_of(alignment, realised.dims);
   if (!walkers) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
+  const Truth slots = sound(alignment, *walkers), elements = no_partials(alignment, *walkers);
+  const std::string several = "one slot of an operand would hold several elements";
+  if (slots == Truth::no && !alignment.projection) return {std::nullopt, several};  // most seatings: asked first
   const auto cover = exact_cover(alignment, *walkers);
   if (!cover) return {std::nullopt, "digits and residual loops form no radix chain"};
-  const Truth slots = sound(alignment, *walkers), elements = no_partials(alignment, *walkers);
-  if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
+  if (slots == Truth::no) return {std::nullopt, several};
   if (elements == Truth::no) {
     return {std::nullopt, "two digits move " + alignment.tensor_name(0) +
                               " along one direction, so an element would have several slots (partial sums)"};

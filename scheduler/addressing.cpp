@@ -130,6 +130,18 @@ Hop packed_hop(const Trial& trial, bool blocked) {
   return hop;
 }
 
+/// Blocks may stand the other way round in a memory on the way, for a move that transposes them.
+std::vector<std::vector<Hop>> turned_on_the_way(const std::vector<Hop>& hops, MemoryId operand_memory) {
+  std::vector<std::vector<Hop>> all;
+  for (std::size_t h = 0; h < hops.size(); ++h) {
+    const std::size_t digits = hops[h].layout.size();
+    if (hops[h].memory == operand_memory || digits < 2) continue;
+    all.push_back(hops);
+    std::swap(all.back()[h].layout[digits - 1], all.back()[h].layout[digits - 2]);
+  }
+  return all;
+}
+
 }  // namespace
 
 Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
@@ -155,6 +167,8 @@ Routes routes(const Kernel& kernel, const Computation& statement, const Mapping&
         result.reasons.push_back(reason);
   };
   consider(*hops);
+  if (result.routes.empty())
+    for (std::vector<Hop>& turned : turned_on_the_way(*hops, memory)) consider(std::move(turned));
   if (!model.scalar_unit_for(model.home())) return result;
   const auto with = [&](const Hop& first) {
     std::vector<Hop> all{first};

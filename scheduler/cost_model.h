@@ -18,6 +18,7 @@ struct TensorTraffic {
 
 struct Cost {
   double cycles = 0;
+  double scalar_cycles = 0;                           ///< of these: code that a scalar unit executes element by element
   double energy_pJ = 0;
   double bytes = 0;                                   ///< moved over all links
   std::string bound;                                  ///< what limits: "compute", "link ld", "memory GLB"

@@ -36,6 +36,10 @@ class CallLowering : NestParts {
       if (!no.empty()) return operand_refused(a, operand, no);
       refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
     }
+    if (input_.pairing.constant_operand >= 0) {
+      const Operand& held = instruction_->operands[operand_of_access(*instruction_, input_.pairing.constant_operand).index()];
+      refs[static_cast<std::size_t>(input_.pairing.constant_operand)] = constant_ref(held, input_.pairing.constant);
+    }
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
     auto made = make_call(lowering_, *lowering_.model.find_instruction(instruction_->name), std::move(refs), *extents);
     if (!made) return made.diagnostics();

@@ -5,6 +5,25 @@
 
 namespace isamap {
 
+namespace {
+
+/// Constants live where a command carries them: in a state field or an immediate. Nothing else does.
+std::string constants_refusal(const Mapping& mapping, const Instruction& instruction) {
+  for (std::size_t i = 0; i < mapping.operands.size(); ++i) {
+    const Operand& operand = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+    const bool held = mapping.constant && is_constant_operand(mapping, i);
+    if (held && operand.memory.valid()) return "an operand is held at the constant " + constant_name(mapping);
+    if (!held && !operand.memory.valid())
+      return "operand " + operand.name + " is a number in the command, and the kernel has a tensor there";
+    if (!operand.immediate.empty() &&
+        std::find(operand.immediate.begin(), operand.immediate.end(), *mapping.constant) == operand.immediate.end())
+      return constant_name(mapping) + " is none of the values of operand " + operand.name;
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string not_lowered(const Instruction& instruction) {
   if (!instruction.async_by.empty())
     return "it completes later, by '" + instruction.async_by + "', and no waits are placed";
@@ -17,7 +36,7 @@ std::string not_lowered(const Instruction& instruction) {
 
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
   if (std::string why = not_lowered(model.instruction(mapping.instruction)); !why.empty()) return why;
-  if (mapping.constant) return "an operand is held at the constant " + constant_name(mapping);
+  if (const std::string no = constants_refusal(mapping, model.instruction(mapping.instruction)); !no.empty()) return no;
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";
   if (!mapping.rolled.empty()) return "the sum over " + mapping.rolled[0].name + " is written out in the instruction";
   std::set<AffineExpr> columns;

@@ -1,5 +1,7 @@
 #include "scheduler/nest_view.h"
 
+#include "scheduler/lowerable.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,14 +31,21 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, const Computation& statement,
                                        const Instruction& instruction) {
   const Computation& semantics = instruction.statement();
-  if (access_count(semantics) != access_count(statement))
-    return error(fmt::format("{} has {} operands; {} has {}", instruction.name, access_count(semantics), statement.name,
-                             access_count(statement)));
+  const int held = static_cast<int>(line.constants.size());
+  if (access_count(semantics) - held != access_count(statement))
+    return error(fmt::format("{} has {} operands; {} has {}", instruction.name, access_count(semantics) - held,
+                             statement.name, access_count(statement)));
   std::vector<int> order;
   std::vector<bool> taken(static_cast<std::size_t>(access_count(statement)), false);
+  int next = 0;  // access of the statement
   for (int i = 0; i < access_count(semantics); ++i) {
-    int found = line.operands.empty() || i == 0 ? i : -1;
     const std::string& operand = instruction.tensors[operand_of_access(instruction, i).index()].name;
+    if (i > 0 && held > 0 && line.constants.front().first == operand) {
+      order.push_back(access_count(statement));
+      continue;
+    }
+    int found = line.operands.empty() || i == 0 ? next : -1;
+    ++next;
     for (const auto& [name, tensor] : line.operands) {
       if (name != operand || i == 0) continue;
       for (int a = 1; a < access_count(statement) && found < 0; ++a)
@@ -103,10 +112,13 @@ class Resolver {
     view_.statement = fuse(original, view_.mapping);
     if (view_.mapping.instruction.valid()) view_.instruction = &view_.model->instruction(view_.mapping.instruction);
     view_.block.assign(view_.statement.domain.dims.size(), 1);
+    view_.instruction_dim.assign(view_.statement.domain.dims.size(), -1);
     for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m) {
       if (view_.mapping.dims[m].empty()) continue;
       const int d = view_.statement.domain.find(fused_name(view_.mapping.dims[m]));
-      if (d >= 0) view_.block[static_cast<std::size_t>(d)] = view_.instruction->ranges[m].max;
+      if (d < 0) continue;
+      view_.block[static_cast<std::size_t>(d)] = view_.instruction->ranges[m].max;
+      view_.instruction_dim[static_cast<std::size_t>(d)] = static_cast<int>(m);
     }
     for (const Dim& d : view_.statement.domain.dims) tile_.push_back(std::max<std::int64_t>(d.extent, 1));
     view_.innermost.assign(static_cast<std::size_t>(access_count(view_.statement)), -1);
@@ -286,6 +298,13 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   auto order = operand_order(line, kernel, computation, instruction);
   if (!order) return order.diagnostics();
   mapping.operands = *order;
+  if (line.constants.size() > 1) return error("one operand at most holds a number");
+  if (!line.constants.empty()) {
+    mapping.constant = line.constants.front().second;
+    if (std::count(order->begin(), order->end(), access_count(computation)) == 0)
+      return error(fmt::format("no operand '{}' in {}", line.constants.front().first, instruction.name));
+    if (const std::string no = not_lowered(mapping, model); !no.empty()) return error(no);
+  }
   const std::vector<std::string> dims = dim_names(instruction.statement());
   mapping.dims.resize(dims.size());
   for (const auto& [name, digits] : line.dims) {
@@ -321,10 +340,15 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
       for (Digit& digit : line.dims.back().second) digit.extent = 1;  // the text of a whole dim
     }
   bool in_order = true;
-  for (std::size_t i = 0; i < mapping.operands.size(); ++i) in_order &= mapping.operands[i] == static_cast<int>(i);
+  int next = 0;
+  for (std::size_t i = 0; i < mapping.operands.size(); ++i)
+    if (is_constant_operand(mapping, i))
+      line.constants.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name, *mapping.constant});
+    else
+      in_order &= mapping.operands[i] == next++;
   if (in_order) return line;
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
-    line.operands.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name,
+    if (!is_constant_operand(mapping, i)) line.operands.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name,
                              kernel.tensors[access_of(statement, mapping.operands[i]).tensor.index()].name});
   return line;
 }

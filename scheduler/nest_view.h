@@ -44,6 +44,7 @@ struct NestView {
   Mapping mapping;                           ///< as the `do` line states it
   const Instruction* instruction = nullptr;  ///< nullptr: element by element
   std::vector<std::int64_t> block;           ///< per dim: extent that one call covers (1: not a digit)
+  std::vector<int> instruction_dim;          ///< per dim: of the instruction, or -1
   std::vector<WalkView> walks;               ///< outermost first
   std::vector<StageView> stages;             ///< in textual order
   std::vector<int> innermost;                ///< per access: its last stage, or -1

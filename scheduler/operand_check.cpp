@@ -87,14 +87,17 @@ std::string strides_refusal(const Instruction& instruction, int access, const Bu
   const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
   const AffineExpr walk = simplify(offset - at_zero(offset), ranges);
   const LayoutTerms layout = demanded(instruction, access, operand, dollars);
-  AffineExpr rest = simplify(walk - layout.fixed, ranges);
-  for (const std::string& name : rest.names())   // a dim of extent 1 has no neighbours
-    if (const auto it = ranges.find(name); name.front() == '$' && it != ranges.end() && it->second.high <= 0)
-      rest = simplify(substitute(rest, {{name, AffineExpr(0)}}), ranges);
+  const auto without_single = [&](AffineExpr e) {  // a dim of extent 1 has no neighbours
+    for (const std::string& name : e.names())
+      if (const auto it = ranges.find(name); name.front() == '$' && it != ranges.end() && it->second.high <= 0)
+        e = simplify(substitute(e, {{name, AffineExpr(0)}}), ranges);
+    return e;
+  };
+  AffineExpr rest = without_single(simplify(walk - layout.fixed, ranges));
   for (const AffineExpr& apart : layout.apart)   // every value has its own address: leave those dims out
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
   for (const AffineExpr& free : layout.free) {
-    const AffineExpr term = simplify(free, ranges);
+    const AffineExpr term = without_single(simplify(free, ranges));
     if (term.is_constant()) continue;
     if (!only_dollars(rest)) break;
     rest = simplify(rest - term * evaluate(rest, unit_point(term, rest)), ranges);

@@ -8,6 +8,7 @@
 
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
+#include "scheduler/spreads.h"
 
 namespace isamap {
 
@@ -94,10 +95,17 @@ Nest scalar_nest(const Computation& statement) {
   return nest;
 }
 
-std::vector<Mapping> mappings_of(const MapResult& all, StatementId statement, const HardwareModel& model) {
+/// A statement's mappings that lower, each in every spread that does.
+std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, StatementId statement,
+                                 const HardwareModel& model) {
   std::vector<Mapping> mine;
-  for (const Mapping& mapping : all.mappings)
-    if (mapping.statement == statement && not_lowered(mapping, model).empty()) mine.push_back(mapping);
+  for (const Mapping& mapping : all.mappings) {
+    if (mapping.statement != statement) continue;
+    const Instruction& instruction = model.instruction(mapping.instruction);
+    for (Mapping& spread : whole_spreads(mapping, kernel.statements[statement.index()], instruction))
+      if (not_lowered(spread, model).empty() && std::find(mine.begin(), mine.end(), spread) == mine.end())
+        mine.push_back(std::move(spread));
+  }
   return mine;
 }
 
@@ -135,6 +143,7 @@ class Run {
       if (!chosen) return chosen.diagnostics();
       result_.schedule.nests[s] = std::move(chosen->nest);
       result_.cost.cycles += chosen->cost.cycles;
+      result_.cost.scalar_cycles += chosen->cost.scalar_cycles;
       result_.cost.energy_pJ += chosen->cost.energy_pJ;
       result_.cost.bytes += chosen->cost.bytes;
       for (const auto& [link, moved] : chosen->cost.link_bytes) result_.cost.link_bytes[link] += moved;
@@ -148,7 +157,7 @@ class Run {
 
  private:
   Result<Statement> statement(StatementId id) {
-    std::vector<Mapping> mine = mappings_of(mappings_, id, model_);
+    std::vector<Mapping> mine = mappings_of(mappings_, kernel_, id, model_);
     if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search
     const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
     std::unique_ptr<SearchStrategy> made;

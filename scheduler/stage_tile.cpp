@@ -165,12 +165,26 @@ Pairing pair(const Computation& statement, const Instruction* instruction, const
   p.operand_access.assign(static_cast<std::size_t>(access_count(statement)), -1);
   if (!instruction) return p;
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
-    p.operand_access[static_cast<std::size_t>(mapping.operands[i])] = static_cast<int>(i);
+    if (is_constant_operand(mapping, i)) {
+      p.constant_operand = static_cast<int>(i);
+      p.constant = *mapping.constant;
+    } else {
+      p.operand_access[static_cast<std::size_t>(mapping.operands[i])] = static_cast<int>(i);
+    }
   for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
     p.walked_by.push_back(mapping.dims[m].empty() ? "" : fused_name(mapping.dims[m]));
     if (!mapping.dims[m].empty()) p.digit_of[p.walked_by.back()] = m;
   }
   return p;
+}
+
+bool lies_freely(const Instruction& instruction, int operand, std::size_t dim) {
+  const DimRange& range = instruction.ranges[dim];
+  const auto* strided = std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, operand).index()].layout);
+  if (!strided || range.min > 1 || range.multiple_of > 1 || range.max == 1) return false;
+  return std::any_of(strided->terms.begin(), strided->terms.end(), [&](const StrideTerm& term) {
+    return !term.stride && term.each.empty() && term.term.as_dim() == instruction.statement().domain.dims[dim].name;
+  });
 }
 
 namespace {
@@ -204,6 +218,7 @@ std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access) {
   std::vector<OwnDigit> digits;
   for (std::size_t at = 0; at < dims->size(); ++at) {
     const std::size_t d = (*dims)[at];
+    if (lies_freely(*p.instruction, number, d)) continue;
     const std::int64_t block = full_extent(*p.instruction, d);
     const auto stride = [&](std::int64_t step) {
       return places && box[at] > step ? (*places)[static_cast<std::size_t>(row[at] * step)] : row[at] * step;
@@ -233,18 +248,25 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
   const Access& a = access_of(*p.statement, access);
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   std::vector<LayoutDigit> outer, reduced, inner;
-  std::vector<std::string> walked;
+  std::vector<std::string> walked, free;
   if (p.instruction && operand >= 0) {
     for (const std::size_t d : operand_dims(*p.instruction, operand).value_or(std::vector<std::size_t>{}))
-      if (!is_pseudo(p, access, d)) walked.push_back(p.walked_by[d]);
+      if (lies_freely(*p.instruction, operand, d))
+        free.push_back(p.walked_by[d]);
+      else if (!is_pseudo(p, access, d))
+        walked.push_back(p.walked_by[d]);
     inner = instruction_digits(p, access);
   }
+  // Dims that lie freely stand next to the blocks, those of the output last: blocks along them follow each other.
+  std::vector<LayoutDigit> free_reduced, free_outer;
   const auto place = [&](const AffineExpr& digit) {
+    const auto dim = digit.as_dim();
+    const bool lies = !inner.empty() && dim && std::find(free.begin(), free.end(), *dim) != free.end();
     const auto names = digit.names();
     const bool all_reduced = std::all_of(names.begin(), names.end(), [&](const std::string& n) {
       return p.statement->domain.dims[static_cast<std::size_t>(p.statement->domain.find(n))].kind == DimKind::reduction;
     });
-    auto& list = all_reduced ? reduced : outer;
+    auto& list = all_reduced ? (lies ? free_reduced : reduced) : lies ? free_outer : outer;
     if (std::find(list.begin(), list.end(), LayoutDigit{digit, 0}) == list.end()) list.push_back({digit, 0});
   };
   const auto is_walked = [&](const std::string& n) {
@@ -262,6 +284,8 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
     }
   }
   outer.insert(outer.end(), reduced.begin(), reduced.end());
+  outer.insert(outer.end(), free_reduced.begin(), free_reduced.end());
+  outer.insert(outer.end(), free_outer.begin(), free_outer.end());
   outer.insert(outer.end(), inner.begin(), inner.end());
   return outer;
 }

@@ -14,6 +14,8 @@ struct Pairing {
   std::vector<int> operand_access;              ///< kernel access number -> instruction access number; -1: none
   std::map<std::string, std::size_t> digit_of;  ///< fused dim -> instruction dim
   std::vector<std::string> walked_by;           ///< instruction dim -> fused dim; "": virtual
+  int constant_operand = -1;                    ///< instruction access number that holds `constant`; -1: none
+  double constant = 0;
 };
 
 /// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.
@@ -23,6 +25,9 @@ Pairing pair(const Computation& statement, const Instruction* instruction, const
 bool can_start_at_zero(const Instruction& instruction);
 /// Largest extent of an instruction dim.
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
+
+/// A dim of any extent whose neighbours may lie at any distance (`{i: any}`): a tile needs no blocks for it.
+bool lies_freely(const Instruction& instruction, int operand, std::size_t dim);
 
 /// The tile of access number `access` below a place where `tiles` are in work, in a buffer of `memory` that is not yet
 /// in the program: its description and the Buffer. An empty `layout` means what the instruction takes when `memory` is

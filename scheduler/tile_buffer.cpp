@@ -127,11 +127,4 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& extents
   return strides;
 }
 
-AffineExpr flat_offset(const Buffer& buffer, const std::vector<AffineExpr>& index) {
-  ISAMAP_CHECK(index.size() == buffer.strides.size(), "index of " + buffer.name + " has the wrong rank");
-  AffineExpr offset;
-  for (std::size_t i = 0; i < index.size(); ++i) offset += index[i] * buffer.strides[i];
-  return offset;
-}
-
 }  // namespace isamap

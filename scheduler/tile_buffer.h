@@ -73,7 +73,5 @@ std::vector<AffineExpr> natural_forms(const Access& access);
 
 /// Row-major strides; one for each extent.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& extents);
-/// Element offset of an index.
-AffineExpr flat_offset(const Buffer& buffer, const std::vector<AffineExpr>& index);
 
 }  // namespace isamap

@@ -297,12 +297,19 @@ double TileCounts::tile(int access, int walks) const {
   return product;
 }
 
+/// What a buffer's extent along a dim is a multiple of.
+std::int64_t TileCounts::room_for(int access, int dim) const {
+  const int m = view_.instruction_dim[static_cast<std::size_t>(dim)], operand = instruction_access(view_.mapping, access);
+  if (m >= 0 && operand >= 0 && lies_freely(*view_.instruction, operand, static_cast<std::size_t>(m))) return 1;
+  return view_.block[static_cast<std::size_t>(dim)];
+}
+
 double TileCounts::padded_tile(int access, int walks) const {
   const std::vector<std::int64_t> extents = view_.tiles(walks);
   double product = 1;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
-    for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
+    for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], room_for(access, d)));
     product *= footprint(group, own, nullptr);
   }
   return product;

@@ -72,6 +72,7 @@ class TileCounts {
   Sizes sizes(int dim, int walks, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int walks, const Modes& modes, const Size& outer) const;
   double sum(int access, int walks, const Modes& modes, const Step* step, bool elements) const;
+  std::int64_t room_for(int access, int dim) const;
   double footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const;
   double group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const;
   double points(int walks, const Modes& modes) const;

@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/element_cycles.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stage_tile.h"
 
 namespace isamap {
 
 namespace {
-
-// Cycles to copy one element with a scalar unit. Neighbours to neighbours is what compilers vectorise; a stride costs a
-// load and a store; an index with divisions (a fused window) costs those too. Measured once, rounded: docs/cost.md.
-constexpr double contiguous_cycles = 0.5, strided_cycles = 2.5, divided_cycles = 12;
 
 const Tensor& tensor_of(const NestView& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
@@ -197,15 +194,19 @@ std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
   return bounds;
 }
 
+double copying_cycles(const NestView& view, const Traffic& traffic) {
+  double total = 0;
+  for (const Transfer& t : traffic.transfers)
+    if (t.stage >= 0 && t.from == t.to)
+      total += (t.elements_in + t.elements_out) * t.copies_in *
+               copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
+  return total;
+}
+
 double serial_cycles(const NestView& view, const Traffic& traffic) {
   double total = 0;
   for (const Transfer& t : traffic.transfers) {
-    if (t.stage < 0) continue;
-    if (t.from == t.to) {
-      total += (t.elements_in + t.elements_out) * t.copies_in *
-               copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
-      continue;
-    }
+    if (t.stage < 0 || t.from == t.to) continue;
     const MemoryKind kind = view.model->memory(t.to).kind;
     const bool addressed = kind == MemoryKind::scratchpad || kind == MemoryKind::accumulator;
     if (!addressed || view.stages[static_cast<std::size_t>(t.stage)].stage.buffers > 1) continue;

@@ -19,7 +19,9 @@ Bound compute_bound(const NestView& view, const TileCounts& counts);
 std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic);
 std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic);
 std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic);
-/// Cycles that nothing hides: copies element by element, and transfers of scratchpads with a single buffer.
+/// Cycles that nothing hides: copies element by element, by a scalar unit ...
+double copying_cycles(const NestView& view, const Traffic& traffic);
+/// ... and transfers of scratchpads with a single buffer.
 double serial_cycles(const NestView& view, const Traffic& traffic);
 
 /// Registers or bytes that the stages of each memory need, where there are fewer.

@@ -23,14 +23,14 @@ bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i,
 }
 
 // May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
-bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, std::size_t i,
-                     const AffineExpr& begin, std::int64_t valid, std::int64_t extent) {
+bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
+                     std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent) {
   const Coordinate& c = copy.inner->coordinates[i];
   const bool whole = valid == c.block || (c.block == 1 && extent == valid);
   if (whole) return extent == valid;
   const bool must_be_zero = copy.zero[i];
-  if (extent == valid)
-    return copy.into_inner ? (!must_be_zero || move.inactive == Inactive::zero) : move.inactive != Inactive::zero;
+  const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
+  if (extent == valid) return copy.into_inner ? !must_be_zero || beyond == Inactive::zero : beyond != Inactive::zero;
   if (c.pseudo()) return copy.into_inner && !must_be_zero;
   if (copy.into_inner && !must_be_zero) return true;
   return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
@@ -82,7 +82,7 @@ struct MovePiece {
                            move.statement().domain.dims[d].name, extent));
         return std::nullopt;
       }
-      if (i >= 0 && !padding_allowed(lowering, copy, move, at, begin[at], valid[at], extent)) {
+      if (i >= 0 && !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent)) {
         reason(fmt::format("{} cannot leave out the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
                            shape.blocks[at], print(copy.inner->coordinates[at].form)));
         return std::nullopt;
@@ -95,9 +95,9 @@ struct MovePiece {
   // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
   std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents,
                                 const TileBuffer& tile, const std::vector<AffineExpr>& index) {
-    std::vector<std::int64_t> full = extents;
+    const std::vector<std::int64_t> full = touched_extents(move, extents);
     for (std::size_t d = 0; d < full.size(); ++d) {
-      full[d] = move.ranges[d].max;
+      if (move.ranges[d].kept) continue;
       const std::string name = "$" + move.statement().domain.dims[d].name;
       const bool said =
           std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });

@@ -11,7 +11,7 @@ namespace {
 bool do_the_same(const Instruction& a, const Instruction& b) {
   return a.unit == b.unit && a.link == b.link && a.tensors == b.tensors && a.semantics == b.semantics &&
          a.operands == b.operands && a.ranges == b.ranges && a.masks == b.masks && a.inactive == b.inactive &&
-         a.start == b.start && a.numerics == b.numerics && a.async_by == b.async_by && a.scope == b.scope;
+         a.start == b.start && a.timing.port == b.timing.port && a.numerics == b.numerics && a.async_by == b.async_by && a.scope == b.scope;
 }
 
 std::optional<std::int64_t> find(const KnownState& state, const std::string& field) {
@@ -21,8 +21,8 @@ std::optional<std::int64_t> find(const KnownState& state, const std::string& fie
 
 }  // namespace
 
-CommandStream::CommandStream(const Program& program, const HardwareModel& model)
-    : program_(program), model_(model), loop_count_(LoopSlots(program).names().size()), known_(reset_values(model)) {}
+CommandStream::CommandStream(const Program& program, const HardwareModel& model, std::vector<CallTokens> plan)
+    : program_(program), model_(model), plan_(std::move(plan)), loop_count_(LoopSlots(program).names().size()), known_(reset_values(model)) {}
 
 void CommandStream::line(const std::string& text) { (held_ ? behind_held_ : text_) += text + "\n"; }
 
@@ -32,6 +32,36 @@ Result<std::string> CommandStream::finish() {
 }
 
 std::optional<Diagnostic> CommandStream::command(const CallSite& site, const std::int64_t* loops) {
+  static const CallTokens none;
+  const CallTokens& planned = calls_ < plan_.size() ? plan_[calls_] : none;
+  ++calls_;
+  for (const NoOp& noop : planned.before)
+    if (auto problem = print(noop)) return problem;
+  token_lines(planned.tokens.pop, "pop");
+  auto problem = put(site, loops, planned.tokens);
+  token_lines(planned.tokens.push, "push");
+  return problem;
+}
+
+/// Tokens that are commands of their own; the others are told by the command itself.
+void CommandStream::token_lines(const std::vector<std::string>& objects, const std::string& what) {
+  for (const std::string& name : objects)
+    for (const AsyncObject& object : model_.async_objects())
+      if (const auto text = object.texts.find(what); object.name == name && text != object.texts.end())
+        line(text->second);
+}
+
+std::optional<Diagnostic> CommandStream::print(const NoOp& noop) {
+  token_lines(noop.tokens.pop, "pop");
+  auto text = command_text(*noop.instruction, model_, [&](const Reference& r) { return token_flag(r, noop.tokens); },
+                           [](const Reference&) { return std::string(); });
+  if (!text) return text.diagnostics().front();
+  line(*text);
+  token_lines(noop.tokens.push, "push");
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> CommandStream::put(const CallSite& site, const std::int64_t* loops, const Tokens& tokens) {
   auto choice = choose(site, loops);
   if (!choice) return choice.diagnostics().front();
   decide(choice->needed);
@@ -39,7 +69,7 @@ std::optional<Diagnostic> CommandStream::command(const CallSite& site, const std
     if (auto problem = print(setter)) return problem;
   known_ = std::move(choice->after);
   const Instruction& instruction = *choice->instruction;
-  if (instruction.sets.empty()) return print(Use{instruction, site, loops, known_, {}});
+  if (instruction.sets.empty()) return print(Use{instruction, site, loops, known_, {}, tokens});
   const KnownState before = known_;
   Fields fields;
   for (const StateValue& set : instruction.sets)
@@ -51,9 +81,9 @@ std::optional<Diagnostic> CommandStream::command(const CallSite& site, const std
       if (value) known_[field] = *value;
       if (set.any) fields[field] = std::nullopt;
     }
-  if (fields.empty()) return print(Use{instruction, site, loops, before, fields});
+  if (fields.empty()) return print(Use{instruction, site, loops, before, fields, tokens});
   if (auto problem = release()) return problem;
-  held_ = Held{&instruction, site, {loops, loops + loop_count_}, before, std::move(fields)};
+  held_ = Held{&instruction, site, {loops, loops + loop_count_}, before, std::move(fields), &tokens};
   return std::nullopt;
 }
 
@@ -111,13 +141,14 @@ std::optional<Diagnostic> CommandStream::release() {
   held_.reset();
   const std::string behind = std::move(behind_held_);
   behind_held_.clear();
-  const auto problem = print(Use{*held.instruction, held.site, held.loops.data(), held.known, held.fields});
+  const auto problem = print(Use{*held.instruction, held.site, held.loops.data(), held.known, held.fields, *held.tokens});
   text_ += behind;
   return problem;
 }
 
 std::optional<Diagnostic> CommandStream::print(const Use& use) {
   const auto value = [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (const auto flag = token_flag(r, use.tokens)) return flag;
     if (const auto of_call = value_of(r, use.site, program_, model_, use.loops)) return of_call;
     const auto known = find(use.known, field_name(r));
     const auto field = use.fields.find(field_name(r));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/assembly/straight_line.h"
+#include "backends/assembly/token_plan.h"
 #include "backends/state.h"
 #include "hwdesc/hardware_model.h"
 
@@ -20,7 +21,8 @@ namespace isamap {
 
 class CommandStream {
  public:
-  CommandStream(const Program& program, const HardwareModel& model);
+  /// `plan`: the tokens of every call, or empty.
+  CommandStream(const Program& program, const HardwareModel& model, std::vector<CallTokens> plan);
 
   void line(const std::string& text);
   /// Nothing, or why it cannot be printed.
@@ -36,6 +38,7 @@ class CommandStream {
     const std::int64_t* loops;
     const KnownState& known;
     const Fields& fields;
+    const Tokens& tokens;
   };
   struct Held {
     const Instruction* instruction = nullptr;
@@ -43,6 +46,7 @@ class CommandStream {
     std::vector<std::int64_t> loops;
     KnownState known;
     Fields fields;  ///< nothing: not decided yet
+    const Tokens* tokens = nullptr;
   };
   struct Choice {
     const Instruction* instruction = nullptr;
@@ -55,12 +59,17 @@ class CommandStream {
   Result<Choice> choice_of(const Instruction& instruction, const CallSite& site, const std::int64_t* loops) const;
   void decide(const KnownState& needed);
   std::optional<Diagnostic> release();
+  std::optional<Diagnostic> put(const CallSite& site, const std::int64_t* loops, const Tokens& tokens);
+  std::optional<Diagnostic> print(const NoOp& noop);
+  void token_lines(const std::vector<std::string>& objects, const std::string& what);
   std::optional<Diagnostic> print(const Use& use);
   std::optional<Diagnostic> print(const SetterUse& use);
   std::string spelled(const Reference& r, const Use& use) const;
 
   const Program& program_;
   const HardwareModel& model_;
+  std::vector<CallTokens> plan_;
+  std::size_t calls_ = 0;
   std::size_t loop_count_;
   KnownState known_;
   std::map<const Instruction*, std::vector<const Instruction*>> twins_;

@@ -18,15 +18,14 @@ std::string safe(const std::string& text) {
 
 class AssemblyPrinter {
  public:
-  AssemblyPrinter(const Program& program, const HardwareModel& model)
+  AssemblyPrinter(const Program& program, const HardwareModel& model, std::vector<CallTokens> plan)
       : program_(program),
         model_(model),
         slots_(program),
-        stream_(program, model),
+        stream_(program, model, std::move(plan)),
         sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
 
   Result<std::string> print() {
-    if (auto problem = too_many_commands(program_)) return *problem;
     header();
     if (!model_.program.begin.empty()) line(model_.program.begin);
     walk_line(program_, model_, slots_,
@@ -127,7 +126,10 @@ std::optional<Diagnostic> too_many_commands(const Program& program) {
 }
 
 Result<std::string> print_assembly(const Program& program, const HardwareModel& model) {
-  return AssemblyPrinter(program, model).print();
+  if (auto problem = too_many_commands(program)) return *problem;
+  auto plan = plan_tokens(program, model);
+  if (!plan) return plan.diagnostics();
+  return AssemblyPrinter(program, model, std::move(*plan)).print();
 }
 
 }  // namespace isamap

@@ -32,7 +32,8 @@ void touch(const std::vector<Node>& nodes, Touched& out) {
                    },
                    [&](const Call& call) {
                      for (std::size_t i = 0; i < call.operands.size(); ++i)
-                       (i == 0 ? out.written : out.read).insert(call.operands[i].buffer.value);
+                       if (call.operands[i].buffer.valid())
+                         (i == 0 ? out.written : out.read).insert(call.operands[i].buffer.value);
                      for (const Ref& mask : call.masks) out.read.insert(mask.buffer.value);
                    },
                    [&](const Element& element) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 namespace isamap {
@@ -21,6 +22,15 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
     return std::nullopt;
   text = std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end));
   return negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+}
+
+/// The bit pattern of a decimal number.
+std::optional<std::int64_t> take_real(std::string_view& text) {
+  float value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc()) return std::nullopt;
+  text = std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  return std::bit_cast<std::uint32_t>(value);
 }
 
 /// "load 1, 2  # 0x0012" is the text and the digits.
@@ -91,6 +101,7 @@ Decoder::Piece Decoder::piece_of(const Placeholder& placeholder, const Instructi
   if (placeholder.expr.op == IntExpr::Op::reference) piece.packed = packed_by(placeholder.expr.reference, instruction);
   if (piece.packed != nullptr)
     if (const Format* format = find_format(model_, piece.packed->format)) piece.bits = format->bits;
+  piece.real = placeholder.expr.op == IntExpr::Op::reference && is_real(model_, field_name(placeholder.expr.reference));
   if (piece.packed != nullptr || placeholder.expr.op != IntExpr::Op::reference ||
       !placeholder.expr.reference.property.empty())
     return piece;
@@ -126,7 +137,7 @@ std::optional<std::vector<Equation>> Decoder::match(const Pattern& pattern, std:
       continue;
     }
     if (!skip(piece.before)) return std::nullopt;
-    const auto number = take_number(text);
+    const auto number = piece.real ? take_real(text) : take_number(text);
     if (!number || !skip(piece.after)) return std::nullopt;
     equations.push_back({&piece.placeholder->expr, *number, "the printed number"});
   }
@@ -186,6 +197,13 @@ Result<Decoder::Decoded> Decoder::understand(const Instruction& instruction, std
       return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, need.field));
     equations.push_back({&need.value, held->second, need.field});
   }
+  for (const Operand& operand : instruction.operands)
+    if (!operand.state.empty()) {
+      const auto held = state.find(operand.state);
+      if (held == state.end())
+        return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, operand.state));
+      values[operand.name] = held->second;
+    }
   if (auto problem = learn_start(instruction, equations, state, values)) return *problem;
   for (const StateValue& set : instruction.sets) {
     const auto value = set.any ? decoded.command.value({set.field, "", ""})

@@ -41,6 +41,7 @@ class Decoder {
     const Placeholder* placeholder = nullptr;
     const FormatUse* packed = nullptr;  ///< the placeholder prints this word
     int bits = 0;
+    bool real = false;  ///< the placeholder prints a decimal number
   };
   struct Pattern {
     const Instruction* instruction = nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/element_cycles.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -37,10 +38,12 @@ void Host::visit(const std::vector<Node>& nodes) {
 void Host::visit(const Node& node) {
   std::visit(overloaded{
                  [&](const Loop& loop) {
+                   loops_.push_back(loop.variable);
                    for (std::int64_t i = 0; i < loop.trip && !problem_; ++i) {
                      values_[slots_.slot(loop.variable)] = i;
                      visit(loop.body);
                    }
+                   loops_.pop_back();
                    values_[slots_.slot(loop.variable)] = 0;
                  },
                  [&](const Guard& guard) {
@@ -85,7 +88,9 @@ void Host::execute(const Element& element) {
     found->second.places.push_back(place(element.write));
     for (const Ref& ref : element.reads) found->second.places.push_back(place(ref));
     if (problem_) return;
+    found->second.cycles = element_cycles(element, program_.buffers, loops_.empty() ? "" : loops_.back());
   }
+  cycles_ += found->second.cycles;
   const auto& places = found->second.places;
   std::vector<Scalar> reads;
   for (std::size_t r = 1; r < places.size(); ++r) {

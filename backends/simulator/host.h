@@ -16,6 +16,8 @@ class Host {
 
   /// `loops`: values of the loops around the nest.
   std::optional<Diagnostic> run(const Node& nest, const std::int64_t* loops);
+  /// Spent so far, by element_cycles.
+  double cycles() const { return cycles_; }
 
  private:
   struct Place {
@@ -24,6 +26,7 @@ class Host {
   };
   struct Statement {
     std::vector<Place> places;
+    double cycles = 0;
   };  ///< write, reads
 
   void visit(const Node& node);
@@ -36,6 +39,8 @@ class Host {
   const LoopSlots& slots_;
   Machine& machine_;
   std::vector<std::int64_t> values_;
+  std::vector<std::string> loops_;  ///< variables around the node in work
+  double cycles_ = 0;
   std::map<const Element*, Statement> statements_;
   std::map<const Guard*, std::vector<CompiledAffine>> guards_;
   std::optional<Diagnostic> problem_;

@@ -11,7 +11,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t block = 256;
+constexpr std::int64_t memory_block = 4;
 constexpr std::int64_t max_scratch = std::int64_t{64} << 20;
 
 std::vector<std::string> dim_names(const Computation& statement) {
@@ -53,8 +53,9 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
       size = std::max(size, memory.capacity);
     images_[m].bytes.resize(static_cast<std::size_t>(size));
     for (std::uint8_t& byte : images_[m].bytes) byte = static_cast<std::uint8_t>(random.next() >> 56);
-    images_[m].written.resize(static_cast<std::size_t>(size / block + 1), 0);
-    images_[m].read.resize(static_cast<std::size_t>(size / block + 1), 0);
+    images_[m].block = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : memory_block;
+    images_[m].written.resize(static_cast<std::size_t>(size / images_[m].block + 1), 0);
+    images_[m].read.resize(static_cast<std::size_t>(size / images_[m].block + 1), 0);
   }
 }
 
@@ -127,10 +128,8 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
       model_.memory(operand.memory).count == 1)
     at = 0;  // the only register needs no name
   if (!operand.memory.valid()) {
-    access.immediate = !operand.state.empty() ? command.value({operand.state.substr(0, operand.state.find('.')),
-                                                               operand.state.substr(operand.state.find('.') + 1), ""})
-                                              : at;
-    if (!access.immediate) return error(fmt::format("'{}' of '{}' has no value", operand.name, instruction.name));
+    if (at) access.number = constant_value(operand, Ref{BufferId{}, {AffineExpr(*at)}});
+    if (!access.number) return error(fmt::format("'{}' of '{}' has no value", operand.name, instruction.name));
     return std::nullopt;
   }
   if (!at) return error(fmt::format("the command does not say where '{}' is", operand.name));
@@ -150,10 +149,8 @@ std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int
   Ranges ranges;
   const auto& dims = instruction.statement().domain.dims;
   // Positions that become zero or garbage behind the extents are touched too.
-  const bool whole =
-      number == 0 && (instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined);
-  for (std::size_t d = 0; d < dims.size(); ++d)
-    ranges[dims[d].name] = {0, (whole ? dims[d].extent : use.extents[d]) - 1};
+  const std::vector<std::int64_t> touched = number == 0 ? touched_extents(instruction, use.extents) : use.extents;
+  for (std::size_t d = 0; d < dims.size(); ++d) ranges[dims[d].name] = {0, touched[d] - 1};
   const auto span = bounds(*position, ranges);
   if (!span) return error(fmt::format("'{}' has no bounded position", operand.name));
   access.low = span->low;
@@ -181,8 +178,7 @@ std::size_t Machine::byte_of(const Access& access, const std::int64_t* point) co
 }
 
 Scalar Machine::load(const Access& access, const std::int64_t* point) const {
-  if (access.immediate)
-    return convert({static_cast<double>(*access.immediate), *access.immediate}, DType::s64, access.dtype, false);
+  if (access.number) return *access.number;
   const std::uint8_t* from = images_[access.memory.index()].bytes.data() + byte_of(access, point);
   std::uint64_t raw = 0;
   for (int b = bytes(access.dtype); b-- > 0;) raw = raw << 8 | from[b];
@@ -219,10 +215,11 @@ void Machine::deaden(const Use& use) {
   const auto& dims = instruction.statement().domain.dims;
   std::vector<std::int64_t> box;
   bool partial = false;
+  const std::vector<std::int64_t> touched = touched_extents(instruction, use.extents);
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const bool of_output = dims[d].kind == DimKind::parallel;
-    box.push_back(of_output ? dims[d].extent : 1);
-    partial = partial || (of_output && use.extents[d] < dims[d].extent);
+    box.push_back(of_output ? touched[d] : 1);
+    partial = partial || (of_output && use.extents[d] < touched[d]);
   }
   if (!partial) return;
   const Scalar dead =
@@ -236,7 +233,27 @@ void Machine::deaden(const Use& use) {
   });
 }
 
-void Machine::account(const Command& command, const Use& use) {
+/// Every byte at which an element of the access begins, once for each point that moves it.
+template <class F>
+void Machine::for_each_element(const Use& use, std::size_t access, F&& f) const {
+  const Access& a = use.accesses[access];
+  if (!a.memory.valid()) return;
+  std::vector<std::int64_t> extents = access == 0 ? touched_extents(*use.instruction, use.extents) : use.extents;
+  const auto& dims = use.instruction->statement().domain.dims;
+  const isamap::Access& subscripts = isamap::access_of(use.instruction->statement(), static_cast<int>(access));
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (!uses(subscripts, dims[d].name)) extents[d] = std::min<std::int64_t>(extents[d], 1);
+  for_each_point(extents, [&](const std::vector<std::int64_t>& p) { f(byte_of(a, p.data())); });
+}
+
+void Machine::tell(const Use& use, const Turn& turn) const {
+  for (std::size_t a = 0; a < use.accesses.size(); ++a)
+    for_each_element(use, a, [&](std::size_t byte) {
+      turn.touch(use.accesses[a].memory, byte, bytes(use.accesses[a].dtype), a == 0);
+    });
+}
+
+void Machine::account(const Command& command, const Use& use, Turn* turn) {
   const Instruction& instruction = *use.instruction;
   const auto cycles = [&](const std::optional<IntExpr>& e) {
     const auto lookup = [&](const Reference& r) -> std::optional<std::int64_t> {
@@ -255,26 +272,29 @@ void Machine::account(const Command& command, const Use& use) {
         static_cast<std::size_t>(std::clamp<std::int64_t>(found == ports.end() ? 1 : found->second, 1, 1024)), 0);
   }
   auto& free = *std::min_element(instances.begin(), instances.end());
-  std::int64_t start = std::max(issue_, free);
-  const auto blocks = [&](const Access& a, auto&& f) {
-    if (!a.memory.valid() || a.high < a.low) return;
-    const std::int64_t width = bytes(a.dtype);
-    for (std::int64_t b = (a.origin + a.low * width) / block; b <= (a.origin + (a.high + 1) * width - 1) / block; ++b)
-      f(images_[a.memory.index()], static_cast<std::size_t>(b));
+  std::int64_t start = std::max(turn ? turn->earliest : issue_, free);
+  const auto blocks = [&](std::size_t a, auto&& f) {
+    Image* image = use.accesses[a].memory.valid() ? &images_[use.accesses[a].memory.index()] : nullptr;
+    std::size_t last = SIZE_MAX;
+    for_each_element(use, a, [&](std::size_t byte) {
+      const std::size_t b = byte / static_cast<std::size_t>(image->block);
+      if (b != last) f(*image, b);
+      last = b;
+    });
   };
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
-    blocks(use.accesses[a], [&](Image& image, std::size_t b) {
+    blocks(a, [&](Image& image, std::size_t b) {
       start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0});
     });
   const std::int64_t interval = cycles(instruction.timing.interval),
                      end = start + std::max(cycles(instruction.timing.latency), interval);
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
-    blocks(use.accesses[a], [&](Image& image, std::size_t b) {
+    blocks(a, [&](Image& image, std::size_t b) {
       auto& when = a == 0 ? image.written[b] : image.read[b];
       when = std::max(when, end);
     });
   free = start + interval;
-  issue_ = start;
+  (turn ? turn->end : issue_) = turn ? end : start;
   time_.cycles = std::max(time_.cycles, end);
   time_.port_busy[port] += interval;
   if (!instruction.link.valid()) return;
@@ -283,9 +303,10 @@ void Machine::account(const Command& command, const Use& use) {
   time_.link_bytes[model_.link(instruction.link).name] += moved;
 }
 
-std::optional<Diagnostic> Machine::execute(const Command& command) {
+std::optional<Diagnostic> Machine::execute(const Command& command, Turn* turn) {
   const Instruction& instruction = *command.instruction;
   if (is_setter(instruction)) {
+    if (turn) return turn->end = turn->earliest, std::nullopt;  // it passes tokens on
     ++issue_;
     time_.cycles = std::max(time_.cycles, issue_);
     return std::nullopt;
@@ -306,7 +327,8 @@ std::optional<Diagnostic> Machine::execute(const Command& command) {
   }
   compute(use);
   deaden(use);
-  account(command, use);
+  if (turn) tell(use, *turn);
+  account(command, use, turn);
   return std::nullopt;
 }
 

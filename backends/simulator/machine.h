@@ -1,9 +1,10 @@
 #pragma once
 // Memories as bytes, and commands executed on them by their described semantics.
 //
-// Time: commands start in order; one waits for a free port and for the data of those before it (tracked in blocks of
-// 256 bytes); a port is busy for the interval, results are there after the latency.
+// Time: commands start in order; one waits for a free port and for the data of those before it (tracked by register,
+// or in words of 4 bytes); a port is busy for the interval, results are there after the latency.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,9 +16,17 @@
 namespace isamap {
 
 struct SimulatedTime {
-  std::int64_t cycles = 0;                         ///< until the last result
+  std::int64_t cycles = 0;                         ///< until the last result; the host takes none of it
+  double scalar_cycles = 0;                        ///< of the host
   std::map<std::string, std::int64_t> link_bytes;  ///< moved over each link
   std::map<std::string, std::int64_t> port_busy;
+};
+
+/// A command of a queue that runs by itself: when it may start, when its results are there, and who wants to know what it
+/// touches.
+struct Turn {
+  std::int64_t earliest = 0, end = 0;
+  std::function<void(MemoryId memory, std::size_t at, int count, bool write)> touch;
 };
 
 class Machine {
@@ -26,7 +35,8 @@ class Machine {
   Machine(const Program& program, const HardwareModel& model);
 
   /// Nothing, or why the command cannot be executed: an address outside the memory, an extent out of range.
-  std::optional<Diagnostic> execute(const Command& command);
+  /// `turn`: nothing for a unit that executes in the order of the program.
+  std::optional<Diagnostic> execute(const Command& command, Turn* turn = nullptr);
 
   /// Bytes of an addressed memory from its start.
   std::vector<std::uint8_t>& image(MemoryId memory) { return images_[memory.index()].bytes; }
@@ -35,6 +45,7 @@ class Machine {
  private:
   struct Image {
     std::vector<std::uint8_t> bytes;
+    std::int64_t block = 1;  ///< bytes whose times are kept together: a register, or a line
     std::vector<std::int64_t> written, read;
   };
 
@@ -46,7 +57,7 @@ class Machine {
     std::int64_t origin = 0;
     CompiledAffine position;
     std::int64_t low = 0, high = 0;  ///< smallest and largest position within the extents
-    std::optional<std::int64_t> immediate;
+    std::optional<Scalar> number;  ///< in no memory
     std::optional<XorSwizzle> swizzle;
   };
 
@@ -66,7 +77,10 @@ class Machine {
   void store(const Access& access, const std::int64_t* point, Scalar value);
   void compute(const Use& use);
   void deaden(const Use& use);
-  void account(const Command& command, const Use& use);
+  template <class F>
+  void for_each_element(const Use& use, std::size_t access, F&& f) const;
+  void tell(const Use& use, const Turn& turn) const;
+  void account(const Command& command, const Use& use, Turn* turn);
 
   const HardwareModel& model_;
   std::vector<Image> images_;

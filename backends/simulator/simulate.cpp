@@ -8,6 +8,7 @@
 #include "backends/assembly/printer.h"
 #include "backends/simulator/external.h"
 #include "backends/simulator/host.h"
+#include "backends/simulator/queues.h"
 
 namespace isamap {
 namespace {
@@ -21,6 +22,7 @@ class Simulation {
         decoder_(model),
         machine_(program, model),
         slots_(program),
+        queues_(model, machine_),
         host_(program, slots_, machine_),
         state_(reset_values(model)),
         sign_(model.program.comment.empty() ? "#" : model.program.comment),
@@ -36,10 +38,14 @@ class Simulation {
                [this] { return problem_.has_value(); }});
     if (!problem_) commands(-1);
     if (!problem_) hand_over();
+    if (!problem_) drain();
+    if (!problem_)
+      if (auto problem = queues_.leftover()) fail(*problem);
     if (problem_) return *problem_;
     transfer(data, false);
     SimulatedTime time = machine_.time();
     if (external()) time.cycles = cycles_;
+    time.scalar_cycles = host_.cycles();
     return time;
   }
 
@@ -79,7 +85,21 @@ class Simulation {
   void host(const Node& nest, const std::int64_t* loops) {
     commands(hosts_++);
     if (!problem_) hand_over();
+    if (!problem_) drain();
     if (!problem_) problem_ = host_.run(nest, loops);
+  }
+
+  std::optional<Diagnostic> too_late() const {
+    if (std::chrono::steady_clock::now() <= deadline_) return std::nullopt;
+    return error(fmt::format("the simulation took more than {} s", seconds_), "use a smaller kernel");
+  }
+
+  void drain() {
+    int line = number_;
+    if (auto problem = queues_.drain(line, [this] { return too_late(); })) {
+      number_ = line;
+      fail(*problem);
+    }
   }
 
   /// Executes lines up to the marker of host nest `stop`, or to the end (-1).
@@ -101,11 +121,16 @@ class Simulation {
         collected_ += std::string(line) + "\n";
         continue;
       }
+      if (queues_.add_token(line, number_)) continue;
       auto command = decoder_.decode(line, state_);
       if (!command) return fail(command.diagnostics().front());
-      if (auto problem = machine_.execute(*command)) return fail(*problem);
-      if (++executed_ % 64 == 0 && std::chrono::steady_clock::now() > deadline_)
-        return fail(error(fmt::format("the simulation took more than {} s", seconds_), "use a smaller kernel"));
+      const bool queued = queues_.takes(*command->instruction) && !command->instruction->timing.port.empty();
+      if (queued)
+        queues_.add(*command, number_);
+      else if (auto problem = machine_.execute(*command))
+        return fail(*problem);
+      if (++executed_ % 64 == 0)
+        if (auto problem = too_late()) return fail(*problem);
     }
     if (stop >= 0) fail(error("the text ends before '" + host_marker(stop) + "'"));
   }
@@ -121,6 +146,7 @@ class Simulation {
   Decoder decoder_;
   Machine machine_;
   LoopSlots slots_;
+  Queues queues_;
   Host host_;
   KnownState state_;
   std::string sign_;
@@ -156,6 +182,7 @@ class SimulatorRunner final : public Runner {
     }
     if (!time) return time.diagnostics();
     outcome.cycles = time->cycles;
+    outcome.scalar_cycles = time->scalar_cycles;
     return outcome;
   }
 

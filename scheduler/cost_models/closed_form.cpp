@@ -1,7 +1,7 @@
 // The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
 //
 // cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it
-// perfectly. Where moves take issue slots they share them with the computation, so a part of the rest is added; a tile
+// perfectly; a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots they share them with the computation, so a part of the rest is added; a tile
 // in a scratchpad with one buffer cannot be filled while it is used, so its transfers are added in full.
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "scheduler/machine_costs.h"
+#include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"
 
 namespace isamap {
@@ -57,6 +58,13 @@ class ClosedForm final : public CostModel {
   }
 
   static void time(const NestView& view, const TileCounts& counts, const Traffic& traffic, double code, Cost& cost) {
+    if (view.instruction && executes_a_stream(*view.model)) {
+      const StreamTime stream = stream_time(view, counts, traffic);
+      cost.scalar_cycles = copying_cycles(view, traffic);
+      cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
+      cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
+      return;
+    }
     const bool program = issues_moves(*view.model);
     std::vector<Bound> bounds{compute_bound(view, counts)};
     const auto join = [&](const std::vector<Bound>& more) { bounds.insert(bounds.end(), more.begin(), more.end()); };
@@ -72,7 +80,8 @@ class ClosedForm final : public CostModel {
     }
     cost.cycles = most;
     if (program) {  // code: each call printed is fetched once
-      const double alone = serial_cycles(view, traffic);
+      cost.scalar_cycles = view.instruction ? copying_cycles(view, traffic) : most;
+      const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0);
       if (alone > most) cost.bound = "transfers that nothing hides";
       cost.cycles = most + (sum - most) * shared_issue + alone + code;
     }

@@ -186,7 +186,7 @@ TEST(Loader, ExamplesOfTheManualLoad) {
       EXPECT_EQ(render(loaded->warnings), "");
     }
   }
-  EXPECT_EQ(examples, 4);
+  EXPECT_EQ(examples, 5);
 }
 
 TEST(Loader, MissingFilesAreNamedAsGiven) {

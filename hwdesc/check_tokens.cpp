@@ -1,0 +1,51 @@
+// A unit of `order: tokens`: every instruction stands in the queue of a port and can say all tokens of that queue.
+
+#include <algorithm>
+
+#include "hwdesc/loader_internal.h"
+
+namespace isamap::loader {
+namespace {
+
+bool mentions(const IntExpr& e, const std::string& what, const std::string& object) {
+  const auto all = references(e);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Reference& r) { return r.object == what && r.property.empty() && r.argument == object; });
+}
+
+bool prints(const Instruction& instruction, const std::string& what, const std::string& object) {
+  for (const Template* text : {&instruction.emit, &instruction.assembly})
+    for (const auto& part : text->parts)
+      if (const auto* p = std::get_if<Placeholder>(&part); p && mentions(p->expr, what, object)) return true;
+  return false;
+}
+
+void check_queue(const Instruction& instruction, const Unit& unit, Context& context) {
+  const std::string what = "instruction '" + instruction.name + "'";
+  if (!unit.ports.contains(instruction.timing.port)) {
+    context.problems.error(instruction.where, what + " stands in no queue: unit '" + unit.name + "' is ordered by tokens",
+                           "name one of its ports: timing: {port: ..}");
+    return;
+  }
+  for (const AsyncObject& object : context.parts.async) {
+    if (object.kind != "tokens" || object.per != instruction.unit || !object.texts.empty()) continue;
+    for (const auto& [key, port] : {std::pair("push", object.from), std::pair("pop", object.to)})
+      if (port == instruction.timing.port && !prints(instruction, key, object.name))
+        context.problems.error(instruction.where,
+                               what + " does not print " + key + "[" + object.name + "], so it cannot " +
+                                   (std::string(key) == "push" ? "give" : "wait for") + " such a token");
+  }
+}
+
+}  // namespace
+
+void check_tokens(Context& context) {
+  for (const Instruction& instruction : context.parts.instructions) {
+    if (!instruction.unit.valid()) continue;
+    const Unit& unit = context.parts.units[instruction.unit.index()];
+    const bool front_end = instruction.semantics.empty() && !instruction.sets.empty();
+    if (unit.tokens && !front_end) check_queue(instruction, unit, context);
+  }
+}
+
+}  // namespace isamap::loader

@@ -1,0 +1,25 @@
+#include "ir/element_cycles.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace isamap {
+
+double element_cycles(const Element& element, const std::vector<Buffer>& buffers, const std::string& inner) {
+  const bool copies = element.reduction == Reduction::assign && element.reads.size() < 2 &&
+                      (element.reads.empty() || std::holds_alternative<Read>(element.body.op));
+  if (!copies) return 1.0 + static_cast<double>(element.reads.size());
+  double cycles = contiguous_cycles;
+  const auto add = [&](const Ref& ref) {
+    const AffineExpr offset = flat_offset(buffers[ref.buffer.index()], ref.index);
+    if (!offset.is_linear())
+      cycles = divided_cycles;
+    else if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1)
+      cycles = std::max(cycles, strided_cycles);
+  };
+  add(element.write);
+  for (const Ref& read : element.reads) add(read);
+  return cycles;
+}
+
+}  // namespace isamap

@@ -1,0 +1,23 @@
+#pragma once
+// Cycles of a nest on a machine that executes one stream of commands: what is printed as assembly for an accelerator.
+//
+// Tiles have one buffer, so a tile is filled, used and drained in turn:
+//   cycles = calls x max(interval, latency / independent calls in a row)
+//          + for each stage: refills x (uses of the move x interval)
+//          + for each place of the nest with stages: refills x the longest latency of their moves, and of the calls inside.
+// Commands of different ports overlap only where a tile has several pieces; that is left out.
+
+#include "scheduler/traffic.h"
+
+namespace isamap {
+
+/// Does the machine execute a stream of commands that have times?
+bool executes_a_stream(const HardwareModel& model);
+
+struct StreamTime {
+  double cycles = 0;
+  std::string bound;  ///< the largest part: "compute", "port load", "latencies"
+};
+StreamTime stream_time(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+
+}  // namespace isamap
