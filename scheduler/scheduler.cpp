@@ -180,9 +180,8 @@ class Run {
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
     if (!found.best) {
-      // The search ended by itself: element by element is better than no answer, where that lowers.
-      const bool cut = !found.exhausted && (found.evaluations >= options_.max_evaluations || out_of_time());
-      if (!cut && model_.scalar_unit_for(model_.home()) &&
+      // Element by element is better than no answer, where that lowers; `exhausted` tells whether it is the only one.
+      if (model_.scalar_unit_for(model_.home()) &&
           !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()]))))
         return scalar(id, {});
       proved_ = found.exhausted && found.refused == 0 && !left_out_any(id);

@@ -19,7 +19,8 @@ std::vector<std::int64_t> call_extents(const NestView& view) {
     const bool walked = m < view.mapping.dims.size() && !view.mapping.dims[m].empty();
     const int d = walked ? view.statement.domain.find(fused_name(view.mapping.dims[m])) : -1;
     const std::int64_t valid = d >= 0 ? tiles[static_cast<std::size_t>(d)] : 1;
-    extents.push_back(valid >= range.min && valid % std::max<std::int64_t>(1, range.multiple_of) == 0 ? valid : range.max);
+    extents.push_back(valid >= range.min && valid % std::max<std::int64_t>(1, range.multiple_of) == 0 ? valid
+                                                                                                      : range.max);
   }
   return extents;
 }
@@ -49,7 +50,8 @@ std::vector<std::int64_t> tile_extents(const NestView& view, int access, int wal
 
 /// Cycles of a move's uses for one tile: its last dims run over the tensor's last subscripts. Rows of fused dims (an
 /// im2col copy) lie at irregular distances: one use for each.
-double cycles_of_tile(const Instruction& move, std::vector<std::int64_t> tile, bool regular, const HardwareModel& model) {
+double cycles_of_tile(const Instruction& move, std::vector<std::int64_t> tile, bool regular,
+                      const HardwareModel& model) {
   std::vector<std::int64_t> extents = full_extents(move);
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (!move.ranges[d].fixed()) extents[d] = std::max<std::int64_t>(1, move.ranges[d].min);
@@ -75,7 +77,8 @@ class Stream {
     const std::vector<std::int64_t> extents = call_extents(view_);
     const double interval = interval_of(instruction, extents, *view_.model) / ports_of(instruction, *view_.model);
     const double latency = latency_of(instruction, extents, *view_.model);
-    const double chained = view_.statement.reduction == Reduction::assign ? 0 : latency / independent_calls(view_, counts_);
+    const double chained =
+        view_.statement.reduction == Reduction::assign ? 0 : latency / independent_calls(view_, counts_);
     parts_["compute"] = counts_.steps(static_cast<int>(view_.walks.size())) * std::max(interval, chained);
     for (const Transfer& t : traffic.transfers)
       if (t.stage >= 0 && t.from != t.to) transfer(t);
@@ -104,7 +107,9 @@ class Stream {
     Level& level = levels_[s.walks];
     level.refills = std::max(level.refills, refills);
     const bool output = t.access == 0;
-    if (t.elements_in > 0) level.in = std::max(level.in, move(t.from, t.to, t, tile, refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1)));
+    if (t.elements_in > 0)
+      level.in = std::max(level.in, move(t.from, t.to, t, tile,
+                                         refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1)));
     if (output && t.elements_out > 0) level.out = std::max(level.out, move(t.to, t.from, t, tile, refills));
   }
 
@@ -115,9 +120,15 @@ class Stream {
     if (!move) return 0;
     const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
     const auto& index = access_of(view_.statement, t.access).index;
-    const bool regular = s.parent >= 0 || std::all_of(index.begin(), index.end(), [](const AffineExpr& e) { return e.is_linear(); });
-    parts_["port " + (move->timing.port.empty() ? move->name : move->timing.port)] +=
-        times * cycles_of_tile(*move, tile, regular, *view_.model);
+    const bool regular =
+        s.parent >= 0 || std::all_of(index.begin(), index.end(), [](const AffineExpr& e) { return e.is_linear(); });
+    double cycles = cycles_of_tile(*move, tile, regular, *view_.model);
+    if (const double rate = move->link.valid() ? view_.model->link(move->link).bandwidth : 0; rate > 0) {
+      double moved = static_cast<double>(bytes(type));
+      for (const std::int64_t extent : tile) moved *= static_cast<double>(extent);
+      cycles = std::max(cycles, moved / rate);  // no faster than its link
+    }
+    parts_["port " + (move->timing.port.empty() ? move->name : move->timing.port)] += times * cycles;
     std::vector<std::int64_t> extents = full_extents(*move);
     for (std::size_t d = 0; d < extents.size(); ++d)
       if (!move->ranges[d].fixed()) extents[d] = std::min<std::int64_t>(extents[d], tile.empty() ? 1 : tile.back());

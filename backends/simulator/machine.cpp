@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/operand_use.h"
 #include "support/overloaded.h"
@@ -286,8 +287,14 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
     blocks(a, [&](Image& image, std::size_t b) {
       start = std::max({start, image.written[b], a == 0 ? image.read[b] : 0});
     });
-  const std::int64_t interval = cycles(instruction.timing.interval),
-                     end = start + std::max(cycles(instruction.timing.latency), interval);
+  std::int64_t interval = cycles(instruction.timing.interval), moved = 0;
+  if (instruction.link.valid()) {  // no faster than its link
+    moved = bytes(use.accesses[0].dtype);
+    for (const std::int64_t extent : use.extents) moved *= extent;
+    if (const double rate = model_.link(instruction.link).bandwidth; rate > 0)
+      interval = std::max(interval, static_cast<std::int64_t>(std::ceil(static_cast<double>(moved) / rate)));
+  }
+  const std::int64_t end = start + std::max(cycles(instruction.timing.latency), interval);
   for (std::size_t a = 0; a < use.accesses.size(); ++a)
     blocks(a, [&](Image& image, std::size_t b) {
       auto& when = a == 0 ? image.written[b] : image.read[b];
@@ -298,8 +305,6 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
   time_.cycles = std::max(time_.cycles, end);
   time_.port_busy[port] += interval;
   if (!instruction.link.valid()) return;
-  std::int64_t moved = bytes(use.accesses[0].dtype);
-  for (const std::int64_t extent : use.extents) moved *= extent;
   time_.link_bytes[model_.link(instruction.link).name] += moved;
 }
 

@@ -298,7 +298,7 @@ preload 16, 0x80000000, 16, 16, 16, 16
 mvin 0, 0, 16, 16
 config_ex ws=1
 compute_preloaded 0, -1, 16, 16
-config_mvout 64
+config_mvout 64, relu=0, scale=0
 mvout 512, 0xa0000000, 16, 16
 fence
 )");
@@ -318,7 +318,7 @@ compute_preloaded 0, -1, 16, 16
 preload -1, 0xc0000000, 0, 0, 16, 16
 compute_accumulated 0, -1, 16, 16
 compute_accumulated 0, -1, 16, 16
-config_mvout 64
+config_mvout 64, relu=0, scale=0
 mvout 512, 0xa0000000, 16, 16
 fence
 )");

@@ -49,7 +49,7 @@ std::string words_of(const std::string& text, const std::string& sign) {
 }
 
 TEST(Words, OfGemmAndConvolutionsRunAlone) {
-  for (const char* name : {"npu16", "systolic16", "vta16", "output_stationary16", "outer16", "conv3x3"}) {
+  for (const char* name : {"npu16", "systolic16", "vta16", "output_stationary16", "outer16"}) {
     const HardwareModel model = load_model(name);
     for (const char* kernel_text : {gemm, channels_last, channels_first}) {
       const auto kernel = parse_kernel_yaml(kernel_text, "test");
