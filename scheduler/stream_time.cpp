@@ -11,7 +11,7 @@ namespace isamap {
 
 namespace {
 
-std::vector<std::int64_t> call_extents(const NestView& view) {
+std::vector<std::int64_t> padded_extents(const NestView& view) {
   std::vector<std::int64_t> extents;
   const std::vector<std::int64_t> tiles = view.tiles(static_cast<int>(view.walks.size()));
   for (std::size_t m = 0; m < view.instruction->ranges.size(); ++m) {
@@ -74,7 +74,7 @@ class Stream {
 
   StreamTime run(const Traffic& traffic) {
     const Instruction& instruction = *view_.instruction;
-    const std::vector<std::int64_t> extents = call_extents(view_);
+    const std::vector<std::int64_t> extents = padded_extents(view_);
     const double interval = interval_of(instruction, extents, *view_.model) / ports_of(instruction, *view_.model);
     const double latency = latency_of(instruction, extents, *view_.model);
     const double chained =

@@ -10,9 +10,11 @@ namespace isamap {
 
 namespace {
 
-TensorId tensor_of(const NestView& view, int access) { return access_of(view.statement, access).tensor; }
+TensorId tensor_id_of(const NestView& view, int access) { return access_of(view.statement, access).tensor; }
 
-int element_bytes(const NestView& view, int access) { return bytes(view.kernel->tensors[tensor_of(view, access).index()].dtype); }
+int element_bytes(const NestView& view, int access) {
+  return bytes(view.kernel->tensors[tensor_id_of(view, access).index()].dtype);
+}
 
 bool owned_inside(const NestView& view, MemoryId memory, UnitId unit) {
   return view.model->inside(view.model->memory(memory).per, unit);
@@ -21,13 +23,16 @@ bool owned_inside(const NestView& view, MemoryId memory, UnitId unit) {
 /// The stages of one access, outermost first; -1 (home) leads.
 std::vector<int> chain_of(const NestView& view, int access) {
   std::vector<int> chain;
-  for (int s = view.innermost[static_cast<std::size_t>(access)]; s >= 0; s = view.stages[static_cast<std::size_t>(s)].parent)
+  for (int s = view.innermost[static_cast<std::size_t>(access)]; s >= 0;
+       s = view.stages[static_cast<std::size_t>(s)].parent)
     chain.insert(chain.begin(), s);
   chain.insert(chain.begin(), -1);
   return chain;
 }
 
-int walks_above(const NestView& view, int stage) { return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks; }
+int walks_above(const NestView& view, int stage) {
+  return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks;
+}
 
 const Stage* line_of(const NestView& view, int stage) {
   return stage < 0 ? nullptr : &view.stages[static_cast<std::size_t>(stage)].stage;
@@ -43,8 +48,10 @@ class Counting {
       for (std::size_t i = 0; i < chain.size(); ++i) open(a, chain[i]);
       for (std::size_t i = 0; i < chain.size(); ++i) {
         const bool last = i + 1 == chain.size();
-        if (a == 0) output(chain[i], last ? -1 : chain[i + 1], last);
-        else input(a, chain[i], last ? -1 : chain[i + 1], last);
+        if (a == 0)
+          output(chain[i], last ? -1 : chain[i + 1], last);
+        else
+          input(a, chain[i], last ? -1 : chain[i + 1], last);
       }
     }
     for (const Transfer& t : traffic_.transfers) links(t);
@@ -53,7 +60,7 @@ class Counting {
 
  private:
   Totals& totals(int access, int stage) {
-    return traffic_.memories[view_.memory_of(stage)][tensor_of(view_, access)];
+    return traffic_.memories[view_.memory_of(stage)][tensor_id_of(view_, access)];
   }
 
   void open(int access, int stage) {
@@ -72,7 +79,8 @@ class Counting {
     if (last) {
       t.elements_in = counts_.touched(access, all, shared);
       t.loads = counts_.refills(access, all);
-      t.to = view_.instruction ? view_.instruction->operands[operand_of_access(*view_.instruction, 0).index()].memory : MemoryId{};
+      t.to = view_.instruction ? view_.instruction->operands[operand_of_access(*view_.instruction, 0).index()].memory
+                               : MemoryId{};
     } else {
       const Stage& line = *line_of(view_, child);
       const int below = walks_above(view_, child);
@@ -91,7 +99,7 @@ class Counting {
 
   /// Elements that start from the identity instead of being read: each once, in every copy of the reduction.
   double first_visits(int stage) const {
-    const bool starts_full = view_.kernel->tensors[tensor_of(view_, 0).index()].inout;
+    const bool starts_full = view_.kernel->tensors[tensor_id_of(view_, 0).index()].inout;
     return starts_full ? 0 : counts_.first_visits(0, walks_above(view_, stage));
   }
 
@@ -128,7 +136,8 @@ class Counting {
       }
     };
     const bool in_place = t.stage < 0 && t.access != 0;  // what stays the same from call to call is loaded once
-    add(t.from, t.to, in_place ? counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in);
+    add(t.from, t.to,
+        in_place ? counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in);
     add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
   }
 
@@ -186,7 +195,8 @@ std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traff
   for (const auto& [memory, tensors] : traffic.memories) {
     const Memory& m = view.model->memory(memory);
     for (const auto& [tensor, t] : tensors) {
-      const double words = static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+      const double words =
+          static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
       result[m.name][view.kernel->tensors[tensor.index()].name] = {
           whole(t.instances), whole(t.tile * words), whole(t.reads * words / t.instances),
           whole(t.fills * words / t.instances), whole(t.updates * words / t.instances)};
