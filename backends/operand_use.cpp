@@ -26,8 +26,8 @@ std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::
   return Step{dim, divisor};
 }
 
-/// The dim whose steps move subscript `number` by exactly one and no other subscript: of several (p + r) one that the call
-/// walks.
+/// The dim whose steps move subscript `number` by exactly one and no other subscript: of several (p + r) one that the
+/// call walks.
 std::optional<Step> step_of_subscript(const Access& access, const Computation& statement, const Call& call,
                                       const std::string& number) {
   if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos)
@@ -133,7 +133,9 @@ bool updates(const Instruction& instruction, const Call& call) {
 bool overwrites(const Instruction& instruction, const Call& call) {
   if (updates(instruction, call)) return false;
   for (std::size_t d = 0; d < call.extents.size() && d < instruction.ranges.size(); ++d)
-    if ((instruction.inactive == Inactive::keep || instruction.ranges[d].kept) && call.extents[d] < instruction.ranges[d].max) return false;
+    if ((instruction.inactive == Inactive::keep || instruction.ranges[d].kept) &&
+        call.extents[d] < instruction.ranges[d].max)
+      return false;
   return true;
 }
 

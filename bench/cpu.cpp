@@ -1,6 +1,6 @@
-// Emitted f32 GEMM against oneDNN on one core, in one process: interleaved, thread CPU clock, medians, outputs compared.
-// The claim: at 1024x1024x1024 at least half of oneDNN. The time of one core for a multiply-add loop in registers, the peak,
-// is measured in the same run.
+// Emitted f32 GEMM against oneDNN on one core, in one process: interleaved, thread CPU clock, medians, outputs
+// compared. The claim: at 1024x1024x1024 at least half of oneDNN. The time of one core for a multiply-add loop in
+// registers, the peak, is measured in the same run.
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -61,7 +61,8 @@ T value_or_stop(Result<T> result) {
 
 // The whole compiler, then the system's; the emitted file becomes a shared object.
 Gemm build(const Shape& s, const HardwareModel& model, const std::string& folder) {
-  const Kernel kernel = value_or_stop(kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", fmt::format("i={},j={},k={}", s.m, s.n, s.k), ""));
+  const Kernel kernel =
+      value_or_stop(kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", fmt::format("i={},j={},k={}", s.m, s.n, s.k), ""));
   const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
   ScheduleOptions options;
   options.objective = Objective::cycles;
@@ -125,7 +126,7 @@ Measured measure(const Shape& s, Gemm gemm) {
   for (float& x : b) x = static_cast<float>(random.unit() - 0.5);
   Peer peer(s, a.data(), b.data(), d.data());
   std::vector<double> ours, theirs;
-  const double once = 2e-9 * static_cast<double>(s.m * s.n * s.k) / 100;   // a guess, for the number of calls a sample
+  const double once = 2e-9 * static_cast<double>(s.m * s.n * s.k) / 100;  // a guess, for the number of calls a sample
   const int calls = std::max(1, static_cast<int>(0.003 / once));
   for (int round = -1; round < 15; ++round) {
     const double t0 = now();
@@ -133,7 +134,7 @@ Measured measure(const Shape& s, Gemm gemm) {
     const double t1 = now();
     for (int i = 0; i < calls; ++i) peer.run();
     const double t2 = now();
-    if (round < 0) continue;   // warm-up
+    if (round < 0) continue;  // warm-up
     ours.push_back((t1 - t0) / calls);
     theirs.push_back((t2 - t1) / calls);
   }
@@ -152,7 +153,10 @@ int run() {
   std::string target;
   for (const char* name : {"x86_avx512", "x86_avx2", "scalar_c"}) {
     const auto loaded = load_hardware(name, folders);
-    if (loaded && availability(loaded->model).how == "native") { target = name; break; }
+    if (loaded && availability(loaded->model).how == "native") {
+      target = name;
+      break;
+    }
   }
   if (target.empty()) stop("no C++ model runs natively here");
   const HardwareModel model = value_or_stop(load_hardware(target, folders)).model;
@@ -167,7 +171,12 @@ int run() {
   std::printf("f32 GEMM on %s, one core, thread CPU time, medians of 15 interleaved rounds\n", target.c_str());
   std::printf("%6s %6s %6s %14s %14s %8s %10s\n", "m", "n", "k", "GFLOP/s ours", "oneDNN", "ratio", "difference");
   int failed = 0;
-  for (const Shape& s : {Shape{1024, 1024, 1024}, {512, 512, 512}, {1021, 699, 511}, {1024, 700, 512}, {128, 128, 128}, {3072, 16, 1024}}) {
+  for (const Shape& s : {Shape{1024, 1024, 1024},
+                         {512, 512, 512},
+                         {1021, 699, 511},
+                         {1024, 700, 512},
+                         {128, 128, 128},
+                         {3072, 16, 1024}}) {
     const Measured m = measure(s, build(s, model, folder));
     const double flops = 2e-9 * static_cast<double>(s.m * s.n * s.k);
     std::printf("%6ld %6ld %6ld %14.1f", s.m, s.n, s.k, flops / m.ours);
@@ -184,6 +193,6 @@ int run() {
 }  // namespace isamap
 
 int main() {
-  setenv("OMP_NUM_THREADS", "1", 1);   // before the peer's runtime starts
+  setenv("OMP_NUM_THREADS", "1", 1);  // before the peer's runtime starts
   return isamap::run();
 }

@@ -212,7 +212,8 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   const Computation statement = fuse(kernel->statements[0], mapping);
   std::vector<Routes> all;
   for (int a = 0; a < access_count(statement); ++a) {
-    const int own = static_cast<int>(std::find(mapping.operands.begin(), mapping.operands.end(), a) - mapping.operands.begin());
+    const int own =
+        static_cast<int>(std::find(mapping.operands.begin(), mapping.operands.end(), a) - mapping.operands.begin());
     all.push_back(routes(*kernel, statement, mapping, own, model));
     if (!all.back().routes.empty()) continue;
     const TensorId t = operand_of_access(instruction, own);

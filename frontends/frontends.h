@@ -22,12 +22,12 @@ Result<Kernel> kernel_from_formula(const std::string& compute, const std::string
 /// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel. Nodes that only hold
 /// constants are no layers.
 struct Layer {
-  std::string name;      ///< "conv_3": the operator and its number among those; unique in the model
-  std::string op;        ///< "conv2d", "depthwise", "gemm", "matmul", "relu", ...
-  std::string onnx_op;   ///< "Conv"
+  std::string name;     ///< "conv_3": the operator and its number among those; unique in the model
+  std::string op;       ///< "conv2d", "depthwise", "gemm", "matmul", "relu", ...
+  std::string onnx_op;  ///< "Conv"
   std::optional<Kernel> kernel;
-  std::string reason;    ///< "element-wise: no reduction to map"
-  std::string node;      ///< the node's own name in the model; may be empty
+  std::string reason;              ///< "element-wise: no reduction to map"
+  std::string node;                ///< the node's own name in the model; may be empty
   std::vector<std::string> notes;  ///< what the kernel leaves out: "the bias 'b' is left out of the kernel"
 };
 

@@ -31,12 +31,16 @@ Result<onnx::ModelProto> read_model(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (problem || !stream) return error_at(where, "the file cannot be read");
   if (size > max_bytes)
-    return error_at(where, "the file has " + std::to_string(size) + " bytes; at most 1 GiB is read", "store the weights as external data");
+    return error_at(where, "the file has " + std::to_string(size) + " bytes; at most 1 GiB is read",
+                    "store the weights as external data");
   const google::protobuf::LogSilencer silent;
   onnx::ModelProto model;
-  if (!model.ParseFromIstream(&stream)) return error_at(where, "is not an ONNX model: the protocol buffer is damaged or cut off");
-  if (!model.has_graph() || model.graph().node_size() == 0) return error_at(where, "is not an ONNX model: it holds no graph with nodes");
-  if (model.opset_import_size() == 0) return error_at(where, "the model does not say which operator set it uses (opset_import)");
+  if (!model.ParseFromIstream(&stream))
+    return error_at(where, "is not an ONNX model: the protocol buffer is damaged or cut off");
+  if (!model.has_graph() || model.graph().node_size() == 0)
+    return error_at(where, "is not an ONNX model: it holds no graph with nodes");
+  if (model.opset_import_size() == 0)
+    return error_at(where, "the model does not say which operator set it uses (opset_import)");
   return model;
 }
 
@@ -56,14 +60,18 @@ std::string snake_case(const std::string& op) {
 void make_layer(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   const bool standard = node.domain.empty() || node.domain == "ai.onnx";
   const auto found = standard ? find_operator(node.op) : std::nullopt;
-  if (!found) layer.reason = standard ? "an operator that is not known" : "an operator of the domain '" + node.domain + "', which is not known";
-  else if (found->make) found->make(node, layer, problems);
-  else layer.reason = found->reason;
+  if (!found)
+    layer.reason = standard ? "an operator that is not known"
+                            : "an operator of the domain '" + node.domain + "', which is not known";
+  else if (found->make)
+    found->make(node, layer, problems);
+  else
+    layer.reason = found->reason;
 }
 
 /// Constants are weights written as nodes, no layers. Stops at 20 problems.
-void make_layers(std::vector<std::pair<OnnxNode, std::string>>& nodes, const std::map<std::string, OnnxValue>& values, Model& model,
-                 Diagnostics& problems) {
+void make_layers(std::vector<std::pair<OnnxNode, std::string>>& nodes, const std::map<std::string, OnnxValue>& values,
+                 Model& model, Diagnostics& problems) {
   std::map<std::string, int> used;
   for (auto& [node, title] : nodes) {
     if (node.op == "Constant" || node.op == "ConstantOfShape") continue;
@@ -115,7 +123,8 @@ namespace isamap {
 bool onnx_supported() { return false; }
 
 Result<Model> load_onnx(const std::string& path) {
-  return error_at({path, 0, 0}, "this isamap was built without ONNX", "install libonnx-dev and libprotobuf-dev, then build again");
+  return error_at({path, 0, 0}, "this isamap was built without ONNX",
+                  "install libonnx-dev and libprotobuf-dev, then build again");
 }
 
 }  // namespace isamap

@@ -20,7 +20,8 @@ struct Window {
   std::int64_t span() const { return (filter - 1) * dilation + 1; }
 };
 
-constexpr std::int64_t largest = std::int64_t{1} << 30;  ///< of any size or attribute of a window: products stay in 64 bits
+constexpr std::int64_t largest = std::int64_t{1}
+                                 << 30;  ///< of any size or attribute of a window: products stay in 64 bits
 
 const char* const out_names[] = {"o", "p", "q"};
 const char* const filter_names[] = {"t", "r", "s"};
@@ -30,12 +31,14 @@ std::optional<std::vector<std::int64_t>> attribute(const OnnxNode& node, const s
   const auto found = node.ints.find(name);
   if (found == node.ints.end()) return std::vector<std::int64_t>(count, otherwise);
   if (found->second.size() != count) {
-    problems.push_back(error("attribute " + name + " has " + std::to_string(found->second.size()) + " numbers, " + std::to_string(count) + " are needed"));
+    problems.push_back(error("attribute " + name + " has " + std::to_string(found->second.size()) + " numbers, " +
+                             std::to_string(count) + " are needed"));
     return std::nullopt;
   }
   for (const std::int64_t value : found->second)
     if (value < least || value > largest) {
-      problems.push_back(error("attribute " + name + " holds " + std::to_string(value) + "; " + std::to_string(least) + " to " + std::to_string(largest) + " is possible"));
+      problems.push_back(error("attribute " + name + " holds " + std::to_string(value) + "; " + std::to_string(least) +
+                               " to " + std::to_string(largest) + " is possible"));
       return std::nullopt;
     }
   return found->second;
@@ -58,7 +61,8 @@ bool read_windows(const OnnxNode& node, std::vector<Window>& windows, Diagnostic
   const auto pads = attribute(node, "pads", 2 * count, 0, 0, problems);
   if (!strides || !dilations || !pads) return false;
   if (const auto stated = node.ints.find("kernel_shape"); stated != node.ints.end() && stated->second != filter) {
-    problems.push_back(error("kernel_shape is " + shape_text(stated->second) + " but the filter has " + shape_text(filter)));
+    problems.push_back(
+        error("kernel_shape is " + shape_text(stated->second) + " but the filter has " + shape_text(filter)));
     return false;
   }
   for (std::size_t d = 0; d < count; ++d) {
@@ -66,7 +70,8 @@ bool read_windows(const OnnxNode& node, std::vector<Window>& windows, Diagnostic
       problems.push_back(error("a window of " + shape_text(filter) + " on " + shape_text(x) + " is out of range"));
       return false;
     }
-    windows.push_back({x[2 + d], 0, filter[d], (*strides)[d], (*dilations)[d], (*pads)[d], (*pads)[count + d], out_names[3 - count + d], filter_names[3 - count + d]});
+    windows.push_back({x[2 + d], 0, filter[d], (*strides)[d], (*dilations)[d], (*pads)[d], (*pads)[count + d],
+                       out_names[3 - count + d], filter_names[3 - count + d]});
     if (count == 1) windows[d].out_name = "p", windows[d].filter_name = "r";
   }
   return true;
@@ -87,7 +92,8 @@ bool set_outputs(const OnnxNode& node, std::vector<Window>& windows, Diagnostics
     if (mode == "VALID") w.before = w.after = 0;
     const std::int64_t padded = w.input + w.before + w.after;
     if (padded < w.span()) {
-      problems.push_back(error("the filter spans " + std::to_string(w.span()) + " elements, the padded input has " + std::to_string(padded)));
+      problems.push_back(error("the filter spans " + std::to_string(w.span()) + " elements, the padded input has " +
+                               std::to_string(padded)));
       return false;
     }
     w.output = (padded - w.span()) / w.stride + 1;
@@ -95,9 +101,13 @@ bool set_outputs(const OnnxNode& node, std::vector<Window>& windows, Diagnostics
   return true;
 }
 
-bool reads_outside(const Window& w) { return w.before > 0 || (w.output - 1) * w.stride + w.span() - 1 - w.before >= w.input; }
+bool reads_outside(const Window& w) {
+  return w.before > 0 || (w.output - 1) * w.stride + w.span() - 1 - w.before >= w.input;
+}
 
-std::string times(std::int64_t factor, const std::string& name) { return factor == 1 ? name : std::to_string(factor) + "*" + name; }
+std::string times(std::int64_t factor, const std::string& name) {
+  return factor == 1 ? name : std::to_string(factor) + "*" + name;
+}
 
 /// `2*p+r-1`; a filter of one element has no iterator.
 std::string read_index(const Window& w) {
@@ -144,7 +154,8 @@ void add_channels(const Channels& channels, Operand& in, Operand& filter, Operan
   dim("c", channels.inputs, {&in, &filter});
 }
 
-KernelDraft conv_draft(const OnnxNode& node, DType output, const Channels& channels, const std::vector<Window>& windows) {
+KernelDraft conv_draft(const OnnxNode& node, DType output, const Channels& channels,
+                       const std::vector<Window>& windows) {
   Operand in("I", dtype_of(node, 0)), filter("F", dtype_of(node, 1)), out("O", output);
   KernelDraft draft;
   const std::int64_t batch = node.inputs[0].shape->front();
@@ -169,8 +180,10 @@ bool ranks_fit(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   const std::vector<std::int64_t>&x = *node.inputs[0].shape, &w = *node.inputs[1].shape;
   layer.op = x.size() >= 3 && x.size() <= 5 ? "conv" + std::to_string(x.size() - 2) + "d" : "conv";
   if (x.size() == w.size() && x.size() >= 3 && x.size() <= 5) return true;
-  if (x.size() == w.size() && x.size() > 5) layer.reason = "a convolution over " + std::to_string(x.size() - 2) + " spatial dimensions";
-  else problems.push_back(error("a convolution of " + shape_text(x) + " with the filter " + shape_text(w)));
+  if (x.size() == w.size() && x.size() > 5)
+    layer.reason = "a convolution over " + std::to_string(x.size() - 2) + " spatial dimensions";
+  else
+    problems.push_back(error("a convolution of " + shape_text(x) + " with the filter " + shape_text(w)));
   return false;
 }
 
@@ -180,7 +193,8 @@ std::optional<Channels> conv_channels(const OnnxNode& node, Diagnostics& problem
   const std::int64_t groups = node.integer("group", 1);
   const bool fits = groups >= 1 && x[1] % groups == 0 && x[1] / groups == w[1] && w[0] % groups == 0;
   if (fits) return Channels{groups, w[1], w[0] / groups};
-  problems.push_back(error("the input has " + std::to_string(x[1]) + " channels; " + std::to_string(groups) + " groups of filters " + shape_text(w) + " do not fit"));
+  problems.push_back(error("the input has " + std::to_string(x[1]) + " channels; " + std::to_string(groups) +
+                           " groups of filters " + shape_text(w) + " do not fit"));
   return std::nullopt;
 }
 
@@ -200,9 +214,13 @@ void make_conv(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   std::vector<std::int64_t> output{node.inputs[0].shape->front(), node.inputs[1].shape->front()};
   for (const Window& w : windows) output.push_back(w.output);
   if (!output_agrees(node, output, problems)) return;
-  if (channels->depthwise()) layer.op = "depthwise";
-  else if (channels->groups > 1) layer.op = "grouped_" + layer.op, layer.notes.push_back("channels are seen as " + std::to_string(channels->groups) + " groups");
-  if (!integer && node.has_input(2)) layer.notes.push_back("the bias '" + node.inputs[2].name + "' is left out of the kernel");
+  if (channels->depthwise())
+    layer.op = "depthwise";
+  else if (channels->groups > 1)
+    layer.op = "grouped_" + layer.op,
+    layer.notes.push_back("channels are seen as " + std::to_string(channels->groups) + " groups");
+  if (!integer && node.has_input(2))
+    layer.notes.push_back("the bias '" + node.inputs[2].name + "' is left out of the kernel");
   finish_kernel(conv_draft(node, sum_dtype(node, layer), *channels, windows), layer, problems);
 }
 

@@ -5,9 +5,9 @@
 
 #ifdef ISAMAP_WITH_ONNX
 
-#include "frontends/onnx_graph_internal.h"
-
 #include <algorithm>
+
+#include "frontends/onnx_graph_internal.h"
 
 namespace isamap {
 
@@ -21,24 +21,31 @@ constexpr std::int64_t max_constant = 1024;  ///< elements of a constant that in
 void check_shape(const std::string& what, const onnx::TypeProto& type, Diagnostics& problems) {
   if (!type.has_tensor_type() || !type.tensor_type().has_shape()) return;
   const auto& dims = type.tensor_type().shape().dim();
-  if (dims.size() > max_rank) problems.push_back(error(what + " has " + std::to_string(dims.size()) + " dimensions; at most " + std::to_string(max_rank) + " are read"));
+  if (dims.size() > max_rank)
+    problems.push_back(error(what + " has " + std::to_string(dims.size()) + " dimensions; at most " +
+                             std::to_string(max_rank) + " are read"));
   for (int d = 0; d < std::min(dims.size(), max_rank); ++d)
     if (dims[d].has_dim_value() && dims[d].dim_value() < 0)
-      problems.push_back(error(what + " has the size " + std::to_string(dims[d].dim_value()) + " in dimension " + std::to_string(d) + ": sizes must not be negative",
+      problems.push_back(error(what + " has the size " + std::to_string(dims[d].dim_value()) + " in dimension " +
+                                   std::to_string(d) + ": sizes must not be negative",
                                "a size that is not known is written as a symbol"));
 }
 
 void check_constant(const onnx::TensorProto& tensor, Diagnostics& problems) {
   const std::string what = "constant '" + printable(tensor.name()) + "'";
-  if (tensor.dims_size() > max_rank) problems.push_back(error(what + " has " + std::to_string(tensor.dims_size()) + " dimensions; at most " + std::to_string(max_rank) + " are read"));
+  if (tensor.dims_size() > max_rank)
+    problems.push_back(error(what + " has " + std::to_string(tensor.dims_size()) + " dimensions; at most " +
+                             std::to_string(max_rank) + " are read"));
   for (int d = 0; d < std::min(tensor.dims_size(), max_rank); ++d)
     if (tensor.dims(d) < 0)
-      problems.push_back(error(what + " has the size " + std::to_string(tensor.dims(d)) + " in dimension " + std::to_string(d) + ": sizes must not be negative"));
+      problems.push_back(error(what + " has the size " + std::to_string(tensor.dims(d)) + " in dimension " +
+                               std::to_string(d) + ": sizes must not be negative"));
 }
 
 /// Attributes that shape inference divides by or loops over.
 void check_attributes(const onnx::NodeProto& node, const std::string& title, Diagnostics& problems) {
-  static const std::set<std::string> positive = {"strides", "dilations", "kernel_shape", "group", "blocksize", "num_outputs", "hidden_size", "output_shape"};
+  static const std::set<std::string> positive = {"strides",   "dilations",   "kernel_shape", "group",
+                                                 "blocksize", "num_outputs", "hidden_size",  "output_shape"};
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.has_t()) check_constant(attribute.t(), problems);
     if (!positive.contains(attribute.name())) continue;
@@ -46,7 +53,8 @@ void check_attributes(const onnx::NodeProto& node, const std::string& title, Dia
     if (attribute.type() == onnx::AttributeProto::INT) values = {attribute.i()};
     for (const std::int64_t value : values)
       if (value < 1 || value > (std::int64_t{1} << 30)) {
-        problems.push_back(error(title + ": attribute " + attribute.name() + " holds " + std::to_string(value) + "; 1 to 2^30 is possible"));
+        problems.push_back(error(title + ": attribute " + attribute.name() + " holds " + std::to_string(value) +
+                                 "; 1 to 2^30 is possible"));
         break;
       }
   }
@@ -63,13 +71,15 @@ void check_names(const onnx::GraphProto& graph, Diagnostics& problems) {
     for (const std::string& input : graph.node(i).input()) {
       if (input.empty() || defined.contains(input)) continue;
       const bool later = written_somewhere.contains(input);
-      problems.push_back(error(node_title(graph.node(i), i) + " reads '" + printable(input) + "', which " +
-                                   (later ? "only it or a later node writes" : "is no input, no constant and no result"),
-                               later ? "the graph has a cycle or is not in order" : ""));
+      problems.push_back(
+          error(node_title(graph.node(i), i) + " reads '" + printable(input) + "', which " +
+                    (later ? "only it or a later node writes" : "is no input, no constant and no result"),
+                later ? "the graph has a cycle or is not in order" : ""));
     }
     for (const std::string& output : graph.node(i).output())
       if (!output.empty() && !defined.insert(output).second)
-        problems.push_back(error(node_title(graph.node(i), i) + " writes '" + printable(output) + "', which is defined already"));
+        problems.push_back(
+            error(node_title(graph.node(i), i) + " writes '" + printable(output) + "', which is defined already"));
   }
 }
 
@@ -110,23 +120,36 @@ void remove_weights(onnx::GraphProto& graph, std::map<std::string, OnnxValue>& c
 
 std::optional<DType> to_dtype(int type) {
   switch (type) {
-    case onnx::TensorProto::DOUBLE: return DType::f64;
-    case onnx::TensorProto::FLOAT: return DType::f32;
-    case onnx::TensorProto::FLOAT16: return DType::f16;
-    case onnx::TensorProto::BFLOAT16: return DType::bf16;
-    case onnx::TensorProto::INT64: return DType::s64;
-    case onnx::TensorProto::INT32: return DType::s32;
-    case onnx::TensorProto::INT16: return DType::s16;
-    case onnx::TensorProto::INT8: return DType::s8;
-    case onnx::TensorProto::UINT32: return DType::u32;
-    case onnx::TensorProto::UINT16: return DType::u16;
-    case onnx::TensorProto::UINT8: return DType::u8;
-    default: return std::nullopt;
+    case onnx::TensorProto::DOUBLE:
+      return DType::f64;
+    case onnx::TensorProto::FLOAT:
+      return DType::f32;
+    case onnx::TensorProto::FLOAT16:
+      return DType::f16;
+    case onnx::TensorProto::BFLOAT16:
+      return DType::bf16;
+    case onnx::TensorProto::INT64:
+      return DType::s64;
+    case onnx::TensorProto::INT32:
+      return DType::s32;
+    case onnx::TensorProto::INT16:
+      return DType::s16;
+    case onnx::TensorProto::INT8:
+      return DType::s8;
+    case onnx::TensorProto::UINT32:
+      return DType::u32;
+    case onnx::TensorProto::UINT16:
+      return DType::u16;
+    case onnx::TensorProto::UINT8:
+      return DType::u8;
+    default:
+      return std::nullopt;
   }
 }
 
 OnnxValue of_constant(const std::string& name, const onnx::TensorProto& tensor) {
-  return {name, std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()), to_dtype(tensor.data_type()), tensor.data_type()};
+  return {name, std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()), to_dtype(tensor.data_type()),
+          tensor.data_type()};
 }
 
 OnnxValue of_info(const onnx::ValueInfoProto& info) {
@@ -145,8 +168,10 @@ void remove_weights(onnx::GraphProto& graph, std::map<std::string, OnnxValue>& c
   google::protobuf::RepeatedPtrField<onnx::TensorProto> kept;
   for (auto& tensor : *graph.mutable_initializer()) {
     constants[tensor.name()] = of_constant(tensor.name(), tensor);
-    if (is_small(tensor)) kept.Add()->Swap(&tensor);
-    else add_as_input(graph, tensor.name(), tensor);
+    if (is_small(tensor))
+      kept.Add()->Swap(&tensor);
+    else
+      add_as_input(graph, tensor.name(), tensor);
   }
   graph.mutable_initializer()->Swap(&kept);
   graph.clear_sparse_initializer();
@@ -185,16 +210,21 @@ std::string printable(const std::string& text) {
 }
 
 std::string node_title(const onnx::NodeProto& node, int position) {
-  return "node " + std::to_string(position) + (node.name().empty() ? "" : " '" + printable(node.name()) + "'") + " (" + printable(node.op_type()) + ")";
+  return "node " + std::to_string(position) + (node.name().empty() ? "" : " '" + printable(node.name()) + "'") + " (" +
+         printable(node.op_type()) + ")";
 }
 
 Diagnostics check_graph(const onnx::GraphProto& graph) {
   Diagnostics problems;
   if (graph.node_size() > max_nodes)
-    return {error("the graph has " + std::to_string(graph.node_size()) + " nodes; at most " + std::to_string(max_nodes) + " are read")};
-  for (const auto& input : graph.input()) check_shape("input '" + printable(input.name()) + "'", input.type(), problems);
-  for (const auto& value : graph.value_info()) check_shape("value '" + printable(value.name()) + "'", value.type(), problems);
-  for (const auto& output : graph.output()) check_shape("output '" + printable(output.name()) + "'", output.type(), problems);
+    return {error("the graph has " + std::to_string(graph.node_size()) + " nodes; at most " +
+                  std::to_string(max_nodes) + " are read")};
+  for (const auto& input : graph.input())
+    check_shape("input '" + printable(input.name()) + "'", input.type(), problems);
+  for (const auto& value : graph.value_info())
+    check_shape("value '" + printable(value.name()) + "'", value.type(), problems);
+  for (const auto& output : graph.output())
+    check_shape("output '" + printable(output.name()) + "'", output.type(), problems);
   for (const auto& tensor : graph.initializer()) check_constant(tensor, problems);
   for (int i = 0; i < graph.node_size() && problems.size() < max_problems; ++i)
     check_attributes(graph.node(i), node_title(graph.node(i), i), problems);
@@ -232,11 +262,13 @@ std::map<std::string, OnnxValue> infer_values(onnx::ModelProto& model, std::vect
   model.clear_training_info();
   remove_weights(*model.mutable_graph(), constants);
   keep_harmless_nodes(*model.mutable_graph(), constants);
-  if (!infer_shapes(model)) notes.push_back("the ONNX library finds no shapes for this model: only those in the file are known");
+  if (!infer_shapes(model))
+    notes.push_back("the ONNX library finds no shapes for this model: only those in the file are known");
   const onnx::GraphProto& graph = model.graph();
   for (const auto* infos : {&graph.value_info(), &graph.output(), &graph.input()})
     for (const auto& info : *infos)
-      if (OnnxValue value = of_info(info); value.shape || !values.contains(info.name())) values[info.name()] = std::move(value);
+      if (OnnxValue value = of_info(info); value.shape || !values.contains(info.name()))
+        values[info.name()] = std::move(value);
   for (auto& [name, value] : constants) values[name] = std::move(value);
   return values;
 }
@@ -250,7 +282,8 @@ OnnxNode to_node(const onnx::NodeProto& node) {
   for (const std::string& output : node.output()) result.outputs.push_back({output, std::nullopt, std::nullopt, 0});
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.type() == onnx::AttributeProto::INT) result.ints[attribute.name()] = {attribute.i()};
-    if (attribute.type() == onnx::AttributeProto::INTS) result.ints[attribute.name()].assign(attribute.ints().begin(), attribute.ints().end());
+    if (attribute.type() == onnx::AttributeProto::INTS)
+      result.ints[attribute.name()].assign(attribute.ints().begin(), attribute.ints().end());
     if (attribute.type() == onnx::AttributeProto::FLOAT) result.reals[attribute.name()] = attribute.f();
     if (attribute.type() == onnx::AttributeProto::STRING) result.texts[attribute.name()] = printable(attribute.s());
   }

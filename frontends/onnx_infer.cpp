@@ -7,11 +7,10 @@
 #ifdef ISAMAP_WITH_ONNX
 
 #include <fcntl.h>
+#include <onnx/shape_inference/implementation.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <onnx/shape_inference/implementation.h>
 
 #include <cerrno>
 
@@ -68,7 +67,8 @@ std::string read_all(int file) {
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
   try {
-    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), onnx::ShapeInferenceOptions(false, 0, propagate_data));
+    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                       onnx::ShapeInferenceOptions(false, 0, propagate_data));
     _exit(write_all(to_parent, model.SerializeAsString()) ? 0 : 1);
   } catch (...) {
     _exit(2);
@@ -87,7 +87,8 @@ bool attempt(onnx::ModelProto& model, bool propagate_data) {
   const std::string bytes = child > 0 ? read_all(ends[0]) : "";
   close(ends[0]);
   int status = 1;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   onnx::ModelProto inferred;
   if (child < 0 || status != 0 || !inferred.ParseFromString(bytes)) return false;
   model.Swap(&inferred);

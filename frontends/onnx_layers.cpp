@@ -14,7 +14,8 @@ std::int64_t OnnxNode::integer(const std::string& attribute, std::int64_t otherw
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + (size < 0 ? std::string("?") : std::to_string(size));
+  for (const std::int64_t size : shape)
+    text += (text.size() > 1 ? ", " : "") + (size < 0 ? std::string("?") : std::to_string(size));
   return text + "]";
 }
 
@@ -30,11 +31,13 @@ bool shapes_known(const OnnxNode& node, std::size_t count, Layer& layer) {
       return false;
     }
     if (std::any_of(value.shape->begin(), value.shape->end(), [](std::int64_t size) { return size < 0; })) {
-      layer.reason = "input '" + value.name + "' has the shape " + shape_text(*value.shape) + ", which is not known completely";
+      layer.reason =
+          "input '" + value.name + "' has the shape " + shape_text(*value.shape) + ", which is not known completely";
       return false;
     }
     if (!value.dtype && value.onnx_type != 0) {
-      layer.reason = "input '" + value.name + "' has an element type that is not supported (ONNX type " + std::to_string(value.onnx_type) + ")";
+      layer.reason = "input '" + value.name + "' has an element type that is not supported (ONNX type " +
+                     std::to_string(value.onnx_type) + ")";
       return false;
     }
   }
@@ -57,7 +60,8 @@ bool output_agrees(const OnnxNode& node, const std::vector<std::int64_t>& shape,
   bool equal = stated.size() == shape.size();
   for (std::size_t d = 0; equal && d < shape.size(); ++d) equal = stated[d] < 0 || stated[d] == shape[d];
   if (!equal)
-    problems.push_back(error("output '" + node.outputs[0].name + "' has the shape " + shape_text(shape) + "; the model says " + shape_text(stated)));
+    problems.push_back(error("output '" + node.outputs[0].name + "' has the shape " + shape_text(shape) +
+                             "; the model says " + shape_text(stated)));
   return equal;
 }
 
@@ -103,16 +107,19 @@ void make_gemm(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   const bool turn_a = node.integer("transA", 0) != 0, turn_b = node.integer("transB", 0) != 0;
   const std::int64_t m = a[turn_a ? 1 : 0], k = a[turn_a ? 0 : 1], n = b[turn_b ? 0 : 1];
   if (const std::int64_t other = b[turn_b ? 1 : 0]; other != k) {
-    problems.push_back(error("the matrices " + shape_text(a) + (turn_a ? " (transposed)" : "") + " and " + shape_text(b) +
-                             (turn_b ? " (transposed)" : "") + " sum over " + std::to_string(k) + " and " + std::to_string(other) + " elements"));
+    problems.push_back(error("the matrices " + shape_text(a) + (turn_a ? " (transposed)" : "") + " and " +
+                             shape_text(b) + (turn_b ? " (transposed)" : "") + " sum over " + std::to_string(k) +
+                             " and " + std::to_string(other) + " elements"));
     return;
   }
   if (!output_agrees(node, {m, n}, problems)) return;
   const auto alpha = node.reals.find("alpha");
-  if (alpha != node.reals.end() && alpha->second != 1) layer.notes.push_back("the factor alpha is left out of the kernel");
+  if (alpha != node.reals.end() && alpha->second != 1)
+    layer.notes.push_back("the factor alpha is left out of the kernel");
   if (node.has_input(2)) layer.notes.push_back("the bias '" + node.inputs[2].name + "' is left out of the kernel");
   KernelDraft draft;
-  draft.tensors = {tensor("A", a, dtype_of(node, 0)), tensor("B", b, dtype_of(node, 1)), tensor("C", {m, n}, sum_dtype(node, layer))};
+  draft.tensors = {tensor("A", a, dtype_of(node, 0)), tensor("B", b, dtype_of(node, 1)),
+                   tensor("C", {m, n}, sum_dtype(node, layer))};
   draft.statement = std::string("C[i,j] += A[") + (turn_a ? "k,i" : "i,k") + "] * B[" + (turn_b ? "j,k" : "k,j") + "]";
   draft.extents = {{"i", m}, {"j", n}, {"k", k}};
   finish_kernel(draft, layer, problems);
@@ -132,11 +139,13 @@ struct MatmulOperand {
 };
 
 /// The batch size on each position, right-aligned as numpy does; nothing when two sizes contradict.
-std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
+                                                   const std::vector<std::int64_t>& b) {
   std::vector<std::int64_t> result(std::max(a.size(), b.size()), 1);
   for (std::size_t d = 0; d < result.size(); ++d) {
     const std::size_t back = result.size() - d;
-    const std::int64_t of_a = back <= a.size() ? a[a.size() - back] : 1, of_b = back <= b.size() ? b[b.size() - back] : 1;
+    const std::int64_t of_a = back <= a.size() ? a[a.size() - back] : 1,
+                       of_b = back <= b.size() ? b[b.size() - back] : 1;
     if (of_a != of_b && of_a != 1 && of_b != 1) return std::nullopt;
     result[d] = of_a == 1 ? of_b : of_a;
   }
@@ -168,7 +177,8 @@ void make_matmul(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   const bool row = a.size() > 1, column = b.size() > 1;  // false: a vector
   const std::int64_t k = a.back();
   if (const std::int64_t other = column ? b[b.size() - 2] : b[0]; other != k) {
-    problems.push_back(error("the operands " + both + " sum over " + std::to_string(k) + " and " + std::to_string(other) + " elements"));
+    problems.push_back(error("the operands " + both + " sum over " + std::to_string(k) + " and " +
+                             std::to_string(other) + " elements"));
     return;
   }
   MatmulOperand of_a, of_b, of_c;
@@ -193,7 +203,8 @@ void make_matmul(const OnnxNode& node, Layer& layer, Diagnostics& problems) {
   if (column) of_b.add(b.back(), "j"), of_c.add(b.back(), "j"), draft.extents["j"] = b.back();
   if (!output_agrees(node, of_c.shape, problems)) return;
   const DType output = sum_dtype(node, layer);
-  draft.tensors = {tensor("A", of_a.shape, dtype_of(node, 0)), tensor("B", of_b.shape, dtype_of(node, 1)), tensor("C", of_c.shape, output)};
+  draft.tensors = {tensor("A", of_a.shape, dtype_of(node, 0)), tensor("B", of_b.shape, dtype_of(node, 1)),
+                   tensor("C", of_c.shape, output)};
   draft.statement = "C[" + of_c.index + "] += A[" + of_a.index + "] * B[" + of_b.index + "]";
   finish_kernel(draft, layer, problems);
 }

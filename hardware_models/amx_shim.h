@@ -1,9 +1,11 @@
-// Intel AMX in plain C++, for processors without it: the meaning of the `_tile_*` names, with the checks of the hardware. What the manual
-// answers with an exception ends the program. Programs that ran with this header are reported as shim.
+// Intel AMX in plain C++, for processors without it: the meaning of the `_tile_*` names, with the checks of the
+// hardware. What the manual answers with an exception ends the program. Programs that ran with this header are reported
+// as shim.
 //
-// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2: LDTILECFG, TILEZERO, TILELOADD, TILESTORED, TILERELEASE,
-// TDPBSSD and its kind, TDPBF16PS (products and sums in f32, rounded to nearest, denormals as zero); vol. 1, chapter "Programming with
-// Intel AMX" (palette 1: 8 tiles of 16 rows of 64 bytes; two tiles of one instruction are never the same).
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2: LDTILECFG, TILEZERO, TILELOADD,
+// TILESTORED, TILERELEASE, TDPBSSD and its kind, TDPBF16PS (products and sums in f32, rounded to nearest, denormals as
+// zero); vol. 1, chapter "Programming with Intel AMX" (palette 1: 8 tiles of 16 rows of 64 bytes; two tiles of one
+// instruction are never the same).
 #pragma once
 #include <immintrin.h>
 
@@ -45,7 +47,8 @@ inline void loadconfig(const void* from) {
     next.bytes[t] = block[16 + 2 * t] + 256 * block[17 + 2 * t];
     next.rows[t] = block[48 + t];
     if (next.rows[t] > 16 || next.bytes[t] > 64) trap("ldtilecfg", "a tile has more than 16 rows or 64 bytes a row");
-    if ((next.rows[t] == 0) != (next.bytes[t] == 0)) trap("ldtilecfg", "a tile has rows without bytes or bytes without rows");
+    if ((next.rows[t] == 0) != (next.bytes[t] == 0))
+      trap("ldtilecfg", "a tile has rows without bytes or bytes without rows");
   }
   std::memset(next.tile, 0, sizeof next.tile);
   state = next;
@@ -65,7 +68,8 @@ inline void loadd(int t, const void* base, std::int64_t stride) {
   check("tileloadd", t);
   std::memset(&state.tile[t], 0, sizeof(Tile));
   for (int r = 0; r < state.rows[t]; ++r)
-    std::memcpy(state.tile[t].row[r], static_cast<const char*>(base) + r * stride, static_cast<std::size_t>(state.bytes[t]));
+    std::memcpy(state.tile[t].row[r], static_cast<const char*>(base) + r * stride,
+                static_cast<std::size_t>(state.bytes[t]));
 }
 
 inline void stored(int t, void* base, std::int64_t stride) {

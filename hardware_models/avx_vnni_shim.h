@@ -1,5 +1,6 @@
 // What the AVX-VNNI intrinsics compute, by AVX2 alone, for processors without the feature. Programs that ran with this
-// header are reported as shim. Semantics: Intel SDM vol. 2, VPDPBUSD and VPDPWSSD: no intermediate saturation, sums wrap.
+// header are reported as shim. Semantics: Intel SDM vol. 2, VPDPBUSD and VPDPWSSD: no intermediate saturation, sums
+// wrap.
 #pragma once
 #include <immintrin.h>
 

@@ -100,10 +100,10 @@ struct Scope {
     for (const AsyncObject& object : context.parts.async) {
       if (object.name != r.argument || object.kind != "tokens") continue;
       const std::string& port = r.object == "push" ? object.from : object.to;
-      return port == instruction.timing.port ? "" : "tokens of '" + object.name + "' are " +
-                                                        (r.object == "push" ? "given by" : "taken by") + " queue '" +
-                                                        port + "', and this is an instruction of '" +
-                                                        instruction.timing.port + "'";
+      return port == instruction.timing.port
+                 ? ""
+                 : "tokens of '" + object.name + "' are " + (r.object == "push" ? "given by" : "taken by") +
+                       " queue '" + port + "', and this is an instruction of '" + instruction.timing.port + "'";
     }
     return "there are no tokens '" + r.argument + "'";
   }

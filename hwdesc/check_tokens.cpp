@@ -9,8 +9,9 @@ namespace {
 
 bool mentions(const IntExpr& e, const std::string& what, const std::string& object) {
   const auto all = references(e);
-  return std::any_of(all.begin(), all.end(),
-                     [&](const Reference& r) { return r.object == what && r.property.empty() && r.argument == object; });
+  return std::any_of(all.begin(), all.end(), [&](const Reference& r) {
+    return r.object == what && r.property.empty() && r.argument == object;
+  });
 }
 
 bool prints(const Instruction& instruction, const std::string& what, const std::string& object) {
@@ -23,7 +24,8 @@ bool prints(const Instruction& instruction, const std::string& what, const std::
 void check_queue(const Instruction& instruction, const Unit& unit, Context& context) {
   const std::string what = "instruction '" + instruction.name + "'";
   if (!unit.ports.contains(instruction.timing.port)) {
-    context.problems.error(instruction.where, what + " stands in no queue: unit '" + unit.name + "' is ordered by tokens",
+    context.problems.error(instruction.where,
+                           what + " stands in no queue: unit '" + unit.name + "' is ordered by tokens",
                            "name one of its ports: timing: {port: ..}");
     return;
   }

@@ -1,5 +1,5 @@
-// The meaning of a program: loops in order, calls by the semantics their instructions are described with, one point at a
-// time. Everything that a real machine would leave undefined holds garbage here, so that using it shows.
+// The meaning of a program: loops in order, calls by the semantics their instructions are described with, one point at
+// a time. Everything that a real machine would leave undefined holds garbage here, so that using it shows.
 
 #include <fmt/format.h>
 
@@ -87,7 +87,8 @@ class Machine {
         collect(guard->then);
         collect(guard->otherwise);
       } else if (const auto* call = std::get_if<Call>(&node.is)) {
-        for (const Dim& dim : model_.instruction(call->instruction).statement().domain.dims) names_.slot("$" + dim.name);
+        for (const Dim& dim : model_.instruction(call->instruction).statement().domain.dims)
+          names_.slot("$" + dim.name);
       }
     }
   }
@@ -98,7 +99,8 @@ class Machine {
       s.values.assign(static_cast<std::size_t>(flat_count(buffer)), Scalar{garbage_real, garbage_integer});
       if (buffer.role == BufferRole::argument && !buffer.ahead_of_time) {
         const TensorData& from = data[buffer.tensor.index()];
-        const bool read = role_of(program_.kernel, buffer.tensor) == Role::input || program_.kernel.tensors[buffer.tensor.index()].inout;
+        const bool read = role_of(program_.kernel, buffer.tensor) == Role::input ||
+                          program_.kernel.tensors[buffer.tensor.index()].inout;
         for (std::int64_t i = 0; read && i < from.count(); ++i) s.values[static_cast<std::size_t>(i)] = from.get(i);
       }
       memory_.push_back(std::move(s));
@@ -139,7 +141,8 @@ class Machine {
     auto [it, fresh] = guards_.try_emplace(&guard);
     if (fresh)
       for (const AffineExpr& e : guard.conditions) it->second.emplace_back(e, names_.order());
-    return std::all_of(it->second.begin(), it->second.end(), [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
+    return std::all_of(it->second.begin(), it->second.end(),
+                       [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
   }
 
   Operand compile(const Ref& ref) {
@@ -152,13 +155,17 @@ class Machine {
 
   std::optional<std::size_t> place(const Operand& operand, const char* doing) {
     const std::int64_t at = operand.offset(values_.data());
-    if (at >= 0 && at < static_cast<std::int64_t>(memory_[operand.buffer].values.size())) return static_cast<std::size_t>(at);
+    if (at >= 0 && at < static_cast<std::int64_t>(memory_[operand.buffer].values.size()))
+      return static_cast<std::size_t>(at);
     fail(fmt::format("{} {} at element {}; it has {}", doing, memory_[operand.buffer].name, at,
                      memory_[operand.buffer].values.size()));
     return std::nullopt;
   }
 
-  struct ElementCode { Operand write; std::vector<Operand> reads; };
+  struct ElementCode {
+    Operand write;
+    std::vector<Operand> reads;
+  };
 
   void element(const Element& e) {
     auto [it, fresh] = elements_.try_emplace(&e);
@@ -181,8 +188,8 @@ class Machine {
   }
 
   struct CallCode {
-    std::vector<Operand> operands;          // by tensor of the instruction
-    std::vector<std::size_t> dims;          // slots of the instruction's dims
+    std::vector<Operand> operands;  // by tensor of the instruction
+    std::vector<std::size_t> dims;  // slots of the instruction's dims
   };
 
   const CallCode& code_of(const Call& c, const Instruction& instruction) {
@@ -214,14 +221,16 @@ class Machine {
   void call(const Call& c) {
     const Instruction& instruction = model_.instruction(c.instruction);
     ++counts_.calls[instruction.name];
-    if (instruction.semantics.size() != 1) return fail(instruction.name + ": several statements in one instruction are not executed yet");
+    if (instruction.semantics.size() != 1)
+      return fail(instruction.name + ": several statements in one instruction are not executed yet");
     const CallCode& code = code_of(c, instruction);
     const Computation& statement = instruction.statement();
     count_bytes(c, instruction);
     if (c.start == Start::zero)
       points(code.dims, c.extents, [&] {
         if (const auto at = place(code.operands[0], "a start writes"))
-          memory_[code.operands[0].buffer].values[*at] = identity(statement.reduction, memory_[code.operands[0].buffer].dtype);
+          memory_[code.operands[0].buffer].values[*at] =
+              identity(statement.reduction, memory_[code.operands[0].buffer].dtype);
       });
     points(code.dims, c.extents, [&] {
       scratch_.resize(code.operands.size());
@@ -237,7 +246,8 @@ class Machine {
       const auto at = place(code.operands[0], "a call writes");
       if (!at) return;
       Storage& out = memory_[code.operands[0].buffer];
-      out.values[*at] = combine(statement.reduction, out.dtype, out.values[*at], evaluate(statement.body, scratch_.data()));
+      out.values[*at] =
+          combine(statement.reduction, out.dtype, out.values[*at], evaluate(statement.body, scratch_.data()));
     });
     inactive(c, instruction, code);
   }
@@ -268,7 +278,8 @@ class Machine {
       for (std::size_t d = 0; d < c.extents.size(); ++d)
         if (names.contains(instruction.statement().domain.dims[d].name)) elements *= c.extents[d];
       auto& by = (i == 0 ? counts_.written_bytes : counts_.read_bytes)[model_.memory(buffer.memory).name];
-      by[buffer.tensor.valid() ? program_.kernel.tensors[buffer.tensor.index()].name : buffer.name] += elements * bytes(buffer.dtype);
+      by[buffer.tensor.valid() ? program_.kernel.tensors[buffer.tensor.index()].name : buffer.name] +=
+          elements * bytes(buffer.dtype);
     }
   }
 

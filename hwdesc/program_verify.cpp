@@ -68,43 +68,52 @@ struct Verifier {
     if (!r.buffer.valid() || r.buffer.index() >= program.buffers.size()) return problem(who + " names no buffer");
     const Buffer& buffer = program.buffers[r.buffer.index()];
     if (r.index.size() != buffer.extents.size())
-      return problem(fmt::format("{} gives {} indices to {}, which has {} axes", who, r.index.size(), buffer.name, buffer.extents.size()));
+      return problem(fmt::format("{} gives {} indices to {}, which has {} axes", who, r.index.size(), buffer.name,
+                                 buffer.extents.size()));
     for (std::size_t i = 0; i < r.index.size(); ++i) {
       if (!nonnegative(r.index[i], at) || !nonnegative(AffineExpr(buffer.extents[i] - 1) - r.index[i], at))
-        problem(fmt::format("{}: index {} of axis {} of {} may leave 0..{}", who, print(r.index[i]), i, buffer.name, buffer.extents[i] - 1));
+        problem(fmt::format("{}: index {} of axis {} of {} may leave 0..{}", who, print(r.index[i]), i, buffer.name,
+                            buffer.extents[i] - 1));
       if (static_cast<int>(i) < buffer.slots)
         for (const std::string& name : r.index[i].names())
           if (!unrolled.contains(name))
-            problem(fmt::format("{}: register of {} is chosen by {}, which is not an unrolled loop", who, buffer.name, name));
+            problem(fmt::format("{}: register of {} is chosen by {}, which is not an unrolled loop", who, buffer.name,
+                                name));
     }
   }
 
   void call(const Call& c) {
     const Instruction& instruction = model.instruction(c.instruction);
     const auto& dims = instruction.statement().domain.dims;
-    if (c.extents.size() != dims.size()) return problem(instruction.name + " is called with the wrong number of extents");
+    if (c.extents.size() != dims.size())
+      return problem(instruction.name + " is called with the wrong number of extents");
     Ranges at = ranges;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       const DimRange& range = instruction.ranges[d];
-      if (c.extents[d] < range.min || c.extents[d] > range.max || c.extents[d] % std::max<std::int64_t>(1, range.multiple_of) != 0)
-        problem(fmt::format("{}: extent {} of {} is not in {}..{}", instruction.name, c.extents[d], dims[d].name, range.min, range.max));
+      if (c.extents[d] < range.min || c.extents[d] > range.max ||
+          c.extents[d] % std::max<std::int64_t>(1, range.multiple_of) != 0)
+        problem(fmt::format("{}: extent {} of {} is not in {}..{}", instruction.name, c.extents[d], dims[d].name,
+                            range.min, range.max));
       at["$" + dims[d].name] = {0, c.extents[d] - 1};
     }
     if (c.operands.size() != static_cast<std::size_t>(access_count(instruction.statement())))
       return problem(instruction.name + " is called with the wrong number of operands");
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
-      const isamap::Operand& operand = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+      const isamap::Operand& operand =
+          instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
       if (!operand.memory.valid()) {
-        if (!constant_value(operand, c.operands[i])) problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
+        if (!constant_value(operand, c.operands[i]))
+          problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
         continue;
       }
       ref(c.operands[i], at, instruction.name);
       const Buffer& buffer = program.buffers[c.operands[i].buffer.index()];
       if (operand.memory != buffer.memory)
-        problem(fmt::format("{}: operand {} is in {}, not {}", instruction.name, operand.name, model.memory(buffer.memory).name,
-                            model.memory(operand.memory).name));
+        problem(fmt::format("{}: operand {} is in {}, not {}", instruction.name, operand.name,
+                            model.memory(buffer.memory).name, model.memory(operand.memory).name));
       if (operand.dtype && *operand.dtype != buffer.dtype && !is_bits(*operand.dtype))
-        problem(fmt::format("{}: operand {} is {}, not {}", instruction.name, operand.name, name(buffer.dtype), name(*operand.dtype)));
+        problem(fmt::format("{}: operand {} is {}, not {}", instruction.name, operand.name, name(buffer.dtype),
+                            name(*operand.dtype)));
       aligned(c.operands[i], operand, instruction);
     }
   }
@@ -122,7 +131,9 @@ struct Verifier {
     offset = simplify(substitute(offset, start), ranges);
     bool ok = offset.constant() % unit == 0 && buffer.address % unit == 0 && buffer.align % operand.align == 0;
     for (const AffineTerm& term : offset.terms()) ok &= term.coefficient % unit == 0;
-    if (!ok) problem(fmt::format("{}: operand {} at byte {} of {} is not aligned to {} B", instruction.name, operand.name, print(offset), buffer.name, unit));
+    if (!ok)
+      problem(fmt::format("{}: operand {} at byte {} of {} is not aligned to {} B", instruction.name, operand.name,
+                          print(offset), buffer.name, unit));
   }
 
   void element(const Element& e) {
@@ -162,7 +173,8 @@ struct Verifier {
             names += fmt::format("{}{} {}", names.empty() ? "" : ", ", program.buffers[other].name, share);
           }
         if (sum > most) most = sum, who = names;
-        if (instances_of(b) == 1) highest = std::max(highest, program.buffers[b].address + footprint(program.buffers[b]));
+        if (instances_of(b) == 1)
+          highest = std::max(highest, program.buffers[b].address + footprint(program.buffers[b]));
       }
       check_capacity(memory, most, highest, who);
     }
@@ -170,7 +182,10 @@ struct Verifier {
 
   // A buffer that stands above a walk on a unit (some uses inside the walk, some not) and whose owner is that unit or
   // inside it holds the tiles of all instances; each instance has room for its own share.
-  struct UnitLoops { std::map<std::string, std::int64_t> around_some, around_all; bool seen = false; };
+  struct UnitLoops {
+    std::map<std::string, std::int64_t> around_some, around_all;
+    bool seen = false;
+  };
   std::map<std::int32_t, UnitLoops> unit_loops;
 
   void collect_unit_loops(const std::vector<Node>& nodes, std::map<std::string, std::int64_t>& around) {

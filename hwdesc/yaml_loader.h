@@ -12,7 +12,7 @@ namespace isamap {
 
 struct LoadOptions {
   std::map<std::string, std::string> params = {};  ///< --set name=value, of parameters and symbols
-  bool prove = false;                                          ///< ask layout_proofs.h too, as `hw check` does
+  bool prove = false;                              ///< ask layout_proofs.h too, as `hw check` does
   Sizes sizes = {};                                ///< of symbols, besides those in `params`
 };
 

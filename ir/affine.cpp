@@ -165,9 +165,8 @@ AffineExpr floordiv(const AffineExpr& a, std::int64_t divisor) {
   if (const FloorDiv* found = mergeable(rest, divisor)) {
     const FloorDiv inner = *found;
     AffineExpr others = rest;
-    std::erase_if(others.terms_, [&](const AffineTerm& term) {
-      return division(term) && compare(*division(term), inner) == 0;
-    });
+    std::erase_if(others.terms_,
+                  [&](const AffineTerm& term) { return division(term) && compare(*division(term), inner) == 0; });
     return whole + floordiv(others * inner.divisor + *inner.numerator, inner.divisor * divisor);
   }
   AffineExpr quotient;
@@ -180,16 +179,14 @@ AffineExpr mod(const AffineExpr& a, std::int64_t divisor) { return a - floordiv(
 std::int64_t evaluate(const AffineExpr& e, const Bindings& values) {
   std::int64_t result = e.constant();
   for (const AffineTerm& term : e.terms()) {
-    const std::int64_t value =
-        std::visit(overloaded{[&](const std::string& name) {
-                                const auto found = values.find(name);
-                                ISAMAP_CHECK(found != values.end(), "no value for '" + name + "' in " + print(e));
-                                return found->second;
-                              },
-                              [&](const FloorDiv& div) {
-                                return floor_div(evaluate(*div.numerator, values), div.divisor);
-                              }},
-                   term.atom);
+    const std::int64_t value = std::visit(
+        overloaded{[&](const std::string& name) {
+                     const auto found = values.find(name);
+                     ISAMAP_CHECK(found != values.end(), "no value for '" + name + "' in " + print(e));
+                     return found->second;
+                   },
+                   [&](const FloorDiv& div) { return floor_div(evaluate(*div.numerator, values), div.divisor); }},
+        term.atom);
     result = wrapping_add(result, wrapping_mul(term.coefficient, value));
   }
   return result;
@@ -198,13 +195,13 @@ std::int64_t evaluate(const AffineExpr& e, const Bindings& values) {
 AffineExpr substitute(const AffineExpr& e, const std::map<std::string, AffineExpr>& by) {
   AffineExpr result(e.constant());
   for (const AffineTerm& term : e.terms()) {
-    const AffineExpr value =
-        std::visit(overloaded{[&](const std::string& name) {
-                                const auto found = by.find(name);
-                                return found == by.end() ? AffineExpr::dim(name) : found->second;
-                              },
-                              [&](const FloorDiv& div) { return floordiv(substitute(*div.numerator, by), div.divisor); }},
-                   term.atom);
+    const AffineExpr value = std::visit(
+        overloaded{[&](const std::string& name) {
+                     const auto found = by.find(name);
+                     return found == by.end() ? AffineExpr::dim(name) : found->second;
+                   },
+                   [&](const FloorDiv& div) { return floordiv(substitute(*div.numerator, by), div.divisor); }},
+        term.atom);
     result += value * term.coefficient;
   }
   return result;

@@ -46,7 +46,7 @@ struct Interval {
 
 class AffineExpr {
  public:
-  AffineExpr() = default;                                 ///< 0
+  AffineExpr() = default;                                     ///< 0
   AffineExpr(std::int64_t constant) : constant_(constant) {}  // NOLINT: implicit on purpose
   static AffineExpr dim(std::string name);
 
@@ -54,7 +54,7 @@ class AffineExpr {
   std::int64_t constant() const { return constant_; }
 
   bool is_constant() const { return terms_.empty(); }
-  bool is_linear() const;                                 ///< no floor division
+  bool is_linear() const;  ///< no floor division
   /// The one name this expression is, or nothing: `i` yes, `2*i` and `i+1` no.
   std::optional<std::string> as_dim() const;
   /// Coefficient of a name among the linear terms; floor divisions are not looked into.
@@ -116,8 +116,14 @@ class CompiledAffine {
   std::int64_t constant() const { return total_.constant; }
 
  private:
-  struct Linear { std::vector<std::pair<std::size_t, std::int64_t>> terms; std::int64_t constant = 0; };
-  struct Division { Linear numerator; std::int64_t divisor = 1; };
+  struct Linear {
+    std::vector<std::pair<std::size_t, std::int64_t>> terms;
+    std::int64_t constant = 0;
+  };
+  struct Division {
+    Linear numerator;
+    std::int64_t divisor = 1;
+  };
   Linear compile(const AffineExpr& e, const std::vector<std::string>& names);
   std::int64_t sum(const Linear& linear, const std::int64_t* values, const std::int64_t* quotients) const;
   std::vector<Division> divisions_;  ///< inner ones first; result k is slot (number of names + k)

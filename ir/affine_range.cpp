@@ -19,7 +19,7 @@ namespace {
 
 using Wide = __int128;
 
-constexpr std::int64_t largest = INT64_MAX / 4;   // intervals saturate here
+constexpr std::int64_t largest = INT64_MAX / 4;  // intervals saturate here
 constexpr std::int64_t scale_limit = std::int64_t{1} << 50;
 constexpr int relaxed_depth = 3;  // below that many divisions, terms are only added up: keeps the work linear
 
@@ -102,7 +102,8 @@ bool relax(Relaxed& relaxed) {
     if (!shares_names(e, *term)) continue;
     const Wide size = Wide{div->divisor} * std::max({relaxed.scale, largest_coefficient(e), std::abs(e.constant())});
     const std::int64_t c = term->coefficient;
-    if (size > scale_limit || Wide{c} * div->divisor > scale_limit || Wide{c} * div->divisor < -scale_limit) return false;
+    if (size > scale_limit || Wide{c} * div->divisor > scale_limit || Wide{c} * div->divisor < -scale_limit)
+      return false;
     relaxed.rest = (e - as_expr(*term)) * div->divisor + *div->numerator * c;
     relaxed.slack = div->divisor * relaxed.slack + c * Interval{-(div->divisor - 1), 0};
     relaxed.scale *= div->divisor;

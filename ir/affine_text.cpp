@@ -111,12 +111,13 @@ std::string print(const AffineExpr& e) {
   for (const AffineTerm& term : rest.terms()) {
     const FloorDiv* div = division(term);
     append(text, term.coefficient,
-           div ? operand(*div->numerator) + "/" + std::to_string(div->divisor) : std::get<std::string>(term.atom), !div);
+           div ? operand(*div->numerator) + "/" + std::to_string(div->divisor) : std::get<std::string>(term.atom),
+           !div);
   }
-  for (const Remainder& r : remainders)
-    append(text, r.factor, operand(r.of) + "%" + std::to_string(r.divisor), false);
+  for (const Remainder& r : remainders) append(text, r.factor, operand(r.of) + "%" + std::to_string(r.divisor), false);
   if (text.empty()) return std::to_string(rest.constant());
-  if (rest.constant() != 0) append(text, rest.constant() < 0 ? -1 : 1, std::to_string(rest.constant()).substr(rest.constant() < 0), true);
+  if (rest.constant() != 0)
+    append(text, rest.constant() < 0 ? -1 : 1, std::to_string(rest.constant()).substr(rest.constant() < 0), true);
   return text;
 }
 
@@ -178,7 +179,8 @@ class Reader {
   AffineExpr multiplied(std::size_t at, const AffineExpr& a, const AffineExpr& b) {
     if (cursor_.failed()) return {};
     if (!a.is_constant() && !b.is_constant()) {
-      cursor_.fail(at, "'*' between '" + print(a) + "' and '" + print(b) + "' is not affine; one side must be a constant");
+      cursor_.fail(at,
+                   "'*' between '" + print(a) + "' and '" + print(b) + "' is not affine; one side must be a constant");
       return {};
     }
     const AffineExpr& e = a.is_constant() ? b : a;
@@ -197,7 +199,8 @@ class Reader {
   AffineExpr divided(std::size_t at, const AffineExpr& a, const AffineExpr& b, bool remainder) {
     if (cursor_.failed()) return {};
     if (!b.is_constant() || b.constant() < 1) {
-      cursor_.fail(at, std::string(remainder ? "'%'" : "'/'") + " by '" + print(b) + "'; the divisor must be a positive constant");
+      cursor_.fail(at, std::string(remainder ? "'%'" : "'/'") + " by '" + print(b) +
+                           "'; the divisor must be a positive constant");
       return {};
     }
     return remainder ? mod(a, b.constant()) : floordiv(a, b.constant());

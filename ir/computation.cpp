@@ -1,7 +1,6 @@
 #include "ir/computation.h"
 
 #include <algorithm>
-
 #include <limits>
 
 #include "ir/scalar_ops.h"
@@ -100,7 +99,8 @@ const Access& access_of(const Computation& computation, int number) {
 }
 
 bool uses(const Access& access, const std::string& dim) {
-  return std::any_of(access.index.begin(), access.index.end(), [&](const AffineExpr& e) { return e.names().contains(dim); });
+  return std::any_of(access.index.begin(), access.index.end(),
+                     [&](const AffineExpr& e) { return e.names().contains(dim); });
 }
 
 }  // namespace isamap

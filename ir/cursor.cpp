@@ -58,16 +58,14 @@ bool Cursor::at_end() { return offset() >= text_.size(); }
 
 std::string Cursor::found() {
   if (at_end()) return "the end";
-  if (const std::size_t length = name_length(true)) return "'" + text_.substr(position_, std::min<std::size_t>(length, 40)) + "'";
+  if (const std::size_t length = name_length(true))
+    return "'" + text_.substr(position_, std::min<std::size_t>(length, 40)) + "'";
   const char c = text_[position_];
-  if (!std::isprint(static_cast<unsigned char>(c)))
-    return "byte " + std::to_string(static_cast<unsigned char>(c));
+  if (!std::isprint(static_cast<unsigned char>(c))) return "byte " + std::to_string(static_cast<unsigned char>(c));
   return std::string("'") + c + "'";
 }
 
-bool Cursor::peek(std::string_view symbol) {
-  return !failed() && text_.compare(offset(), symbol.size(), symbol) == 0;
-}
+bool Cursor::peek(std::string_view symbol) { return !failed() && text_.compare(offset(), symbol.size(), symbol) == 0; }
 
 bool Cursor::accept(std::string_view symbol) {
   if (!peek(symbol)) return false;

@@ -62,7 +62,10 @@ class Cursor {
   const SourceLocation& where_;
   std::size_t position_ = 0;
   int nesting_ = 0;
-  struct Problem { std::size_t offset; std::string message, hint; };
+  struct Problem {
+    std::size_t offset;
+    std::string message, hint;
+  };
   std::optional<Problem> problem_;
 };
 

@@ -19,9 +19,9 @@ std::string_view name(DType type);
 std::optional<DType> parse_dtype(std::string_view text);
 
 bool is_float(DType type);
-bool is_integer(DType type);   ///< s64..u8
-bool is_bits(DType type);      ///< b8..b64
-int bits(DType type);          ///< storage: tf32 32, b1 1
+bool is_integer(DType type);  ///< s64..u8
+bool is_bits(DType type);     ///< b8..b64
+int bits(DType type);         ///< storage: tf32 32, b1 1
 inline int bytes(DType type) { return (bits(type) + 7) / 8; }
 
 /// Smallest and largest value of an integer type.

@@ -114,7 +114,8 @@ std::string print(const OperandLayout& layout) {
   };
   const auto fragment = [&](const FragmentLayout& f) {
     for (const auto& [unit, count] : f.over) {
-      const auto varies = std::find_if(f.varying.begin(), f.varying.end(), [&](const auto& v) { return v.first == unit; });
+      const auto varies =
+          std::find_if(f.varying.begin(), f.varying.end(), [&](const auto& v) { return v.first == unit; });
       more(unit + ": " + (varies == f.varying.end() ? std::to_string(count) : print(varies->second)));
     }
     text = (f.replicated ? "over " + text + ", replicated" : "over " + text) + " -> " + show_index(f.index);

@@ -28,7 +28,10 @@ struct StrideTerm {
 };
 
 /// Byte address bits [to, to+bits) are replaced by themselves xor bits [from, from+bits).
-struct XorSwizzle { int bits = 0, from = 0, to = 0; bool operator==(const XorSwizzle&) const = default; };
+struct XorSwizzle {
+  int bits = 0, from = 0, to = 0;
+  bool operator==(const XorSwizzle&) const = default;
+};
 
 struct StridedLayout {
   std::vector<StrideTerm> terms;
@@ -48,7 +51,9 @@ struct FragmentLayout {
 };
 
 /// Row-major and dense over the operand's index box when nothing is written.
-struct DenseLayout { bool operator==(const DenseLayout&) const = default; };
+struct DenseLayout {
+  bool operator==(const DenseLayout&) const = default;
+};
 using OperandLayout = std::variant<DenseLayout, StridedLayout, FragmentLayout>;
 
 /// Fields of a named bit format and their values.
@@ -60,23 +65,24 @@ struct FormatUse {
 
 /// What the statement's tensor of the same position is on the machine.
 struct Operand {
-  std::string name;                 ///< the tensor's name in the statement
-  MemoryId memory;                  ///< invalid for state and immediate operands
-  std::optional<DType> dtype;       ///< nothing on a move: whatever the tensor has
+  std::string name;            ///< the tensor's name in the statement
+  MemoryId memory;             ///< invalid for state and immediate operands
+  std::optional<DType> dtype;  ///< nothing on a move: whatever the tensor has
   OperandLayout layout;
-  /// How layout terms name the subscripts: the iterator where a subscript is a plain one, else its position "0", "1", ..
+  /// How layout terms name the subscripts: the iterator where a subscript is a plain one, else its position "0", "1",
+  /// ..
   std::vector<std::string> index_names;
-  std::int64_t align = 1;           ///< bytes, of the address at each use
-  std::int64_t align_buffer = 1;    ///< bytes, of the buffer the tile lies in
-  int group = 1;                    ///< consecutive registers
-  std::string state;                ///< "st.scale": the scalar lives in a state field
-  std::vector<std::int64_t> immediate;  ///< allowed compile-time values; empty: not an immediate
-  std::optional<double> outside;    ///< reads beyond the tensor yield this
+  std::int64_t align = 1;                           ///< bytes, of the address at each use
+  std::int64_t align_buffer = 1;                    ///< bytes, of the buffer the tile lies in
+  int group = 1;                                    ///< consecutive registers
+  std::string state;                                ///< "st.scale": the scalar lives in a state field
+  std::vector<std::int64_t> immediate;              ///< allowed compile-time values; empty: not an immediate
+  std::optional<double> outside;                    ///< reads beyond the tensor yield this
   std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
   std::vector<std::int64_t> at_once;  ///< neighbours along each index that the memory serves together; empty: not said
-  std::string view;                 ///< of its memory: the path by which the bytes are touched
-  std::string object;               ///< printed instead of the address: built by the host
-  std::optional<FormatUse> pack;    ///< the word printed instead of the address
+  std::string view;                   ///< of its memory: the path by which the bytes are touched
+  std::string object;                 ///< printed instead of the address: built by the host
+  std::optional<FormatUse> pack;      ///< the word printed instead of the address
   bool operator==(const Operand&) const = default;
 };
 
@@ -85,7 +91,7 @@ struct DimRange {
   std::int64_t min = 1, max = 1, multiple_of = 1;
   bool known_at_compile_time = false;  ///< the extent is part of the instruction's name
   bool sized = false;                  ///< `max` is an expression of the target's symbols
-  bool kept = false;                   ///< points beyond the extent of this dim are not touched, whatever `inactive` says
+  bool kept = false;  ///< points beyond the extent of this dim are not touched, whatever `inactive` says
   bool operator==(const DimRange&) const = default;
   bool fixed() const { return min == max; }
 };
@@ -100,8 +106,8 @@ enum class Start { keep, zero };
 
 struct Numerics {
   bool fused = false;
-  std::string round;                 ///< "", "each", "once", "truncate"
-  std::string denormals;             ///< "", "keep", "zero"
+  std::string round;      ///< "", "each", "once", "truncate"
+  std::string denormals;  ///< "", "keep", "zero"
   bool order_any = false;
   std::map<std::string, std::vector<std::int64_t>> order;
   bool operator==(const Numerics&) const = default;
@@ -114,17 +120,22 @@ struct Timing {
   bool operator==(const Timing&) const = default;
 };
 
-struct StateValue { std::string field; IntExpr value; bool any = false; bool operator==(const StateValue&) const = default; };
+struct StateValue {
+  std::string field;
+  IntExpr value;
+  bool any = false;
+  bool operator==(const StateValue&) const = default;
+};
 
 /// The last of `semantics` writes the result; those before it write temporaries. `tensors` holds the operands of all
 /// of them; `operands[i]` places tensors[i] (temporaries have no memory). Dims of `semantics.back()` are the
 /// instruction's dims, extents at their maximum; `ranges[d]` says what else dim d may be.
 struct Instruction {
   std::string name;
-  UnitId unit;                              ///< who executes
-  LinkId link;                              ///< invalid unless the file names one
+  UnitId unit;  ///< who executes
+  LinkId link;  ///< invalid unless the file names one
   std::vector<Tensor> tensors;
-  std::vector<Computation> semantics;       ///< empty: a setter
+  std::vector<Computation> semantics;  ///< empty: a setter
   std::vector<Operand> operands;
   std::vector<DimRange> ranges;
   std::vector<std::pair<std::string, MemoryId>> masks;  ///< dim -> register file of its mask
@@ -133,20 +144,20 @@ struct Instruction {
   std::vector<StateValue> needs;
   std::vector<StateValue> sets;
   std::vector<MemoryId> clobbers;
-  std::string reset, scope;                 ///< scope: "use" or "function"
+  std::string reset, scope;  ///< scope: "use" or "function"
   bool issue_one = false;
-  std::string async_by;                     ///< name of the completion object; empty: synchronous
+  std::string async_by;  ///< name of the completion object; empty: synchronous
   std::vector<std::string> async_pending;
   std::optional<IntExpr> async_bytes;
   std::optional<FormatUse> pack, encoding;
-  std::vector<std::string> legal;           ///< conditions, as written
+  std::vector<std::string> legal;  ///< conditions, as written
   Numerics numerics;
   std::vector<std::string> requires_features;  ///< beyond the file's
   Timing timing;
-  double energy_pJ = 0;                     ///< for one use
+  double energy_pJ = 0;  ///< for one use
   /// A program that uses it, made for one size of the target's symbols, is right where the sizes are larger.
   bool grows = true;
-  Template emit, assembly;                  ///< `emit:` and `asm:`
+  Template emit, assembly;  ///< `emit:` and `asm:`
   SourceLocation where;
 
   const Computation& statement() const { return semantics.back(); }
@@ -154,9 +165,9 @@ struct Instruction {
 
 /// What an instruction means, asked of its statement. Names are never looked at.
 bool is_setter(const Instruction& instruction);
-bool is_move(const Instruction& instruction);              ///< D[..] = S[..], no cast
+bool is_move(const Instruction& instruction);                      ///< D[..] = S[..], no cast
 std::optional<double> fill_value(const Instruction& instruction);  ///< D[..] = constant
-bool is_compute(const Instruction& instruction);           ///< neither of the three
+bool is_compute(const Instruction& instruction);                   ///< neither of the three
 /// Index in `tensors` of the written operand (0 by construction of the loader: writes first), and of read r.
 TensorId operand_of_access(const Instruction& instruction, int access);
 

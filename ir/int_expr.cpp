@@ -127,7 +127,8 @@ class Reader {
   }
 
   IntExpr call(std::size_t at, const std::string& name) {
-    const auto function = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
+    const auto function =
+        std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
     if (function == functions.end()) {
       cursor_.fail(at, "there is no function '" + name + "'", "functions: min(a, b), max(a, b), bits(x)");
       return {};
@@ -140,7 +141,8 @@ class Reader {
     cursor_.expect(")");
     if (args.size() != function->arguments)
       cursor_.fail(at, "'" + name + "' takes " + std::to_string(function->arguments) +
-                           (function->arguments == 1 ? " argument" : " arguments") + ", found " + std::to_string(args.size()));
+                           (function->arguments == 1 ? " argument" : " arguments") + ", found " +
+                           std::to_string(args.size()));
     return operation(function->op, std::move(args));
   }
 
@@ -160,9 +162,7 @@ int level_of(const IntExpr& e) {
   return atom_level;
 }
 
-std::string print_at(const IntExpr& e, int level) {
-  return level_of(e) < level ? "(" + print(e) + ")" : print(e);
-}
+std::string print_at(const IntExpr& e, int level) { return level_of(e) < level ? "(" + print(e) + ")" : print(e); }
 
 std::string print(const Reference& r) {
   return r.object + (r.property.empty() ? "" : "." + r.property) + (r.argument.empty() ? "" : "[" + r.argument + "]");
@@ -186,18 +186,30 @@ std::optional<std::int64_t> divided(std::int64_t a, std::int64_t b, bool remaind
 std::optional<std::int64_t> apply(Op op, std::int64_t a, std::int64_t b) {
   std::int64_t difference = 0;
   switch (op) {
-    case Op::add: return checked_add(a, b);
-    case Op::sub: return __builtin_sub_overflow(a, b, &difference) ? std::nullopt : std::optional(difference);
-    case Op::mul: return checked_mul(a, b);
-    case Op::div: return divided(a, b, false);
-    case Op::mod: return divided(a, b, true);
-    case Op::shl: return shifted_left(a, b);
-    case Op::shr: return b < 0 || b > 63 ? std::nullopt : std::optional(a >> b);
-    case Op::band: return a & b;
-    case Op::bor: return a | b;
-    case Op::min: return std::min(a, b);
-    case Op::max: return std::max(a, b);
-    default: return std::nullopt;
+    case Op::add:
+      return checked_add(a, b);
+    case Op::sub:
+      return __builtin_sub_overflow(a, b, &difference) ? std::nullopt : std::optional(difference);
+    case Op::mul:
+      return checked_mul(a, b);
+    case Op::div:
+      return divided(a, b, false);
+    case Op::mod:
+      return divided(a, b, true);
+    case Op::shl:
+      return shifted_left(a, b);
+    case Op::shr:
+      return b < 0 || b > 63 ? std::nullopt : std::optional(a >> b);
+    case Op::band:
+      return a & b;
+    case Op::bor:
+      return a | b;
+    case Op::min:
+      return std::min(a, b);
+    case Op::max:
+      return std::max(a, b);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -216,7 +228,8 @@ std::string print(const IntExpr& e) {
   if (e.op == Op::reference) return print(e.reference);
   for (const Symbol& symbol : symbols)
     if (symbol.op == e.op)
-      return print_at(e.args[0], symbol.level) + " " + std::string(symbol.text) + " " + print_at(e.args[1], symbol.level + 1);
+      return print_at(e.args[0], symbol.level) + " " + std::string(symbol.text) + " " +
+             print_at(e.args[1], symbol.level + 1);
   std::string text;
   for (const Function& function : functions)
     if (function.op == e.op) text = std::string(function.name) + "(";

@@ -45,24 +45,24 @@ struct ResidualLoop {
 enum class Proof { unproved, proved, unknown };
 
 struct Mapping {
-  int id = 0;                              ///< position in the mapper's result
+  int id = 0;  ///< position in the mapper's result
   StatementId statement;
   InstructionId instruction;
   /// Instruction access number -> kernel access number; [0] is 0. One more than the last kernel access: `constant`.
   std::vector<int> operands;
-  std::optional<double> constant;          ///< what an input holds that the kernel does not have: 1 in a sum
+  std::optional<double> constant;  ///< what an input holds that the kernel does not have: 1 in a sum
   /// Per instruction dim; empty: virtual. One digit (column and extent) on two dims is tied: the diagonal of both.
   std::vector<std::vector<Digit>> dims;
   std::vector<Carrier> carriers;
   std::set<Kind> kinds;
-  std::vector<std::string> needs;          ///< "finite": dead slots must hold finite numbers
+  std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
   Proof proof = Proof::unproved;
-  double utilisation = 0;                  ///< kernel points / (calls * instruction points), sizes as given
-  std::vector<std::string> outer;          ///< dims that no digit walks, or only in part
+  double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
+  std::vector<std::string> outer;  ///< dims that no digit walks, or only in part
   /// Dims behind the instruction's own, for sums that its text writes out. Then each tensor of the instruction is one
   /// access, in the order in which the text reads them.
   std::vector<Dim> rolled;
-  std::vector<ResidualLoop> loops;         ///< with them and the digits every point has exactly one place
+  std::vector<ResidualLoop> loops;  ///< with them and the digits every point has exactly one place
   bool operator==(const Mapping&) const = default;
 };
 

@@ -25,16 +25,16 @@ struct Buffer {
   std::string name;
   MemoryId memory;
   DType dtype = DType::f32;
-  std::vector<std::int64_t> extents;      ///< one for each axis
-  std::vector<std::int64_t> strides;      ///< elements, one for each axis; memory buffers only
-  int slots = -1;                         ///< registers: number of slot axes; -1: a byte-addressed memory
-  int registers_per_slot = 1;             ///< operand group
-  std::int64_t address = 0;               ///< bytes from the start of the memory, or number of the first register
-  std::int64_t align = 64;                ///< bytes
+  std::vector<std::int64_t> extents;  ///< one for each axis
+  std::vector<std::int64_t> strides;  ///< elements, one for each axis; memory buffers only
+  int slots = -1;                     ///< registers: number of slot axes; -1: a byte-addressed memory
+  int registers_per_slot = 1;         ///< operand group
+  std::int64_t address = 0;           ///< bytes from the start of the memory, or number of the first register
+  std::int64_t align = 64;            ///< bytes
   BufferRole role = BufferRole::local;
-  TensorId tensor;                        ///< what it is a tile of; arguments: the tensor itself
-  bool ahead_of_time = false;             ///< filled by the pack entry, then an argument of the main entry
-  std::string layout_text;                ///< "[k/32, c, k%32]": for signatures and reports
+  TensorId tensor;             ///< what it is a tile of; arguments: the tensor itself
+  bool ahead_of_time = false;  ///< filled by the pack entry, then an argument of the main entry
+  std::string layout_text;     ///< "[k/32, c, k%32]": for signatures and reports
   bool operator==(const Buffer&) const = default;
 };
 
@@ -44,7 +44,7 @@ std::int64_t element_span(const Buffer& buffer);  ///< 1 + largest element offse
 
 struct Ref {
   BufferId buffer;
-  std::vector<AffineExpr> index;          ///< one for each axis, over loop variables and `$dim`s
+  std::vector<AffineExpr> index;  ///< one for each axis, over loop variables and `$dim`s
   bool operator==(const Ref&) const = default;
 };
 
@@ -57,10 +57,10 @@ std::optional<Scalar> constant_value(const Operand& operand, const Ref& ref);
 struct Node;
 
 struct Loop {
-  std::string variable;                   ///< unique in the program
+  std::string variable;  ///< unique in the program
   std::int64_t trip = 0;
   bool unroll = false;
-  std::string unit;                       ///< empty: time; else the iterations are instances of this unit
+  std::string unit;  ///< empty: time; else the iterations are instances of this unit
   std::vector<Node> body;
   bool operator==(const Loop&) const;
 };
@@ -75,10 +75,10 @@ struct Guard {
 /// One use of an instruction. Points at or beyond `extents` are inactive.
 struct Call {
   InstructionId instruction;
-  std::vector<Ref> operands;              ///< in access order: write, reads...
-  std::vector<std::int64_t> extents;      ///< one for each instruction dim
-  std::vector<Ref> masks;                 ///< one for each entry of Instruction::masks
-  Start start = Start::keep;              ///< of the written operand, where the instruction has the choice
+  std::vector<Ref> operands;          ///< in access order: write, reads...
+  std::vector<std::int64_t> extents;  ///< one for each instruction dim
+  std::vector<Ref> masks;             ///< one for each entry of Instruction::masks
+  Start start = Start::keep;          ///< of the written operand, where the instruction has the choice
   bool operator==(const Call&) const = default;
 };
 
@@ -95,12 +95,15 @@ struct Element {
 /// A barrier among the instances of a unit, or the completion of asynchronous calls (`wait` pending groups remain).
 struct Sync {
   UnitId unit;
-  std::string object;                     ///< name of the completion object; empty: a barrier
+  std::string object;  ///< name of the completion object; empty: a barrier
   int pending = 0;
   bool operator==(const Sync&) const = default;
 };
 
-struct Comment { std::string text; bool operator==(const Comment&) const = default; };
+struct Comment {
+  std::string text;
+  bool operator==(const Comment&) const = default;
+};
 
 struct Node {
   std::variant<Loop, Guard, Call, Element, Sync, Comment> is;
@@ -115,12 +118,12 @@ inline bool Guard::operator==(const Guard& o) const {
 
 struct Program {
   std::string name;
-  Kernel kernel;                          ///< what it computes; arguments are kernel tensors
-  std::vector<Buffer> buffers;            ///< arguments first, in the order of arguments(kernel)
-  std::vector<Node> prepack;              ///< fills ahead-of-time buffers; run once
+  Kernel kernel;                ///< what it computes; arguments are kernel tensors
+  std::vector<Buffer> buffers;  ///< arguments first, in the order of arguments(kernel)
+  std::vector<Node> prepack;    ///< fills ahead-of-time buffers; run once
   std::vector<Node> body;
-  std::string schedule_text;              ///< printed into what is emitted
-  std::vector<std::string> assumptions;   ///< "inputs are finite: padding multiplies by 0"
+  std::string schedule_text;                  ///< printed into what is emitted
+  std::vector<std::string> assumptions;       ///< "inputs are finite: padding multiplies by 0"
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
   /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
   std::vector<Program> versions;

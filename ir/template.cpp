@@ -89,9 +89,9 @@ Result<Template> parse_template(const std::string& text, const SourceLocation& w
 std::string fill(const Template& t, const std::function<std::string(const Placeholder&)>& value) {
   std::string text;
   for (const auto& part : t.parts)
-    text += std::visit(overloaded{[](const std::string& literal) { return literal; },
-                                  [&](const Placeholder& p) { return value(p); }},
-                       part);
+    text += std::visit(
+        overloaded{[](const std::string& literal) { return literal; }, [&](const Placeholder& p) { return value(p); }},
+        part);
   return text;
 }
 
@@ -102,7 +102,8 @@ std::string print(const Template& t) {
       text += "{" + p->text + (p->hexadecimal ? ":x}" : "}");
       continue;
     }
-    for (const char c : std::get<std::string>(part)) text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
+    for (const char c : std::get<std::string>(part))
+      text += c == '{' || c == '}' ? std::string(2, c) : std::string(1, c);
   }
   return text;
 }

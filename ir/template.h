@@ -15,7 +15,7 @@ struct Placeholder {
   IntExpr expr;      ///< `{C}` is the reference C; `{C + 4}` a sum
   std::string text;  ///< as written, without format
   bool hexadecimal = false;
-  int offset = 0;    ///< of its brace in the text, for diagnostics
+  int offset = 0;  ///< of its brace in the text, for diagnostics
   bool operator==(const Placeholder&) const = default;
 };
 

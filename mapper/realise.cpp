@@ -185,8 +185,8 @@ Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vect
   return dims;
 }
 
-/// Does a subscript of the instruction add up several of its dims, as p + r of a convolution does? Then it matters which
-/// dim of a slot a digit walks; otherwise that is a matter of layout only.
+/// Does a subscript of the instruction add up several of its dims, as p + r of a convolution does? Then it matters
+/// which dim of a slot a digit walks; otherwise that is a matter of layout only.
 bool couples_dims(const Computation& unit) {
   for (int t = 0; t < access_count(unit); ++t)
     for (const AffineExpr& index : access_of(unit, t).index)

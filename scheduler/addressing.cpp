@@ -1,5 +1,5 @@
-// A route is tried by lowering a small nest with nothing but this operand in it: what lowering accepts is a route, and what
-// it says otherwise is the reason. So there is one definition of what can be addressed.
+// A route is tried by lowering a small nest with nothing but this operand in it: what lowering accepts is a route, and
+// what it says otherwise is the reason. So there is one definition of what can be addressed.
 
 #include "scheduler/addressing.h"
 
@@ -126,7 +126,8 @@ Hop packed_hop(const Trial& trial, bool blocked) {
   if (blocked)
     hop.layout = blocked_layout(trial.pairing, trial.access);
   else
-    for (const AffineExpr& form : natural_forms(access_of(trial.statement, trial.access))) hop.layout.push_back({form, 0});
+    for (const AffineExpr& form : natural_forms(access_of(trial.statement, trial.access)))
+      hop.layout.push_back({form, 0});
   return hop;
 }
 

@@ -17,15 +17,15 @@ namespace isamap {
 /// One memory on the way, outermost first; the last is the instruction's operand memory when that is not home.
 struct Hop {
   MemoryId memory;
-  std::vector<LayoutDigit> layout;   ///< empty: derived from the operand (registers) or the tensor's own
-  bool packed = false;               ///< filled (or drained) element by element by a scalar unit
-  InstructionId move;                ///< representative move into (out of) this memory; invalid when packed
+  std::vector<LayoutDigit> layout;  ///< empty: derived from the operand (registers) or the tensor's own
+  bool packed = false;              ///< filled (or drained) element by element by a scalar unit
+  InstructionId move;               ///< representative move into (out of) this memory; invalid when packed
 };
 
 struct Route {
-  int access = 0;                    ///< of the kernel statement
-  std::vector<Hop> hops;             ///< empty: the instruction takes the operand where it lies
-  bool packed = false;               ///< some hop is packed
+  int access = 0;         ///< of the kernel statement
+  std::vector<Hop> hops;  ///< empty: the instruction takes the operand where it lies
+  bool packed = false;    ///< some hop is packed
 };
 
 /// All routes worth considering, direct ones first; none: `reasons` says what no move can do.

@@ -44,7 +44,8 @@ void allocate(Program& program, const HardwareModel& model) {
     const std::int64_t align = is_register ? buffer.registers_per_slot : buffer.align;
     auto& placed = memories[buffer.memory];
     buffer.address = size == 0 ? 0 : first_fit(placed, live[i], size, align);
-    if (size > 0 && live[i].low <= live[i].high) placed.push_back({live[i], {buffer.address, buffer.address + size - 1}});
+    if (size > 0 && live[i].low <= live[i].high)
+      placed.push_back({live[i], {buffer.address, buffer.address + size - 1}});
   }
 }
 

@@ -54,13 +54,15 @@ class Builder {
     for (const Route& route : form_.routes) {
       std::size_t depth = 0;
       for (const Hop& hop : route.hops)
-        if (is_scratch(*form_.model, hop) && depth++ == level && form_.model->inside(form_.model->memory(hop.memory).per, unit)) return true;
+        if (is_scratch(*form_.model, hop) && depth++ == level &&
+            form_.model->inside(form_.model->memory(hop.memory).per, unit))
+          return true;
     }
     return false;
   }
 
-  // Walks on units stand outside the first memory that their instances own: as many points for each as their number asks
-  // for, and at least a tile. `level` is that of the walks that follow; the registers' is beyond the last.
+  // Walks on units stand outside the first memory that their instances own: as many points for each as their number
+  // asks for, and at least a tile. `level` is that of the walks that follow; the registers' is beyond the last.
   void deal_out(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (; units_placed_ < form_.units.size(); ++units_placed_) {
@@ -98,13 +100,14 @@ class Builder {
     line.layout = hop.layout;
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     if (access == 0 && !hop.packed && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
-    for (const Line& other : nest_.lines)   // a tensor that is read twice in the same way is staged once
-      if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory) return;
+    for (const Line& other : nest_.lines)  // a tensor that is read twice in the same way is staged once
+      if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory)
+        return;
     nest_.lines.push_back({line});
   }
 
   void packed_copies() {
-    for (int a = 1; a <= access_count(*form_.statement); ++a) {   // inputs first, the output last
+    for (int a = 1; a <= access_count(*form_.statement); ++a) {  // inputs first, the output last
       const int access = a % access_count(*form_.statement);
       for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
         if (hop.packed) stage(access, hop);
@@ -128,12 +131,13 @@ class Builder {
   std::int64_t slots_below(int access) const {
     std::int64_t slots = 1;
     for (const auto& [dim, tile] : tile_)
-      if (uses(access_of(*form_.statement, access), dim)) slots *= (tile + step_of(form_, dim) - 1) / step_of(form_, dim);
+      if (uses(access_of(*form_.statement, access), dim))
+        slots *= (tile + step_of(form_, dim) - 1) / step_of(form_, dim);
     return slots;
   }
 
-  // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside the
-  // walks of the dims they use, so that one register serves.
+  // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside
+  // the walks of the dims they use, so that one register serves.
   void accumulating() {
     deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
     walks(DimKind::parallel, form_.register_tile, false);
@@ -152,8 +156,8 @@ class Builder {
     walks(DimKind::parallel, {}, true);
   }
 
-  // The output lives in an addressed memory: inputs that must stand in registers are fetched for one step of the dims they
-  // use; the other dims run inside.
+  // The output lives in an addressed memory: inputs that must stand in registers are fetched for one step of the dims
+  // they use; the other dims run inside.
   void streaming() {
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
@@ -182,8 +186,9 @@ std::int64_t step_of(const NormalForm& form, const std::string& dim) {
 std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& model) {
   std::size_t levels = 0;
   for (const Route& route : routes)
-    levels = std::max(levels, static_cast<std::size_t>(std::count_if(
-                                  route.hops.begin(), route.hops.end(), [&](const Hop& hop) { return is_scratch(model, hop); })));
+    levels = std::max(levels,
+                      static_cast<std::size_t>(std::count_if(route.hops.begin(), route.hops.end(),
+                                                             [&](const Hop& hop) { return is_scratch(model, hop); })));
   return levels;
 }
 

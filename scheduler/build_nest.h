@@ -18,16 +18,20 @@ namespace isamap {
 struct NormalForm {
   const Kernel* kernel = nullptr;
   const HardwareModel* model = nullptr;
-  const Computation* statement = nullptr;              ///< fused
+  const Computation* statement = nullptr;  ///< fused
   const Mapping* mapping = nullptr;
   Pairing pairing;
-  std::vector<Route> routes;                           ///< one for each access of the statement, in order
+  std::vector<Route> routes;                               ///< one for each access of the statement, in order
   std::vector<std::map<std::string, std::int64_t>> tiles;  ///< per level between home and registers, outermost first
-  std::map<std::string, std::int64_t> register_tile;   ///< extent of each dim that is unrolled; missing: one step
-  std::vector<std::string> parallel_order;             ///< parallel dims, outermost first
-  struct OnUnit { std::string unit, dim; std::int64_t count = 1; UnitId id; };
-  std::vector<OnUnit> units;                           ///< dims dealt out to instances, outermost unit first
-  std::vector<bool> ahead_of_time;                     ///< per access: its packed copy is made once, before
+  std::map<std::string, std::int64_t> register_tile;       ///< extent of each dim that is unrolled; missing: one step
+  std::vector<std::string> parallel_order;                 ///< parallel dims, outermost first
+  struct OnUnit {
+    std::string unit, dim;
+    std::int64_t count = 1;
+    UnitId id;
+  };
+  std::vector<OnUnit> units;        ///< dims dealt out to instances, outermost unit first
+  std::vector<bool> ahead_of_time;  ///< per access: its packed copy is made once, before
 };
 
 /// Elements of a dim that one step of the instruction takes.

@@ -18,12 +18,12 @@ struct TensorTraffic {
 
 struct Cost {
   double cycles = 0;
-  double scalar_cycles = 0;                           ///< of these: code that a scalar unit executes element by element
+  double scalar_cycles = 0;  ///< of these: code that a scalar unit executes element by element
   double energy_pJ = 0;
-  double bytes = 0;                                   ///< moved over all links
-  std::string bound;                                  ///< what limits: "compute", "link ld", "memory GLB"
+  double bytes = 0;   ///< moved over all links
+  std::string bound;  ///< what limits: "compute", "link ld", "memory GLB"
   std::map<std::string, std::map<std::string, TensorTraffic>> memories;  ///< memory -> tensor
-  std::map<std::string, double> link_bytes;           ///< link -> bytes
+  std::map<std::string, double> link_bytes;                              ///< link -> bytes
   double edp() const { return cycles * energy_pJ; }
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 // A schedule to a program: tiles to loops, stages to buffers with fills and drains, `do` to calls.
 //
-// Rules R1..R5 of docs/schedule.md. Every walk whose tile does not divide gets a body for its last, shorter tile, so all
-// extents in the program are constants.
+// Rules R1..R5 of docs/schedule.md. Every walk whose tile does not divide gets a body for its last, shorter tile, so
+// all extents in the program are constants.
 
 #include "hwdesc/hardware_model.h"
 #include "ir/mapping.h"

@@ -37,7 +37,8 @@ class CallLowering : NestParts {
       refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
     }
     if (input_.pairing.constant_operand >= 0) {
-      const Operand& held = instruction_->operands[operand_of_access(*instruction_, input_.pairing.constant_operand).index()];
+      const Operand& held =
+          instruction_->operands[operand_of_access(*instruction_, input_.pairing.constant_operand).index()];
       refs[static_cast<std::size_t>(input_.pairing.constant_operand)] = constant_ref(held, input_.pairing.constant);
     }
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};

@@ -10,9 +10,9 @@ struct NestInput {
   const Kernel* kernel = nullptr;
   Pairing pairing;
   const Nest* nest = nullptr;
-  std::vector<TileBuffer> tensors;   ///< where each tensor of the kernel lies as a whole, by tensor
-  bool starts_from_memory = false;   ///< the output holds a value already: inout, or an earlier statement wrote it
-  int only_access = -1;              ///< >= 0: a trial for one operand; the others are taken for granted, nothing is called
+  std::vector<TileBuffer> tensors;  ///< where each tensor of the kernel lies as a whole, by tensor
+  bool starts_from_memory = false;  ///< the output holds a value already: inout, or an earlier statement wrote it
+  int only_access = -1;  ///< >= 0: a trial for one operand; the others are taken for granted, nothing is called
 };
 
 Result<std::vector<Node>> lower_nest(Lowering& lowering, const NestInput& input);

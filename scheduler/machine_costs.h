@@ -9,7 +9,8 @@
 namespace isamap {
 
 /// Cycles from the description, with `extents` in work and symbols at their largest; 1 where nothing is said.
-double interval_of(const Instruction& instruction, const std::vector<std::int64_t>& extents, const HardwareModel& model);
+double interval_of(const Instruction& instruction, const std::vector<std::int64_t>& extents,
+                   const HardwareModel& model);
 double latency_of(const Instruction& instruction, const std::vector<std::int64_t>& extents, const HardwareModel& model);
 /// How many ports of the instruction's kind its unit has.
 double ports_of(const Instruction& instruction, const HardwareModel& model);

@@ -1,13 +1,12 @@
 #include "scheduler/nest_view.h"
 
-#include "scheduler/lowerable.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 
+#include "scheduler/lowerable.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 #include "support/yaml.h"
@@ -343,13 +342,15 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
   int next = 0;
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
     if (is_constant_operand(mapping, i))
-      line.constants.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name, *mapping.constant});
+      line.constants.push_back(
+          {instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name, *mapping.constant});
     else
       in_order &= mapping.operands[i] == next++;
   if (in_order) return line;
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
-    if (!is_constant_operand(mapping, i)) line.operands.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name,
-                             kernel.tensors[access_of(statement, mapping.operands[i]).tensor.index()].name});
+    if (!is_constant_operand(mapping, i))
+      line.operands.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name,
+                               kernel.tensors[access_of(statement, mapping.operands[i]).tensor.index()].name});
   return line;
 }
 

@@ -29,7 +29,8 @@ bool only_dollars(const AffineExpr& e) {
 // The layout's terms as expressions of `$dim`s. A term named by a number is that subscript of the operand.
 AffineExpr term_of(const StrideTerm& term, const Access& access, const std::map<std::string, AffineExpr>& dollars) {
   const auto dim = term.term.as_dim();
-  if (term.term.is_constant()) return substitute(access.index.at(static_cast<std::size_t>(term.term.constant())), dollars);
+  if (term.term.is_constant())
+    return substitute(access.index.at(static_cast<std::size_t>(term.term.constant())), dollars);
   if (dim && std::isdigit(static_cast<unsigned char>(dim->front())) && std::stoul(*dim) < access.index.size())
     return substitute(access.index[std::stoul(*dim)], dollars);
   return substitute(term.term, dollars);
@@ -63,8 +64,8 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) {
     for (const StrideTerm& term : strided->terms) {
       const AffineExpr e = term_of(term, a, dollars);
-      const auto stride = term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; })
-                                      : std::nullopt;
+      const auto stride =
+          term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) : std::nullopt;
       if (!term.each.empty())
         terms.apart.push_back(e);
       else if (stride)
@@ -94,7 +95,7 @@ std::string strides_refusal(const Instruction& instruction, int access, const Bu
     return e;
   };
   AffineExpr rest = without_single(simplify(walk - layout.fixed, ranges));
-  for (const AffineExpr& apart : layout.apart)   // every value has its own address: leave those dims out
+  for (const AffineExpr& apart : layout.apart)  // every value has its own address: leave those dims out
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
   for (const AffineExpr& free : layout.free) {
     const AffineExpr term = without_single(simplify(free, ranges));
@@ -145,8 +146,8 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   while (true) {
     const std::int64_t a = place(ours, box, *own), b = place(theirs, inner_box, tile.positions);
     if (a < 0 || a != b)
-      return fmt::format("{} of {} has its elements elsewhere in the register than {}", operand.name,
-                         instruction.name, buffer.name);
+      return fmt::format("{} of {} has its elements elsewhere in the register than {}", operand.name, instruction.name,
+                         buffer.name);
     std::size_t d = point.size();
     while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
     if (d == 0) return "";
@@ -197,7 +198,8 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
-  if (operand.dtype && *operand.dtype != buffer.dtype && !(is_bits(*operand.dtype) && bits(*operand.dtype) == bits(buffer.dtype)))
+  if (operand.dtype && *operand.dtype != buffer.dtype &&
+      !(is_bits(*operand.dtype) && bits(*operand.dtype) == bits(buffer.dtype)))
     return fmt::format("{} of {} is {}; the tile holds {}", operand.name, instruction.name, name(*operand.dtype),
                        name(buffer.dtype));
   Ranges ranges = loop_ranges;
@@ -210,7 +212,8 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
     return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,
                        operand.group, buffer.name, buffer.registers_per_slot);
   if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
-  if (std::string reason = strides_refusal(instruction, access, buffer, simple, ranges, model); !reason.empty()) return reason;
+  if (std::string reason = strides_refusal(instruction, access, buffer, simple, ranges, model); !reason.empty())
+    return reason;
   return alignment_refusal(instruction, operand, buffer, simple, ranges, model);
 }
 

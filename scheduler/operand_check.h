@@ -12,8 +12,8 @@ namespace isamap {
 /// The ranges of an instruction's dims `$d` for these extents.
 Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
-/// Empty: accepted. Otherwise why not, with the numbers: "neighbours along j are 29 elements apart in B; load_f32 needs 1".
-/// `index` has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
+/// Empty: accepted. Otherwise why not, with the numbers: "neighbours along j are 29 elements apart in B; load_f32 needs
+/// 1". `index` has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
                     const Ranges& ranges, const HardwareModel& model);

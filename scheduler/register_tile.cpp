@@ -27,7 +27,8 @@ double registers_for(const NormalForm& form, int access, const std::map<std::str
   const Memory& memory = form.model->memory(o.memory);
   double elements = 1;
   for (std::int64_t extent : operand_box(*form.pairing.instruction, operand)) elements *= static_cast<double>(extent);
-  if (const auto* fragment = std::get_if<FragmentLayout>(&o.layout)) elements = static_cast<double>(fragment->over.back().second);
+  if (const auto* fragment = std::get_if<FragmentLayout>(&o.layout))
+    elements = static_cast<double>(fragment->over.back().second);
   const double bits_each = bits(form.kernel->tensors[access_of(*form.statement, access).tensor.index()].dtype);
   const double size = 8.0 * static_cast<double>(std::max<std::int64_t>(memory.size, 1));
   return registers * std::max<double>(o.group, std::ceil(elements * bits_each / size));
@@ -35,13 +36,14 @@ double registers_for(const NormalForm& form, int access, const std::map<std::str
 
 struct RegisterUse {
   std::map<MemoryId, double> needed;
-  double loads = 0;        // register fills in one pass of the innermost loop
+  double loads = 0;  // register fills in one pass of the innermost loop
   double accumulators = 0;
 };
 
 // Does a call read an input from memory, beside accumulators that the target's compiler allocates?
 bool taken_in_place(const NormalForm& form) {
-  if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler()) return false;
+  if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler())
+    return false;
   for (int a = 1; a < access_count(*form.statement); ++a)
     if (!in_registers(form, a)) return true;
   return false;
@@ -63,7 +65,7 @@ RegisterUse register_use(const NormalForm& form, const std::map<std::string, std
     inputs.emplace_back(whole, a);
     use.loads += whole;
   }
-  if (taken_in_place(form)) use.needed[form.routes[0].hops.back().memory] += 1;   // the compiler's own register for it
+  if (taken_in_place(form)) use.needed[form.routes[0].hops.back().memory] += 1;  // the compiler's own register for it
   std::stable_sort(inputs.begin(), inputs.end());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
@@ -76,7 +78,8 @@ std::map<std::string, std::int64_t> steps_of(const NormalForm& form) {
   std::map<std::string, std::int64_t> steps;
   for (const auto& [dim, tile] : form.register_tile) {
     const auto& d = form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))];
-    if (d.kind == DimKind::parallel) steps[dim] = ceil_div(std::min(tile, std::max<std::int64_t>(d.extent, 1)), step_of(form, dim));
+    if (d.kind == DimKind::parallel)
+      steps[dim] = ceil_div(std::min(tile, std::max<std::int64_t>(d.extent, 1)), step_of(form, dim));
   }
   return steps;
 }
@@ -97,7 +100,8 @@ double memory_reads(const NormalForm& form, const std::map<std::string, std::int
 double load_ports(const NormalForm& form) {
   double ports = 1;
   for (const Instruction& i : form.model->instructions())
-    if (is_move(i) && form.model->memory(i.operands[0].memory).is_register()) ports = std::max(ports, ports_of(i, *form.model));
+    if (is_move(i) && form.model->memory(i.operands[0].memory).is_register())
+      ports = std::max(ports, ports_of(i, *form.model));
   return ports;
 }
 
@@ -110,7 +114,8 @@ double cycles_each(const NormalForm& form, const std::map<std::string, std::int6
     calls *= static_cast<double>(count);
     const double whole = static_cast<double>(ceil_div(extent_of(form, dim), step_of(form, dim)));
     const double tiles = std::ceil(whole / static_cast<double>(count));
-    waste *= std::max(1.0, tiles * static_cast<double>(count) * 0.15 / whole + 0.85);   // a short last tile keeps fewer ports busy
+    waste *= std::max(
+        1.0, tiles * static_cast<double>(count) * 0.15 / whole + 0.85);  // a short last tile keeps fewer ports busy
   }
   const RegisterUse use = register_use(form, steps);
   const double compute = calls * interval_of(instruction, full, *form.model) / ports_of(instruction, *form.model);
@@ -129,7 +134,8 @@ double tile_bytes(const NormalForm& form, int access, std::size_t level) {
   Tiles tiles;
   for (const Dim& dim : form.statement->domain.dims) {
     const std::int64_t step = step_of(form, dim.name);
-    tiles[dim.name] = {AffineExpr(0), round_up(std::min(form.tiles[level].at(dim.name), std::max<std::int64_t>(dim.extent, 1)), step)};
+    tiles[dim.name] = {AffineExpr(0),
+                       round_up(std::min(form.tiles[level].at(dim.name), std::max<std::int64_t>(dim.extent, 1)), step)};
   }
   double elements = 1;
   for (const AffineExpr& e : natural_forms(access_of(*form.statement, access)))
@@ -149,7 +155,8 @@ double least_cycles(const Computation& unfused, const Mapping& mapping, const Ha
   return calls * interval_of(instruction, full, model) / ports_of(instruction, model);
 }
 
-std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form, const std::vector<std::int64_t>& counts) {
+std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form,
+                                                       const std::vector<std::int64_t>& counts) {
   std::map<std::string, std::int64_t> best;
   if (!in_registers(form, 0)) return best;
   std::vector<std::string> dims;

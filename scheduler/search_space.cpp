@@ -23,14 +23,15 @@ constexpr std::size_t max_routes = 3;
 constexpr std::size_t max_levels = 2;
 // Steps of a dim in one tile. Registers hold few, scratchpads many.
 const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
-const std::vector<std::int64_t> level_steps = {1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
+const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
+                                               24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
 
 // A mapping with everything about it that does not depend on the point.
 struct Prepared {
   Computation statement;
   Pairing pairing;
-  std::vector<Routes> routes;   // by access of the statement
-  std::string problem;          // non-empty: no route for some operand
+  std::vector<Routes> routes;  // by access of the statement
+  std::string problem;         // non-empty: no route for some operand
   std::vector<std::string> notes;
 };
 
@@ -55,7 +56,7 @@ struct SearchSpace::State {
   const HardwareModel* model;
   SpaceOptions options;
   std::vector<Decision> decisions;
-  std::vector<NormalForm::OnUnit> units;   // each a decision: which dim
+  std::vector<NormalForm::OnUnit> units;  // each a decision: which dim
   std::size_t accesses = 0, dims = 0, levels = 0;
   mutable std::vector<std::unique_ptr<Prepared>> prepared;
   mutable std::mutex mutex;
@@ -92,7 +93,8 @@ struct SearchSpace::State {
     for (const Mapping& mapping : mappings)
       for (const Operand& operand : model->instruction(mapping.instruction).operands) {
         if (!operand.memory.valid()) continue;
-        for (const auto& path : {model->path(model->home(), operand.memory), model->path(operand.memory, model->home())})
+        for (const auto& path :
+             {model->path(model->home(), operand.memory), model->path(operand.memory, model->home())})
           most = std::max(most, static_cast<std::size_t>(std::count_if(path.begin(), path.end(), [&](MemoryId m) {
                             return m != model->home() && !model->memory(m).is_register();
                           })));
@@ -110,12 +112,13 @@ struct SearchSpace::State {
     for (std::size_t a = 0; a < accesses; ++a)
       decisions.push_back({"route " + kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
                            numbers({0, 1, 2})});
-    for (const Dim& dim : unfused().domain.dims)   // reductions stand below the accumulators one step at a time
+    for (const Dim& dim : unfused().domain.dims)  // reductions stand below the accumulators one step at a time
       decisions.push_back({"registers " + dim.name,
                            numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1))});
     for (std::size_t level = 0; level < levels; ++level)
       for (const Dim& dim : unfused().domain.dims)
-        decisions.push_back({fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim)))});
+        decisions.push_back(
+            {fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim)))});
     Decision order{"outermost", {"as written"}};
     for (const Dim& dim : unfused().domain.dims)
       if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
@@ -149,7 +152,8 @@ struct SearchSpace::State {
     for (std::size_t u = 0; u < model->units().size(); ++u) {
       const Unit& unit = model->units()[u];
       if (inside_calls(make_id<UnitId>(u))) continue;
-      if (unit.axes.empty() && unit.count > 1 && !unit.index.empty()) found.push_back({unit.name, "", unit.queued ? 0 : unit.count, make_id<UnitId>(u)});
+      if (unit.axes.empty() && unit.count > 1 && !unit.index.empty())
+        found.push_back({unit.name, "", unit.queued ? 0 : unit.count, make_id<UnitId>(u)});
       for (const auto& [axis, count] : unit.axes)
         if (count > 1) found.push_back({unit.name + "." + axis, "", count, make_id<UnitId>(u)});
     }
@@ -171,9 +175,10 @@ struct SearchSpace::State {
       const int operand = p->pairing.operand_access[a];
       p->routes.push_back(isamap::routes(kernel, p->statement, mapping, operand, *model));
       if (!p->routes.back().routes.empty() || !p->problem.empty()) continue;
-      p->problem = fmt::format("{} has no way to operand {} of {}",
-                               kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
-                               instruction.tensors[operand_of_access(instruction, operand).index()].name, instruction.name);
+      p->problem =
+          fmt::format("{} has no way to operand {} of {}",
+                      kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
+                      instruction.tensors[operand_of_access(instruction, operand).index()].name, instruction.name);
       p->notes = p->routes.back().reasons;
     }
     return p;
@@ -215,10 +220,12 @@ struct SearchSpace::State {
     for (std::size_t d = 0; d < dims; ++d) {
       const std::string dim = fused_dim(p, unfused().domain.dims[d].name);
       if (dim.empty()) continue;
-      form.register_tile[dim] = tile(form, p, dim, register_steps[static_cast<std::size_t>(point.choice[register_at(d)])]);
+      form.register_tile[dim] =
+          tile(form, p, dim, register_steps[static_cast<std::size_t>(point.choice[register_at(d)])]);
       for (std::size_t level = 0; level < form.tiles.size(); ++level)
-        form.tiles[level][dim] = tile(form, p, dim, level_steps[static_cast<std::size_t>(
-                                                        point.choice[level_at(std::min(level, levels - 1), d)])]);
+        form.tiles[level][dim] =
+            tile(form, p, dim,
+                 level_steps[static_cast<std::size_t>(point.choice[level_at(std::min(level, levels - 1), d)])]);
       if (this->outermost(d) == point.choice[order_at()]) outermost = dim;
     }
     for (const Dim& dim : p.statement.domain.dims)
@@ -229,7 +236,8 @@ struct SearchSpace::State {
       for (std::size_t d = 0; d < dims; ++d) {
         NormalForm::OnUnit on = units[u];
         on.dim = fused_dim(p, unfused().domain.dims[d].name);
-        if (const auto choice = this->outermost(d); choice && *choice == point.choice[unit_at(u)] && !on.dim.empty()) form.units.push_back(on);
+        if (const auto choice = this->outermost(d); choice && *choice == point.choice[unit_at(u)] && !on.dim.empty())
+          form.units.push_back(on);
       }
     return form;
   }
@@ -278,7 +286,7 @@ std::vector<Point> SearchSpace::neighbours(const Point& point) const {
     other.choice[i] = value;
     if (value != point.choice[i] && repair(other) == other) all.push_back(std::move(other));
   };
-  for (std::size_t i = 1; i < point.choice.size(); ++i) {   // the mapping is not a neighbourhood: it is a start
+  for (std::size_t i = 1; i < point.choice.size(); ++i) {  // the mapping is not a neighbourhood: it is a start
     const bool is_number = i >= state_->register_at(0) && i < state_->order_at();
     if (is_number) {
       add(i, point.choice[i] - 1);
@@ -320,8 +328,8 @@ std::vector<Point> SearchSpace::starts(std::size_t count) const {
   return points;
 }
 
-// What single steps from a start do not find, because two things must change together: an input in panels, and the walks of
-// the dim that goes through them outermost, so that a panel stays in a cache while it is used.
+// What single steps from a start do not find, because two things must change together: an input in panels, and the
+// walks of the dim that goes through them outermost, so that a panel stays in a cache while it is used.
 std::vector<Point> SearchSpace::variants(const Point& start) const {
   std::vector<Point> points;
   const State& s = *state_;
@@ -372,7 +380,8 @@ Point SearchSpace::start_at(Point point) const {
   const auto steps = best_register_tile(form, register_steps);
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
-    if (const auto it = steps.find(dim); it != steps.end()) point.choice[s.register_at(d)] = position(register_steps, it->second);
+    if (const auto it = steps.find(dim); it != steps.end())
+      point.choice[s.register_at(d)] = position(register_steps, it->second);
     for (std::size_t level = 0; level < s.levels; ++level)
       point.choice[s.level_at(level, d)] = dim.empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
   }

@@ -19,18 +19,18 @@ namespace isamap {
 
 /// One choice. Values print as `labels`; a point holds the position.
 struct Decision {
-  std::string name;                  ///< "mapping", "tile j register", "order level 1", "stage A spad"
+  std::string name;  ///< "mapping", "tile j register", "order level 1", "stage A spad"
   std::vector<std::string> labels;
 };
 
 struct Point {
-  std::vector<int> choice;           ///< one position for each decision of the space
+  std::vector<int> choice;  ///< one position for each decision of the space
   bool operator==(const Point&) const = default;
 };
 
 struct SpaceOptions {
-  bool dividing = false;             ///< only tiles that divide
-  bool keep_all = false;             ///< every tensor kept in every memory
+  bool dividing = false;  ///< only tiles that divide
+  bool keep_all = false;  ///< every tensor kept in every memory
   bool single_buffered = false;
 };
 
@@ -45,20 +45,20 @@ class SearchSpace {
 
   const std::vector<Decision>& decisions() const;
   const std::vector<Mapping>& mappings() const;
-  double size() const;                                ///< number of points (as a double: it is large)
+  double size() const;  ///< number of points (as a double: it is large)
 
   /// Clamps every choice into its domain and repairs tiles that exceed their parents.
   Point repair(Point point) const;
   std::vector<Point> neighbours(const Point& point) const;
   Point random(std::uint64_t seed) const;
-  Point first() const;                                ///< every choice at its first value
+  Point first() const;  ///< every choice at its first value
   /// Promising points, about `count` or more: the mappings with the least work, each with a register tile that suits
   /// the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in panels.
   std::vector<Point> starts(std::size_t count) const;
 
-  Result<Nest> build(const Point& point) const;       ///< diagnostics: why this point is not legal
+  Result<Nest> build(const Point& point) const;  ///< diagnostics: why this point is not legal
   const Mapping& mapping_of(const Point& point) const;
-  std::string describe(const Point& point) const;     ///< "mapping 3, j 32, i 14, ..."
+  std::string describe(const Point& point) const;  ///< "mapping 3, j 32, i 14, ..."
   const Kernel& kernel() const;
   StatementId statement() const;
   const HardwareModel& model() const;

@@ -16,14 +16,14 @@ namespace isamap {
 class SearchStrategy {
  public:
   virtual ~SearchStrategy() = default;
-  virtual std::optional<Point> next() = 0;                         ///< ask; nothing: done
+  virtual std::optional<Point> next() = 0;  ///< ask; nothing: done
   /// tell. `objective`: to be made small; nothing: the point is illegal.
   virtual void report(const Point& point, std::optional<double> objective) = 0;
   /// Has every point of the space been asked for? Then the best is the optimum of the space under its cost model.
   virtual bool exhausted() const { return false; }
 };
 
-using StrategyOptions = std::map<std::string, std::string>;        ///< key=value of --strategy NAME:key=value,...
+using StrategyOptions = std::map<std::string, std::string>;  ///< key=value of --strategy NAME:key=value,...
 using StrategyFactory = Result<std::unique_ptr<SearchStrategy>> (*)(const SearchSpace&, const StrategyOptions&,
                                                                     std::uint64_t seed);
 

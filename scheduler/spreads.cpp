@@ -50,7 +50,10 @@ std::optional<std::vector<std::string>> walked_dims(const Mapping& mapping, cons
 class Dealing {
  public:
   Dealing(const Mapping& mapping, const Computation& statement, const Instruction& instruction)
-      : mapping_(mapping), statement_(statement), instruction_(instruction), slots_(slots_of(instruction.statement())) {}
+      : mapping_(mapping),
+        statement_(statement),
+        instruction_(instruction),
+        slots_(slots_of(instruction.statement())) {}
 
   std::vector<Mapping> run() {
     std::set<std::string> seen;
@@ -109,7 +112,8 @@ class Dealing {
 
 }  // namespace
 
-std::vector<Mapping> whole_spreads(const Mapping& mapping, const Computation& statement, const Instruction& instruction) {
+std::vector<Mapping> whole_spreads(const Mapping& mapping, const Computation& statement,
+                                   const Instruction& instruction) {
   const bool several = static_cast<std::size_t>(mapping.dims.size()) > slots_of(instruction.statement()).size();
   if (!several || !is_projection(instruction.statement()) || !mapping.rolled.empty()) return {mapping};
   return Dealing(mapping, statement, instruction).run();

@@ -180,7 +180,8 @@ Pairing pair(const Computation& statement, const Instruction* instruction, const
 
 bool lies_freely(const Instruction& instruction, int operand, std::size_t dim) {
   const DimRange& range = instruction.ranges[dim];
-  const auto* strided = std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, operand).index()].layout);
+  const auto* strided =
+      std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, operand).index()].layout);
   if (!strided || range.min > 1 || range.multiple_of > 1 || range.max == 1) return false;
   return std::any_of(strided->terms.begin(), strided->terms.end(), [&](const StrideTerm& term) {
     return !term.stride && term.each.empty() && term.term.as_dim() == instruction.statement().domain.dims[dim].name;

@@ -4,7 +4,8 @@
 // Tiles have one buffer, so a tile is filled, used and drained in turn:
 //   cycles = calls x max(interval, latency / independent calls in a row)
 //          + for each stage: refills x (uses of the move x interval)
-//          + for each place of the nest with stages: refills x the longest latency of their moves, and of the calls inside.
+//          + for each place of the nest with stages: refills x the longest latency of their moves, and of the calls
+//          inside.
 // Commands of different ports overlap only where a tile has several pieces; that is left out.
 
 #include "scheduler/traffic.h"

@@ -13,8 +13,8 @@ namespace {
 std::optional<AffineExpr> express_by_dims(const AffineExpr& e, const Known& known) {
   std::map<std::string, AffineExpr> by;
   for (const std::string& name : e.names()) {
-    const auto it = std::find_if(known.begin(), known.end(),
-                                 [&](const auto& k) { return k.first == AffineExpr::dim(name); });
+    const auto it =
+        std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == AffineExpr::dim(name); });
     if (it == known.end()) return std::nullopt;
     by[name] = it->second;
   }

@@ -1,10 +1,10 @@
 #pragma once
 // A tile of a tensor in a buffer: which element stands where.
 //
-// A tile is known by *base coordinates*: linear forms of the statement's dims (`k`, `p + r`) or instruction dims that the
-// tensor does not have (`$j`: a replicated or virtual dim). Each coordinate counts from where the tile begins. The buffer's
-// axes are digits of the coordinates: k/32, p + r, k%32. So one description serves the tensor's own layout, packed panels,
-// halo tiles, im2col copies and registers.
+// A tile is known by *base coordinates*: linear forms of the statement's dims (`k`, `p + r`) or instruction dims that
+// the tensor does not have (`$j`: a replicated or virtual dim). Each coordinate counts from where the tile begins. The
+// buffer's axes are digits of the coordinates: k/32, p + r, k%32. So one description serves the tensor's own layout,
+// packed panels, halo tiles, im2col copies and registers.
 
 #include <map>
 #include <string>
@@ -17,28 +17,28 @@ namespace isamap {
 
 /// The part of a dim that is in work at some place of a nest: points origin .. origin + size - 1.
 struct Tile {
-  AffineExpr origin;       ///< over loop variables
+  AffineExpr origin;  ///< over loop variables
   std::int64_t size = 1;
 };
 using Tiles = std::map<std::string, Tile>;
 
 struct Coordinate {
-  AffineExpr form;         ///< linear in dims, no constant; or one `$dim`
-  AffineExpr start;        ///< value of the form at local 0, over loop variables
-  std::int64_t extent = 1; ///< local values that hold tensor elements
-  std::int64_t padded = 1; ///< local values the buffer has room for; the rest is padding
-  std::int64_t block = 1;  ///< size of the innermost digit: 1 when the coordinate is not split
+  AffineExpr form;          ///< linear in dims, no constant; or one `$dim`
+  AffineExpr start;         ///< value of the form at local 0, over loop variables
+  std::int64_t extent = 1;  ///< local values that hold tensor elements
+  std::int64_t padded = 1;  ///< local values the buffer has room for; the rest is padding
+  std::int64_t block = 1;   ///< size of the innermost digit: 1 when the coordinate is not split
   bool pseudo() const { return form.as_dim() && form.as_dim()->front() == '$'; }
 };
 
 struct TileBuffer {
   BufferId buffer;
   std::vector<Coordinate> coordinates;
-  std::vector<AffineExpr> axes;        ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
-  bool whole_tensor = false;           ///< an argument or intermediate: axes are the access's index expressions over dims
-  bool zero_padded = false;            ///< what lies between extent and padded holds 0
-  int slots = -1;                      ///< as Buffer::slots
-  std::vector<std::int64_t> positions; ///< registers: physical position of each interior point (row-major)
+  std::vector<AffineExpr> axes;  ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
+  bool whole_tensor = false;     ///< an argument or intermediate: axes are the access's index expressions over dims
+  bool zero_padded = false;      ///< what lies between extent and padded holds 0
+  int slots = -1;                ///< as Buffer::slots
+  std::vector<std::int64_t> positions;  ///< registers: physical position of each interior point (row-major)
 };
 
 /// Values of linear forms at one place: dims (in a `do`) or coordinates (in a fill).
@@ -52,8 +52,8 @@ std::optional<std::vector<AffineExpr>> index_at(const TileBuffer& tile, const Kn
 
 /// Interval of a linear form over a tile: its value at the origin plus [low, high].
 struct FormRange {
-  AffineExpr start;        ///< smallest value, over loop variables
-  std::int64_t extent = 1; ///< number of values
+  AffineExpr start;         ///< smallest value, over loop variables
+  std::int64_t extent = 1;  ///< number of values
 };
 FormRange range_over(const AffineExpr& form, const Tiles& tiles);
 

@@ -85,12 +85,16 @@ TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) cons
           add_size(next, tile, static_cast<double>(full) * s.count);
           add_size(next, rest, s.count);
           break;
-        case Mode::first: add_size(next, std::min(tile, s.extent), s.count); break;
+        case Mode::first:
+          add_size(next, std::min(tile, s.extent), s.count);
+          break;
         case Mode::later:
           add_size(next, tile, static_cast<double>(full - 1) * s.count);
           if (full > 0) add_size(next, rest, s.count);
           break;
-        case Mode::single: for (const Size& lone : lone_sizes(dim, w, walks, modes, s)) add_size(next, lone.extent, lone.count); break;
+        case Mode::single:
+          for (const Size& lone : lone_sizes(dim, w, walks, modes, s)) add_size(next, lone.extent, lone.count);
+          break;
       }
     }
     now = std::move(next);
@@ -102,7 +106,10 @@ TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) cons
 /// From walk `from` on, an instance must have exactly one step in time. With tails that differs from instance to
 /// instance (the last ones work only while tiles are full), so instances are kept in classes that step alike.
 TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int walks, const Modes& modes, const Size& outer) const {
-  struct Class { double weight = 1; Sizes steps; };
+  struct Class {
+    double weight = 1;
+    Sizes steps;
+  };
   std::vector<Class> classes{{1, {{outer.extent, 1}}}};
   for (int w = from; w < walks; ++w) {
     if (dim_of(w) != dim) continue;
@@ -135,7 +142,8 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int walks, const Mod
   }
   Sizes result;
   for (const Class& c : classes)
-    if (c.steps.size() == 1 && c.steps.front().count == 1) add_size(result, c.steps.front().extent, c.weight * outer.count);
+    if (c.steps.size() == 1 && c.steps.front().count == 1)
+      add_size(result, c.steps.front().extent, c.weight * outer.count);
   return result;
 }
 
@@ -228,8 +236,8 @@ TileCounts::Modes TileCounts::advanced(int access, int walks, int walk, const Mo
   return modes;
 }
 
-/// Does this walk move along a window: its dim in exactly one axis, a sum, and no walk inside it that moves the same dim
-/// in time or deals it out unevenly?
+/// Does this walk move along a window: its dim in exactly one axis, a sum, and no walk inside it that moves the same
+/// dim in time or deals it out unevenly?
 bool TileCounts::slides(int access, int walks, int walk) const {
   std::int64_t tile = view_.walks[static_cast<std::size_t>(walk)].tile;
   for (int w = walk + 1; w < walks; ++w) {
@@ -260,7 +268,8 @@ double TileCounts::moved(int access, int walks, Sharing sharing, bool slide) con
       total -= sum(access, walks, modes, nullptr, true);
     } else if (slide && slides(access, walks, w)) {
       const int d = dim_of(w);
-      const Step step{d, view_.walks[static_cast<std::size_t>(w)].tile, view_.tiles(walks)[static_cast<std::size_t>(d)]};
+      const Step step{d, view_.walks[static_cast<std::size_t>(w)].tile,
+                      view_.tiles(walks)[static_cast<std::size_t>(d)]};
       total -= sum(access, walks, modes, nullptr, true) - sum(access, walks, modes, &step, true);
     }
   }
@@ -282,7 +291,8 @@ double TileCounts::refills(int access, int walks) const {
   const Modes all = modes_at(access, walks, {});
   double total = sum(access, walks, all, nullptr, false);
   for (int w = 0; w < walks; ++w)
-    if (in_time(w) && trip(w) > 1 && !uses_walk(access, w)) total -= sum(access, walks, advanced(access, walks, w, all), nullptr, false);
+    if (in_time(w) && trip(w) > 1 && !uses_walk(access, w))
+      total -= sum(access, walks, advanced(access, walks, w, all), nullptr, false);
   return total;
 }
 
@@ -299,7 +309,8 @@ double TileCounts::tile(int access, int walks) const {
 
 /// What a buffer's extent along a dim is a multiple of.
 std::int64_t TileCounts::room_for(int access, int dim) const {
-  const int m = view_.instruction_dim[static_cast<std::size_t>(dim)], operand = instruction_access(view_.mapping, access);
+  const int m = view_.instruction_dim[static_cast<std::size_t>(dim)],
+            operand = instruction_access(view_.mapping, access);
   if (m >= 0 && operand >= 0 && lies_freely(*view_.instruction, operand, static_cast<std::size_t>(m))) return 1;
   return view_.block[static_cast<std::size_t>(dim)];
 }
@@ -320,7 +331,8 @@ double TileCounts::slots(int access, int walks) const {
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d)
     if (uses_dim(access, d))
-      product *= static_cast<double>(ceil_div(extents[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
+      product *=
+          static_cast<double>(ceil_div(extents[static_cast<std::size_t>(d)], view_.block[static_cast<std::size_t>(d)]));
   return product;
 }
 

@@ -23,9 +23,12 @@ class TileCounts {
 
   /// What to do with walks on units that the tensor does not use: every instance has its own copy (`each`), or the
   /// instances below the first `shared_from` walks get the same words at once.
-  struct Sharing { int shared_from = 1 << 20; };
+  struct Sharing {
+    int shared_from = 1 << 20;
+  };
 
-  /// Elements of access `access` moved into (an output: out of) tiles below the first `walks` walks, over all instances.
+  /// Elements of access `access` moved into (an output: out of) tiles below the first `walks` walks, over all
+  /// instances.
   double moved(int access, int walks, Sharing sharing, bool slide) const;
   /// Elements touched below the first `walks` walks when nothing is kept from step to step.
   double touched(int access, int walks, Sharing sharing) const;
@@ -48,13 +51,25 @@ class TileCounts {
   /// Steps of the busiest instance below the first `walks` walks (units give their first instance).
   double steps(int walks) const;
   std::int64_t trip(int walk) const { return trips_[static_cast<std::size_t>(walk)]; }
-  bool uses_walk(int access, int walk) const { return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim_of(walk))]; }
-  bool uses_dim(int access, int dim) const { return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim)]; }
+  bool uses_walk(int access, int walk) const {
+    return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim_of(walk))];
+  }
+  bool uses_dim(int access, int dim) const {
+    return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim)];
+  }
 
  private:
-  enum class Mode { free, first, later, single };  ///< all steps; the first; all but the first; the only one of an instance
+  enum class Mode {
+    free,
+    first,
+    later,
+    single
+  };  ///< all steps; the first; all but the first; the only one of an instance
   using Modes = std::vector<Mode>;
-  struct Size { std::int64_t extent = 0; double count = 0; };
+  struct Size {
+    std::int64_t extent = 0;
+    double count = 0;
+  };
   using Sizes = std::vector<Size>;
   /// One subscript: linear in dims (|coefficient|), or any quasi-affine expression.
   struct Axis {
@@ -63,9 +78,16 @@ class TileCounts {
     AffineExpr expr;
   };
   /// Axes and dims of an access that hang together: its footprint is the product over groups.
-  struct Group { std::vector<int> dims; std::vector<Axis> axes; bool linear = true; };
+  struct Group {
+    std::vector<int> dims;
+    std::vector<Axis> axes;
+    bool linear = true;
+  };
   /// A window that advanced: by how much, and the dim's extent in the tile before (always a full one).
-  struct Step { int dim = -1; std::int64_t shift = 0, before = 0; };
+  struct Step {
+    int dim = -1;
+    std::int64_t shift = 0, before = 0;
+  };
 
   int dim_of(int walk) const { return view_.walks[static_cast<std::size_t>(walk)].dim; }
   bool in_time(int walk) const { return !view_.walks[static_cast<std::size_t>(walk)].unit.valid(); }

@@ -9,7 +9,7 @@
 namespace isamap {
 
 struct Bound {
-  std::string name;     ///< "compute", "port load", "link ld", "memory GLB"
+  std::string name;  ///< "compute", "port load", "link ld", "memory GLB"
   double cycles = 0;
 };
 

@@ -18,17 +18,19 @@ struct Totals {
 /// A tile that is filled from its parent, or drained to it: what one stage (or the calls themselves) moves.
 struct Transfer {
   int access = 0;
-  int stage = -1;             ///< the stage that is filled; -1: the calls take the operand where it lies
-  MemoryId from, to;          ///< of an input; an output drains from `to` into `from`
-  double elements_in = 0;     ///< into the stage, as the parent sees it (multicast counted once)
-  double elements_out = 0;    ///< from the stage back to its parent
+  int stage = -1;                       ///< the stage that is filled; -1: the calls take the operand where it lies
+  MemoryId from, to;                    ///< of an input; an output drains from `to` into `from`
+  double elements_in = 0;               ///< into the stage, as the parent sees it (multicast counted once)
+  double elements_out = 0;              ///< from the stage back to its parent
   double copies_in = 1, copies_at = 1;  ///< of each element in the place filled and in the place it comes from
-  double loads = 0;           ///< calls that take it where it lies: times it must be loaded, over all instances
-  double instances = 1;       ///< of the stage
+  double loads = 0;      ///< calls that take it where it lies: times it must be loaded, over all instances
+  double instances = 1;  ///< of the stage
 };
 
 /// What flows into a cache, over all instances.
-struct CacheTraffic { double bytes = 0, bandwidth = 0, instances = 1; };
+struct CacheTraffic {
+  double bytes = 0, bandwidth = 0, instances = 1;
+};
 
 struct Traffic {
   std::map<MemoryId, std::map<TensorId, Totals>> memories;

@@ -14,8 +14,8 @@ namespace isamap {
 struct Lowering {
   const HardwareModel& model;
   Program program;
-  Ranges ranges;                       ///< of every loop variable made so far
-  std::vector<Node> mask_fills;        ///< run before everything else
+  Ranges ranges;                 ///< of every loop variable made so far
+  std::vector<Node> mask_fills;  ///< run before everything else
   int variables = 0;
 
   std::string variable(const std::string& hint, std::int64_t trip);  ///< a fresh loop variable
@@ -29,9 +29,9 @@ struct Copy {
   const TileBuffer* inner = nullptr;
   const TileBuffer* outer = nullptr;
   bool into_inner = true;
-  std::vector<bool> zero;              ///< per coordinate of inner: padding must hold 0
-  std::vector<std::string> via;        ///< only these moves; empty: any
-  std::optional<double> outside;       ///< what reads beyond the outer tensor yield
+  std::vector<bool> zero;         ///< per coordinate of inner: padding must hold 0
+  std::vector<std::string> via;   ///< only these moves; empty: any
+  std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;
 };
 
@@ -42,15 +42,16 @@ Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy);
 Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll);
 
 /// A call with masks made for its extents.
-Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> operands, std::vector<std::int64_t> extents);
+Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> operands,
+                       std::vector<std::int64_t> extents);
 
 /// A loop around `body`; trip 1 gives the body alone (its variable must then not occur).
 std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bool unroll, std::vector<Node> body);
 
 /// Visits a tile block by block. `blocks[i]`: elements of coordinate i in one block; `covered[i]`: the block is one
-/// instruction's doing (the body adds `$dim`s), else its elements are looped over. The body gets each coordinate's value
-/// at the block's (or element's) begin and the number of valid elements of each block; a coordinate that its block does
-/// not divide has its last, shorter block visited by a body of its own.
+/// instruction's doing (the body adds `$dim`s), else its elements are looped over. The body gets each coordinate's
+/// value at the block's (or element's) begin and the number of valid elements of each block; a coordinate that its
+/// block does not divide has its last, shorter block visited by a body of its own.
 using BlockBody = std::function<Result<std::vector<Node>>(const std::vector<AffineExpr>& begin,
                                                           const std::vector<std::int64_t>& valid)>;
 Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,

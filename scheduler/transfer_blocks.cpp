@@ -68,7 +68,7 @@ struct Visit {
   bool unroll;
   const BlockBody& body;
   std::vector<BlockLoop> order;
-  std::vector<bool> tail;   // which coordinates are at their short last block
+  std::vector<bool> tail;  // which coordinates are at their short last block
 
   Result<std::vector<Node>> loops(std::size_t depth, std::vector<AffineExpr>& begin) {
     if (depth == order.size()) return body(begin, valid_counts());
@@ -111,7 +111,7 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& t
                                          bool unroll, const BlockBody& body) {
   Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered), {}};
   const std::size_t n = tile.coordinates.size();
-  std::vector<std::size_t> ragged;   // coordinates with both whole blocks and a short one, or only a short one
+  std::vector<std::size_t> ragged;  // coordinates with both whole blocks and a short one, or only a short one
   std::vector<bool> tail(n, false);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t extent = tile.coordinates[i].extent;

@@ -10,5 +10,4 @@ namespace isamap {
 
 }  // namespace isamap
 
-#define ISAMAP_CHECK(condition, text) \
-  ((condition) ? void(0) : ::isamap::internal_error(__FILE__, __LINE__, (text)))
+#define ISAMAP_CHECK(condition, text) ((condition) ? void(0) : ::isamap::internal_error(__FILE__, __LINE__, (text)))

@@ -12,9 +12,9 @@ namespace isamap {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}                           // NOLINT: implicit on purpose
+  Result(T value) : state_(std::move(value)) {}                                  // NOLINT: implicit on purpose
   Result(Diagnostic diagnostic) : state_(Diagnostics{std::move(diagnostic)}) {}  // NOLINT
-  Result(Diagnostics diagnostics) : state_(std::move(diagnostics)) {}     // NOLINT
+  Result(Diagnostics diagnostics) : state_(std::move(diagnostics)) {}            // NOLINT
 
   explicit operator bool() const { return state_.index() == 0; }
   T& operator*() { return value(); }

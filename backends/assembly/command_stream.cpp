@@ -11,7 +11,8 @@ namespace {
 bool do_the_same(const Instruction& a, const Instruction& b) {
   return a.unit == b.unit && a.link == b.link && a.tensors == b.tensors && a.semantics == b.semantics &&
          a.operands == b.operands && a.ranges == b.ranges && a.masks == b.masks && a.inactive == b.inactive &&
-         a.start == b.start && a.timing.port == b.timing.port && a.numerics == b.numerics && a.async_by == b.async_by && a.scope == b.scope;
+         a.start == b.start && a.timing.port == b.timing.port && a.numerics == b.numerics && a.async_by == b.async_by &&
+         a.scope == b.scope;
 }
 
 std::optional<std::int64_t> find(const KnownState& state, const std::string& field) {
@@ -22,7 +23,11 @@ std::optional<std::int64_t> find(const KnownState& state, const std::string& fie
 }  // namespace
 
 CommandStream::CommandStream(const Program& program, const HardwareModel& model, std::vector<CallTokens> plan)
-    : program_(program), model_(model), plan_(std::move(plan)), loop_count_(LoopSlots(program).names().size()), known_(reset_values(model)) {}
+    : program_(program),
+      model_(model),
+      plan_(std::move(plan)),
+      loop_count_(LoopSlots(program).names().size()),
+      known_(reset_values(model)) {}
 
 void CommandStream::line(const std::string& text) { (held_ ? behind_held_ : text_) += text + "\n"; }
 
@@ -53,8 +58,9 @@ void CommandStream::token_lines(const std::vector<std::string>& objects, const s
 
 std::optional<Diagnostic> CommandStream::print(const NoOp& noop) {
   token_lines(noop.tokens.pop, "pop");
-  auto text = command_text(*noop.instruction, model_, [&](const Reference& r) { return token_flag(r, noop.tokens); },
-                           [](const Reference&) { return std::string(); });
+  auto text = command_text(
+      *noop.instruction, model_, [&](const Reference& r) { return token_flag(r, noop.tokens); },
+      [](const Reference&) { return std::string(); });
   if (!text) return text.diagnostics().front();
   line(*text);
   token_lines(noop.tokens.push, "push");
@@ -141,7 +147,8 @@ std::optional<Diagnostic> CommandStream::release() {
   held_.reset();
   const std::string behind = std::move(behind_held_);
   behind_held_.clear();
-  const auto problem = print(Use{*held.instruction, held.site, held.loops.data(), held.known, held.fields, *held.tokens});
+  const auto problem =
+      print(Use{*held.instruction, held.site, held.loops.data(), held.known, held.fields, *held.tokens});
   text_ += behind;
   return problem;
 }

@@ -26,8 +26,7 @@ Interval reach_of(const CallSite& site, std::size_t access) {
   const AffineExpr walk = site.offsets[access] - at_origin(site.offsets[access], site.ranges);
   Ranges ranges = site.ranges;
   const auto& dims = site.instruction->statement().domain.dims;
-  const auto touched =
-      access == 0 ? touched_extents(*site.instruction, site.call->extents) : site.call->extents;
+  const auto touched = access == 0 ? touched_extents(*site.instruction, site.call->extents) : site.call->extents;
   for (std::size_t d = 0; d < dims.size(); ++d) ranges[point_name(dims[d].name)] = {0, touched[d] - 1};
   const auto found = bounds(simplify(walk, ranges), ranges);
   return found ? Interval{found->low, found->high} : Interval{INT64_MIN / 4, INT64_MAX / 4};
@@ -77,8 +76,9 @@ class Planner {
     const Instruction& instruction = *site.instruction;
     const auto port = std::find(ports_.begin(), ports_.end(), instruction.timing.port);
     if (instruction.unit != unit_ || port == ports_.end()) {
-      problem_ = error_at(instruction.where, fmt::format("'{}' stands in no queue of unit '{}', which is ordered by tokens",
-                                                         instruction.name, model_.unit(unit_).name));
+      problem_ =
+          error_at(instruction.where, fmt::format("'{}' stands in no queue of unit '{}', which is ordered by tokens",
+                                                  instruction.name, model_.unit(unit_).name));
       return;
     }
     const auto queue = static_cast<std::size_t>(port - ports_.begin());
@@ -101,8 +101,9 @@ class Planner {
     if (problem_) return;
     issue(queue, {plan_.size() - 1, -1, {}, &instruction});
     for (std::size_t a = 0; a < spans.size(); ++a)
-      for_each_block(spans[a],
-                     [&](std::size_t b) { at(a == 0 ? last_write_ : last_read_, spans[a], b, queue) = known_[queue][queue]; });
+      for_each_block(spans[a], [&](std::size_t b) {
+        at(a == 0 ? last_write_ : last_read_, spans[a], b, queue) = known_[queue][queue];
+      });
   }
 
   std::size_t issue(std::size_t queue, Issued issued) {
@@ -112,8 +113,8 @@ class Planner {
     return history_[queue].size();
   }
 
-  /// Command `needed[from]` of queue `from` comes before some command of a third queue that `to` can wait for: an earlier
-  /// one, or else one that does nothing.
+  /// Command `needed[from]` of queue `from` comes before some command of a third queue that `to` can wait for: an
+  /// earlier one, or else one that does nothing.
   void order_by_way(std::size_t from, std::size_t to, const Instruction& waiting, Clock& needed) {
     const std::int64_t number = needed[from];
     const auto leads = [&](std::size_t via) {
@@ -140,7 +141,8 @@ class Planner {
         waiting.where,
         fmt::format("'{}' in queue '{}' has to wait for '{}' in queue '{}', and no tokens lead there", waiting.name,
                     ports_[to], history_[from][static_cast<std::size_t>(number - 1)].instruction->name, ports_[from]),
-        "describe tokens between the two, or by way of a third queue that has an instruction without `compute` and `sets`");
+        "describe tokens between the two, or by way of a third queue that has an instruction without `compute` and "
+        "`sets`");
   }
 
   /// Command `number` of `from` gives a token, `taker` (nothing: the call that is being planned) takes it.

@@ -1,11 +1,11 @@
 #pragma once
 // Tokens for a machine whose queues run on their own: which command waits for which.
 //
-// A unit of `order: tokens` has a queue for each of its ports. Inside a queue results are as if in order; between queues
-// nothing is ordered but by tokens. Walking the straight line of the program, a call that touches what an earlier call of
-// another queue touches (one of them writing) has to wait for it: that call gives a token and this one takes it. What is
-// already ordered by earlier tokens, directly or through other queues, needs none: every queue has a vector clock, the
-// number of commands of each queue that are known to have ended (Fidge 1988, Mattern 1989).
+// A unit of `order: tokens` has a queue for each of its ports. Inside a queue results are as if in order; between
+// queues nothing is ordered but by tokens. Walking the straight line of the program, a call that touches what an
+// earlier call of another queue touches (one of them writing) has to wait for it: that call gives a token and this one
+// takes it. What is already ordered by earlier tokens, directly or through other queues, needs none: every queue has a
+// vector clock, the number of commands of each queue that are known to have ended (Fidge 1988, Mattern 1989).
 //
 // Tokens of one object are taken in the order in which they are given, and both ends are in order, so the n-th token
 // taken is the n-th given.

@@ -22,8 +22,8 @@ struct SimulatedTime {
   std::map<std::string, std::int64_t> port_busy;
 };
 
-/// A command of a queue that runs by itself: when it may start, when its results are there, and who wants to know what it
-/// touches.
+/// A command of a queue that runs by itself: when it may start, when its results are there, and who wants to know what
+/// it touches.
 struct Turn {
   std::int64_t earliest = 0, end = 0;
   std::function<void(MemoryId memory, std::size_t at, int count, bool write)> touch;
@@ -57,7 +57,7 @@ class Machine {
     std::int64_t origin = 0;
     CompiledAffine position;
     std::int64_t low = 0, high = 0;  ///< smallest and largest position within the extents
-    std::optional<Scalar> number;  ///< in no memory
+    std::optional<Scalar> number;    ///< in no memory
     std::optional<XorSwizzle> swizzle;
   };
 

@@ -23,7 +23,8 @@ std::size_t port_count(const HardwareModel& model) {
 Queues::Queues(const HardwareModel& model, Machine& machine)
     : model_(model), machine_(machine), unit_(token_unit(model)), races_(model.memories().size(), port_count(model)) {
   if (!unit_.valid()) return;
-  for (const auto& [port, count] : model.unit(unit_).ports) queues_.push_back({port, {}, Clock(port_count(model), 0), 0, 0, {}});
+  for (const auto& [port, count] : model.unit(unit_).ports)
+    queues_.push_back({port, {}, Clock(port_count(model), 0), 0, 0, {}});
 }
 
 void Queues::add(const Command& command, int line) {
@@ -86,10 +87,11 @@ std::optional<Diagnostic> Queues::step(std::size_t number) {
       const auto found = races_.touch(memory, at, count, write, number, queue.clock);
       if (!found || race) return;
       const Queue& other = queues_[found->queue];
-      race = error(fmt::format("'{}' in queue '{}' {} byte {} of {}, which '{}' in queue '{}' {}, and no token orders them",
-                               entry.command->instruction->name, queue.port, write ? "writes" : "reads", at,
-                               model_.memory(memory).name, other.done[static_cast<std::size_t>(found->number - 1)]->name,
-                               other.port, found->write ? "writes" : "reads"));
+      race = error(
+          fmt::format("'{}' in queue '{}' {} byte {} of {}, which '{}' in queue '{}' {}, and no token orders them",
+                      entry.command->instruction->name, queue.port, write ? "writes" : "reads", at,
+                      model_.memory(memory).name, other.done[static_cast<std::size_t>(found->number - 1)]->name,
+                      other.port, found->write ? "writes" : "reads"));
     };
     if (auto problem = machine_.execute(*entry.command, &turn)) return problem;
     if (race) return race;
@@ -134,7 +136,8 @@ std::string Queues::waiting() const {
     const Entry& entry = queue.entries.front();
     for (const std::string& name : entry.pop)
       if (const auto found = tokens_.find(name); found == tokens_.end() || found->second.empty())
-        text += fmt::format("{}'{}' at line {} for a token of '{}'", text.empty() ? "" : ", ", queue.port, entry.line, name);
+        text += fmt::format("{}'{}' at line {} for a token of '{}'", text.empty() ? "" : ", ", queue.port, entry.line,
+                            name);
   }
   return text;
 }
@@ -142,7 +145,8 @@ std::string Queues::waiting() const {
 std::optional<Diagnostic> Queues::leftover() const {
   for (const auto& [name, tokens] : tokens_)
     if (!tokens.empty())
-      return error(fmt::format("{} of the tokens of '{}' {} never taken", tokens.size(), name, tokens.size() == 1 ? "is" : "are"));
+      return error(fmt::format("{} of the tokens of '{}' {} never taken", tokens.size(), name,
+                               tokens.size() == 1 ? "is" : "are"));
   return std::nullopt;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// The queues of a unit of `order: tokens`: each runs by itself and stops at a command that takes a token nobody has given.
+// The queues of a unit of `order: tokens`: each runs by itself and stops at a command that takes a token nobody has
+// given.
 //
-// Commands are put into the queue of their port in the order of the text. Which queue runs next is decided by time, not by
-// the text, so a token that is missing shows: a queue that waits for ever is an error, and so are two accesses to one byte
-// that no token orders (races.h), a token that is never taken, or a result that is wrong.
+// Commands are put into the queue of their port in the order of the text. Which queue runs next is decided by time, not
+// by the text, so a token that is missing shows: a queue that waits for ever is an error, and so are two accesses to
+// one byte that no token orders (races.h), a token that is never taken, or a result that is wrong.
 
 #include <deque>
 #include <map>
@@ -24,8 +25,8 @@ class Queues {
   /// A line that is a token of its own; false: it is none.
   bool add_token(std::string_view text, int line);
 
-  /// Runs until all queues are empty; afterwards everything is ordered with everything. `line` is where the error stands;
-  /// `stop` is asked now and then.
+  /// Runs until all queues are empty; afterwards everything is ordered with everything. `line` is where the error
+  /// stands; `stop` is asked now and then.
   std::optional<Diagnostic> drain(int& line, const std::function<std::optional<Diagnostic>()>& stop);
   /// Tokens that nobody took.
   std::optional<Diagnostic> leftover() const;
@@ -44,7 +45,7 @@ class Queues {
     std::string port;
     std::deque<Entry> entries;
     Clock clock;
-    std::int64_t earliest = 0, end = 0;             ///< cycles: for the next command; of the last result
+    std::int64_t earliest = 0, end = 0;  ///< cycles: for the next command; of the last result
     std::vector<const Instruction*> done;
   };
 

@@ -16,7 +16,7 @@ using Clock = std::vector<std::int64_t>;
 struct Race {
   std::size_t queue = 0;  ///< of the other command
   std::int64_t number = 0;
-  bool write = false;     ///< the other one writes
+  bool write = false;  ///< the other one writes
 };
 
 class Races {

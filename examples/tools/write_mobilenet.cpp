@@ -34,8 +34,13 @@ class Writer {
 
   /// 3x3 with padding 1, or 1x1 without; then bias and clipping to [0, 6].
   void conv(long channels, long filter, long stride, bool depthwise) {
-    const std::string name = (depthwise ? "depthwise_" : filter == 1 ? "pointwise_" : "stem_") + std::to_string(number_++);
-    onnx::NodeProto& node = add("Conv", name, {last_, weight(name, {channels, depthwise ? 1 : channels_, filter, filter}), bias(name, channels)});
+    const std::string name = (depthwise     ? "depthwise_"
+                              : filter == 1 ? "pointwise_"
+                                            : "stem_") +
+                             std::to_string(number_++);
+    onnx::NodeProto& node =
+        add("Conv", name,
+            {last_, weight(name, {channels, depthwise ? 1 : channels_, filter, filter}), bias(name, channels)});
     ints(node, "kernel_shape", {filter, filter});
     ints(node, "strides", {stride, stride});
     const long pad = filter / 2;
@@ -48,7 +53,8 @@ class Writer {
   void classifier(long classes) {
     add("GlobalAveragePool", "pool", {last_});
     add("Flatten", "flatten", {last_});
-    onnx::NodeProto& gemm = add("Gemm", "classifier", {last_, weight("classifier", {classes, channels_}), bias("classifier", classes)});
+    onnx::NodeProto& gemm =
+        add("Gemm", "classifier", {last_, weight("classifier", {classes, channels_}), bias("classifier", classes)});
     integer(gemm, "transB", 1);
     add("Softmax", "probabilities", {last_});
     value(graph_.add_output(), last_, {1, classes});
@@ -122,7 +128,9 @@ std::string mobilenet(long resolution, double width) {
   Writer writer(resolution);
   writer.conv(scaled(32), 3, 2, false);
   long channels = 32;
-  struct Block { long channels, stride; };
+  struct Block {
+    long channels, stride;
+  };
   const std::vector<Block> blocks = {{64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
                                      {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
   for (const Block& block : blocks) {

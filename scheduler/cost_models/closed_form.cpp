@@ -1,8 +1,9 @@
 // The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
 //
 // cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it
-// perfectly; a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots they share them with the computation, so a part of the rest is added; a tile
-// in a scratchpad with one buffer cannot be filled while it is used, so its transfers are added in full.
+// perfectly; a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots
+// they share them with the computation, so a part of the rest is added; a tile in a scratchpad with one buffer cannot
+// be filled while it is used, so its transfers are added in full.
 
 #include <fmt/format.h>
 
@@ -28,8 +29,9 @@ class ClosedForm final : public CostModel {
     Diagnostics problems = capacity_problems(*view, counts);
     const double code = counts.code_calls();
     if (code > max_code_calls)
-      problems.push_back(error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
-                               "unroll less, or choose tiles that divide"));
+      problems.push_back(
+          error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
+                "unroll less, or choose tiles that divide"));
     if (!problems.empty()) return problems;
     const Traffic traffic = traffic_of(*view, counts);
     Cost cost;
@@ -48,7 +50,8 @@ class ClosedForm final : public CostModel {
     for (const auto& [memory, tensors] : traffic.memories) {
       const Memory& m = view.model->memory(memory);
       for (const auto& [tensor, t] : tensors) {
-        const double words = static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+        const double words =
+            static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
         cost.energy_pJ += (t.reads * m.read_energy + (t.fills + t.updates) * m.write_energy) * words;
       }
     }
@@ -94,9 +97,12 @@ class ClosedForm final : public CostModel {
 double value(const Cost& cost, Objective objective) {
   const bool energy_known = cost.energy_pJ > 0;
   switch (objective) {
-    case Objective::cycles: return cost.cycles;
-    case Objective::energy: return energy_known ? cost.energy_pJ : cost.bytes;
-    case Objective::edp: break;
+    case Objective::cycles:
+      return cost.cycles;
+    case Objective::energy:
+      return energy_known ? cost.energy_pJ : cost.bytes;
+    case Objective::edp:
+      break;
   }
   return energy_known ? cost.edp() : cost.cycles;
 }

@@ -1,17 +1,18 @@
 // Points drawn at random, each at most once: what any other strategy has to beat.
 
+#include "support/random.h"
+
 #include <fmt/format.h>
 
 #include <set>
 
 #include "scheduler/search_strategy.h"
-#include "support/random.h"
 
 namespace isamap {
 
 namespace {
 
-constexpr int max_repeats = 1000;            ///< draws of known points in a row: the space is as good as seen
+constexpr int max_repeats = 1000;  ///< draws of known points in a row: the space is as good as seen
 constexpr std::size_t max_remembered = 1 << 20;
 
 class Drawn final : public SearchStrategy {
@@ -37,7 +38,9 @@ class Drawn final : public SearchStrategy {
 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_random(const SearchSpace& space, const StrategyOptions& options,
                                                              std::uint64_t seed) {
-  if (!options.empty()) return error(fmt::format("strategy random has no option '{}'", options.begin()->first), "it has no options; it draws until the budget ends");
+  if (!options.empty())
+    return error(fmt::format("strategy random has no option '{}'", options.begin()->first),
+                 "it has no options; it draws until the budget ends");
   return std::unique_ptr<SearchStrategy>(std::make_unique<Drawn>(space, seed));
 }
 

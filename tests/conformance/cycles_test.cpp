@@ -11,8 +11,8 @@
 namespace isamap::conformance {
 namespace {
 
-constexpr double factor = 4;            // between prediction and simulation
-constexpr double least_cycles = 500;    // below, latencies that overlap by chance decide
+constexpr double factor = 4;          // between prediction and simulation
+constexpr double least_cycles = 500;  // below, latencies that overlap by chance decide
 
 class Cycles : public testing::TestWithParam<std::string> {};
 
@@ -35,7 +35,8 @@ TEST_P(Cycles, PredictionAndSimulationAgree) {
       if (predicted < least_cycles && found < least_cycles) return;
       ++compared;
       EXPECT_LT(std::max(predicted, found), factor * std::max(std::min(predicted, found), 1.0))
-          << model.name << " x " << example << ": " << what << " predicted " << predicted << ", simulated " << found << "\n"
+          << model.name << " x " << example << ": " << what << " predicted " << predicted << ", simulated " << found
+          << "\n"
           << print(compiled.scheduled->schedule);
     };
     near(cost.cycles - cost.scalar_cycles, static_cast<double>(outcome->cycles), "cycles");

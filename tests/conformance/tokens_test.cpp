@@ -60,8 +60,8 @@ std::vector<std::string> without(std::vector<std::string> lines, std::vector<std
 
 Kernel small_gemm() { return *parse_kernel_yaml(gemm, "test"); }
 
-/// The n-th token of a kind that is given and the n-th that is taken belong together: without the pair nothing waits for
-/// ever, and nothing is left, but two accesses are not ordered.
+/// The n-th token of a kind that is given and the n-th that is taken belong together: without the pair nothing waits
+/// for ever, and nothing is left, but two accesses are not ordered.
 TEST(Tokens, EveryPairOfFlagsIsNeeded) {
   const Printed p = printed("cube16", small_gemm());
   ASSERT_EQ(outcome(p, p.lines), "right");
@@ -99,7 +99,8 @@ TEST(Tokens, OneBitOfAWordIsNoticed) {
   std::vector<std::string> words = p.lines;
   int tried = 0;
   for (std::string& line : words)
-    if (const std::size_t at = line.rfind(" # 0x"); line[0] != '#' && at != std::string::npos) line = ".word " + line.substr(at + 3);
+    if (const std::size_t at = line.rfind(" # 0x"); line[0] != '#' && at != std::string::npos)
+      line = ".word " + line.substr(at + 3);
   ASSERT_EQ(outcome(p, words), "right");
   for (std::string& line : words) {
     if (!line.starts_with(".word ")) continue;
@@ -119,7 +120,8 @@ TEST(Tokens, OneBitOfAWordIsNoticed) {
   EXPECT_GT(tried, 8);
 }
 
-/// An intermediate is stored and loaded again: load and store have no tokens of their own, a command between passes them on.
+/// An intermediate is stored and loaded again: load and store have no tokens of their own, a command between passes
+/// them on.
 TEST(Tokens, PassThroughAThirdQueue) {
   const Printed p = printed("vta16", original("linear_s8"));
   ASSERT_EQ(outcome(p, p.lines), "right");

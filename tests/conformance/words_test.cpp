@@ -120,8 +120,8 @@ int lines_with(const std::string& text, const std::string& what) {
   return n;
 }
 
-/// Y = sat_s8(round(f32(T) * 0.4)): the factor is a constant, so the instruction that scales on the way out does it, with
-/// the factor in its state field.
+/// Y = sat_s8(round(f32(T) * 0.4)): the factor is a constant, so the instruction that scales on the way out does it,
+/// with the factor in its state field.
 TEST(Words, OutputScaledByAConstantUsesTheScalingMove) {
   struct Case {
     const char *model, *setter, *move;

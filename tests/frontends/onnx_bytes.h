@@ -15,8 +15,12 @@ inline std::string varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
   return bytes + static_cast<char>(value);
 }
-inline std::string number(int field, std::int64_t value) { return varint(static_cast<std::uint64_t>(field) << 3) + varint(static_cast<std::uint64_t>(value)); }
-inline std::string text(int field, const std::string& bytes) { return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(bytes.size()) + bytes; }
+inline std::string number(int field, std::int64_t value) {
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(static_cast<std::uint64_t>(value));
+}
+inline std::string text(int field, const std::string& bytes) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(bytes.size()) + bytes;
+}
 
 constexpr std::int64_t unknown = -1000;
 
@@ -32,17 +36,26 @@ inline std::string ints(const std::string& name, const Shape& values) {
   for (const std::int64_t v : values) bytes += number(8, v);
   return text(5, bytes);
 }
-inline std::string integer(const std::string& name, std::int64_t v) { return text(5, text(1, name) + number(3, v) + number(20, 2)); }
-inline std::string word(const std::string& name, const std::string& v) { return text(5, text(1, name) + text(4, v) + number(20, 3)); }
+inline std::string integer(const std::string& name, std::int64_t v) {
+  return text(5, text(1, name) + number(3, v) + number(20, 2));
+}
+inline std::string word(const std::string& name, const std::string& v) {
+  return text(5, text(1, name) + text(4, v) + number(20, 3));
+}
 
 /// GraphProto.node
-inline std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output, const std::string& attributes = "") {
+inline std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
+                        const std::string& attributes = "") {
   std::string bytes;
   for (const std::string& input : inputs) bytes += text(1, input);
   return text(1, bytes + text(2, output) + text(4, op) + attributes);
 }
-inline std::string input(const std::string& name, const Shape& shape, int type = 1) { return text(11, value(name, shape, type)); }
-inline std::string output(const std::string& name, const Shape& shape, int type = 1) { return text(12, value(name, shape, type)); }
+inline std::string input(const std::string& name, const Shape& shape, int type = 1) {
+  return text(11, value(name, shape, type));
+}
+inline std::string output(const std::string& name, const Shape& shape, int type = 1) {
+  return text(12, value(name, shape, type));
+}
 /// GraphProto.initializer of 64-bit integers.
 inline std::string constant(const std::string& name, const Shape& shape, const Shape& values) {
   std::string bytes;

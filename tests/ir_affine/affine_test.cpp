@@ -1,6 +1,7 @@
+#include "ir/affine.h"
+
 #include <gtest/gtest.h>
 
-#include "ir/affine.h"
 #include "support/arithmetic.h"
 #include "support/random.h"
 
@@ -123,10 +124,8 @@ TEST(Affine, SimplifyUsesRanges) {
 TEST(Affine, Errors) {
   EXPECT_EQ(problem("i*j", {"a.yaml", 3, 10}),
             "a.yaml:3:11: '*' between 'i' and 'j' is not affine; one side must be a constant\n");
-  EXPECT_EQ(problem("i/0", {"a.yaml", 3, 10}),
-            "a.yaml:3:11: '/' by '0'; the divisor must be a positive constant\n");
-  EXPECT_EQ(problem("i + ", {"a.yaml", 3, 10}),
-            "a.yaml:3:14: expected a name, a number or '(', found the end\n");
+  EXPECT_EQ(problem("i/0", {"a.yaml", 3, 10}), "a.yaml:3:11: '/' by '0'; the divisor must be a positive constant\n");
+  EXPECT_EQ(problem("i + ", {"a.yaml", 3, 10}), "a.yaml:3:14: expected a name, a number or '(', found the end\n");
   EXPECT_EQ(problem("i + 2i"), "'2i' is not a number\n    i + 2i\n        ^\n");
   EXPECT_EQ(problem("i j"), "unexpected 'j' after the end\n    i j\n      ^\n");
   EXPECT_EQ(problem("i%-4"), "'%' by '-4'; the divisor must be a positive constant\n    i%-4\n     ^\n");

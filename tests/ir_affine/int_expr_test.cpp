@@ -14,7 +14,8 @@ std::string reprinted(const std::string& text) {
 std::optional<std::int64_t> value(const std::string& text) {
   const auto e = parse_int_expr(text);
   EXPECT_TRUE(e) << render(e.diagnostics());
-  return e ? evaluate(*e, [](const Reference& r) { return r.object == "x" ? std::optional<std::int64_t>(7) : std::nullopt; })
+  return e ? evaluate(
+                 *e, [](const Reference& r) { return r.object == "x" ? std::optional<std::int64_t>(7) : std::nullopt; })
            : std::nullopt;
 }
 
@@ -53,7 +54,8 @@ TEST(IntExpr, Evaluates) {
 
 TEST(IntExpr, Errors) {
   EXPECT_EQ(reprinted("a + "), "h.yaml:4:13: expected a number, a name or '(', found the end\n");
-  EXPECT_EQ(reprinted("foo(a)"), "h.yaml:4:9: there is no function 'foo'\n  hint: functions: min(a, b), max(a, b), bits(x)\n");
+  EXPECT_EQ(reprinted("foo(a)"),
+            "h.yaml:4:9: there is no function 'foo'\n  hint: functions: min(a, b), max(a, b), bits(x)\n");
   EXPECT_EQ(reprinted("min(a)"), "h.yaml:4:9: 'min' takes 2 arguments, found 1\n");
   EXPECT_EQ(reprinted("C.[i]"), "h.yaml:4:11: expected a property, found '['\n");
   std::string sum = "a";
@@ -66,8 +68,11 @@ TEST(IntExpr, Errors) {
 IntExpr random_expr(Random& random, int depth) {
   IntExpr e;
   if (depth == 0 || random.between(0, 4) == 0) {
-    if (random.between(0, 1)) e.number = random.between(-9, 9);
-    else e.op = IntExpr::Op::reference, e.reference = {"C", random.between(0, 1) ? "pitch" : "", random.between(0, 1) ? "i" : ""};
+    if (random.between(0, 1))
+      e.number = random.between(-9, 9);
+    else
+      e.op = IntExpr::Op::reference,
+      e.reference = {"C", random.between(0, 1) ? "pitch" : "", random.between(0, 1) ? "i" : ""};
     return e;
   }
   e.op = static_cast<IntExpr::Op>(random.between(2, 13));

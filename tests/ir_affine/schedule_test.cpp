@@ -1,6 +1,7 @@
+#include "ir/schedule.h"
+
 #include <gtest/gtest.h>
 
-#include "ir/schedule.h"
 #include "support/random.h"
 
 namespace isamap {
@@ -34,7 +35,8 @@ TEST(ScheduleLine, PrintsAsItReads) {
 
 TEST(ScheduleLine, WordsStandInAnyOrder) {
   EXPECT_EQ(reprinted("for i by 0x10 unroll tail pad on core"), "for i by 16 on core tail pad unroll");
-  EXPECT_EQ(reprinted("stage A in L2 aot via mv as [ i/4,i%4 ] ahead 2 x3"), "stage A in L2 x3 as [i/4, i%4] via mv aot");
+  EXPECT_EQ(reprinted("stage A in L2 aot via mv as [ i/4,i%4 ] ahead 2 x3"),
+            "stage A in L2 x3 as [i/4, i%4] via mv aot");
 }
 
 TEST(ScheduleLine, Errors) {
@@ -156,8 +158,10 @@ TEST(ScheduleLaw, DamagedLinesNeverCrash) {
     std::string text = print(lines.line());
     for (std::int64_t n = random.between(1, 3); n > 0 && !text.empty(); --n) {
       const auto at = static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(text.size()) - 1));
-      if (random.between(0, 1)) text.erase(at, 1);
-      else text[at] = static_cast<char>(random.between(0, 255));
+      if (random.between(0, 1))
+        text.erase(at, 1);
+      else
+        text[at] = static_cast<char>(random.between(0, 255));
     }
     if (const auto line = parse_line(text)) {
       ASSERT_EQ(print(*parse_line(print(*line))), print(*line)) << text;

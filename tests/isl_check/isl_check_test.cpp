@@ -38,7 +38,9 @@ std::string list(const std::vector<std::string>& names) {
 std::string within(const std::string& x, std::int64_t extent) {
   return " and 0 <= " + x + " < " + std::to_string(extent);
 }
-std::string plus(std::int64_t factor, const std::string& x) { return (factor < 0 ? " - " : " + ") + std::to_string(factor < 0 ? -factor : factor) + "*" + x; }
+std::string plus(std::int64_t factor, const std::string& x) {
+  return (factor < 0 ? " - " : " + ") + std::to_string(factor < 0 ? -factor : factor) + "*" + x;
+}
 /// Isl reads quasi-affine text only in its own spelling; the kernels here have linear indices and faces.
 std::string domain_text(const Computation& statement) {
   std::string text = "0 = 0";

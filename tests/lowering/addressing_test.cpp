@@ -1,11 +1,12 @@
 // Which ways operands can take, and what is said when one cannot be taken.
 
+#include "scheduler/addressing.h"
+
 #include <gtest/gtest.h>
 
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
 #include "mapper/mapper.h"
-#include "scheduler/addressing.h"
 
 namespace isamap {
 namespace {
@@ -65,7 +66,8 @@ TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
 }
 
 TEST(Routes, GroupsOfBytesNeedPanels) {
-  const Found b = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=32,k=10", "A=u8,B=s8,C=s32", "x86_avx512_vnni", "dpbusd_bcast", 2);
+  const Found b =
+      find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=32,k=10", "A=u8,B=s8,C=s32", "x86_avx512_vnni", "dpbusd_bcast", 2);
   EXPECT_EQ(b.routes, (Texts{"ram [j/16, k/4, j%16, k%4] -> vec"}));
 }
 

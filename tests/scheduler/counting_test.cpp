@@ -18,7 +18,10 @@ using testing_support::machine;
 using Element = std::vector<std::int64_t>;
 using Elements = std::set<Element>;
 
-struct Counted { double reads = 0, fills = 0, updates = 0; bool operator==(const Counted&) const = default; };
+struct Counted {
+  double reads = 0, fills = 0, updates = 0;
+  bool operator==(const Counted&) const = default;
+};
 using Key = std::pair<MemoryId, TensorId>;
 
 /// Executes the definition: a buffer is refilled when the positions of the walks above it that its tensor uses change.
@@ -96,7 +99,8 @@ class Counter {
     for (int w = 0; w < walks; ++w) {
       const WalkView& walk = view_.walks[static_cast<std::size_t>(w)];
       if (walk.unit.valid() != units) continue;
-      const bool used = access < 0 || uses(access_of(view_.statement, access), view_.statement.domain.dims[static_cast<std::size_t>(walk.dim)].name);
+      const bool used = access < 0 || uses(access_of(view_.statement, access),
+                                           view_.statement.domain.dims[static_cast<std::size_t>(walk.dim)].name);
       result.push_back(used ? position_[static_cast<std::size_t>(w)] : -1);
     }
     return result;
@@ -107,7 +111,8 @@ class Counter {
   /// Moved between a stage (-1: a call) and its parent; instances that move the same tile at the same step share it.
   void move(int access, int child, int parent, double size, const Element& name) {
     const int walks = child < 0 ? static_cast<int>(view_.walks.size()) : walks_of(child);
-    const auto place = std::tuple(access, child, parent, positions(walks_of(parent), true, -1), positions(walks, false, -1), name);
+    const auto place =
+        std::tuple(access, child, parent, positions(walks_of(parent), true, -1), positions(walks, false, -1), name);
     shared_[place] = {size, size};
     if (access == 0)
       for (const Element& e : elements(0)) first_[{parent, positions(walks_of(parent), true, -1)}].insert(e);
@@ -120,18 +125,24 @@ class Counter {
     const Elements now = elements(stage.access);
     auto& held = held_[instance];
     if (held.valid && held.name == name) return;
-    const double size = stage.stage.slide ? fresh(stage, held.valid ? &held : nullptr, name, now) : static_cast<double>(now.size());
+    const double size =
+        stage.stage.slide ? fresh(stage, held.valid ? &held : nullptr, name, now) : static_cast<double>(now.size());
     Element tile = name;
     for (std::int64_t p : positions(stage.walks, true, stage.access)) tile.push_back(p);
     move(stage.access, s, stage.parent, size, tile);
     Counted& own = counts_[key(stage.access, s)];
-    if (stage.access != 0) own.fills += size;
+    if (stage.access != 0)
+      own.fills += size;
     else
       for (const Element& e : now) own.fills += seen_[instance].insert(e).second ? 0 : 1;
     held = {true, name, now};
   }
 
-  struct Held { bool valid = false; Element name; Elements elements; };
+  struct Held {
+    bool valid = false;
+    Element name;
+    Elements elements;
+  };
 
   /// One walk of a window advanced by one step and nothing else changed: only what is new.
   double fresh(const StageView& stage, const Held* before, const Element& name, const Elements& now) const {
@@ -146,7 +157,8 @@ class Counter {
       at = w;
     }
     if (changed != 1) return whole;
-    const std::string& dim = view_.statement.domain.dims[static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(at)].dim)].name;
+    const std::string& dim =
+        view_.statement.domain.dims[static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(at)].dim)].name;
     for (const AffineExpr& e : access_of(view_.statement, stage.access).index)
       if (e.names().contains(dim) && e.names().size() < 2) return whole;
     double count = 0;
@@ -166,19 +178,23 @@ class Counter {
   std::vector<std::int64_t> position_, begin_, extent_;
   std::map<std::pair<int, std::vector<std::int64_t>>, Held> held_;
   std::map<std::pair<int, std::vector<std::int64_t>>, Elements> seen_, first_;
-  std::map<std::tuple<int, int, int, std::vector<std::int64_t>, std::vector<std::int64_t>, Element>, std::pair<double, double>> shared_;
+  std::map<std::tuple<int, int, int, std::vector<std::int64_t>, std::vector<std::int64_t>, Element>,
+           std::pair<double, double>>
+      shared_;
   std::map<Key, Counted> counts_;
 };
 
 /// A nest that the check architecture accepts: walks in any order, some on the mesh, stages anywhere between.
-std::vector<std::string> random_nest(Random& random, const Computation& statement, const std::vector<std::string>& tensors, bool slide) {
+std::vector<std::string> random_nest(Random& random, const Computation& statement,
+                                     const std::vector<std::string>& tensors, bool slide) {
   std::vector<std::string> lines;
   std::map<std::string, std::int64_t> tile;
   for (const Dim& d : statement.domain.dims) tile[d.name] = d.extent;
   const auto walk = [&](const std::string& unit) {
     // A window that slides is dealt out to units in no defined way: only dim c is.
     const auto last = static_cast<std::int64_t>(statement.domain.dims.size()) - 1;
-    const Dim& d = statement.domain.dims[static_cast<std::size_t>(slide && !unit.empty() ? 1 : random.between(0, last))];
+    const Dim& d =
+        statement.domain.dims[static_cast<std::size_t>(slide && !unit.empty() ? 1 : random.between(0, last))];
     std::int64_t t = random.between(1, tile[d.name]);
     if (!unit.empty() && ceil_div(tile[d.name], t) > 4) t = ceil_div(tile[d.name], 4);
     tile[d.name] = t;
@@ -225,14 +241,17 @@ void compare_on(const Kernel& kernel, std::uint64_t seed, bool slide) {
     for (const auto& [k, e] : expected) {
       const Totals& t = traffic.memories.at(k.first).at(k.second);
       ASSERT_EQ((Counted{t.reads, t.fills, t.updates}), e)
-          << "seed " << seed << " round " << round << "\n" << text << model.memory(k.first).name << " " << kernel.tensors[k.second.index()].name
-          << ": closed form " << t.reads << " " << t.fills << " " << t.updates << ", counter " << e.reads << " " << e.fills << " " << e.updates;
+          << "seed " << seed << " round " << round << "\n"
+          << text << model.memory(k.first).name << " " << kernel.tensors[k.second.index()].name << ": closed form "
+          << t.reads << " " << t.fills << " " << t.updates << ", counter " << e.reads << " " << e.fills << " "
+          << e.updates;
     }
   }
 }
 
 TEST(Counting, ClosedFormEqualsExecution) {
-  for (std::uint64_t seed : {1, 2, 3}) compare_on(formula("Z[m,n] += A[m,k] * B[k,n]", "m=7,n=5,k=6", "A=s16,B=s16,Z=s16"), seed, false);
+  for (std::uint64_t seed : {1, 2, 3})
+    compare_on(formula("Z[m,n] += A[m,k] * B[k,n]", "m=7,n=5,k=6", "A=s16,B=s16,Z=s16"), seed, false);
 }
 
 TEST(Counting, WindowsThatSlide) {
@@ -244,7 +263,8 @@ tensors:
   O: {shape: [P], dtype: s16}
 compute:
   - O[p] += I[c,p+r] * F[c,r]
-)"), 2, true);
+)"),
+             2, true);
 }
 
 }  // namespace

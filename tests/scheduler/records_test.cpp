@@ -15,7 +15,8 @@ struct Expected {
   std::int64_t instances, tile, reads, fills, updates;
 };
 
-void expect_record(const Kernel& kernel, const std::string& levels, double cycles, double energy, const std::vector<Expected>& rows) {
+void expect_record(const Kernel& kernel, const std::string& levels, double cycles, double energy,
+                   const std::vector<Expected>& rows) {
   const HardwareModel model = machine("a1");
   auto schedule = parse_schedule(levels, "record.yaml", kernel, model);
   ASSERT_TRUE(schedule) << render(schedule.diagnostics());
@@ -44,9 +45,17 @@ levels:
   - {memory: DRAM, loops: [n 2, k 4], keep: [A, B, Z]}
   - {memory: GLB,  loops: [m 2, n 4], spatial: [m 8 x, n 2 y, k 8 y]}
   - {memory: RF,   loops: [m 4, n 4, k 2]}
-)", 2048, 5079040.0, {{"RF", "A", 128, 8, 2048, 128, 0}, {"RF", "B", 128, 8, 2048, 512, 0}, {"RF", "Z", 128, 16, 1792, 768, 2048},
-                      {"GLB", "A", 1, 1024, 8192, 8192, 0}, {"GLB", "B", 1, 512, 8192, 4096, 0}, {"GLB", "Z", 1, 2048, 12288, 0, 16384},
-                      {"DRAM", "A", 1, 4096, 8192, 0, 0}, {"DRAM", "B", 1, 4096, 4096, 0, 0}, {"DRAM", "Z", 1, 4096, 0, 0, 4096}});
+)",
+                2048, 5079040.0,
+                {{"RF", "A", 128, 8, 2048, 128, 0},
+                 {"RF", "B", 128, 8, 2048, 512, 0},
+                 {"RF", "Z", 128, 16, 1792, 768, 2048},
+                 {"GLB", "A", 1, 1024, 8192, 8192, 0},
+                 {"GLB", "B", 1, 512, 8192, 4096, 0},
+                 {"GLB", "Z", 1, 2048, 12288, 0, 16384},
+                 {"DRAM", "A", 1, 4096, 8192, 0, 0},
+                 {"DRAM", "B", 1, 4096, 4096, 0, 0},
+                 {"DRAM", "Z", 1, 4096, 0, 0, 4096}});
 }
 
 TEST(Records, GemmOptimum) {
@@ -55,9 +64,17 @@ levels:
   - {memory: DRAM, loops: [m 16]}
   - {memory: GLB, loops: [], spatial: [m 4 x, n 4 x, k 16 y]}
   - {memory: RF, loops: [n 16, k 4]}
-)", 1024, 3858432.0, {{"RF", "A", 256, 4, 1024, 64, 0}, {"RF", "B", 256, 64, 1024, 64, 0}, {"RF", "Z", 256, 16, 768, 0, 1024},
-                      {"GLB", "A", 1, 256, 4096, 4096, 0}, {"GLB", "B", 1, 4096, 4096, 4096, 0}, {"GLB", "Z", 1, 256, 0, 0, 4096},
-                      {"DRAM", "A", 1, 4096, 4096, 0, 0}, {"DRAM", "B", 1, 4096, 4096, 0, 0}, {"DRAM", "Z", 1, 4096, 0, 0, 4096}});
+)",
+                1024, 3858432.0,
+                {{"RF", "A", 256, 4, 1024, 64, 0},
+                 {"RF", "B", 256, 64, 1024, 64, 0},
+                 {"RF", "Z", 256, 16, 768, 0, 1024},
+                 {"GLB", "A", 1, 256, 4096, 4096, 0},
+                 {"GLB", "B", 1, 4096, 4096, 4096, 0},
+                 {"GLB", "Z", 1, 256, 0, 0, 4096},
+                 {"DRAM", "A", 1, 4096, 4096, 0, 0},
+                 {"DRAM", "B", 1, 4096, 4096, 0, 0},
+                 {"DRAM", "Z", 1, 4096, 0, 0, 4096}});
 }
 
 TEST(Records, LargeGemmOptimum) {
@@ -66,10 +83,17 @@ levels:
   - {memory: DRAM, loops: [n 4, m 8, k 1024]}
   - {memory: GLB, spatial: [m 16 x, n 16 y]}
   - {memory: RF, loops: [m 8, n 16]}
-)", 4194304, 8452571136.0,
-                {{"RF", "A", 256, 8, 4194304, 262144, 0}, {"RF", "B", 256, 16, 4194304, 524288, 0}, {"RF", "Z", 256, 128, 4190208, 0, 4194304},
-                 {"GLB", "A", 1, 128, 4194304, 4194304, 0}, {"GLB", "B", 1, 256, 8388608, 8388608, 0}, {"GLB", "Z", 1, 32768, 0, 0, 1048576},
-                 {"DRAM", "A", 1, 1048576, 4194304, 0, 0}, {"DRAM", "B", 1, 1048576, 8388608, 0, 0}, {"DRAM", "Z", 1, 1048576, 0, 0, 1048576}});
+)",
+                4194304, 8452571136.0,
+                {{"RF", "A", 256, 8, 4194304, 262144, 0},
+                 {"RF", "B", 256, 16, 4194304, 524288, 0},
+                 {"RF", "Z", 256, 128, 4190208, 0, 4194304},
+                 {"GLB", "A", 1, 128, 4194304, 4194304, 0},
+                 {"GLB", "B", 1, 256, 8388608, 8388608, 0},
+                 {"GLB", "Z", 1, 32768, 0, 0, 1048576},
+                 {"DRAM", "A", 1, 1048576, 4194304, 0, 0},
+                 {"DRAM", "B", 1, 1048576, 8388608, 0, 0},
+                 {"DRAM", "Z", 1, 1048576, 0, 0, 1048576}});
 }
 
 TEST(Records, ConvolutionWithSlidingWindows) {
@@ -87,10 +111,17 @@ levels:
   - {memory: DRAM, loops: [c 2, k 4, q 7, p 2]}
   - {memory: GLB, loops: [c 2, p 7, q 4], spatial: [k 16 x, c 8 y, q 2 y]}
   - {memory: RF, loops: [c 2, p 4, s 3, r 3]}
-)", 451584, 996734976.0,
-                {{"RF", "Weights", 256, 18, 451584, 4032, 0}, {"RF", "Inputs", 256, 36, 451584, 169344, 0}, {"RF", "Outputs", 256, 4, 445312, 18816, 451584},
-                 {"GLB", "Weights", 1, 4608, 516096, 36864, 0}, {"GLB", "Inputs", 1, 9600, 2709504, 1039360, 0}, {"GLB", "Outputs", 1, 3584, 602112, 200704, 802816},
-                 {"DRAM", "Weights", 1, 36864, 36864, 0, 0}, {"DRAM", "Inputs", 1, 215296, 1039360, 0, 0}, {"DRAM", "Outputs", 1, 200704, 200704, 0, 401408}});
+)",
+                451584, 996734976.0,
+                {{"RF", "Weights", 256, 18, 451584, 4032, 0},
+                 {"RF", "Inputs", 256, 36, 451584, 169344, 0},
+                 {"RF", "Outputs", 256, 4, 445312, 18816, 451584},
+                 {"GLB", "Weights", 1, 4608, 516096, 36864, 0},
+                 {"GLB", "Inputs", 1, 9600, 2709504, 1039360, 0},
+                 {"GLB", "Outputs", 1, 3584, 602112, 200704, 802816},
+                 {"DRAM", "Weights", 1, 36864, 36864, 0, 0},
+                 {"DRAM", "Inputs", 1, 215296, 1039360, 0, 0},
+                 {"DRAM", "Outputs", 1, 200704, 200704, 0, 401408}});
 }
 
 TEST(Records, TailsKeepEveryUnitBusy) {
@@ -101,7 +132,8 @@ levels:
   - {memory: DRAM, loops: [n 9, m 8, k 2]}
   - {memory: GLB, spatial: [m 16 x, n 16 y], keep: [A, Z]}
   - {memory: RF, loops: [k 57]}
-)", "tail.yaml", kernel, model);
+)",
+                                 "tail.yaml", kernel, model);
   ASSERT_TRUE(schedule) << render(schedule.diagnostics());
   auto cost = cost_of(*schedule, kernel, model);
   ASSERT_TRUE(cost) << render(cost.diagnostics());

@@ -121,8 +121,8 @@ TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
 
 /// Depthwise on a matrix unit fills a sixteenth of each tile, so constructed starts overflow the accumulator.
 TEST(Strategies, GreedyDrawsAFirstPointWhenNoConstructedOneIsLegal) {
-  const Problem p = problem("O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", "n=2,c=64,p=28,q=28,r=3,s=3",
-                            "I=s8,F=s8,O=s32", "npu16");
+  const Problem p =
+      problem("O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", "n=2,c=64,p=28,q=28,r=3,s=3", "I=s8,F=s8,O=s32", "npu16");
   const auto found = schedule(p.kernel, p.mapped, p.model, ScheduleOptions{});
   ASSERT_TRUE(found) << render(found.diagnostics());
   EXPECT_FALSE(found->mappings[0].dims.empty());
