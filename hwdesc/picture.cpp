@@ -9,8 +9,6 @@
 
 namespace isamap {
 
-namespace {
-
 const char* colour(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::dram:
@@ -26,8 +24,6 @@ const char* colour(MemoryKind kind) {
   }
   return "#ffffff";
 }
-
-}  // namespace
 
 std::string memory_size(const Memory& memory) {
   return memory.is_register() ? fmt::format("{} x {}", memory.count, size_text(memory.size))

@@ -34,22 +34,6 @@ std::string escaped(const std::string& text) {
 
 int width_of(const std::string& text) { return character * static_cast<int>(text.size()); }
 
-const char* colour(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::dram:
-      return "#cfe3f7";
-    case MemoryKind::cache:
-      return "#e6e6e6";
-    case MemoryKind::scratchpad:
-      return "#d8f0d2";
-    case MemoryKind::accumulator:
-      return "#f9e2c4";
-    case MemoryKind::register_file:
-      return "#f3d3dd";
-  }
-  return "#ffffff";
-}
-
 struct Box {
   int x = 0, y = 0, width = 0, height = 0;
 };

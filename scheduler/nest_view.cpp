@@ -269,6 +269,16 @@ std::vector<std::int64_t> NestView::tiles(int count) const {
   return result;
 }
 
+std::vector<std::int64_t> NestView::call_extents() const {
+  std::vector<std::int64_t> extents(instruction->ranges.size(), 1);
+  const std::vector<std::int64_t> innermost_tiles = tiles(static_cast<int>(walks.size()));
+  for (std::size_t m = 0; m < std::min(extents.size(), mapping.dims.size()); ++m) {
+    const int d = mapping.dims[m].empty() ? -1 : statement.domain.find(fused_name(mapping.dims[m]));
+    if (d >= 0) extents[m] = innermost_tiles[static_cast<std::size_t>(d)];
+  }
+  return extents;
+}
+
 int instruction_access(const Mapping& mapping, int access) {
   const auto at = std::find(mapping.operands.begin(), mapping.operands.end(), access);
   return at == mapping.operands.end() ? -1 : static_cast<int>(at - mapping.operands.begin());

@@ -55,6 +55,8 @@ struct NestView {
   }
   /// Extent of each dim below the first `walks` walks: full tiles.
   std::vector<std::int64_t> tiles(int walks) const;
+  /// Per dim of the instruction: how much of it one call uses, the last tiles apart; 1 where it walks nothing.
+  std::vector<std::int64_t> call_extents() const;
 };
 
 /// The mapping that a `do` line states.

@@ -11,16 +11,13 @@ namespace isamap {
 
 namespace {
 
+/// What one command is asked to cover: where a dim cannot be as short as what it uses, all of it.
 std::vector<std::int64_t> padded_extents(const NestView& view) {
-  std::vector<std::int64_t> extents;
-  const std::vector<std::int64_t> tiles = view.tiles(static_cast<int>(view.walks.size()));
-  for (std::size_t m = 0; m < view.instruction->ranges.size(); ++m) {
+  std::vector<std::int64_t> extents = view.call_extents();
+  for (std::size_t m = 0; m < extents.size(); ++m) {
     const DimRange& range = view.instruction->ranges[m];
-    const bool walked = m < view.mapping.dims.size() && !view.mapping.dims[m].empty();
-    const int d = walked ? view.statement.domain.find(fused_name(view.mapping.dims[m])) : -1;
-    const std::int64_t valid = d >= 0 ? tiles[static_cast<std::size_t>(d)] : 1;
-    extents.push_back(valid >= range.min && valid % std::max<std::int64_t>(1, range.multiple_of) == 0 ? valid
-                                                                                                      : range.max);
+    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
+    if (!allowed) extents[m] = range.max;
   }
   return extents;
 }

@@ -54,18 +54,6 @@ double copy_cycles(const NestView& view, const StageView& s) {
   return each * std::max(1.0, copied / std::max(natural, 1.0));
 }
 
-/// What one call of the busiest instance covers.
-std::vector<std::int64_t> call_extents(const NestView& view) {
-  std::vector<std::int64_t> extents(view.instruction->ranges.size(), 1);
-  const std::vector<std::int64_t> tiles = view.tiles(static_cast<int>(view.walks.size()));
-  for (std::size_t m = 0; m < extents.size(); ++m) {
-    const bool virtual_dim = m >= view.mapping.dims.size() || view.mapping.dims[m].empty();
-    const int d = virtual_dim ? -1 : view.statement.domain.find(fused_name(view.mapping.dims[m]));
-    if (d >= 0) extents[m] = tiles[static_cast<std::size_t>(d)];
-  }
-  return extents;
-}
-
 /// Elements that one use of a move carries.
 double piece(const Instruction& move, DType type) {
   double points = 1;
@@ -134,7 +122,7 @@ Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const double steps = counts.steps(static_cast<int>(view.walks.size()));
   if (!view.instruction) return {"scalar code", steps * access_count(view.statement)};
   const Instruction& instruction = *view.instruction;
-  const std::vector<std::int64_t> extents = call_extents(view);
+  const std::vector<std::int64_t> extents = view.call_extents();
   const double each = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model);
   const int stage = view.innermost[0];
   const bool chained = view.statement.reduction != Reduction::assign && stage >= 0 &&

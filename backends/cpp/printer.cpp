@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "backends/cpp/call_text.h"
+#include "backends/cpp/declarations.h"
 #include "backends/cpp/places.h"
 #include "backends/cpp/state_needs.h"
 #include "backends/cpp/types.h"
 #include "backends/expand.h"
-#include "backends/operand_use.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -55,7 +55,7 @@ class Printer {
   void block(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
     declare_pointers(items);
-    const auto starts = starting_variables(items);
+    const auto starts = starting_variables(items, declared_variables_, model_);
     for (std::size_t i = 0; i < items.size(); ++i) {
       const auto found = starts.find(i);
       const std::set<int> fresh = found == starts.end() ? std::set<int>{} : found->second;
@@ -184,48 +184,6 @@ class Printer {
     return (const_.contains(id.value) ? "const " : "") + element_type(model_, program_.buffers[id.index()].dtype);
   }
 
-  /// Variables whose declaration stands in this block, by the item before (or in) which they are declared. A variable
-  /// may move into the one nested block that uses it if nothing there can see an older value.
-  std::map<std::size_t, std::set<int>> starting_variables(const std::vector<Item>& items) const {
-    std::map<int, std::vector<std::size_t>> users;
-    for (std::size_t i = 0; i < items.size(); ++i)
-      for (const int v : items[i].variables)
-        if (!declared_variables_.contains(v)) users[v].push_back(i);
-    std::map<std::size_t, std::set<int>> starts;
-    for (const auto& [v, at] : users)
-      if (at.size() > 1 || !belongs_inside(items[at[0]], v)) starts[at[0]].insert(v);
-    return starts;
-  }
-  bool belongs_inside(const Item& item, int v) const {
-    if (std::holds_alternative<Loop>(item.node->is)) return written_first(item.body, v);
-    if (!std::holds_alternative<Guard>(item.node->is)) return false;
-    const bool in_then = uses(item.body, v), in_otherwise = uses(item.otherwise, v);
-    return (!in_then || written_first(item.body, v)) && (!in_otherwise || written_first(item.otherwise, v));
-  }
-  static bool uses(const std::vector<Item>& items, int v) {
-    return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.variables.contains(v); });
-  }
-  bool written_first(const std::vector<Item>& items, int v) const {
-    const auto first =
-        std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.variables.contains(v); });
-    if (first == items.end()) return false;
-    return std::visit(
-        overloaded{
-            [&](const Call& call) {
-              return writes_only(*first, v) && overwrites(model_.instruction(call.instruction), call);
-            },
-            [&](const Element& e) { return e.reduction == Reduction::assign && writes_only(*first, v); },
-            [&](const Loop&) { return written_first(first->body, v); },
-            [&](const Guard&) { return written_first(first->body, v) && written_first(first->otherwise, v); },
-            [](const auto&) { return false; },
-        },
-        first->node->is);
-  }
-  static bool writes_only(const Item& item, int v) {
-    if (item.places.empty() || item.places[0].variable != v) return false;
-    return std::none_of(item.places.begin() + 1, item.places.end(), [&](const Place& p) { return p.variable == v; });
-  }
-
   /// `float c;`, one line for each type.
   void declare(const std::set<int>& variables) {
     std::map<std::string, std::string> lists;
@@ -282,33 +240,13 @@ class Printer {
     std::string statement = call_text(item, call, context_);
     forget_what_sets(model_.instruction(call.instruction));
     while (!statement.empty() && (statement.back() == '\n' || statement.back() == ' ')) statement.pop_back();
-    declare(initialised(statement, item, fresh));
+    std::set<int> left = fresh;
+    const int written = item.places.empty() ? -1 : item.places[0].variable;
+    if (left.contains(written) && declare_in_place(statement, places_.variables[static_cast<std::size_t>(written)]))
+      left.erase(written);
+    declare(left);
     lines(statement);
   }
-  /// Puts the type before a statement that starts with `v = ` and declares v by it; returns the variables left to
-  /// declare.
-  std::set<int> initialised(std::string& statement, const Item& item, std::set<int> fresh) const {
-    const int v = item.places.empty() ? -1 : item.places[0].variable;
-    if (!fresh.contains(v)) return fresh;
-    const Variable& variable = places_.variables[static_cast<std::size_t>(v)];
-    const std::string head = variable.name + " = ";
-    const bool one =
-        std::count(statement.begin(), statement.end(), ';') == 1 && statement.find('\n') == std::string::npos;
-    if (!one || !statement.starts_with(head) || mentions(statement.substr(head.size()), variable.name)) return fresh;
-    statement.insert(0, variable.type + " ");
-    fresh.erase(v);
-    return fresh;
-  }
-
-  static bool mentions(const std::string& text, const std::string& name) {
-    const auto part = [&](std::size_t i) {
-      return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
-    };
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
-      if (!(at > 0 && part(at - 1)) && !part(at + name.size())) return true;
-    return false;
-  }
-
   void print(const Element& element, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
     std::vector<std::string> reads;

@@ -1,5 +1,6 @@
 #include "tests/conformance/matrix.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,6 +94,18 @@ std::vector<std::string> models_with_symbols(bool wanted) {
 
 std::vector<std::string> fixed_model_names() { return models_with_symbols(false); }
 std::vector<std::string> scaled_model_names() { return models_with_symbols(true); }
+
+Kernel gemm_s8(int M, int N, int K) {
+  const auto kernel = parse_kernel_yaml(
+      fmt::format("kernel: gemm\ndims: {{M: {}, N: {}, K: {}}}\n"
+                  "tensors: {{A: {{shape: [M, K], dtype: s8}}, B: {{shape: [K, N], dtype: s8}}, C: {{shape: [M, N], "
+                  "dtype: s32}}}}\n"
+                  "compute: [\"C[i,j] += A[i,k] * B[k,j]\"]\n",
+                  M, N, K),
+      "gemm_s8");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : Kernel{};
+}
 
 Kernel original(const std::string& example) {
   auto kernel = load_kernel(examples_folder + "/" + example + ".yaml");

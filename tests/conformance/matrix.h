@@ -27,6 +27,9 @@ struct Variant {
   Kernel kernel;
 };
 
+/// A product of M x K and K x N bytes with sums of 32 bits.
+Kernel gemm_s8(int M, int N, int K);
+
 /// As the file has it.
 Kernel original(const std::string& example);
 /// Same shape, sizes cut so that the kernel has at most `points` points.

@@ -6,17 +6,10 @@
 #include "backends/assembly/printer.h"
 #include "backends/simulator/simulate.h"
 #include "backends/words/word.h"
-#include "frontends/frontends.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {
 namespace {
-
-const char* const gemm = R"(kernel: gemm
-dims: {M: 20, N: 33, K: 40}
-tensors: {A: {shape: [M, K], dtype: s8}, B: {shape: [K, N], dtype: s8}, C: {shape: [M, N], dtype: s32}}
-compute: ["C[i,j] += A[i,k] * B[k,j]"]
-)";
 
 struct Printed {
   HardwareModel model;
@@ -58,7 +51,7 @@ std::vector<std::string> without(std::vector<std::string> lines, std::vector<std
   return lines;
 }
 
-Kernel small_gemm() { return *parse_kernel_yaml(gemm, "test"); }
+Kernel small_gemm() { return gemm_s8(20, 33, 40); }
 
 /// The n-th token of a kind that is given and the n-th that is taken belong together: without the pair nothing waits
 /// for ever, and nothing is left, but two accesses are not ordered.

@@ -12,11 +12,7 @@
 namespace isamap::conformance {
 namespace {
 
-const char* const gemm = R"(kernel: gemm
-dims: {M: 37, N: 21, K: 41}
-tensors: {A: {shape: [M, K], dtype: s8}, B: {shape: [K, N], dtype: s8}, C: {shape: [M, N], dtype: s32}}
-compute: ["C[i,j] += A[i,k] * B[k,j]"]
-)";
+Kernel ragged_gemm() { return gemm_s8(37, 21, 41); }
 const char* const channels_last = R"(kernel: conv2d_nhwc
 dims: {K: 20, C: 12, P: 9, Q: 10, R: 3, S: 2}
 tensors:
@@ -34,6 +30,12 @@ tensors:
 compute: ["O[k,p,q] += I[c,p+r,q+s] * F[k,c,r,s]"]
 )";
 
+Kernel parsed(const char* text) {
+  const auto kernel = parse_kernel_yaml(text, "test");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return kernel ? *kernel : Kernel{};
+}
+
 /// Commands as a machine sees them: lines with a word keep only that, host markers stay.
 std::string words_of(const std::string& text, const std::string& sign) {
   std::string words;
@@ -48,34 +50,42 @@ std::string words_of(const std::string& text, const std::string& sign) {
   return words;
 }
 
+/// Simulated from the words alone; the outputs are those of the interpreter.
+void expect_words_run(const Kernel& kernel, const HardwareModel& model) {
+  SCOPED_TRACE(model.name + " x " + kernel.name);
+  const Compiled compiled = compile(kernel, model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  const auto text = print_assembly(*compiled.program, model);
+  ASSERT_TRUE(text) << render(text.diagnostics());
+  const std::string words = words_of(*text, model.program.comment);
+  EXPECT_NE(words.find(".word 0x"), std::string::npos);
+  auto expected = random_data(kernel, Fill::integers, 3), found = expected;
+  interpret(kernel, expected);
+  const auto time = simulate(words, *compiled.program, model, found, 20);
+  ASSERT_TRUE(time) << render(time.diagnostics());
+  const Comparison comparison = compare(kernel, expected, found);
+  EXPECT_TRUE(comparison.equal) << comparison.first_difference;
+}
+
 TEST(Words, OfGemmAndConvolutionsRunAlone) {
-  for (const char* name : {"npu16", "systolic16", "vta16", "output_stationary16", "outer16"}) {
-    const HardwareModel model = load_model(name);
-    for (const char* kernel_text : {gemm, channels_last, channels_first}) {
-      const auto kernel = parse_kernel_yaml(kernel_text, "test");
-      ASSERT_TRUE(kernel) << render(kernel.diagnostics());
-      SCOPED_TRACE(model.name + " x " + kernel->name);
-      const Compiled compiled = compile(*kernel, model);
-      ASSERT_TRUE(compiled.program) << compiled.problem;
-      const auto text = print_assembly(*compiled.program, model);
-      ASSERT_TRUE(text) << render(text.diagnostics());
-      const std::string words = words_of(*text, model.program.comment);
-      EXPECT_NE(words.find(".word 0x"), std::string::npos);
-      auto expected = random_data(*kernel, Fill::integers, 3), found = expected;
-      interpret(*kernel, expected);
-      const auto time = simulate(words, *compiled.program, model, found, 20);
-      ASSERT_TRUE(time) << render(time.diagnostics());
-      const Comparison comparison = compare(*kernel, expected, found);
-      EXPECT_TRUE(comparison.equal) << comparison.first_difference;
-    }
-  }
+  for (const char* name : {"npu16", "systolic16", "vta16", "output_stationary16", "outer16"})
+    for (const Kernel& kernel : {ragged_gemm(), parsed(channels_last), parsed(channels_first)})
+      expect_words_run(kernel, load_model(name));
+}
+
+/// An engine without a product: its one instruction is a small convolution.
+TEST(Words, OfConvolutionsOnAnEngineThatOnlyConvolves) {
+  const auto loaded = load_hardware(ISAMAP_SOURCE_DIR "/tests/backends/models/conv3x3.yaml", {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  for (const Kernel& kernel : {parsed(channels_first), original("conv2d_s8"), ragged_gemm()})
+    expect_words_run(kernel, loaded->model);
 }
 
 /// Weights stay in the array: one product with fresh weights, then those of before with another destination.
 TEST(Words, StationaryWeightsChooseTheFormOfTheProduct) {
   const HardwareModel model = load_model("systolic16");
-  const auto kernel = parse_kernel_yaml(gemm, "test");
-  const Compiled compiled = compile(*kernel, model);
+  const Kernel kernel = ragged_gemm();
+  const Compiled compiled = compile(kernel, model);
   ASSERT_TRUE(compiled.program) << compiled.problem;
   const std::string text = *print_assembly(*compiled.program, model);
   const auto count = [&](const std::string& what) {
@@ -93,19 +103,19 @@ TEST(Words, StationaryWeightsChooseTheFormOfTheProduct) {
 /// A product without the command that redirects it, or with weights that were used already, is refused.
 TEST(Words, StaleStateIsNoticed) {
   const HardwareModel model = load_model("systolic16");
-  const auto kernel = parse_kernel_yaml(gemm, "test");
-  const Compiled compiled = compile(*kernel, model);
+  const Kernel kernel = ragged_gemm();
+  const Compiled compiled = compile(kernel, model);
   ASSERT_TRUE(compiled.program) << compiled.problem;
   const std::string text = *print_assembly(*compiled.program, model);
   const auto without = [&](const std::string& line) {
     std::string less = text;
     const std::size_t at = less.find("\n" + line) + 1;
     less.erase(at, less.find('\n', at) + 1 - at);
-    auto data = random_data(*kernel, Fill::integers, 3), right = data;
-    interpret(*kernel, right);
+    auto data = random_data(kernel, Fill::integers, 3), right = data;
+    interpret(kernel, right);
     const auto time = simulate(less, *compiled.program, model, data, 20);
     if (!time) return time.diagnostics()[0].message;
-    return compare(*kernel, right, data).equal ? std::string("equal") : std::string("different");
+    return compare(kernel, right, data).equal ? std::string("equal") : std::string("different");
   };
   EXPECT_EQ(without("mvin "), "different");
   EXPECT_EQ(without("config_mvin "), "'mvin' needs ld0.stride, which nothing has set");
