@@ -61,7 +61,7 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   forms[0].unit = &unit;
   forms[0].types = types_of_reads(unit, instruction.tensors);
   for (std::size_t r = 0; r < unit.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
-  auto rolled = roll_up(instruction, expansion->polynomial);
+  auto rolled = roll_up(instruction, expansion->polynomial, Axes::separated);
   if (!rolled) return forms;
   Form form;
   form.unit = &rolled->instruction->statement();

@@ -81,13 +81,13 @@ bool separate(const AffineExpr& base, std::int64_t step, std::int64_t count) {
 }
 
 Access rolled_access(const Access& first, const std::vector<std::int64_t>& steps, const std::string& dim,
-                     std::int64_t count) {
+                     std::int64_t count, Axes axes) {
   Access access{first.tensor, {}};
   for (std::size_t i = 0; i < first.index.size(); ++i) {
     const AffineExpr& base = first.index[i];
     if (steps[i] == 0) {
       access.index.push_back(base);
-    } else if (separate(base, steps[i], count)) {
+    } else if (axes == Axes::separated && separate(base, steps[i], count)) {
       if (!base.is_constant()) access.index.push_back(base - AffineExpr(base.constant()));
       access.index.push_back(AffineExpr::dim(dim));
     } else {
@@ -117,7 +117,7 @@ ScalarExpr product_of_reads(const std::vector<DType>& types, std::int64_t coeffi
 
 }  // namespace
 
-std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body) {
+std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body, Axes axes) {
   const Computation& unit = instruction.statement();
   if (unit.reduction != Reduction::assign && unit.reduction != Reduction::add) return std::nullopt;
   auto terms = congruent_terms(unit, body);
@@ -139,7 +139,7 @@ std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial
   });
   for (const std::size_t f : factors) {
     const Access& first = unit.reads[static_cast<std::size_t>((*terms)[0][f])];
-    statement.reads.push_back(rolled_access(first, (*steps)[f], dim, count));
+    statement.reads.push_back(rolled_access(first, (*steps)[f], dim, count, axes));
     types.push_back(instruction.tensors[first.tensor.index()].dtype);
   }
   statement.body = product_of_reads(types, body.begin()->second, unit.body.type);

@@ -14,8 +14,12 @@ struct RolledUp {
   bool overwrites = false;  ///< the original assigns
 };
 
+/// An index 2*j + k with k below 2 may become two, 2*j and k: the same places, and a product of dims. Or it is kept, as
+/// the layouts of operands name it.
+enum class Axes { separated, kept };
+
 /// Nothing when the terms are not congruent: equal coefficients, the same tensors in each, and indices that grow by
-/// constant steps from term to term. An index 2*j + k with k below 2 becomes two, 2*j and k: the same places.
-std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body);
+/// constant steps from term to term.
+std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body, Axes axes);
 
 }  // namespace isamap

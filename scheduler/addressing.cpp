@@ -147,9 +147,10 @@ std::vector<std::vector<Hop>> turned_on_the_way(const std::vector<Hop>& hops, Me
 
 Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
               const HardwareModel& model) {
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const InstructionForm form = instruction_form(mapping, model);
+  const Instruction& instruction = *form;
   const int access = mapping.operands[static_cast<std::size_t>(instruction_access)];
-  const Trial trial{kernel, statement, mapping, access, model, instruction, pair(statement, &instruction, mapping)};
+  const Trial trial{kernel, statement, mapping, access, model, instruction, pair(statement, form, mapping)};
   const MemoryId memory = instruction.operands[operand_of_access(instruction, instruction_access).index()].memory;
   Routes result;
   const auto hops = memory.valid() ? hops_on_path(trial, memory) : std::vector<Hop>{};

@@ -305,7 +305,7 @@ Result<Nest> nest_of_levels(const yaml::Node& node, const Kernel& kernel, const 
   std::vector<std::int64_t> block(statement.domain.dims.size(), 1);
   for (std::size_t m = 0; m < mapping->dims.size(); ++m) {
     const int d = mapping->dims[m].empty() ? -1 : statement.domain.find(fused_name(mapping->dims[m]));
-    if (d >= 0) block[static_cast<std::size_t>(d)] = model.instruction(mapping->instruction).ranges[m].max;
+    if (d >= 0) block[static_cast<std::size_t>(d)] = instruction_form(*mapping, model)->ranges[m].max;
   }
   Diagnostics problems;
   std::vector<Level> levels = LevelsReader(kernel, statement, model, problems).read(node);

@@ -60,12 +60,12 @@ Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, 
       kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
   Computation statement = kernel.statements[s];
   Mapping mapping;
-  const Instruction* instruction = nullptr;
+  InstructionForm instruction;
   if (!line->instruction.empty() && line->instruction != "scalar") {
     auto found = mapping_of(*line, kernel, make_id<StatementId>(s), lowering.model);
     if (!found) return found.diagnostics();
     mapping = *found;
-    instruction = &lowering.model.instruction(mapping.instruction);
+    instruction = instruction_form(mapping, lowering.model);
     if (!statement.domain.faces.empty())
       return error(
           fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", statement.name));

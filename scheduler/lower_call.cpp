@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "scheduler/instruction_form.h"
 #include "scheduler/lower_nest_internal.h"
 #include "scheduler/operand_check.h"
 
@@ -19,7 +20,7 @@ class CallLowering : NestParts {
   Result<Nodes> call(const Scope& scope) {
     const auto known = known_here(scope);
     if (!known) return known.diagnostics();
-    const auto extents = extents_here(scope);
+    auto extents = extents_here(scope);
     if (!extents) return extents.diagnostics();
     Ranges ranges = lowering_.ranges;
     for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
@@ -42,7 +43,13 @@ class CallLowering : NestParts {
       refs[static_cast<std::size_t>(input_.pairing.constant_operand)] = constant_ref(held, input_.pairing.constant);
     }
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
-    auto made = make_call(lowering_, *lowering_.model.find_instruction(instruction_->name), std::move(refs), *extents);
+    const InstructionId id = *lowering_.model.find_instruction(instruction_->name);
+    const Instruction& written = lowering_.model.instruction(id);
+    if (&written != instruction_) {
+      refs = written_refs(*instruction_, written, refs);
+      extents->resize(written.ranges.size());
+    }
+    auto made = make_call(lowering_, id, std::move(refs), *extents);
     if (!made) return made.diagnostics();
     return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
   }

@@ -246,7 +246,7 @@ Result<std::vector<Node>> set_tensor(Lowering& lowering, const TileBuffer& tenso
 }
 
 Result<std::vector<Node>> lower_nest(Lowering& lowering, const NestInput& input) {
-  const NestParts parts{lowering, input, *input.kernel, *input.pairing.statement, input.pairing.instruction};
+  const NestParts parts{lowering, input, *input.kernel, *input.pairing.statement, input.pairing.instruction.get()};
   return NestLowering(parts).run();
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/instruction_form.h"
+
 namespace isamap {
 
 namespace {
@@ -36,9 +38,13 @@ std::string not_lowered(const Instruction& instruction) {
 
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
   if (std::string why = not_lowered(model.instruction(mapping.instruction)); !why.empty()) return why;
-  if (const std::string no = constants_refusal(mapping, model.instruction(mapping.instruction)); !no.empty()) return no;
+  const InstructionForm form = instruction_form(mapping, model);
+  if (!form || (!mapping.rolled.empty() && mapping.dims.back().empty()))
+    return "the sum over " + mapping.rolled[0].name + " is written out in the instruction, " +
+           (form ? "and nothing walks it"
+                 : "and lowering needs it added to the output, with a subscript of its own and the first term first");
+  if (const std::string no = constants_refusal(mapping, *form); !no.empty()) return no;
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";
-  if (!mapping.rolled.empty()) return "the sum over " + mapping.rolled[0].name + " is written out in the instruction";
   std::set<AffineExpr> columns;
   for (const std::vector<Digit>& digits : mapping.dims) {
     for (const Digit& digit : digits) {

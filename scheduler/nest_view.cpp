@@ -109,7 +109,7 @@ class Resolver {
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);
     view_.statement = fuse(original, view_.mapping);
-    if (view_.mapping.instruction.valid()) view_.instruction = &view_.model->instruction(view_.mapping.instruction);
+    if (view_.mapping.instruction.valid()) view_.instruction = instruction_form(view_.mapping, *view_.model);
     view_.block.assign(view_.statement.domain.dims.size(), 1);
     view_.instruction_dim.assign(view_.statement.domain.dims.size(), -1);
     for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m) {
@@ -226,7 +226,7 @@ class Resolver {
     Tiles tiles;
     for (std::size_t d = 0; d < tile_.size(); ++d)
       tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
-    if (const std::string no = layout_refusal(s.layout, view_.instruction, tiles); !no.empty())
+    if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
       problem(no, "digits such as j/32 and j%32 together say j");
   }
 
@@ -290,6 +290,17 @@ MemoryId operand_memory(const NestView& view, int access) {
   return view.instruction->operands[operand_of_access(*view.instruction, i).index()].memory;
 }
 
+/// The form that has the dims which the line names.
+InstructionForm form_named_by(const Do& line, InstructionId id, const HardwareModel& model) {
+  const std::vector<std::string> own = dim_names(model.instruction(id).statement());
+  for (const auto& [name, digits] : line.dims) {
+    if (std::find(own.begin(), own.end(), name) != own.end()) continue;
+    const InstructionForm summed = summed_form(model, id);
+    if (summed && summed->statement().domain.dims.back().name == name) return summed;
+  }
+  return written_form(model, id);
+}
+
 Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId statement, const HardwareModel& model) {
   const Computation& computation = kernel.statements[statement.index()];
   Mapping mapping;
@@ -301,9 +312,12 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
     if (is_compute(i)) known.push_back(i.name);
   if (!id)
     return error("no instruction '" + line.instruction + "' in " + model.name, did_you_mean(line.instruction, known));
-  const Instruction& instruction = model.instruction(*id);
-  if (is_setter(instruction)) return error(instruction.name + " computes nothing: it is a setter");
+  if (is_setter(model.instruction(*id))) return error(line.instruction + " computes nothing: it is a setter");
   mapping.instruction = *id;
+  const InstructionForm form = form_named_by(line, *id, model);
+  const Instruction& instruction = *form;
+  if (form->ranges.size() > model.instruction(*id).ranges.size())
+    mapping.rolled = {form->statement().domain.dims.back()};
   auto order = operand_order(line, kernel, computation, instruction);
   if (!order) return order.diagnostics();
   mapping.operands = *order;
@@ -341,7 +355,8 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
   Do line;
   line.statement = statement.name;
   if (!mapping.instruction.valid()) return line;
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const InstructionForm form = instruction_form(mapping, model);
+  const Instruction& instruction = *form;
   line.instruction = instruction.name;
   for (std::size_t m = 0; m < mapping.dims.size(); ++m)
     if (!mapping.dims[m].empty()) {

@@ -12,6 +12,7 @@
 #include "ir/kernel.h"
 #include "ir/mapping.h"
 #include "ir/schedule.h"
+#include "scheduler/instruction_form.h"
 #include "scheduler/stage_tile.h"
 
 namespace isamap {
@@ -40,14 +41,14 @@ struct NestView {
   const Kernel* kernel = nullptr;
   const HardwareModel* model = nullptr;
   StatementId id;
-  Computation statement;                     ///< fused
-  Mapping mapping;                           ///< as the `do` line states it
-  const Instruction* instruction = nullptr;  ///< nullptr: element by element
-  std::vector<std::int64_t> block;           ///< per dim: extent that one call covers (1: not a digit)
-  std::vector<int> instruction_dim;          ///< per dim: of the instruction, or -1
-  std::vector<WalkView> walks;               ///< outermost first
-  std::vector<StageView> stages;             ///< in textual order
-  std::vector<int> innermost;                ///< per access: its last stage, or -1
+  Computation statement;             ///< fused
+  Mapping mapping;                   ///< as the `do` line states it
+  InstructionForm instruction;       ///< nullptr: element by element
+  std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
+  std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
+  std::vector<WalkView> walks;       ///< outermost first
+  std::vector<StageView> stages;     ///< in textual order
+  std::vector<int> innermost;        ///< per access: its last stage, or -1
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
   MemoryId memory_of(int stage) const {

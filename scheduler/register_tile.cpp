@@ -146,7 +146,8 @@ double tile_bytes(const NormalForm& form, int access, std::size_t level) {
 }  // namespace
 
 double least_cycles(const Computation& unfused, const Mapping& mapping, const HardwareModel& model) {
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const InstructionForm form = instruction_form(mapping, model);
+  const Instruction& instruction = *form;
   const auto full = full_extents(instruction);
   double points = 1, block = 1;
   for (const Dim& dim : unfused.domain.dims) points *= static_cast<double>(dim.extent);

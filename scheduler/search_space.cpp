@@ -79,7 +79,7 @@ struct SearchSpace::State {
         for (const Digit& digit : mapping.dims[m]) {
           if (digit.column.as_dim() != dim.name) continue;
           const bool begins = &digit == &mapping.dims[m].front();
-          const std::int64_t step = model->instruction(mapping.instruction).ranges[m].max;
+          const std::int64_t step = instruction_form(mapping, *model)->ranges[m].max;
           steps = begins ? ceil_div(std::max<std::int64_t>(walked_extent(mapping.dims[m]), 1), step) : 1;
         }
       most = std::max(most, steps);
@@ -169,8 +169,9 @@ struct SearchSpace::State {
   std::unique_ptr<Prepared> make(const Mapping& mapping) const {
     auto p = std::make_unique<Prepared>();
     p->statement = fuse(unfused(), mapping);
-    const Instruction& instruction = model->instruction(mapping.instruction);
-    p->pairing = pair(p->statement, &instruction, mapping);
+    const InstructionForm form = instruction_form(mapping, *model);
+    const Instruction& instruction = *form;
+    p->pairing = pair(p->statement, form, mapping);
     for (std::size_t a = 0; a < accesses; ++a) {
       const int operand = p->pairing.operand_access[a];
       p->routes.push_back(isamap::routes(kernel, p->statement, mapping, operand, *model));

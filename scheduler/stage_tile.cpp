@@ -90,7 +90,7 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
 }
 
 Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<LayoutDigit>& layout, const Tiles& tiles) {
-  if (const std::string no = layout_refusal(layout, p.instruction, tiles); !no.empty()) return error(no);
+  if (const std::string no = layout_refusal(layout, p.instruction.get(), tiles); !no.empty()) return error(no);
   NewTile result;
   TileBuffer& tile = result.tile;
   struct Digit {
@@ -158,12 +158,12 @@ bool can_start_at_zero(const Instruction& instruction) {
 
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim) { return instruction.ranges[dim].max; }
 
-Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping) {
+Pairing pair(const Computation& statement, InstructionForm instruction, const Mapping& mapping) {
   Pairing p;
   p.statement = &statement;
-  p.instruction = instruction;
+  p.instruction = std::move(instruction);
   p.operand_access.assign(static_cast<std::size_t>(access_count(statement)), -1);
-  if (!instruction) return p;
+  if (!p.instruction) return p;
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
     if (is_constant_operand(mapping, i)) {
       p.constant_operand = static_cast<int>(i);

@@ -3,6 +3,7 @@
 
 #include "hwdesc/hardware_model.h"
 #include "ir/mapping.h"
+#include "scheduler/instruction_form.h"
 #include "scheduler/tile_buffer.h"
 
 namespace isamap {
@@ -10,7 +11,7 @@ namespace isamap {
 /// A statement and the instruction that computes it, as a `do` line pairs them.
 struct Pairing {
   const Computation* statement = nullptr;       ///< fused
-  const Instruction* instruction = nullptr;     ///< nullptr: element by element
+  InstructionForm instruction;                  ///< nullptr: element by element
   std::vector<int> operand_access;              ///< kernel access number -> instruction access number; -1: none
   std::map<std::string, std::size_t> digit_of;  ///< fused dim -> instruction dim
   std::vector<std::string> walked_by;           ///< instruction dim -> fused dim; "": virtual
@@ -19,7 +20,7 @@ struct Pairing {
 };
 
 /// `mapping.operands` and `mapping.dims` say which; the statement is the fused one.
-Pairing pair(const Computation& statement, const Instruction* instruction, const Mapping& mapping);
+Pairing pair(const Computation& statement, InstructionForm instruction, const Mapping& mapping);
 
 /// Does the instruction have the choice to overwrite its output instead of updating it?
 bool can_start_at_zero(const Instruction& instruction);
