@@ -8,6 +8,7 @@
 
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
+#include "scheduler/search_loop.h"
 #include "scheduler/spreads.h"
 
 namespace isamap {
@@ -21,68 +22,7 @@ constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-struct Scored {
-  double objective = 0;
-  Point point;
-  Nest nest;
-  Cost cost;
-};
-
-struct Found {
-  std::optional<Scored> best;  // that lowers
-  Diagnostics problems;        // of illegal points, each text once
-  Diagnostics refusals;        // of points that have a cost, would be the best, and do not lower
-  std::int64_t refused = 0;    // how many those are
-  std::int64_t evaluations = 0;
-  bool exhausted = false;
-  std::vector<std::pair<std::int64_t, double>> curve;
-};
-
-void remember(Diagnostics& list, const Diagnostics& problems) {
-  for (const Diagnostic& d : problems) {
-    const bool known =
-        std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return o.message == d.message; });
-    if (!known && list.size() < max_reasons) list.push_back(d);
-  }
-}
-
 using Lowers = std::function<Diagnostics(const Nest&)>;  // why it does not; empty: it does
-
-// The loop: ask, build, estimate, tell. What would be the best is lowered first: a point that does not lower is an
-// illegal one, so the best that lowers is found whatever the strategy.
-Found search(const SearchSpace& space, SearchStrategy& strategy, CostModel& costs, const ScheduleOptions& options,
-             const Lowers& lowers, const std::function<bool()>& out_of_time) {
-  Found found;
-  while (found.evaluations < options.max_evaluations) {
-    if ((found.best || found.evaluations >= least_evaluations) && out_of_time()) break;
-    const auto point = strategy.next();
-    if (!point) break;
-    ++found.evaluations;
-    auto nest = space.build(*point);
-    auto cost = nest ? costs.estimate({&space.kernel(), space.statement(), &space.model(), *nest})
-                     : Result<Cost>(nest.diagnostics());
-    if (!cost) {
-      remember(found.problems, cost.diagnostics());
-      strategy.report(*point, std::nullopt);
-      continue;
-    }
-    const double objective = value(*cost, options.objective);
-    if (!found.best || objective < found.best->objective) {
-      if (const Diagnostics refused = lowers(*nest); has_errors(refused)) {
-        ++found.refused;
-        remember(found.refusals, refused);
-        strategy.report(*point, std::nullopt);
-        continue;
-      }
-      found.curve.emplace_back(found.evaluations, objective);
-      found.best = Scored{objective, *point, std::move(*nest), std::move(*cost)};
-    }
-    strategy.report(*point, objective);
-    if (options.progress) options.progress(found.evaluations, found.best->objective);
-  }
-  found.exhausted = strategy.exhausted();
-  return found;
-}
 
 /// One point at a time, in the order of the domain.
 Nest scalar_nest(const Computation& statement) {
@@ -109,14 +49,9 @@ std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, Sta
   return mine;
 }
 
-Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space,
-                                                       const ScheduleOptions& options) {
-  std::string known;
-  for (const auto& [own, make] : strategies()) {
-    if (own == name) return make(space, options.strategy_options, options.seed);
-    known += (known.empty() ? "" : ", ") + own;
-  }
-  return error("no strategy '" + name + "'", "there are: " + known);
+std::unique_ptr<SearchStrategy> exhaustive(const SearchSpace& space) {
+  auto made = strategy_named("exhaustive", space, {}, 0);
+  return made ? std::move(*made) : nullptr;
 }
 
 struct Statement {
@@ -128,7 +63,7 @@ struct Statement {
 class Run {
  public:
   Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
-      : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(make_cost_model_closed_form()) {}
+      : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(options.costs) {}
 
   bool proved() const { return proved_; }
 
@@ -162,7 +97,7 @@ class Run {
     const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
     std::unique_ptr<SearchStrategy> made;
     if (!options_.user_strategy) {
-      auto named = strategy_named(options_.strategy, space, options_);
+      auto named = strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
       if (!named) return named.diagnostics();
       made = std::move(*named);
     }
@@ -173,9 +108,10 @@ class Run {
     };
     const double until = share_of_time(id);
     const auto out_of_time = [&] { return options_.max_seconds > 0 && seconds_since(start_) > until; };
-    Found found =
-        search(space, options_.user_strategy ? *options_.user_strategy : *made, *costs_, options_, lowers, out_of_time);
-    if (!found.best && !found.exhausted && made && !out_of_time()) look_again(space, found, lowers, out_of_time);
+    const LoopOptions loop = loop_options(id, lowers, out_of_time);
+    Found found = search(space, options_.user_strategy ? *options_.user_strategy : *made, costs_, loop);
+    if (has_errors(found.failure)) return found.failure;
+    if (!found.best && !found.exhausted && made && !out_of_time()) look_again(space, found, loop);
     result_.evaluations += found.evaluations;
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
@@ -190,15 +126,30 @@ class Run {
     return Statement{std::move(found.best->nest), space.mapping_of(found.best->point), std::move(found.best->cost)};
   }
 
+  LoopOptions loop_options(StatementId id, const Lowers& lowers, const std::function<bool()>& out_of_time) const {
+    LoopOptions loop;
+    loop.objective = options_.objective;
+    loop.max_evaluations = options_.max_evaluations;
+    loop.sure_evaluations = least_evaluations;
+    loop.out_of_time = out_of_time;
+    loop.threads = options_.threads;
+    loop.refuse = lowers;
+    if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
+    loop.watch = [this, best = 0.0](const Trial& trial) mutable {
+      if (trial.best) best = *trial.objective;
+      if (options_.watch) options_.watch(trial);
+      if (options_.progress && trial.objective) options_.progress(trial.number, best);
+    };
+    return loop;
+  }
+
   // A heuristic found nothing: every point in order, for as long as it takes to see all of a small space.
-  void look_again(const SearchSpace& space, Found& found, const Lowers& lowers,
-                  const std::function<bool()>& out_of_time) const {
-    ScheduleOptions in_order = options_;
-    in_order.strategy_options.clear();
-    in_order.max_evaluations = std::max(options_.max_evaluations, last_look);
-    auto strategy = strategy_named("exhaustive", space, in_order);
+  void look_again(const SearchSpace& space, Found& found, LoopOptions in_order) const {
+    const auto strategy = exhaustive(space);
     if (!strategy) return;
-    Found again = search(space, **strategy, *costs_, in_order, lowers, out_of_time);
+    in_order.known.clear();
+    in_order.max_evaluations = std::max(options_.max_evaluations, last_look);
+    Found again = search(space, *strategy, costs_, in_order);
     again.evaluations += found.evaluations;
     again.refused += found.refused;
     remember(again.problems, found.problems);
@@ -253,7 +204,7 @@ class Run {
     Statement result;
     result.nest = scalar_nest(kernel_.statements[id.index()]);
     result.mapping.statement = id;
-    auto cost = costs_->estimate({&kernel_, id, &model_, result.nest});
+    auto cost = costs_()->estimate({&kernel_, id, &model_, result.nest});
     if (cost) result.cost = std::move(*cost);
     return result;
   }
@@ -262,7 +213,7 @@ class Run {
   const MapResult& mappings_;
   const HardwareModel& model_;
   const ScheduleOptions& options_;
-  std::unique_ptr<CostModel> costs_;
+  CostModelFactory costs_;
   Scheduled result_;
   bool proved_ = false;
   Clock::time_point start_ = Clock::now();

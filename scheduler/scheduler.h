@@ -7,6 +7,7 @@
 
 #include "mapper/mapper.h"
 #include "scheduler/cost_model.h"
+#include "scheduler/search_loop.h"
 #include "scheduler/search_strategy.h"
 
 namespace isamap {
@@ -20,7 +21,11 @@ struct ScheduleOptions {
   SpaceOptions space;
   std::uint64_t seed = 0;
   SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
+  int threads = 1;                          ///< evaluations side by side; never changes what is found
+  std::vector<std::vector<Point>> known;    ///< of each statement: points to begin with, from earlier searches
+  CostModelFactory costs = make_cost_model_closed_form;
   std::function<void(std::int64_t evaluations, double best)> progress;
+  std::function<void(const Trial&)> watch;  ///< sees every evaluation
 };
 
 struct Scheduled {

@@ -106,26 +106,27 @@ struct SearchSpace::State {
     accesses = static_cast<std::size_t>(access_count(unfused()));
     dims = unfused().domain.dims.size();
     levels = most_levels();
-    Decision mapping{"mapping", {}};
+    Decision mapping{"mapping", {}, false};
     for (std::size_t m = 0; m < mappings.size(); ++m) mapping.labels.push_back(std::to_string(m));
     decisions.push_back(mapping);
     for (std::size_t a = 0; a < accesses; ++a)
       decisions.push_back({"route " + kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
-                           numbers({0, 1, 2})});
+                           numbers({0, 1, 2}), false});
     for (const Dim& dim : unfused().domain.dims)  // reductions stand below the accumulators one step at a time
       decisions.push_back({"registers " + dim.name,
-                           numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1))});
+                           numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1)),
+                           true});
     for (std::size_t level = 0; level < levels; ++level)
       for (const Dim& dim : unfused().domain.dims)
         decisions.push_back(
-            {fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim)))});
-    Decision order{"outermost", {"as written"}};
+            {fmt::format("level {} {}", level, dim.name), numbers(covering(level_steps, most_steps(dim))), true});
+    Decision order{"outermost", {"as written"}, false};
     for (const Dim& dim : unfused().domain.dims)
       if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
     decisions.push_back(order);
     units = walkable_units();
     for (const NormalForm::OnUnit& unit : units) {
-      Decision on{"on " + unit.unit, decisions[order_at()].labels};
+      Decision on{"on " + unit.unit, decisions[order_at()].labels, false};
       on.labels.front() = "nothing";
       decisions.push_back(on);
     }

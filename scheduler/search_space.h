@@ -21,6 +21,7 @@ namespace isamap {
 struct Decision {
   std::string name;  ///< "mapping", "tile j register", "order level 1", "stage A spad"
   std::vector<std::string> labels;
+  bool ordered = false;  ///< labels are growing numbers: neighbouring positions are alike
 };
 
 struct Point {
@@ -51,7 +52,14 @@ class SearchSpace {
   Point repair(Point point) const;
   std::vector<Point> neighbours(const Point& point) const;
   Point random(std::uint64_t seed) const;
-  Point first() const;  ///< every choice at its first value
+  /// One decision of the point, drawn by the seed, at another value: of numbers mostly the next one. The mapping too.
+  Point mutate(const Point& point, std::uint64_t seed) const;
+  /// Every choice from one of the parents, drawn by the seed; decisions on one dim mostly stay together. Repaired.
+  Point crossover(const Point& a, const Point& b, std::uint64_t seed) const;
+  /// What models learn from: log2 of sizes, 0 or 1 for each value of other decisions, and what the mapping is worth.
+  std::vector<double> features(const Point& point) const;
+  std::vector<std::string> feature_names() const;  ///< "log2 level 0 i", "outermost = j", "mapping utilisation"
+  Point first() const;                             ///< every choice at its first value
   /// Promising points, about `count` or more: the mappings with the least work, each with a register tile that suits
   /// the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in panels.
   std::vector<Point> starts(std::size_t count) const;

@@ -1,0 +1,144 @@
+// Points of one batch are evaluated side by side and told in the order in which they were asked for, so what a strategy
+// hears is the same for any number of threads.
+
+#include "scheduler/search_loop.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace isamap {
+
+namespace {
+
+constexpr std::size_t max_reasons = 12;
+
+struct Evaluated {
+  Point point;
+  std::optional<Nest> nest;
+  std::optional<Cost> cost;
+  Diagnostics problems;
+};
+
+void evaluate(const SearchSpace& space, CostModel& model, Evaluated& at) {
+  auto nest = space.build(at.point);
+  if (!nest) {
+    at.problems = nest.diagnostics();
+    return;
+  }
+  at.nest = std::move(*nest);
+  auto cost = model.estimate({&space.kernel(), space.statement(), &space.model(), *at.nest});
+  if (cost)
+    at.cost = std::move(*cost);
+  else
+    at.problems = cost.diagnostics();
+}
+
+class Loop {
+ public:
+  Loop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs, const LoopOptions& options)
+      : space_(space), strategy_(strategy), options_(options) {
+    const int threads = std::clamp<int>(options.threads, 1, static_cast<int>(std::max<std::size_t>(1, most_at_once())));
+    for (int t = 0; t < threads; ++t) models_.push_back(costs());
+  }
+
+  Found run() {
+    for (const Point& point : options_.known)
+      if (found_.evaluations < options_.max_evaluations) tell_all({space_.repair(point)});
+    while (found_.evaluations < options_.max_evaluations) {
+      const bool sure = !found_.best && found_.evaluations < options_.sure_evaluations;
+      if (!sure && options_.out_of_time()) break;
+      std::vector<Point> points = ask();
+      if (points.empty()) break;
+      tell_all(std::move(points));
+    }
+    found_.exhausted = strategy_.exhausted();
+    found_.failure = strategy_.problems();
+    return std::move(found_);
+  }
+
+ private:
+  std::size_t most_at_once() const { return std::max(strategy_.batch(), std::size_t{1}); }
+
+  std::vector<Point> ask() {
+    const auto left = static_cast<std::size_t>(options_.max_evaluations - found_.evaluations);
+    std::vector<Point> points;
+    while (points.size() < std::min(most_at_once(), left)) {
+      auto point = strategy_.next();
+      if (!point) break;
+      points.push_back(std::move(*point));
+    }
+    return points;
+  }
+
+  void tell_all(std::vector<Point> points) {
+    std::vector<Evaluated> batch(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) batch[i].point = std::move(points[i]);
+    std::atomic<std::size_t> next{0};
+    const auto work = [&](CostModel& model) {
+      for (std::size_t i = next++; i < batch.size(); i = next++) evaluate(space_, model, batch[i]);
+    };
+    std::vector<std::thread> others;
+    for (std::size_t t = 1; t < std::min(models_.size(), batch.size()); ++t)
+      others.emplace_back([&, t] { work(*models_[t]); });
+    work(*models_.front());
+    for (std::thread& other : others) other.join();
+    for (Evaluated& one : batch) tell(one);
+  }
+
+  void tell(Evaluated& at) {
+    Trial trial;
+    trial.statement = space_.statement();
+    trial.number = ++found_.evaluations;
+    trial.space = &space_;
+    trial.point = &at.point;
+    if (at.cost) judge(at, trial);
+    remember(found_.problems, at.problems);
+    if (!at.problems.empty()) trial.problem = at.problems.front().message;
+    strategy_.report(at.point, trial.objective);
+    if (options_.watch) options_.watch(trial);
+    if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
+  }
+
+  void judge(Evaluated& at, Trial& trial) {
+    double objective = value(*at.cost, options_.objective);
+    if (options_.disturb) objective = options_.disturb(trial.number, objective);
+    const bool best = !found_.best || objective < found_.best->objective;
+    if (best && options_.refuse)
+      if (const Diagnostics refused = options_.refuse(*at.nest); has_errors(refused)) {
+        ++found_.refused;
+        remember(found_.refusals, refused);
+        trial.problem = refused.front().message;
+        return;
+      }
+    ++found_.legal;
+    trial.nest = &*at.nest;
+    trial.cost = &*at.cost;
+    trial.objective = objective;
+    trial.best = best;
+    if (best) found_.curve.emplace_back(trial.number, objective);
+  }
+
+  const SearchSpace& space_;
+  SearchStrategy& strategy_;
+  const LoopOptions& options_;
+  std::vector<std::unique_ptr<CostModel>> models_;
+  Found found_;
+};
+
+}  // namespace
+
+void remember(Diagnostics& list, const Diagnostics& problems) {
+  for (const Diagnostic& d : problems) {
+    const bool known =
+        std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return o.message == d.message; });
+    if (!known && list.size() < max_reasons) list.push_back(d);
+  }
+}
+
+Found search(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
+             const LoopOptions& options) {
+  return Loop(space, strategy, costs, options).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,67 @@
+#pragma once
+// Ask, build, estimate, tell: the loop that every search goes through, whoever asks and whatever the cost means.
+
+#include <functional>
+#include <memory>
+
+#include "scheduler/cost_model.h"
+#include "scheduler/search_strategy.h"
+
+namespace isamap {
+
+/// One evaluation, as the one who watches a search sees it.
+struct Trial {
+  StatementId statement;
+  std::int64_t number = 0;  ///< from 1, within the statement
+  const SearchSpace* space = nullptr;
+  const Point* point = nullptr;
+  const Nest* nest = nullptr;       ///< nothing: the point is illegal
+  const Cost* cost = nullptr;       ///< nothing: illegal
+  std::optional<double> objective;  ///< what the strategy is told
+  bool best = false;                ///< better than everything before it
+  std::string problem;              ///< why it is illegal
+};
+
+struct LoopOptions {
+  Objective objective = Objective::edp;
+  std::int64_t max_evaluations = 2000;
+  std::int64_t sure_evaluations = 0;  ///< these many are made whatever `out_of_time` says, until a legal one is found
+  std::function<bool()> out_of_time = [] { return false; };
+  int threads = 1;           ///< never changes what is found
+  std::vector<Point> known;  ///< evaluated and told before the first question
+  /// Why a nest that would be the best is none (it does not lower); empty: it is one.
+  std::function<Diagnostics(const Nest&)> refuse;
+  /// What the strategy is told instead of the objective: measurements are noisy.
+  std::function<double(std::int64_t number, double objective)> disturb;
+  std::function<void(const Trial&)> watch;
+};
+
+struct Scored {
+  double objective = 0;
+  Point point;
+  Nest nest;
+  Cost cost;
+};
+
+struct Found {
+  std::optional<Scored> best;
+  Diagnostics problems;      ///< of illegal points, each text once
+  Diagnostics refusals;      ///< of points that have a cost, would be the best, and are refused
+  Diagnostics failure;       ///< the strategy itself failed
+  std::int64_t refused = 0;  ///< how many those are
+  std::int64_t evaluations = 0, legal = 0;
+  bool exhausted = false;
+  std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best so far), at each improvement
+};
+
+using CostModelFactory = std::function<std::unique_ptr<CostModel>()>;  ///< one model for each thread
+
+/// What would be the best is shown to `refuse` first: a refused point is an illegal one, so the best that is found
+/// holds whatever the strategy.
+Found search(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
+             const LoopOptions& options);
+
+/// Adds diagnostics whose text is new, up to a dozen.
+void remember(Diagnostics& list, const Diagnostics& problems);
+
+}  // namespace isamap
