@@ -183,6 +183,15 @@ bool allows(const DimRange& range, std::int64_t extent) {
   return extent >= range.min && extent <= range.max && extent % std::max<std::int64_t>(range.multiple_of, 1) == 0;
 }
 
+std::string type_refusal(const Instruction& instruction, int access, DType tile) {
+  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const bool fits =
+      !operand.dtype || *operand.dtype == tile || (is_bits(*operand.dtype) && bits(*operand.dtype) == bits(tile));
+  return fits ? ""
+              : fmt::format("{} of {} is {}; the tile holds {}", operand.name, instruction.name, name(*operand.dtype),
+                            name(tile));
+}
+
 Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents) {
   Ranges ranges;
   const auto& dims = instruction.statement().domain.dims;
@@ -198,10 +207,7 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
-  if (operand.dtype && *operand.dtype != buffer.dtype &&
-      !(is_bits(*operand.dtype) && bits(*operand.dtype) == bits(buffer.dtype)))
-    return fmt::format("{} of {} is {}; the tile holds {}", operand.name, instruction.name, name(*operand.dtype),
-                       name(buffer.dtype));
+  if (std::string reason = type_refusal(instruction, access, buffer.dtype); !reason.empty()) return reason;
   Ranges ranges = loop_ranges;
   for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;

@@ -18,6 +18,9 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
                     const Ranges& ranges, const HardwareModel& model);
 
+/// The first of its questions: does the operand take elements of the tile's type?
+std::string type_refusal(const Instruction& instruction, int access, DType tile);
+
 /// May the instruction's dim take this extent?
 bool allows(const DimRange& range, std::int64_t extent);
 

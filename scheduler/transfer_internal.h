@@ -26,6 +26,9 @@ std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& t
 Known known_at(const TileBuffer& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
                const Instruction& instruction);
 
+/// False: some dim of the move would walk neighbours that lie at other distances than its operands demand.
+bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& shape);
+
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
 
 /// Loops over every element of the buffer itself, padding included.

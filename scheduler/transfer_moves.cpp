@@ -154,13 +154,19 @@ bool named_in(const std::vector<std::string>& via, const std::string& name) {
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
+  std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
-    return is_move(i) && not_lowered(i).empty() && i.operands[operand_of_access(i, 0).index()].memory == to &&
-           i.operands[operand_of_access(i, 1).index()].memory == from && named_in(copy.via, i.name);
+    if (!is_move(i) || !not_lowered(i).empty() || i.operands[operand_of_access(i, 0).index()].memory != to ||
+        i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
+      return false;
+    const DType type = lowering.buffer(copy.inner->buffer).dtype;
+    std::string no = type_refusal(i, 0, type);
+    if (no.empty()) no = type_refusal(i, 1, type);
+    if (!no.empty() && reasons.size() < max_reasons) reasons.push_back(no);
+    return no.empty();
   };
   const auto all = move_shapes(lowering, *copy.inner, fits);
-  std::vector<std::string> reasons;
-  for (const MoveShape& shape : all) {
+  const auto with = [&](const MoveShape& shape) -> Result<std::vector<Node>> {
     MovePiece piece{lowering, copy, shape, reasons};
     const auto body = [&](const std::vector<AffineExpr>& begin,
                           const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
@@ -170,9 +176,17 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
             if (auto node = piece.attempt(other.instruction, begin, valid, exact)) return std::move(*node);
       return error("no move fits");
     };
-    auto nodes = for_each_block(lowering, *copy.inner, shape.blocks, shape.covered(), copy.unroll, body);
-    if (nodes) return nodes;
-  }
+    return for_each_block(lowering, *copy.inner, shape.blocks, shape.covered(), copy.unroll, body);
+  };
+  std::vector<const MoveShape*> hopeless;
+  for (const MoveShape& shape : all)
+    if (!distances_fit(lowering, copy, shape))
+      hopeless.push_back(&shape);
+    else if (auto nodes = with(shape))
+      return nodes;
+  hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
+  for (const MoveShape* shape : hopeless)
+    if (auto nodes = with(*shape)) return nodes;
   Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering.buffer(copy.inner->buffer).name,
                                         lowering.model.memory(from).name, lowering.model.memory(to).name));
   failed.notes = reasons;
