@@ -93,6 +93,14 @@ std::vector<std::string> models_with_symbols(bool wanted) {
 }  // namespace
 
 std::vector<std::string> fixed_model_names() { return models_with_symbols(false); }
+std::vector<std::string> accelerator_names() {
+  std::vector<std::string> names = model_names();
+  std::erase_if(names, [](const std::string& name) {
+    const HardwareModel model = load_model(name);
+    return model.program.language != "asm" || !model.scalar_unit_for(model.home());
+  });
+  return names;
+}
 std::vector<std::string> scaled_model_names() { return models_with_symbols(true); }
 
 Kernel gemm_s8(int M, int N, int K) {

@@ -19,6 +19,7 @@ std::vector<std::string> example_names();  ///< of examples/*.yaml, sorted
 
 HardwareModel load_model(const std::string& name);
 std::vector<std::string> fixed_model_names();   ///< those whose sizes are all in the file
+std::vector<std::string> accelerator_names();   ///< those whose commands are simulated, beside a host
 std::vector<std::string> scaled_model_names();  ///< those with sizes that only the machine knows
 
 /// A kernel at one choice of sizes.
