@@ -122,11 +122,13 @@ std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId 
 }
 
 /// Why lowering takes none of the mappings.
-std::vector<std::string> reasons_against(const std::vector<Mapping>& mappings, StatementId id,
-                                         const HardwareModel& model) {
+std::vector<std::string> reasons_against(const Compilation& compiled, StatementId id, const HardwareModel& model) {
   constexpr std::size_t most = 8;
   std::vector<std::string> reasons;
-  for (const Mapping& mapping : mappings) {
+  const auto& refusals = compiled.scheduled->refusals;
+  if (id.index() < refusals.size()) reasons = refusals[id.index()];
+  if (!reasons.empty()) reasons.front() = "no schedule of what maps fits and lowers: " + reasons.front();
+  for (const Mapping& mapping : compiled.mapped.mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
     const std::string why = not_lowered(mapping, model);
     const std::string reason = model.instruction(mapping.instruction).name +
@@ -155,7 +157,7 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
     else if (by_hand)
       code.reasons = {"the schedule says so"};
     else
-      code.reasons = reasons_against(mappings, id, model);
+      code.reasons = reasons_against(compiled, id, model);
     found.push_back(std::move(code));
   }
   return found;

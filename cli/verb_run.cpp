@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
@@ -10,12 +12,15 @@ namespace isamap::cli {
 namespace {
 
 std::string text_of(const std::vector<ScalarCode>& scalar) {
+  constexpr std::size_t shown = 4;
   std::string text;
   for (const ScalarCode& code : scalar) {
     text += fmt::format("{} is scalar code", code.statement);
     if (!code.reasons.empty()) text += ": " + code.reasons.front();
-    if (code.reasons.size() > 1) text += fmt::format(" (and {} more reasons: isamap explain)", code.reasons.size() - 1);
     text += "\n";
+    for (std::size_t r = 1; r < std::min(code.reasons.size(), shown); ++r) text += "  " + code.reasons[r] + "\n";
+    if (code.reasons.size() > shown)
+      text += fmt::format("  and {} more reasons: --json, isamap explain\n", code.reasons.size() - shown);
   }
   return text;
 }

@@ -73,6 +73,7 @@ class Run {
     result_.schedule.target = model_.name;
     result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
+    result_.refusals.resize(kernel_.statements.size());
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       auto chosen = statement(make_id<StatementId>(s));
       if (!chosen) return chosen.diagnostics();
@@ -118,8 +119,10 @@ class Run {
     if (!found.best) {
       // Element by element is better than no answer, where that lowers; `exhausted` tells whether it is the only one.
       if (model_.scalar_unit_for(model_.home()) &&
-          !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()]))))
+          !has_errors(lowers(scalar_nest(space.kernel().statements[id.index()])))) {
+        result_.refusals[id.index()] = nothing_legal(id, found).front().notes;
         return scalar(id, {});
+      }
       proved_ = found.exhausted && found.refused == 0 && !left_out_any(id);
       return nothing_legal(id, found);
     }
@@ -179,7 +182,7 @@ class Run {
     Diagnostics problems = found.refusals;
     problems.insert(problems.end(), found.problems.begin(), found.problems.end());
     for (const Diagnostic& p : problems) {
-      d.notes.push_back(p.message);
+      d.notes.push_back(p.hint.empty() ? p.message : p.message + ": " + p.hint);
       d.notes.insert(d.notes.end(), p.notes.begin(), p.notes.end());
     }
     if (d.notes.size() > max_reasons) d.notes.resize(max_reasons);

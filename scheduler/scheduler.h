@@ -33,6 +33,8 @@ struct Scheduled {
   Cost cost;  ///< summed over statements
   std::vector<Cost> statement_costs;
   std::vector<Mapping> mappings;  ///< the chosen one of each statement; instruction invalid: scalar code
+  /// By statement: why it is scalar code although it maps, "stage C in acc: no instruction fills C_acc in acc with 0".
+  std::vector<std::vector<std::string>> refusals;
   std::int64_t evaluations = 0;
   bool exhausted = true;  ///< every point of every statement's space was asked for
   double seconds = 0;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "backends/backend.h"
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
@@ -71,6 +74,23 @@ TEST(WrittenOut, FormsThatAreNotWalkedSayWhy) {
       "its own and the first term first";
   EXPECT_EQ(reasons,
             (std::map<std::string, std::string>{{"dot_own", ""}, {"dot_joint", needs}, {"dot_reversed", needs}}));
+}
+
+/// What maps but has no legal schedule becomes scalar code, and the result says what stood in the way.
+TEST(WrittenOut, ScalarCodeSaysWhatWasMissing) {
+  std::ifstream file(ISAMAP_SOURCE_DIR "/tests/conformance/models/written_out.yaml");
+  const std::string path = testing::TempDir() + "written_out_without_zero.yaml";
+  std::ofstream without(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.find("name: zero") == std::string::npos) without << line << "\n";
+  without.close();
+  const auto loaded = load_hardware(path, {});
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const Compiled compiled = compile(ranged_gemm(6, 16, 32), loaded->model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  const std::vector<std::string>& reasons = compiled.scheduled->refusals.at(0);
+  EXPECT_NE(std::find(reasons.begin(), reasons.end(), "stage C in acc: no instruction fills C_acc in acc with 0"),
+            reasons.end());
 }
 
 }  // namespace
