@@ -140,7 +140,8 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
     ways.push_back(all({w.counts(1, 0), beyond}));
   }
   w.require(any(ways));
-  return w.finish("N: a padding point whose reason has no carrier");
+  w.active(2, 0);  // loops and tiles without any point make no call
+  return w.finish("N: a padding point of a call whose reason has no carrier");
 }
 
 Question injective(Writer w) {
@@ -274,6 +275,16 @@ Certificate certify(const Alignment& alignment, const Mapping& mapping) {
   if (alignment.exact)
     for (const Loss& held : alignment.exact->held)
       certificate.questions.push_back(value_question(*alignment.exact, held));
+  return certificate;
+}
+
+Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open,
+                          bool partials_open) {
+  const Writer writer(alignment, mapping);
+  Certificate certificate;
+  for (int t = 0; t < alignment.operand_count(); ++t)
+    if ((sound_open >> t & 1U) != 0) certificate.questions.push_back(soundness(writer, t));
+  if (partials_open) certificate.questions.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
   return certificate;
 }
 

@@ -29,7 +29,11 @@ struct Certificate {
 /// The questions speak of the mapping as it is printed: digits, extents, carriers, residual loops.
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
-/// The same with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop
+/// Only the questions S of the operands that are open, and O if it is.
+Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open,
+                          bool partials_open);
+
+/// All questions with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop
 /// walks: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment
 /// names the dims; no questions when there are none. Carriers whose reason names a size ("p<=5") keep it.
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping);

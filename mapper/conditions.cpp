@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "mapper/differences.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -128,6 +129,14 @@ std::uint32_t Walker::dims() const {
   return set;
 }
 
+std::uint32_t moves_in_call(const Alignment& alignment, const Walker& walker) {
+  std::uint32_t set = 0;
+  if (walker.extent <= 1) return 0;
+  for (const Walker::Place& place : walker.places)
+    if (place.weight % unit_extent(alignment, place.dim) != 0) set |= std::uint32_t{1} << place.dim;
+  return set;
+}
+
 std::int64_t walked_extent(const std::vector<Walker>& walkers, int m) {
   std::int64_t walked = 1;
   for (const Walker& walker : walkers)
@@ -212,35 +221,24 @@ bool slot_tells_element(const Steps& steps) {
   });
 }
 
-/// One step of one walker, or of two in one or both senses, that leaves the slot and changes the element. Only walkers
-/// that have a dim to themselves: then both points are in one call.
-bool has_counterexample(const Alignment& alignment, const std::vector<Walker>& walkers, const Steps& steps) {
-  std::vector<std::size_t> free;
-  for (std::size_t w = 0; w < walkers.size(); ++w)
-    if (walkers[w].extent > 1 && walkers[w].places.size() == 1 && walkers[w].places[0].weight == 1 &&
-        unit_extent(alignment, walkers[w].places[0].dim) > 1 &&
-        walked_extent(walkers, walkers[w].places[0].dim) == walkers[w].extent)
-      free.push_back(w);
-  const auto zero = [](const std::vector<IntVector>& rows, std::size_t a, std::size_t b, std::int64_t sign) {
-    return std::all_of(rows.begin(), rows.end(), [&](const IntVector& row) { return row[a] + sign * row[b] == 0; });
-  };
-  for (const std::size_t a : free)
-    for (const std::size_t b : free)
-      for (const std::int64_t sign : {-1, 0, 1})
-        if ((a != b || sign == 0) && zero(steps.slot, a, b, sign) && !zero(steps.element, a, b, sign)) return true;
-  return false;
+/// Do differences of digits within a call that leave the rows `given` in place leave `wanted` in place?
+Truth told(const Alignment& alignment, const std::vector<Walker>& walkers, const std::optional<Steps>& steps,
+           bool slot_tells) {
+  if (!steps) return Truth::unknown;
+  if (slot_tells && slot_tells_element(*steps)) return Truth::yes;
+  return slot_tells ? told_by_differences(alignment, walkers, steps->slot, steps->element)
+                    : told_by_differences(alignment, walkers, steps->element, steps->slot);
 }
 
 /// An instruction that adds up dims in an index.
-Truth sound_by_steps(const Alignment& alignment, const std::vector<Walker>& walkers) {
-  Truth truth = Truth::yes;
+Truth sound_by_steps(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet& open) {
+  open = 0;
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    const auto steps = steps_of(alignment, walkers, t);
-    if (steps && slot_tells_element(*steps)) continue;
-    if (steps && has_counterexample(alignment, walkers, *steps)) return Truth::no;
-    truth = Truth::unknown;
+    const Truth truth = told(alignment, walkers, steps_of(alignment, walkers, t), true);
+    if (truth == Truth::no) return Truth::no;
+    if (truth == Truth::unknown) open |= OperandSet{1} << t;
   }
-  return truth;
+  return open == 0 ? Truth::yes : Truth::unknown;
 }
 
 bool is_projection(const Access& access) {
@@ -250,9 +248,9 @@ bool is_projection(const Access& access) {
 
 }  // namespace
 
-Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
-  if (!alignment.projection) return sound_by_steps(alignment, walkers);
-  Truth truth = Truth::yes;
+Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet& open) {
+  open = 0;
+  if (!alignment.projection) return sound_by_steps(alignment, walkers, open);
   for (const Walker& walker : walkers) {
     if (walker.extent <= 1) continue;
     for (int t = 0; t < alignment.operand_count(); ++t) {
@@ -260,17 +258,17 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers) {
       for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
         const auto step = step_of(row, walker.column);
         if (!step)
-          truth = Truth::unknown;
+          open |= OperandSet{1} << t;
         else if (*step != 0)
           return Truth::no;
       }
     }
   }
-  return truth;
+  return open == 0 ? Truth::yes : Truth::unknown;
 }
 
 Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers) {
-  if (!is_projection(alignment.unit_access(0))) return Truth::unknown;
+  if (!is_projection(alignment.unit_access(0))) return told(alignment, walkers, steps_of(alignment, walkers, 0), false);
   std::vector<IntVector> vectors;
   std::vector<Image> images;
   bool linear = true;
@@ -321,12 +319,13 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
     }
   }
   for (std::size_t w = 0; w < walkers.size(); ++w) {
-    if (walkers[w].places.size() < 2 || walkers[w].extent <= 1) continue;
+    const std::uint32_t deciding = moves_in_call(alignment, walkers[w]);
+    if (walkers[w].places.size() < 2 || deciding == 0) continue;  // else tiles that differ make no call
     std::string names;
     for (const Walker::Place& place : walkers[w].places)
       names += (names.empty() ? "" : ".") + alignment.unit().domain.dims[static_cast<std::size_t>(place.dim)].name;
     names += " " + column_name(alignment, walkers[w].column);
-    reasons.push_back({"tie " + names, walkers[w].dims(), -1, static_cast<int>(w), {}});
+    reasons.push_back({"tie " + names, deciding, -1, static_cast<int>(w), {}});
   }
   return reasons;
 }
@@ -337,7 +336,7 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walk
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
     for (const Walker& w : walkers) {
-      if (d >= 0 && w.extent > 1 && w.column[static_cast<std::size_t>(d)] != 0) dims |= w.dims();
+      if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= moves_in_call(alignment, w);
     }
     return dims;
   };

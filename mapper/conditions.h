@@ -38,6 +38,10 @@ struct Walker {
   std::uint32_t dims() const;  ///< bit m: instruction dim m
 };
 
+/// Dims on which the walker's digit differs between points of one call. Where its weight is a multiple of the dim's
+/// extent the tile alone decides the digit.
+std::uint32_t moves_in_call(const Alignment& alignment, const Walker& walker);
+
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
 std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const std::vector<std::vector<Digit>>& dims);
 
@@ -54,7 +58,10 @@ struct Cover {
   std::vector<Loop> loops;
   std::vector<bool> below, beyond;  ///< for each coordinate: may digits leave its range there?
 };
-std::optional<Cover> exact_cover(const Alignment& alignment, const std::vector<Walker>& walkers);
+/// Passes covers to `take`, best first, until it returns true: chains along the coordinates, one for each choice of
+/// pivots, up to a limit; else along the lattice of the columns. False: none was taken.
+bool some_cover(const Alignment& alignment, const std::vector<Walker>& walkers,
+                const std::function<bool(const Cover&)>& take);
 
 /// For each walker the coordinate that it decides, in an order of the coordinates in which every column reaches later
 /// ones only. Calls `visit` with each choice until it returns true; is there one?
@@ -66,14 +73,15 @@ bool some_pivots(const std::vector<Walker>& walkers, std::size_t dims,
 /// no order of the coordinates works. Do these loops belong to these walkers?
 bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims);
 
-Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers);
+/// `open`: the operands for which the answer is `unknown`.
+Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet& open);
 /// Digits that spread a sum over an output dim on purpose (kind `partial`) set apart.
 Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers);
 
 /// Why some instruction points have no statement point.
 struct Padding {
   std::string reason;      ///< "fill j", "s>=0", "r<=2"
-  std::uint32_t dims = 0;  ///< instruction dims whose counters decide it
+  std::uint32_t dims = 0;  ///< instruction dims whose counters decide it within a call
   int fill = -1;           ///< the instruction dim that is filled, or -1;
   int tie = -1;            ///< the tied walker whose places disagree, or -1:
   AffineExpr face;         ///< the face of the domain that is crossed, >= 0 inside

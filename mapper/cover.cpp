@@ -161,19 +161,22 @@ bool add_coordinate(const Alignment& alignment, const std::vector<Walker>& walke
   return true;
 }
 
-std::optional<Cover> by_coordinates(const Alignment& alignment, const std::vector<Walker>& walkers) {
+bool by_coordinates(const Alignment& alignment, const std::vector<Walker>& walkers,
+                    const std::function<bool(const Cover&)>& take) {
+  constexpr int kMaxCovers = 16;
   const std::size_t n = alignment.computation().domain.dims.size();
-  std::optional<Cover> found;
+  int covers = 0;
+  bool taken = false;
   some_pivots(walkers, n, [&](const Pivots& pivots, const std::vector<int>& order) {
     Cover cover;
     cover.below.assign(n, false);
     cover.beyond.assign(n, false);
     for (const int d : order)
       if (!add_coordinate(alignment, walkers, pivots, static_cast<std::size_t>(d), cover)) return false;
-    found = std::move(cover);
-    return true;
+    taken = take(cover);
+    return taken || ++covers == kMaxCovers;
   });
-  return found;
+  return taken;
 }
 
 /// Primitive directions of the columns, first entry positive, each once.
@@ -267,7 +270,8 @@ std::int64_t steps_in_box(const Alignment& alignment, const IntVector& direction
   return steps;
 }
 
-std::optional<Cover> by_lattice(const Alignment& alignment, const std::vector<Walker>& walkers) {
+bool by_lattice(const Alignment& alignment, const std::vector<Walker>& walkers,
+                const std::function<bool(const Cover&)>& take) {
   const std::size_t n = alignment.computation().domain.dims.size();
   for (const std::vector<IntVector>& basis : bases_of(rays_of(walkers), n)) {
     auto loops = loops_along(walkers, basis, [&](const IntVector& v) { return steps_in_box(alignment, v); });
@@ -276,9 +280,9 @@ std::optional<Cover> by_lattice(const Alignment& alignment, const std::vector<Wa
     for (const Walker& w : walkers)
       for (std::size_t d = 0; d < n; ++d)
         if (w.column[d] != 0) cover.below[d] = cover.beyond[d] = true;
-    return cover;
+    if (take(cover)) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace
@@ -300,9 +304,9 @@ bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cov
   return false;
 }
 
-std::optional<Cover> exact_cover(const Alignment& alignment, const std::vector<Walker>& walkers) {
-  if (auto cover = by_coordinates(alignment, walkers)) return cover;
-  return by_lattice(alignment, walkers);
+bool some_cover(const Alignment& alignment, const std::vector<Walker>& walkers,
+                const std::function<bool(const Cover&)>& take) {
+  return by_coordinates(alignment, walkers, take) || by_lattice(alignment, walkers, take);
 }
 
 }  // namespace isamap

@@ -8,7 +8,7 @@
 
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
-#include "mapper/realise.h"
+#include "mapper/judge.h"
 #include "mapper/reasons.h"
 #include "mapper/z3_solver.h"
 #include "support/arithmetic.h"
@@ -116,15 +116,16 @@ void each_candidate(const std::vector<Alignment>& alignments, const std::vector<
 
 /// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
 /// solver.
-Judged judge_fully(const Alignment& alignment, Realised realised, const std::vector<Kill>& kill_sets,
+Judged judge_fully(const Alignment& alignment, const Dims& dims, bool split, const std::vector<Kill>& kill_sets,
                    const MapOptions& options, PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
-  Judged judged = judge(alignment, std::move(realised), kill_sets);
+  Judged judged = judge(alignment, dims, split, kill_sets);
   if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
   std::string failed;
   const Truth truth = result.solver.queries > kMaxQueries
                           ? Truth::unknown
-                          : replay(certify(alignment, *judged.mapping), options.rlimit, result.solver, &failed);
+                          : replay(certify_slots(alignment, *judged.mapping, judged.sound_open, judged.partials_open),
+                                   options.rlimit, result.solver, &failed);
   if (truth == Truth::yes) {
     judged.mapping->proof = Proof::proved;
     return judged;
@@ -199,30 +200,50 @@ class Listing {
         same_(identity_of(hardware)),
         kills_(kills(hardware.statement())) {}
 
-  /// False: enough.
-  bool add(const Alignment& alignment, Realised realised) {
+  /// The mapping of a plan, or each of its seatings. False: enough.
+  bool add(const Alignment& alignment, const Choices& choices, const Plan& plan) {
+    const std::vector<Dims> preferred = preferred_dims(alignment, choices, plan);
+    bool found = false, open = preferred.empty();
+    for (const Dims& dims : preferred) {
+      const Answer answer = consider(alignment, dims, plan.split, true);
+      if (answer == Answer::enough) return false;
+      found = found || answer == Answer::listed;
+      open = open || answer == Answer::other_extents;
+    }
+    if (found || !open || options_.rule == Rule::access || !alignment.projection) return true;
+    Answer answer = Answer::refused;
+    some_other_dims(alignment, choices, plan, [&](const Dims& dims) {
+      answer = consider(alignment, dims, plan.split, false);
+      return answer == Answer::listed || answer == Answer::enough;
+    });
+    return answer != Answer::enough;
+  }
+
+ private:
+  enum class Answer { listed, refused, other_extents, enough };
+
+  Answer consider(const Alignment& alignment, const Dims& digits, bool split, bool say_why) {
     if (count_ >= options_.max_mappings) {
       result_.limit_reached = true;
-      return false;
+      return Answer::enough;
     }
     std::vector<Fingerprint> dims;
-    for (const auto& digits : realised.dims) dims.push_back(fingerprint_of(digits));
+    for (const auto& list : digits) dims.push_back(fingerprint_of(list));
     const Fingerprint own = fingerprint_of(alignment.operands, dims, same_);
     const auto listed = [&](const Automorphism& by) {
       return seen_.count(fingerprint_of(alignment.operands, dims, by)) > 0;
     };
-    if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return true;
-    Judged judged = judge_fully(alignment, std::move(realised), kills_, options_, result_);
+    if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return Answer::listed;
+    Judged judged = judge_fully(alignment, digits, split, kills_, options_, result_);
     if (!judged.mapping) {
-      add_reason(result_, operand_prefix(alignment) + judged.refusal);
-      return true;
+      if (say_why) add_reason(result_, operand_prefix(alignment) + judged.refusal);
+      return judged.by_extents ? Answer::other_extents : Answer::refused;
     }
     seen_.insert(own);
     ++count_;
-    return sink_(std::move(*judged.mapping));
+    return sink_(std::move(*judged.mapping)) ? Answer::listed : Answer::enough;
   }
 
- private:
   const MapOptions& options_;
   PairMappings& result_;
   const Sink& sink_;
@@ -242,13 +263,13 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
   }
   Listing listing(*alignments[0].hardware, options, result, sink);
   each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
-    std::vector<Realised> all = realise(alignments[a], choices[a], placement, options.rule);
-    if (all.empty()) {
+    const std::vector<Plan> plans = plans_of(alignments[a], choices[a], placement, options.rule);
+    if (plans.empty()) {
       add_reason(result, operand_prefix(alignments[a]) + "digits move " + alignments[a].tensor_name(0) +
                              " along one direction, so an element would have several slots (partial sums)");
     }
-    return std::all_of(all.begin(), all.end(),
-                       [&](Realised& realised) { return listing.add(alignments[a], std::move(realised)); });
+    return std::all_of(plans.begin(), plans.end(),
+                       [&](const Plan& plan) { return listing.add(alignments[a], choices[a], plan); });
   });
 }
 

@@ -75,7 +75,7 @@ TEST(FullCounts, RepeatedInputsAndVirtualDims) {
 }
 
 TEST(FullCounts, StencilsDotsAndOuterProducts) {
-  const Kernel stencil = kernel_of("O[p,q] += I[p+r,q+s] * F[r,s]", {{"p", 5}, {"q", 6}, {"r", 3}, {"s", 2}});
+  const Kernel stencil = kernel_of("O[p,q] += I[p+r,q+s] * F[r,s]", {{"p", 5}, {"q", 6}, {"r", 3}, {"s", 3}});
   EXPECT_EQ(count(stencil, kMatrix, Rule::full), 53U);
   EXPECT_EQ(list(kernel_of("O[] += A[k] * B[k]", {{"k", 16}}), kMatrix, Rule::full),
             "unit(i = -, j = -, k = k) O <- A, B kinds virtual; fill i -> 0; fill j -> 0\n"

@@ -111,7 +111,7 @@ class EveryTurn {
         call.points.emplace(y, *x);
       }
     }
-    calls_.list.push_back(std::move(call));
+    if (!call.points.empty()) calls_.list.push_back(std::move(call));  // others are not made
   }
 
   Vec origin_of(const Vec& z) const {

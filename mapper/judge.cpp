@@ -1,0 +1,151 @@
+#include "mapper/judge.h"
+
+#include <algorithm>
+
+namespace isamap {
+namespace {
+
+std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<Walker>& walkers,
+                                       const Cover& cover) {
+  const std::vector<Dim>& dims = alignment.computation().domain.dims;
+  std::vector<bool> outer(dims.size(), true);
+  for (const Walker& walker : walkers) {
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (walker.column[d] != 0) outer[d] = false;
+  }
+  for (const Cover::Loop& loop : cover.loops) {
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (loop.step[d] != 0 && loop.extent != 1) outer[d] = true;
+  }
+  std::vector<std::string> names;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (outer[d]) names.push_back(dims[d].name);
+  return names;
+}
+
+std::string refusal_of(const Alignment& alignment, const Padding& padding, const std::vector<Walker>& walkers) {
+  const std::string body = "the " + std::string(symbol(alignment.unit().reduction)) + " of this body";
+  if (padding.fill < 0) {
+    return "no operand tells the points beyond " + padding.reason + " apart, and " + body + " needs one that does";
+  }
+  const std::string dim = alignment.unit().domain.dims[static_cast<std::size_t>(padding.fill)].name;
+  const std::int64_t needed = unit_extent(alignment, padding.fill), found = walked_extent(walkers, padding.fill);
+  return "instruction dim " + dim + " takes " + std::to_string(needed) + ", its digits have " + std::to_string(found) +
+         ", and no constant in an operand that uses " + dim + " makes the surplus vanish under " + body +
+         "; a multiple of " + std::to_string(needed) + " would work";
+}
+
+/// An instruction that writes its output anew at each call has to add up everything in one.
+std::string overwritten(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+  if (!alignment.exact || !alignment.exact->overwrites) return "";
+  const std::string text = "each call writes " + alignment.unit_tensor_name(0) + " anew, so one call has to add up all";
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
+    const auto dim = static_cast<int>(m);
+    const std::int64_t walked = walked_extent(walkers, dim), holds = unit_extent(alignment, dim);
+    if ((alignment.unit_uses[m] & 1U) == 0 && walked > holds)
+      return text + ": instruction dim " + alignment.unit().domain.dims[m].name + " takes " + std::to_string(holds) +
+             ", and " + std::to_string(walked) + " would be walked";
+  }
+  for (const Cover::Loop& loop : cover.loops) {
+    if (loop.extent > 1 && stands_still(alignment, 0, loop.step))
+      return text + ", and a loop over " + print(as_expression(alignment, loop.step)) + " is left over";
+  }
+  return "";
+}
+
+/// Multiples of one another, both not zero.
+bool parallel(const IntVector& a, const IntVector& b) {
+  const auto i =
+      static_cast<std::size_t>(std::find_if(a.begin(), a.end(), [](std::int64_t x) { return x != 0; }) - a.begin());
+  for (std::size_t j = 0; j < a.size(); ++j)
+    if (static_cast<__int128>(a[i]) * b[j] != static_cast<__int128>(a[j]) * b[i]) return false;
+  return true;
+}
+
+/// Does another instruction dim walk the same column in other steps?
+bool is_split(const std::vector<Walker>& walkers, const Walker& walker) {
+  return std::any_of(walkers.begin(), walkers.end(), [&](const Walker& other) {
+    return other.dims() != walker.dims() && parallel(walker.column, other.column);
+  });
+}
+
+/// What a mapping uses beyond plain axes.
+std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& walkers) {
+  std::set<Kind> kinds;
+  std::uint32_t walked = 0;
+  for (const Walker& walker : walkers) {
+    walked |= walker.dims();
+    if (walker.places.size() > 1) kinds.insert(Kind::block_diagonal);
+    int moved = 0;
+    for (const std::int64_t step : walker.column) moved += step != 0 ? 1 : 0;
+    if (moved > 1) kinds.insert(Kind::skew);
+    if (is_split(walkers, walker)) kinds.insert(Kind::split);
+    OperandSet slots = 0;
+    for (const Walker::Place& place : walker.places) slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+    for (int t = 0; t < alignment.operand_count(); ++t) {
+      if (walker.extent > 1 && (slots >> t & 1U) != 0 && stands_still(alignment, t, walker.column))
+        kinds.insert(t == 0 ? Kind::partial : Kind::replicate);
+    }
+  }
+  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m)
+    if ((walked >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
+  if (!in_written_order(alignment.operands)) kinds.insert(Kind::exchange);
+  if (alignment.constant) kinds.insert(Kind::constant);
+  return kinds;
+}
+
+}  // namespace
+
+Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std::vector<Kill>& kills) {
+  const auto walkers = walkers_of(alignment, dims);
+  if (!walkers) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
+  Judged judged;
+  const Truth slots = sound(alignment, *walkers, judged.sound_open), elements = no_partials(alignment, *walkers);
+  if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
+  std::optional<Cover> cover;
+  Neutral neutral;
+  Judged refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
+  const bool covered = some_cover(alignment, *walkers, [&](const Cover& found) {
+    if (elements == Truth::no) {
+      refused.refusal = "two digits move " + alignment.tensor_name(0) +
+                        " along one direction, so an element would have several slots (partial sums)";
+      return true;
+    }
+    if (std::string refusal = overwritten(alignment, *walkers, found); !refusal.empty()) {
+      refused.refusal = std::move(refusal);
+      return false;
+    }
+    neutral = neutralise(alignment, paddings(alignment, *walkers, found), kills);
+    if (neutral.uncarried) {
+      refused.refusal = refusal_of(alignment, *neutral.uncarried, *walkers);
+      return false;
+    }
+    cover = found;
+    return true;
+  });
+  if (!covered || !cover) return refused;
+  judged.partials_open = elements == Truth::unknown;
+  Mapping& mapping = judged.mapping.emplace();
+  mapping.statement = alignment.statement;
+  mapping.instruction = alignment.instruction;
+  mapping.operands = alignment.operands;
+  mapping.constant = alignment.constant;
+  mapping.kinds = kinds_of(alignment, *walkers);
+  if (split) mapping.kinds.insert(Kind::split);
+  if (mapping.kinds.empty()) mapping.kinds.insert(Kind::axis);
+  mapping.carriers = std::move(neutral.carriers);
+  mapping.needs = std::move(neutral.needs);
+  if (alignment.exact) {
+    mapping.needs.insert(mapping.needs.end(), alignment.exact->needs.begin(), alignment.exact->needs.end());
+    if (alignment.exact->rolled) mapping.rolled = {alignment.unit().domain.dims.back()};
+  }
+  mapping.outer = residual_dims(alignment, *walkers, *cover);
+  mapping.utilisation = utilisation(alignment, *walkers, *cover);
+  mapping.proof = slots == Truth::yes && elements == Truth::yes ? Proof::proved : Proof::unknown;
+  mapping.dims = dims;
+  for (const Cover::Loop& loop : cover->loops)
+    mapping.loops.push_back({as_expression(alignment, loop.step), loop.extent, loop.floating});
+  return judged;
+}
+
+}  // namespace isamap

@@ -1,0 +1,372 @@
+#include "mapper/plans.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+/// A digit before it is put on its dims.
+struct Planned {
+  PlacedDirection at;
+  std::int64_t stride = 1;  ///< multiplies the column
+  std::int64_t extent = 0;
+  bool exact = false;  ///< another digit continues where it ends: not a step more
+};
+
+std::int64_t extent_of(const Alignment& alignment, std::size_t d) {
+  return alignment.computation().domain.dims[d].extent;
+}
+
+/// The coordinate that a combined column steps through: one whose unit direction moves the output alike, so that both
+/// can share a chain; else the first that no other digit walks; else the first.
+std::size_t pivot_of(const std::vector<Planned>& digits, std::size_t l, const std::vector<Order>& orders) {
+  const IntVector& column = digits[l].at.column;
+  for (const Order& order : orders) {
+    for (const auto& [mine, other] : {std::pair(order.inner, order.outer), std::pair(order.outer, order.inner)}) {
+      const int unit = digits[static_cast<std::size_t>(other)].at.unit;
+      if (static_cast<std::size_t>(mine) == l && unit >= 0 && column[static_cast<std::size_t>(unit)] != 0)
+        return static_cast<std::size_t>(unit);
+    }
+  }
+  std::size_t first = column.size();
+  for (std::size_t d = column.size(); d-- > 0;) {
+    if (column[d] == 0) continue;
+    const bool walked =
+        std::any_of(digits.begin(), digits.end(), [&](const Planned& p) { return p.at.unit == static_cast<int>(d); });
+    if (!walked || first == column.size()) first = d;
+  }
+  return first;
+}
+
+/// How far a call of the instruction reaches along a placed direction if it has a dim for itself.
+std::int64_t room(const Alignment& alignment, const Choices& choices, const Planned& digit) {
+  const Slot& slot = choices.slots[static_cast<std::size_t>(digit.at.home.slot)];
+  if (digit.at.home.tied < 0) return slot.extent;
+  const Slot& tied = choices.slots[static_cast<std::size_t>(digit.at.home.tied)];
+  return std::min(unit_extent(alignment, slot.dims[0]), unit_extent(alignment, tied.dims[0]));
+}
+
+/// On a skewed unit the dims that the column shifts have to hold the shifted window too: with s of extent S alone on a
+/// dim of E and q - s beside it, E - S + 1 steps of q - s fit into one call.
+std::int64_t steps_that_fit(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& digits,
+                            std::size_t l, std::size_t pivot, std::int64_t most) {
+  for (std::size_t d = 0; d < digits[l].at.column.size(); ++d) {
+    const std::int64_t step = std::abs(digits[l].at.column[d]);
+    if (step == 0 || d == pivot) continue;
+    for (const Planned& other : digits) {
+      if (other.at.unit != static_cast<int>(d)) continue;
+      const bool alone = std::count_if(digits.begin(), digits.end(),
+                                       [&](const Planned& p) { return p.at.home.slot == other.at.home.slot; }) == 1;
+      const std::int64_t spare = room(alignment, choices, other) - extent_of(alignment, d);
+      if (alone && spare >= step && spare / step + 1 < most) most = spare / step + 1;
+    }
+  }
+  return most;
+}
+
+/// Turned so that the pivot grows: (q - s) or (s - q).
+void turn(IntVector& column, std::size_t pivot) {
+  if (column[pivot] >= 0) return;
+  for (auto& x : column) x = -x;
+}
+
+/// The largest multiple of the column of which two steps fit into the box.
+std::int64_t largest_stride(const Alignment& alignment, const IntVector& column) {
+  std::int64_t largest = INT64_MAX;
+  for (std::size_t d = 0; d < column.size(); ++d)
+    if (column[d] != 0) largest = std::min(largest, (extent_of(alignment, d) - 1) / std::abs(column[d]));
+  return largest;
+}
+
+/// Steps of the inner digit of a pair whose outer one continues where it ends: at most half of the way where both walk
+/// one dim, so that something is left for the outer digit.
+std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, const Planned& inner,
+                         const Planned& outer) {
+  const int unit = inner.at.unit >= 0 ? inner.at.unit : outer.at.unit;
+  const std::int64_t way = unit >= 0 ? extent_of(alignment, static_cast<std::size_t>(unit)) : inner.extent;
+  const std::int64_t half = std::max<std::int64_t>(ceil_div(way, 2), 2);
+  return inner.at.unit >= 0 ? std::min({room(alignment, choices, inner), way, half}) : std::min(inner.extent, half);
+}
+
+/// Extents of combined columns and of tied digits; strides of the outer digits of ordered pairs. `wanted` has extents
+/// to be taken instead of these rules where it is not 0. False where an outer digit has no room.
+bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::vector<Order>& orders,
+                const std::vector<std::int64_t>& wanted, std::vector<Planned>& digits) {
+  for (std::size_t l = 0; l < digits.size(); ++l) {
+    Planned& digit = digits[l];
+    if (digit.at.unit < 0) {
+      const std::size_t pivot = pivot_of(digits, l, orders);
+      turn(digit.at.column, pivot);
+      const std::int64_t steps =
+          ceil_div(std::max<std::int64_t>(extent_of(alignment, pivot), 1), digit.at.column[pivot]);
+      digit.extent =
+          steps_that_fit(alignment, choices, digits, l, pivot, std::min(room(alignment, choices, digit), steps));
+    } else if (digit.at.home.tied >= 0) {
+      digit.extent =
+          std::min(room(alignment, choices, digit), extent_of(alignment, static_cast<std::size_t>(digit.at.unit)));
+    }
+    if (wanted[l] > 0) digit.extent = wanted[l];
+  }
+  for (const Order& order : orders) {
+    const auto in = static_cast<std::size_t>(order.inner);
+    Planned &inner = digits[in], &outer = digits[static_cast<std::size_t>(order.outer)];
+    const std::int64_t ratio = std::abs(order.ratio);
+    inner.exact = true;
+    if (order.bounded) {
+      const std::int64_t whole =
+          inner.at.unit >= 0 ? extent_of(alignment, static_cast<std::size_t>(inner.at.unit)) : inner.extent;
+      inner.extent = std::min(inner.extent > 0 ? inner.extent : whole, ratio);
+      continue;
+    }
+    const std::int64_t tile = wanted[in] > 0 ? wanted[in] : inner_steps(alignment, choices, inner, outer);
+    outer.stride = std::min(ceil_div(tile, ratio), largest_stride(alignment, outer.at.column));
+    if (outer.stride < 1) return false;
+    inner.extent = outer.stride * ratio;
+  }
+  return true;
+}
+
+/// Unit digits walk what is left of their dim, and the window that combined columns shift over it.
+void plan_walks(const Alignment& alignment, std::vector<Planned>& digits, const std::vector<Order>& orders) {
+  for (std::size_t l = 0; l < digits.size(); ++l) {
+    Planned& digit = digits[l];
+    if (digit.extent > 0 || (digit.at.unit < 0 && digit.stride == 1)) continue;
+    const std::size_t d = digit.at.unit >= 0 ? static_cast<std::size_t>(digit.at.unit) : pivot_of(digits, l, orders);
+    std::int64_t range = extent_of(alignment, d);
+    for (std::size_t other = 0; other < digits.size() && range > 0; ++other) {
+      if (other == l || digits[other].at.unit >= 0 || pivot_of(digits, other, orders) == d) continue;
+      range += std::abs(digits[other].at.column[d]) * digits[other].stride * (digits[other].extent - 1);
+    }
+    digit.extent = digit.at.unit >= 0 ? ceil_div(range, digit.stride) : digit.extent;
+  }
+}
+
+/// A slot's digits, the tied ones in front.
+struct SlotDigits {
+  std::vector<Digit> digits;
+  std::size_t tied = 0;
+  bool exact = false;  ///< the last one may not become longer
+};
+
+/// The part of a digit that an inner dim takes: its extent; of an exact digit, a divisor of the digit's.
+std::int64_t part_of(std::int64_t extent, std::int64_t room, bool exact) {
+  std::int64_t part = std::min(extent, room);
+  while (exact && part > 1 && extent % part != 0) --part;
+  return part;
+}
+
+/// Puts a slot's digits on its dims. One dim takes them all. Of several, each inner dim takes exactly its extent from
+/// the last digit, which becomes a chain of strides 1, E, ...; the outermost dim takes the rest, and the `tied` digits
+/// in front, which are not cut.
+void spread(const Alignment& alignment, const Slot& slot, SlotDigits here, Dims& dims) {
+  if (here.digits.empty()) return;
+  for (std::size_t i = slot.dims.size(); i-- > 1 && here.tied < here.digits.size();) {
+    Digit& last = here.digits.back();
+    const std::int64_t extent = part_of(last.extent, unit_extent(alignment, slot.dims[i]), here.exact);
+    if (here.exact && extent == 1) continue;
+    dims[static_cast<std::size_t>(slot.dims[i])] = {{last.column, extent}};
+    if (extent > 0) last = {last.column * extent, ceil_div(last.extent, extent)};
+  }
+  if (here.exact && here.digits.size() > 1 && here.digits.back().extent == 1) here.digits.pop_back();
+  dims[static_cast<std::size_t>(slot.dims[0])] = std::move(here.digits);
+}
+
+}  // namespace
+
+AffineExpr as_expression(const Alignment& alignment, const IntVector& column, std::int64_t stride) {
+  AffineExpr e;
+  for (std::size_t d = 0; d < column.size(); ++d) {
+    if (column[d] != 0) e += AffineExpr::dim(alignment.computation().domain.dims[d].name) * (column[d] * stride);
+  }
+  return e;
+}
+
+namespace {
+
+SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned,
+                     std::size_t s) {
+  const Slot& slot = choices.slots[s];
+  SlotDigits here;
+  for (const bool ties : {true, false}) {
+    for (const Planned& p : planned) {
+      const bool mine = p.at.home.slot == static_cast<int>(s) || p.at.home.tied == static_cast<int>(s);
+      if (mine && (p.at.home.tied >= 0) == ties)
+        here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
+      if (mine) here.exact = p.exact;
+    }
+    if (ties) here.tied = here.digits.size();
+  }
+  if (here.digits.empty() && slot.stand_in >= 0) {
+    const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.stand_in)];
+    here.digits.push_back({AffineExpr::dim(dim.name), 1});
+  }
+  return here;
+}
+
+Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned) {
+  Dims dims(alignment.unit_uses.size());
+  for (std::size_t s = 0; s < choices.slots.size(); ++s) {
+    spread(alignment, choices.slots[s], digits_of(alignment, choices, planned, s), dims);
+  }
+  return dims;
+}
+
+/// Does a subscript of the instruction add up several of its dims, as p + r of a convolution does? Then it matters
+/// which dim of a slot a digit walks; otherwise that is a matter of layout only.
+bool couples_dims(const Computation& unit) {
+  for (int t = 0; t < access_count(unit); ++t)
+    for (const AffineExpr& index : access_of(unit, t).index)
+      if (index.names().size() > 1) return true;
+  return false;
+}
+
+/// Every way to put whole digits on dims of their own, slot by slot from `s` on: p on p and q on q, or crosswise.
+void seat(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned, std::size_t s,
+          const Dims& dims, std::vector<Dims>& out) {
+  constexpr std::size_t kMaxSeatings = 256;
+  if (out.size() >= kMaxSeatings) return;
+  if (s == choices.slots.size()) return out.push_back(dims);
+  const Slot& slot = choices.slots[s];
+  SlotDigits here = digits_of(alignment, choices, planned, s);
+  const std::size_t count = here.digits.size();
+  if (slot.dims.size() == 1 || here.tied > 0 || count > slot.dims.size()) {
+    Dims more = dims;
+    spread(alignment, slot, std::move(here), more);
+    return seat(alignment, choices, planned, s + 1, more, out);
+  }
+  std::vector<int> seats = slot.dims, before;
+  std::sort(seats.begin(), seats.end());
+  do {
+    const std::vector<int> taken(seats.begin(), seats.begin() + static_cast<std::ptrdiff_t>(count));
+    if (taken == before && count > 0) continue;  // the rest of the permutation stays empty
+    before = taken;
+    Dims more = dims;
+    for (std::size_t d = 0; d < count; ++d) more[static_cast<std::size_t>(taken[d])] = {here.digits[d]};
+    seat(alignment, choices, planned, s + 1, more, out);
+    if (count == 0) return;
+  } while (std::next_permutation(seats.begin(), seats.end()));
+}
+
+/// Unbounded orders of a pair whose combined column is the outer one and moves the output no further.
+bool may_turn(const std::vector<PlacedDirection>& placed, const Order& order) {
+  return !order.bounded && std::abs(order.ratio) == 1 && placed[static_cast<std::size_t>(order.outer)].unit < 0 &&
+         placed[static_cast<std::size_t>(order.inner)].unit >= 0;
+}
+
+/// Digits with extents and strides; nothing where one has no room for two steps, and all could be free instead.
+std::optional<std::vector<Planned>> planned(const Alignment& alignment, const Choices& choices, const Plan& plan,
+                                            const std::vector<Order>& orders, const std::vector<std::int64_t>& wanted) {
+  std::vector<Planned> digits;
+  for (const PlacedDirection& at : plan.placed) digits.push_back({at});
+  if (!plan_tiles(alignment, choices, orders, wanted, digits)) return std::nullopt;
+  plan_walks(alignment, digits, orders);
+  const bool idle = std::any_of(digits.begin(), digits.end(), [](const Planned& digit) { return digit.extent == 1; });
+  if (idle && plan.split) return std::nullopt;  // the same mapping without that digit is listed
+  return digits;
+}
+
+/// Extents worth trying: those that divide a dim which the column moves, or a dim that it walks.
+std::vector<std::int64_t> extents_to_try(const Alignment& alignment, const Choices& choices,
+                                         const PlacedDirection& at) {
+  constexpr std::int64_t kLargest = 64;
+  std::vector<std::int64_t> extents{0};  // as the rules have it
+  const auto add_divisors = [&](std::int64_t n) {
+    for (std::int64_t e = 2; e <= std::min(n, kLargest); ++e)
+      if (n % e == 0 && std::find(extents.begin(), extents.end(), e) == extents.end()) extents.push_back(e);
+  };
+  for (std::size_t d = 0; d < at.column.size(); ++d)
+    if (at.column[d] != 0) add_divisors(extent_of(alignment, d));
+  for (const int s : {at.home.slot, at.home.tied})
+    if (s >= 0)
+      for (const int m : choices.slots[static_cast<std::size_t>(s)].dims) add_divisors(unit_extent(alignment, m));
+  return extents;
+}
+
+/// Orders of digits: those that move coordinate d in front, so that tiles decide it (d = dims: combined ones in front).
+std::vector<Planned> in_front(std::vector<Planned> digits, std::size_t d) {
+  std::stable_partition(digits.begin(), digits.end(),
+                        [&](const Planned& p) { return d < p.at.column.size() ? p.at.column[d] != 0 : p.at.unit < 0; });
+  return digits;
+}
+
+}  // namespace
+
+std::vector<Plan> plans_of(const Alignment& alignment, const Choices& choices, const Placement& placement, Rule rule) {
+  std::vector<PlacedDirection> placed;
+  for (std::size_t d = 0; d < placement.size(); ++d) {
+    if (placement[d] < 0) continue;
+    const Direction& direction = choices.directions[d];
+    placed.push_back({direction.column, direction.homes[static_cast<std::size_t>(placement[d])], direction.unit});
+  }
+  std::vector<std::vector<Order>> variants = output_orders(alignment, choices.slots, placed);
+  std::vector<Plan> plans;
+  for (const std::vector<Order>& orders : variants) {
+    Plan plan{placed, {orders}, !std::all_of(orders.begin(), orders.end(), [](const Order& o) { return o.bounded; })};
+    if (rule == Rule::access && plan.split) continue;
+    // A pair with one order only, of free columns, may as well count the other way round: small steps for the combined
+    // column, whose window then moves least.
+    std::vector<Order> turned = orders;
+    for (Order& order : turned)
+      if (variants.size() == 1 && may_turn(placed, order)) std::swap(order.inner, order.outer);
+    const bool turns = std::any_of(orders.begin(), orders.end(), [&](const Order& o) { return may_turn(placed, o); });
+    if (variants.size() == 1 && turns) plan.orders.insert(plan.orders.begin(), std::move(turned));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choices, const Plan& plan) {
+  const std::vector<std::int64_t> as_ruled(plan.placed.size(), 0);
+  const auto digits = planned(alignment, choices, plan, plan.orders[0], as_ruled);
+  if (!digits) return {};
+  if (!couples_dims(alignment.unit())) return {as_dims(alignment, choices, *digits)};
+  std::vector<Dims> seatings;
+  seat(alignment, choices, *digits, 0, Dims(alignment.unit_uses.size()), seatings);
+  return seatings;
+}
+
+bool some_other_dims(const Alignment& alignment, const Choices& choices, const Plan& plan,
+                     const std::function<bool(Dims&)>& take) {
+  int tries = 512;
+  const std::size_t n = alignment.computation().domain.dims.size();
+  for (const std::vector<Order>& orders : plan.orders) {
+    std::vector<std::vector<std::int64_t>> extents;
+    for (std::size_t l = 0; l < plan.placed.size(); ++l) {
+      const PlacedDirection& at = plan.placed[l];
+      const bool inner = std::any_of(orders.begin(), orders.end(),
+                                     [&](const Order& order) { return order.inner == static_cast<int>(l); });
+      const bool open = at.unit < 0 || at.home.tied >= 0 || inner;
+      extents.push_back(open ? extents_to_try(alignment, choices, at) : std::vector<std::int64_t>{0});
+    }
+    std::vector<std::int64_t> wanted(plan.placed.size(), 0);
+    const std::function<bool(std::size_t)> choose = [&](std::size_t l) {
+      if (tries <= 0) return false;
+      if (l < wanted.size()) {
+        return std::any_of(extents[l].begin(), extents[l].end(), [&](std::int64_t e) {
+          wanted[l] = e;
+          return choose(l + 1);
+        });
+      }
+      const auto digits = planned(alignment, choices, plan, orders, wanted);
+      if (!digits) {
+        --tries;
+        return false;
+      }
+      std::vector<Dims> seen;
+      for (std::size_t d = 0; d <= n + 1; ++d) {
+        Dims dims = as_dims(alignment, choices, d == 0 ? *digits : in_front(*digits, d - 1));
+        if (std::find(seen.begin(), seen.end(), dims) != seen.end()) continue;
+        seen.push_back(dims);
+        if (--tries >= 0 && take(dims)) return true;
+      }
+      return false;
+    };
+    if (choose(0)) return true;
+  }
+  return false;
+}
+
+}  // namespace isamap
