@@ -64,6 +64,11 @@ class SearchSpace {
   /// the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in panels.
   std::vector<Point> starts(std::size_t count) const;
 
+  /// The point with the smallest choices among those that differ only in what does not matter to its nest.
+  Point canonical(const Point& point) const;
+  /// Equal for points that build the same schedule; of an illegal point, of its choices.
+  std::uint64_t hash(const Point& point) const;
+
   Result<Nest> build(const Point& point) const;  ///< diagnostics: why this point is not legal
   const Mapping& mapping_of(const Point& point) const;
   std::string describe(const Point& point) const;  ///< "mapping 3, j 32, i 14, ..."

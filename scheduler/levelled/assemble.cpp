@@ -1,0 +1,53 @@
+#include "scheduler/levelled/assemble.h"
+
+#include <algorithm>
+
+namespace isamap::levelled {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spread, const LevelPoint::Tiles* tile) {
+  LevelPoint point = plain_point(problem);
+  const int last = problem.level_count() - 1;
+  for (int l = 0; l <= last; ++l) {
+    LevelPoint::At& level = point.levels[at(l)];
+    level.keep = keep[at(l)];
+    if (l == last) break;
+    for (int d = 0; d < problem.dim_count(); ++d) {
+      const std::int64_t extent = problem.dims[at(d)].extent, inner = tile[l + 1][at(d)];
+      std::int64_t steps = spread.steps[at(l)][at(d)];
+      level.time[at(d)] = std::min(extent, inner * steps);
+      for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x) {
+        steps /= spread.axis[at(l)][x][at(d)];
+        level.axis[x][at(d)] = std::min(extent, inner * steps);
+      }
+    }
+  }
+  return point;
+}
+
+Loops loops_of(const Problem& problem, const LevelPoint& point) {
+  Loops loops;
+  for (int d = 0; d < problem.dim_count(); ++d) {
+    std::int64_t around = problem.dims[at(d)].extent;
+    const auto walk = [&](std::int64_t tile) {
+      tile = std::min(around, tile);
+      if (around % tile != 0) loops.uneven |= 1U << d;
+      const bool steps = tile < around;
+      around = tile;
+      return steps;
+    };
+    for (int l = 0; l < problem.level_count(); ++l) {
+      const LevelPoint::At& level = point.levels[at(l)];
+      if (walk(level.time[at(d)])) loops.at[at(l)] |= 1U << d;
+      for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x) walk(level.axis[x][at(d)]);
+    }
+  }
+  return loops;
+}
+
+}  // namespace isamap::levelled

@@ -1,0 +1,18 @@
+#pragma once
+// From decided tiles to a point.
+
+#include "scheduler/levelled/spreads.h"
+
+namespace isamap::levelled {
+
+/// `tile`: by level, at its stage. Orders are those of the dims.
+LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spread, const LevelPoint::Tiles* tile);
+
+/// Dims with more than one step in time, by level; dims of which some tile does not divide.
+struct Loops {
+  std::array<std::uint32_t, max_levels> at{};
+  std::uint32_t uneven = 0;
+};
+Loops loops_of(const Problem& problem, const LevelPoint& point);
+
+}  // namespace isamap::levelled

@@ -1,0 +1,265 @@
+// The exact search against an enumerator that knows nothing of bounds: every step count of every walk, every order,
+// every choice of what is kept and doubled, on shrunk problems.
+
+#include "scheduler/levelled/exact.h"
+
+#include <functional>
+
+#include "tests/scheduler/levelled_support.h"
+
+namespace isamap {
+namespace {
+
+using levelled::Evaluated;
+using levelled::LevelPoint;
+using levelled::Problem;
+using testing_support::formula;
+using testing_support::kernel_yaml;
+using testing_support::levelled_problem;
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+struct Space {
+  bool dividing = false, keep_all = false, double_buffers = false;
+};
+
+class Enumerator {
+ public:
+  Enumerator(const Problem& problem, const Space& space, Objective objective)
+      : problem_(problem), space_(space), objective_(objective) {}
+
+  double best() {
+    point_ = plain_point(problem_);
+    for (int d = 0; d < problem_.dim_count(); ++d) chains_.push_back(chains_of(d));
+    keep(0);
+    return best_;
+  }
+
+ private:
+  // Tiles of one dim below each walk, from the outside: level by level the loop in time, then the axes.
+  using Chain = std::vector<std::int64_t>;
+
+  std::vector<Chain> chains_of(int d) const {
+    std::vector<Chain> found;
+    std::vector<std::int64_t> steps;  // from the inside; the outermost loop takes what is left
+    std::vector<std::pair<int, int>> slots;
+    for (int l = problem_.level_count() - 1; l >= 0; --l) {
+      if (l + 1 < problem_.level_count())
+        for (int x = static_cast<int>(problem_.levels[at(l)].axes.size()) - 1; x >= 0; --x) slots.push_back({l, x});
+      if (l > 0) slots.push_back({l, -1});
+    }
+    const std::int64_t extent = problem_.dims[at(d)].extent;
+    const std::function<void(std::size_t, std::int64_t)> go = [&](std::size_t i, std::int64_t tile) {
+      if (i == slots.size()) {
+        Chain chain{tile};  // below the outermost loop
+        std::int64_t inner = tile, parent = std::min(extent, tile);
+        if (space_.dividing && extent % tile != 0) return;
+        for (std::size_t s = slots.size(); s-- > 0;) {
+          inner /= steps[s];
+          if (ceil_div(parent, inner) != steps[s]) return;  // a step that nobody takes
+          parent = std::min(parent, inner);
+          chain.push_back(inner);
+        }
+        found.push_back(chain);
+        return;
+      }
+      const auto [level, axis] = slots[i];
+      const std::int64_t most = axis < 0 ? extent : problem_.levels[at(level)].axes[at(axis)].count;
+      for (std::int64_t n = 1; n <= most && tile * n < 2 * extent * problem_.dim_count(); ++n) {
+        if (n > 1 && axis >= 0)  // a dim lies on one axis of a level
+          if (std::any_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), [&](const auto& s) {
+                return s.first == level && s.second >= 0 && steps[at(static_cast<int>(&s - slots.data()))] > 1;
+              }))
+            break;
+        steps.push_back(n);
+        go(i + 1, tile * n);
+        steps.pop_back();
+      }
+    };
+    go(0, 1);
+    return found;
+  }
+
+  void keep(int l) {
+    if (l == problem_.level_count()) return doubled(0);
+    const std::uint32_t all = (1U << problem_.operand_count()) - 1;
+    const std::uint32_t must = space_.keep_all ? all : problem_.levels[at(l)].must_keep;
+    for (std::uint32_t mask = 0; mask <= all; ++mask) {
+      if ((mask & must) != must) continue;
+      point_.levels[at(l)].keep = mask;
+      keep(l + 1);
+    }
+  }
+
+  void doubled(int l) {
+    if (l == problem_.level_count()) return dim(0);
+    for (std::uint32_t mask = 0; mask <= (space_.double_buffers && l > 0 ? point_.levels[at(l)].keep : 0); ++mask) {
+      if ((mask & ~point_.levels[at(l)].keep) != 0) continue;
+      point_.levels[at(l)].doubled = mask;
+      doubled(l + 1);
+    }
+    point_.levels[at(l)].doubled = 0;
+  }
+
+  void dim(int d) {
+    if (d == problem_.dim_count()) {
+      if (evaluate(problem_, point_).fits) order(0);
+      return;
+    }
+    for (const Chain& chain : chains_[at(d)]) {
+      std::size_t i = 0;
+      for (int l = 0; l < problem_.level_count(); ++l) {
+        LevelPoint::At& level = point_.levels[at(l)];
+        level.time[at(d)] = l + 1 < problem_.level_count() ? chain[i++] : 1;
+        if (l + 1 < problem_.level_count())
+          for (std::size_t x = 0; x < problem_.levels[at(l)].axes.size(); ++x) level.axis[x][at(d)] = chain[i++];
+      }
+      dim(d + 1);
+    }
+  }
+
+  void order(int l) {
+    if (l + 1 == problem_.level_count()) {
+      const Evaluated cost = evaluate(problem_, point_);
+      const double value = objective_ == Objective::cycles   ? cost.cycles
+                           : objective_ == Objective::energy ? cost.energy_pJ
+                                                             : cost.edp();
+      best_ = std::min(best_, value);
+      return;
+    }
+    std::vector<std::uint8_t> loops, rest;
+    for (int d = 0; d < problem_.dim_count(); ++d) {
+      std::int64_t around = problem_.dims[at(d)].extent;
+      if (l > 0) {
+        const LevelPoint::At& outer = point_.levels[at(l - 1)];
+        const std::size_t axes = problem_.levels[at(l - 1)].axes.size();
+        around = std::min(around, axes == 0 ? outer.time[at(d)] : outer.axis[axes - 1][at(d)]);
+      }
+      (point_.levels[at(l)].time[at(d)] < around ? loops : rest).push_back(static_cast<std::uint8_t>(d));
+    }
+    do {
+      auto& order_here = point_.levels[at(l)].order;
+      std::copy(rest.begin(), rest.end(), order_here.begin());
+      std::copy(loops.begin(), loops.end(), order_here.begin() + static_cast<std::ptrdiff_t>(rest.size()));
+      order(l + 1);
+    } while (std::next_permutation(loops.begin(), loops.end()));
+  }
+
+  const Problem& problem_;
+  Space space_;
+  Objective objective_;
+  LevelPoint point_;
+  std::vector<std::vector<Chain>> chains_;
+  double best_ = std::numeric_limits<double>::infinity();
+};
+
+/// A machine of three (or four) memories with little room and drawn costs.
+void shrink(Problem& problem, Random& random) {
+  for (auto& level : problem.levels) {
+    level.word = 1;
+    level.read_energy = static_cast<double>(random.between(1, 60));
+    level.write_energy = static_cast<double>(random.between(1, 60));
+    level.read_bandwidth = static_cast<double>(random.between(0, 6));
+    level.write_bandwidth = static_cast<double>(random.between(0, 6));
+    for (auto& axis : level.axes) axis.count = random.between(1, 3);
+  }
+  problem.levels.front().capacity = 0;
+  double room = static_cast<double>(random.between(3, 9));
+  for (std::size_t l = problem.levels.size(); l-- > 1;) {
+    problem.levels[l].capacity = 2 * room;
+    room += static_cast<double>(random.between(0, 16));
+  }
+}
+
+void expect_optimal(Problem problem, std::uint64_t seed, const Space& space) {
+  Random random(seed);
+  shrink(problem, random);
+  const auto objective = static_cast<Objective>(random.between(0, 2));
+  const double best = Enumerator(problem, space, objective).best();
+  levelled::ExactOptions options;
+  options.objective = objective;
+  options.dividing = space.dividing;
+  options.keep_all = space.keep_all;
+  const levelled::Exact found = search_exact(problem, options);
+  ASSERT_TRUE(found.finished);
+  ASSERT_EQ(found.best.has_value(), best < std::numeric_limits<double>::infinity()) << "seed " << seed;
+  if (!found.best) return;
+  EXPECT_NEAR(found.value, best, best * 1e-11)
+      << "seed " << seed << " objective " << static_cast<int>(objective) << " dims " << problem.dims[0].extent << " "
+      << problem.dims[1].extent << " " << problem.dims[2].extent;
+  EXPECT_LE(found.lower_bound, found.value);
+  EXPECT_GE(found.lower_bound, found.value * (1 - 1e-11));
+}
+
+Problem gemm(std::uint64_t seed, const std::string& machine, int most) {
+  Random random(seed);
+  const auto n = [&] { return std::to_string(random.between(1, most)); };
+  return levelled_problem(
+             formula("Z[m,n] += A[m,k] * B[k,n]", "m=" + n() + ",n=" + n() + ",k=" + n(), "A=s16,B=s16,Z=s16"), machine)
+      .problem;
+}
+
+Problem window(std::uint64_t seed, int most) {
+  Random random(seed);
+  const auto n = [&](int low) { return std::to_string(random.between(low, most)); };
+  const std::string stride = std::to_string(random.between(1, 2));
+  return levelled_problem(
+             kernel_yaml("kernel: conv\ndims: {K: " + std::to_string(random.between(1, 2)) + ", P: " + n(2) +
+                         ", R: " + std::to_string(random.between(2, 3)) + "}\ntensors:\n  I: {shape: [" + stride +
+                         "*P + R], dtype: s16}\n"
+                         "  F: {shape: [K, R], dtype: s16}\n  O: {shape: [K, P], dtype: s16}\n"
+                         "compute:\n  - O[k,p] += I[" +
+                         stride + "*p+r] * F[k,r]\n"),
+             "a1")
+      .problem;
+}
+
+TEST(Exact, DividingTilesKeptEverywhere) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) expect_optimal(gemm(seed, "a1", 8), seed, {true, true, false});
+}
+
+TEST(Exact, TailsKeptEverywhere) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) expect_optimal(gemm(seed, "a1", 5), seed, {false, true, false});
+}
+
+TEST(Exact, BypassAndTwoBuffers) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed)
+    expect_optimal(gemm(seed, "a1", 4), seed, {seed % 2 == 0, false, seed % 4 == 0});
+}
+
+TEST(Exact, TailsAndBypass) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed)
+    expect_optimal(gemm(seed, "a1", 5), 1000 + seed, {false, false, false});
+}
+
+TEST(Exact, WindowsThatSlide) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed)
+    expect_optimal(window(seed, 7), seed, {seed % 3 == 0, seed % 2 == 0, false});
+}
+
+TEST(Exact, FourLevelsWithUnitsAtTwo) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed)
+    expect_optimal(gemm(seed, "row4", seed % 5 == 0 ? 2 : 4), seed, {seed % 2 == 0, seed % 5 != 0, false});
+}
+
+/// The published optima of the check architecture: tiles that divide, everything kept.
+TEST(Exact, PublishedOptima) {
+  const std::tuple<std::string, double, double> known[] = {{"m=64,n=64,k=64", 3858432, 1024},
+                                                           {"m=1024,n=1024,k=1024", 8452571136, 4194304},
+                                                           {"m=512,n=512,k=64", 148144128, 65536}};
+  for (const auto& [size, energy, cycles] : known) {
+    const Problem problem =
+        levelled_problem(formula("Z[m,n] += A[m,k] * B[k,n]", size, "A=s16,B=s16,Z=s16"), "a1").problem;
+    levelled::ExactOptions options;
+    options.dividing = options.keep_all = true;
+    const levelled::Exact found = search_exact(problem, options);
+    ASSERT_TRUE(found.best) << size;
+    EXPECT_TRUE(found.finished);
+    EXPECT_EQ(found.cost.energy_pJ, energy) << size;
+    EXPECT_EQ(found.cost.cycles, cycles) << size;
+    EXPECT_NEAR(found.lower_bound, energy * cycles, energy * cycles * 1e-11);
+  }
+}
+
+}  // namespace
+}  // namespace isamap

@@ -1,0 +1,138 @@
+// The fast closed form of the levelled space against the general one and against a counter that executes the nest.
+
+#include "scheduler/canonical_nest.h"
+#include "tests/scheduler/levelled_support.h"
+#include "tests/scheduler/nest_counter.h"
+
+namespace isamap {
+namespace {
+
+using testing_support::Counted;
+using testing_support::Counter;
+using testing_support::formula;
+using testing_support::kernel_yaml;
+using testing_support::Levelled;
+using testing_support::levelled_problem;
+using testing_support::random_point;
+
+Kernel gemm(int m, int n, int k) {
+  return formula("Z[m,n] += A[m,k] * B[k,n]",
+                 "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k), "A=s16,B=s16,Z=s16");
+}
+
+Kernel convolution(int k, int c, int p, int r, int stride) {
+  const auto text = [](int n) { return std::to_string(n); };
+  return kernel_yaml("kernel: conv\ndims: {K: " + text(k) + ", C: " + text(c) + ", P: " + text(p) + ", R: " + text(r) +
+                     "}\ntensors:\n  I: {shape: [C, " + text(stride) +
+                     "*P + R], dtype: s16}\n"
+                     "  F: {shape: [K, C, R], dtype: s16}\n  O: {shape: [K, P], dtype: s16}\n"
+                     "compute:\n  - O[k,p] += I[c," +
+                     text(stride) + "*p+r] * F[k,c,r]\n");
+}
+
+std::string text_of(const Nest& nest) {
+  std::string text;
+  for (const Line& line : nest.lines) text += print(line) + "\n";
+  return text;
+}
+
+/// Everything that the general closed form says of the same nest, to the digit.
+void expect_same(const Levelled& l, const levelled::LevelPoint& point, const std::string& where) {
+  const Nest nest = nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model));
+  const auto cost = make_cost_model_closed_form()->estimate({&l.kernel, l.mapping.statement, &l.model, nest});
+  const levelled::Evaluated fast = evaluate(l.problem, point);
+  ASSERT_EQ(fast.fits, static_cast<bool>(cost)) << where << text_of(nest) << (cost ? "" : render(cost.diagnostics()));
+  if (!fast.fits) return;
+  ASSERT_EQ(fast.cycles, cost->cycles) << where << text_of(nest);
+  ASSERT_EQ(fast.energy_pJ, cost->energy_pJ) << where << text_of(nest);
+  auto view = resolve(nest, l.kernel, l.mapping.statement, l.model);
+  ASSERT_TRUE(view);
+  const TileCounts counts(*view);
+  const Traffic traffic = traffic_of(*view, counts);
+  for (int level = 0; level < l.problem.level_count(); ++level)
+    for (int a = 0; a < l.problem.operand_count(); ++a) {
+      Totals t;
+      if (const auto in = traffic.memories.find(l.problem.levels[static_cast<std::size_t>(level)].memory);
+          in != traffic.memories.end())
+        if (const auto at = in->second.find(l.problem.operands[static_cast<std::size_t>(a)].tensor);
+            at != in->second.end())
+          t = at->second;
+      const levelled::Moved& m = fast.moved[static_cast<std::size_t>(level)][static_cast<std::size_t>(a)];
+      ASSERT_EQ((std::tuple{m.reads, m.fills, m.updates}), (std::tuple{t.reads, t.fills, t.updates}))
+          << where << text_of(nest) << "level " << level << " operand " << a;
+    }
+}
+
+void expect_same_on(const Kernel& kernel, const std::string& machine, std::uint64_t seed, int rounds) {
+  const Levelled l = levelled_problem(kernel, machine);
+  Random random(seed);
+  int fits = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const levelled::LevelPoint point = random_point(l.problem, random, round % 3 == 0);
+    expect_same(l, point, machine + " seed " + std::to_string(seed) + " round " + std::to_string(round) + "\n");
+    if (::testing::Test::HasFatalFailure()) return;
+    fits += evaluate(l.problem, point).fits ? 1 : 0;
+  }
+  EXPECT_GT(fits, rounds / 20) << machine;
+}
+
+TEST(Levelled, EqualsTheGeneralClosedForm) {
+  expect_same_on(gemm(24, 20, 18), "a1", 1, 300);
+  expect_same_on(gemm(7, 13, 11), "a1", 2, 300);
+  expect_same_on(gemm(16, 9, 5), "row4", 3, 600);
+  expect_same_on(convolution(6, 5, 9, 3, 1), "a1", 4, 400);
+  expect_same_on(convolution(4, 3, 10, 3, 2), "row4", 5, 600);
+}
+
+/// On small problems both are what executing the nest counts.
+TEST(Levelled, EqualsExecution) {
+  int compared = 0;
+  for (int size = 0; size < 12; ++size) {
+    Random random(static_cast<std::uint64_t>(100 + size));
+    const auto extent = [&] { return static_cast<int>(random.between(1, 6)); };
+    const bool window = size % 3 == 2;
+    const Levelled l = levelled_problem(window ? convolution(extent(), extent(), extent(), 3, 1 + size % 2)
+                                               : gemm(extent() + 1, extent() + 1, extent() + 1),
+                                        size % 2 == 0 ? "row4" : "a1");
+    for (int round = 0; round < 120; ++round) {
+      levelled::LevelPoint point = random_point(l.problem, random, false);
+      const levelled::Evaluated fast = evaluate(l.problem, point);
+      if (!fast.fits) continue;
+      const Nest nest = nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model));
+      auto view = resolve(nest, l.kernel, l.mapping.statement, l.model);
+      ASSERT_TRUE(view) << render(view.diagnostics());
+      const auto counted = Counter(*view).run();
+      for (int level = 0; level < l.problem.level_count(); ++level)
+        for (int a = 0; a < l.problem.operand_count(); ++a) {
+          const auto at = counted.find({l.problem.levels[static_cast<std::size_t>(level)].memory,
+                                        l.problem.operands[static_cast<std::size_t>(a)].tensor});
+          const Counted c = at == counted.end() ? Counted{} : at->second;
+          const levelled::Moved& m = fast.moved[static_cast<std::size_t>(level)][static_cast<std::size_t>(a)];
+          ASSERT_EQ((Counted{m.reads, m.fills, m.updates}), c)
+              << "size " << size << " round " << round << "\n"
+              << text_of(nest) << "level " << level << " operand " << a << ": " << m.reads << " " << m.fills << " "
+              << m.updates << ", counted " << c.reads << " " << c.fills << " " << c.updates;
+        }
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 1000);
+}
+
+TEST(Levelled, CanonicalFormKeepsTheCost) {
+  const Levelled l = levelled_problem(gemm(12, 9, 10), "a1");
+  Random random(7);
+  for (int round = 0; round < 300; ++round) {
+    const levelled::LevelPoint point = random_point(l.problem, random, false);
+    const levelled::LevelPoint canonical = levelled::canonical(l.problem, point);
+    EXPECT_EQ(canonical, levelled::canonical(l.problem, canonical));
+    EXPECT_EQ(hash(l.problem, point), hash(l.problem, canonical));
+    const auto a = evaluate(l.problem, point), b = evaluate(l.problem, canonical);
+    ASSERT_EQ(a.fits, b.fits);
+    ASSERT_EQ(a.energy_pJ, b.energy_pJ);
+    ASSERT_EQ(a.cycles, b.cycles);
+  }
+}
+
+}  // namespace
+}  // namespace isamap
