@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scheduler/addressing.h"
+#include "scheduler/instruction_form.h"
 #include "scheduler/lower.h"
 #include "scheduler/stage_tile.h"
 #include "support/overloaded.h"
@@ -125,6 +126,36 @@ Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, s
   return kernel;
 }
 
+/// An operand that is read several times is fetched once: the sum over its reads is walked.
+InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
+  const auto& reads = model.instruction(id).statement().reads;
+  for (std::size_t a = 0; a < reads.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (reads[a].tensor == reads[b].tensor)
+        if (InstructionForm summed = summed_form(model, id)) return summed;
+  return written_form(model, id);
+}
+
+/// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that walks it.
+std::vector<Computation> statements_as_written(const Instruction& written, const Wanted& wanted, const Kernel& walked) {
+  Computation statement = written.statement();
+  const Computation& summed = walked.statements[0];
+  const std::size_t outer = summed.domain.dims.size() - wanted.extents.size() - 1;
+  statement.name = summed.name;
+  for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
+  statement.domain.dims.insert(statement.domain.dims.begin(), summed.domain.dims.begin(),
+                               summed.domain.dims.begin() + static_cast<std::ptrdiff_t>(outer));
+  const auto with_outer = [&](Access& access, const Access& own) {
+    access.index.insert(access.index.begin(), own.index.begin(),
+                        own.index.end() - static_cast<std::ptrdiff_t>(access.index.size()));
+  };
+  with_outer(statement.write, summed.write);
+  for (Access& read : statement.reads)
+    for (const Access& own : summed.reads)
+      if (own.tensor == read.tensor) with_outer(read, own);
+  return {std::move(statement)};
+}
+
 Mapping identity(const Instruction& instruction, InstructionId id) {
   Mapping mapping;
   mapping.statement = make_id<StatementId>(0);
@@ -203,12 +234,19 @@ void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) 
 
 Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const Wanted& wanted,
                                   std::int64_t vectors) {
-  const Instruction& instruction = model.instruction(id);
-  auto kernel = kernel_of(instruction, wanted, vectors);
+  const InstructionForm form = form_to_walk(model, id);
+  const Instruction& instruction = *form;
+  const bool summed = form->ranges.size() > wanted.extents.size();
+  Wanted walked = wanted;
+  if (summed) walked.extents.push_back(form->ranges.back().max);
+  auto kernel = kernel_of(instruction, walked, vectors);
   if (!kernel) return kernel.diagnostics();
+  Kernel meaning = *kernel;
+  if (summed) meaning.statements = statements_as_written(model.instruction(id), wanted, *kernel);
   Mapping mapping = identity(instruction, id);
-  for (std::size_t d = 0; d < wanted.extents.size(); ++d)
-    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), wanted.extents[d]}});
+  if (summed) mapping.rolled = {form->statement().domain.dims.back()};
+  for (std::size_t d = 0; d < walked.extents.size(); ++d)
+    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), walked.extents[d]}});
   const Computation statement = fuse(kernel->statements[0], mapping);
   std::vector<Routes> all;
   for (int a = 0; a < access_count(statement); ++a) {
@@ -232,7 +270,8 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
     for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
     for (const bool flag : {true, false}) {
       if (flag && !(can_start_at_zero(instruction) && !kernel->tensors[statement.write.tensor.index()].inout)) continue;
-      InstructionCase made{id, wanted.what, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag), {}};
+      InstructionCase made{
+          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag), {}};
       auto program = program_of({made}, model);
       if (program) collect_calls(program->program.body, made.uses);
       if (program) return made;
@@ -325,11 +364,11 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
     const std::size_t first = kernel.tensors.size();
     out.first.push_back(first);
     const auto renamed = [&](const std::string& name) { return fmt::format("{}_{}", name, c); };
-    for (Tensor tensor : cases[c].kernel.tensors) {
+    for (Tensor tensor : cases[c].walked.tensors) {
       tensor.name = renamed(tensor.name);
       kernel.tensors.push_back(std::move(tensor));
     }
-    Computation statement = cases[c].kernel.statements[0];
+    Computation statement = cases[c].walked.statements[0];
     statement.name = renamed(statement.name);
     const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
     statement.write.tensor = moved(statement.write.tensor);
@@ -342,7 +381,7 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
     }
     schedule.nests.push_back(std::move(nest));
   }
-  auto program = lower(schedule, kernel, model);
+  auto program = lower(schedule, kernel, model, DoLines::trusted);
   if (!program) return program.diagnostics();
   out.program = std::move(*program);
   return out;

@@ -17,6 +17,7 @@ struct InstructionCase {
   InstructionId instruction;
   std::string what;  ///< "", "5 of 16 along j", "started afresh, then added to"
   Kernel kernel;     ///< one statement; its tensors are those of the instruction, in order, with vectors outermost
+  Kernel walked;     ///< what the nest walks: `kernel`, or with a sum that the instruction writes out as a dim
   Nest nest;
   std::set<std::size_t> uses;  ///< instructions of the model that its program calls
 };

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "hwdesc/program_check.h"
+#include "mapper/stated.h"
 #include "scheduler/allocate.h"
 #include "scheduler/lower_nest.h"
+#include "scheduler/lowerable.h"
 #include "scheduler/nest_view.h"
 
 namespace isamap {
@@ -46,8 +48,18 @@ bool written_before(const Kernel& kernel, std::size_t statement) {
   return false;
 }
 
+/// Why the `do` line cannot be taken at its word; empty: it is proved, and of a kind that is lowered.
+std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
+  const Stated stated = judge_stated(kernel, model, mapping);
+  if (!stated.mapping)
+    return fmt::format("{} does not compute {} as this line says: {}", line.instruction, line.statement,
+                       stated.refusal);
+  const std::string no = not_lowered(*stated.mapping, model);
+  return no.empty() ? "" : fmt::format("{} is not lowered as this line says: {}", line.instruction, no);
+}
+
 Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, std::size_t s,
-                                          const std::vector<TileBuffer>& tensors) {
+                                          const std::vector<TileBuffer>& tensors, DoLines lines) {
   const Kernel& kernel = lowering.program.kernel;
   const Do* line = do_line(nest);
   if (!line)
@@ -65,6 +77,9 @@ Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, 
     auto found = mapping_of(*line, kernel, make_id<StatementId>(s), lowering.model);
     if (!found) return found.diagnostics();
     mapping = *found;
+    if (lines == DoLines::proved)
+      if (const std::string no = unproved(*line, kernel, mapping, lowering.model); !no.empty())
+        return error(no, "isamap map lists what does");
     instruction = instruction_form(mapping, lowering.model);
     if (!statement.domain.faces.empty())
       return error(
@@ -84,7 +99,7 @@ Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
 
 }  // namespace
 
-Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines) {
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
@@ -97,7 +112,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   std::vector<TileBuffer> tensors;
   add_tensors(lowering, tensors, model);
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
-    auto nodes = lower_statement(lowering, schedule.nests[s], s, tensors);
+    auto nodes = lower_statement(lowering, schedule.nests[s], s, tensors, lines);
     if (!nodes) return at_last_line(nodes.diagnostics(), schedule.nests[s]);
     program.body.push_back(Node{Comment{print(kernel.statements[s], kernel.tensors)}});
     program.body.insert(program.body.end(), nodes->begin(), nodes->end());

@@ -11,8 +11,13 @@
 
 namespace isamap {
 
+/// Whether what a `do` line states is proved again, or taken for granted: by a caller that knows better, because the
+/// statement is the instruction's own.
+enum class DoLines { proved, trusted };
+
 /// Diagnostics name the line of the schedule, the number found and the number needed; capacities, register counts and
 /// alignments are checked by the verifier of the result (hwdesc/program_check.h), which this calls.
-Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                      DoLines lines = DoLines::proved);
 
 }  // namespace isamap

@@ -85,6 +85,12 @@ TEST(Verify, ASaturatingSumIsCaught) {
                 "the sum saturates at s32; the description adds exactly");
 }
 
+/// The operands of a sum that the text writes out are fetched once; what is compared is the text, cuts and all.
+TEST(Verify, APairSumThatSaturatesIsCaught) {
+  expect_caught(changed(model_text("x86_avx2"), "s32(sat_s16(", "s32(s16("), "maddubs",
+                "the result saturates; the description says that it wraps");
+}
+
 TEST(Verify, ExchangedOperandsAreCaught) {
   expect_caught(changed(model_text("x86_avx2"),
                         "{op: add, compute: \"C[j] = A[j] + B[j]\", emit: \"{C} = _mm256_add_ps({A}, {B});\"}",

@@ -128,5 +128,40 @@ TEST(Lower, SaysWhatDoesNotFit) {
   EXPECT_EQ(program.diagnostics()[0].message, "memory vec holds 32 registers; 66 are needed at once");
 }
 
+/// A `do` line is a claim; one that does not hold is refused with the reason, wherever the schedule comes from.
+TEST(Lower, ProvesWhatDoLinesState) {
+  const auto refusal = [](const Kernel& kernel, const std::vector<std::string>& lines) {
+    const auto program = lower(schedule_of(lines), kernel, machine("x86_avx2"));
+    return program ? "lowered" : program.diagnostics()[0].message;
+  };
+  const std::vector<std::string> plain = {"stage C in vec",         "for k by 1",     "stage B in vec",
+                                          "for i by 1 unroll",      "stage A in vec", "for j by 8 unroll",
+                                          "do s0 with fma_f32(j=j)"};
+  EXPECT_EQ(refusal(formula(gemm, "i=3,j=16,k=8"), plain), "lowered");
+  EXPECT_EQ(
+      refusal(formula("C[i,j] += A[i,k] + B[k,j]", "i=3,j=16,k=8"), plain),
+      "fma_f32 does not compute s0 as this line says: body: the instruction computes A * B; the statement computes "
+      "A + B");
+  EXPECT_EQ(refusal(formula("C[i,j] max= A[i,k] * B[k,j]", "i=3,j=16,k=8"), plain).substr(0, 58),
+            "fma_f32 does not compute s0 as this line says: reduction: ");
+  std::vector<std::string> partial = plain;
+  partial.back() = "do s0 with fma_f32(j=k)";  // the lanes would hold partial sums
+  EXPECT_EQ(refusal(formula(gemm, "i=3,j=16,k=8"), partial),
+            "fma_f32 is not lowered as this line says: partial sums have to be added up after it");
+
+  const std::vector<std::string> pairs = {"stage B in ram as [j/8, k/4, j%8, k%4]",
+                                          "stage C in vec",
+                                          "for k by 4",
+                                          "stage B in vec",
+                                          "for i by 1 unroll",
+                                          "stage A in vec",
+                                          "for j by 8 unroll",
+                                          "do s0 with maddubs(j=j, k=k)"};
+  Kernel bytes = formula(gemm, "i=3,j=16,k=8", "A=u8,B=s8,C=s32");
+  EXPECT_EQ(refusal(bytes, pairs).substr(0, 57), "maddubs does not compute s0 as this line says: saturation");
+  bytes.tensors[0].range = {0, 127};
+  EXPECT_EQ(refusal(bytes, pairs), "lowered");
+}
+
 }  // namespace
 }  // namespace isamap
