@@ -262,7 +262,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   Json json = document();
   const Scheduled& found = answer.scheduled;
   json["objective"] = std::string(name(answer.objective));
-  json["best"] = {{"schedule", print(found.schedule)}};
+  json["best"] = {{"schedule", answer.text.empty() ? print(found.schedule) : answer.text}};
   json["cycles"] = number(found.cost.cycles);
   if (found.cost.scalar_cycles > 0) json["scalar_cycles"] = number(found.cost.scalar_cycles);
   json["energy_pJ"] = found.cost.energy_pJ;
@@ -270,6 +270,11 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   json["gap"] = answer.gap ? Json(*answer.gap) : Json(nullptr);
   json["certified"] = answer.certified;
   json["evaluations"] = found.evaluations;
+  if (answer.counts) {
+    json["nodes"] = answer.counts->nodes;
+    json["pruned"] = {
+        {"bound", answer.counts->by_bound}, {"capacity", answer.counts->by_room}, {"growth", answer.counts->by_growth}};
+  }
   json["seconds"] = found.seconds;
   json["curve"] = Json::array();
   for (const auto& [evaluations, best] : found.curve) json["curve"].push_back({evaluations, best});

@@ -11,6 +11,7 @@
 #include "cli/suite.h"
 #include "hwdesc/layout_proofs.h"
 #include "mapper/why_not.h"
+#include "scheduler/levelled/exact.h"
 
 namespace isamap::cli {
 
@@ -37,7 +38,9 @@ struct ScheduleAnswer {
   std::optional<double> lower_bound, gap;
   bool certified = false;
   std::uint64_t seed = 0;
-  Diagnostics problems;  ///< why what was asked for is not certified
+  std::string text;                             ///< of the schedule; empty: its lines
+  std::optional<levelled::ExactCounts> counts;  ///< of the exact search
+  Diagnostics problems;                         ///< why what was asked for is not certified
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
 std::string json_of_evaluate(const Evaluation& evaluation);

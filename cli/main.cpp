@@ -80,8 +80,9 @@ void read_strategy(const std::string& text, ScheduleOptions& options) {
   const auto colon = text.find(':');
   options.strategy = text.substr(0, colon);
   const auto& all = strategies();
+  if (text == "exact") return;  // no strategy that asks and is told: it knows what it searches
   if (std::none_of(all.begin(), all.end(), [&](const auto& named) { return named.first == options.strategy; }))
-    throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: " + names_of(all));
+    throw CLI::ValidationError("--strategy", "'" + options.strategy + "' is none of: exact, " + names_of(all));
   if (colon != std::string::npos)
     options.strategy_options = key_values("--strategy", split(text.substr(colon + 1), ','));
 }
@@ -162,6 +163,8 @@ void finish(const Raw& raw, Options& options) {
     read_strategy(raw.strategy, options.schedule);
   else if (options.certify)
     options.schedule.strategy = "exhaustive";
+  options.strategy_given = !raw.strategy.empty();
+  options.evaluations_given = raw.budget.find("evals") != std::string::npos;
   if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
 }

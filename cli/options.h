@@ -38,6 +38,7 @@ struct Options {
   bool count = false;  ///< map: only how many
   ScheduleOptions schedule;
   bool objective_given = false;  ///< otherwise energy-delay where the model states energies, else cycles
+  bool strategy_given = false, evaluations_given = false;  ///< --strategy, --budget evals=N
   std::string schedule_file;
   bool certify = false;
   bool strict_float = false;  ///< programs that assume finite inputs are refused

@@ -5,6 +5,7 @@
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "scheduler/levelled/schedule_exact.h"
 
 namespace isamap::cli {
 namespace {
@@ -12,15 +13,67 @@ namespace {
 std::string text_of(const ScheduleAnswer& answer) {
   const Scheduled& found = answer.scheduled;
   return fmt::format("{}\n# {} cycles, {} pJ, {} bytes over links; bound by {}; {} evaluations{}\n",
-                     print(found.schedule), short_number(found.cost.cycles), short_number(found.cost.energy_pJ),
-                     short_number(found.cost.bytes), found.cost.bound.empty() ? "nothing" : found.cost.bound,
-                     found.evaluations, answer.certified ? "; no schedule of the space is better" : "");
+                     answer.text.empty() ? print(found.schedule) : answer.text, short_number(found.cost.cycles),
+                     short_number(found.cost.energy_pJ), short_number(found.cost.bytes),
+                     found.cost.bound.empty() ? "nothing" : found.cost.bound, found.evaluations,
+                     answer.certified ? "; no schedule of the space is better" : "");
+}
+
+/// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.
+constexpr std::int64_t nodes_by_default = 1'000'000;
+
+/// On machines that are priced, not programmed: the exact search. Nothing: it does not apply.
+std::optional<Exit> exactly(const Options& options, const Inputs& inputs) {
+  if (!options.schedule_file.empty() || (options.strategy_given && options.schedule.strategy != "exact")) return {};
+  const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
+  if (!mapped) return {};
+  const Diagnostics refusals = not_levelled(inputs.kernel, *mapped, inputs.model);
+  if (!refusals.empty()) {
+    if (options.schedule.strategy != "exact") return {};
+    return fail_after_start(options, Exit::usage, refusals, inputs, *mapped);
+  }
+  const ScheduleOptions used = schedule_options(options, inputs.model);
+  ExactLimits limits;
+  limits.max_seconds = used.max_seconds;
+  if (options.evaluations_given) limits.max_evaluations = used.max_evaluations;
+  if (!options.certify && !options.evaluations_given && used.max_seconds <= 0) limits.max_nodes = nodes_by_default;
+  bool proved = false;
+  auto found = schedule_exactly(inputs.kernel, *mapped, inputs.model, used, limits, &proved);
+  if (!found)
+    return fail_after_start(options, proved ? Exit::no_answer : Exit::limit, found.diagnostics(), inputs, *mapped);
+  ScheduleAnswer answer;
+  answer.objective = used.objective;
+  answer.scheduled = std::move(found->scheduled);
+  answer.text = std::move(found->text);
+  answer.counts = found->counts;
+  answer.seed = options.seed;
+  answer.certified = found->certified;
+  answer.lower_bound = found->lower_bound;
+  const double best = value(answer.scheduled.cost, used.objective);
+  answer.gap = best > 0 ? (best - found->lower_bound) / best : 0;
+  Exit code = Exit::ok;
+  if (answer.certified) {
+    answer.lower_bound = best;
+    answer.gap = 0;
+  } else if (options.certify) {
+    answer.problems = {
+        error(fmt::format("the budget ended before the proof: the best is at most {:.2f} % above the optimum",
+                          100 * (best / std::max(*answer.lower_bound, 1e-300) - 1)),
+              "a larger --budget, or a smaller --space")};
+    code = fail(Exit::limit, answer.problems);
+  }
+  return deliver(options, options.json ? json_of_schedule(answer) : text_of(answer), code);
 }
 
 }  // namespace
 
 Exit verb_schedule(const Options& options) {
   Exit code = Exit::ok;
+  if (const auto inputs = load_inputs(options, code)) {
+    if (const auto done = exactly(options, *inputs)) return *done;
+  } else {
+    return code;
+  }
   const auto compiled = compile_inputs(options, code);
   if (!compiled) return code;
   const ScheduleOptions used = schedule_options(options, compiled->inputs.model);

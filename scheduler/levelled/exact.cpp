@@ -33,7 +33,11 @@ Load operator+(Load a, const Load& b) {
 
 class Search {
  public:
-  Search(const Problem& problem, const ExactOptions& options) : problem_(problem), options_(options), orders_(problem) {
+  using Curve = std::vector<std::pair<std::int64_t, double>>;
+  Search(const Problem& problem, const ExactOptions& options, const ExactCounts& before, const Curve& curve)
+      : problem_(problem), options_(options), orders_(problem), nodes_before_(before.nodes) {
+    result_.counts = before;
+    result_.curve = curve;
     for (int d = 0; d < dims(); ++d) {
       outer_first_.push_back(d);
       for (const Operand& o : problem.operands)
@@ -108,11 +112,13 @@ class Search {
     result_.best = point;
     result_.cost = cost;
     result_.value = value;
-    result_.curve.emplace_back(result_.counts.evaluations, value);
+    if (result_.curve.empty() || value < result_.curve.back().second)
+      result_.curve.emplace_back(result_.counts.evaluations, value);
   }
 
   void ask_to_stop() {
     if (options_.max_evaluations > 0 && result_.counts.evaluations >= options_.max_evaluations) stopped_ = true;
+    if (options_.max_nodes > 0 && result_.counts.nodes - nodes_before_ >= options_.max_nodes) stopped_ = true;
     if (options_.stop && result_.counts.nodes % 1024 == 0 && options_.stop()) stopped_ = true;
   }
 
@@ -403,6 +409,7 @@ class Search {
   std::vector<int> outer_first_;  ///< dims, largest first
   std::uint32_t window_ = 0;      ///< dims of subscripts that are sums
   Exact result_;
+  std::int64_t nodes_before_;  ///< of searches in smaller spaces
   bool stopped_ = false;
 
   // Of the root that is looked at.
@@ -420,8 +427,29 @@ class Search {
 
 }  // namespace
 
+/// Smaller spaces first: what is best there is an incumbent for the next one. Their trees are cut off early.
 Exact search_exact(const Problem& problem, const ExactOptions& options, const std::optional<LevelPoint>& start) {
-  return Search(problem, options).run(start);
+  constexpr std::int64_t first_look = 20'000;  // complete schedules, and as many partial ones times ten
+  std::optional<LevelPoint> best = start;
+  ExactCounts before;
+  std::vector<std::pair<std::int64_t, double>> curve;
+  for (const auto& [dividing, keep_all] : {std::pair(true, true), std::pair(true, false), std::pair(false, true)}) {
+    if ((options.dividing && !dividing) || (options.keep_all && !keep_all)) continue;
+    if (options.dividing == dividing && options.keep_all == keep_all) continue;
+    ExactOptions smaller = options;
+    smaller.dividing = dividing;
+    smaller.keep_all = keep_all;
+    smaller.max_evaluations = first_look;
+    if (options.max_evaluations > 0)
+      smaller.max_evaluations = std::min(first_look, options.max_evaluations - before.evaluations);
+    smaller.max_nodes = 10 * first_look;
+    if (smaller.max_evaluations <= 0) break;
+    Exact found = Search(problem, smaller, before, curve).run(best);
+    if (found.best) best = found.best;
+    before = found.counts;
+    curve = std::move(found.curve);
+  }
+  return Search(problem, options, before, curve).run(best);
 }
 
 }  // namespace isamap::levelled

@@ -1,10 +1,10 @@
 // The exact search against an enumerator that knows nothing of bounds: every step count of every walk, every order,
 // every choice of what is kept and doubled, on shrunk problems.
 
-#include "scheduler/levelled/exact.h"
-
+#include <fstream>
 #include <functional>
 
+#include "scheduler/levelled/schedule_exact.h"
 #include "tests/scheduler/levelled_support.h"
 
 namespace isamap {
@@ -259,6 +259,51 @@ TEST(Exact, PublishedOptima) {
     EXPECT_EQ(found.cost.cycles, cycles) << size;
     EXPECT_NEAR(found.lower_bound, energy * cycles, energy * cycles * 1e-11);
   }
+}
+
+Result<ExactSchedule> exactly(const Kernel& kernel, const HardwareModel& model, const ScheduleOptions& options,
+                              bool* proved) {
+  const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
+  if (!mapped) return mapped.diagnostics();
+  EXPECT_TRUE(not_levelled(kernel, *mapped, model).empty());
+  return schedule_exactly(kernel, *mapped, model, options, {}, proved);
+}
+
+/// The text in steps is read back as the nest in tiles.
+TEST(Exact, PrintsTheViewOfMemories) {
+  const HardwareModel model = testing_support::machine("a1");
+  for (const char* size : {"m=64,n=64,k=64", "m=127,n=131,k=113", "m=17,n=1,k=300"}) {
+    const Kernel kernel = formula("Z[m,n] += A[m,k] * B[k,n]", size, "A=s16,B=s16,Z=s16");
+    bool proved = false;
+    const auto found = exactly(kernel, model, {}, &proved);
+    ASSERT_TRUE(found) << size;
+    EXPECT_TRUE(found->certified);
+    const auto read = parse_schedule(found->text, "best.yaml", kernel, model);
+    ASSERT_TRUE(read) << found->text << render(read.diagnostics());
+    const auto cost = testing_support::cost_of(*read, kernel, model);
+    ASSERT_TRUE(cost);
+    EXPECT_EQ(cost->edp(), found->scheduled.cost.edp()) << found->text;
+  }
+}
+
+TEST(Exact, SaysWhichTilesExcludeEachOther) {
+  std::ifstream file(std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/a1.yaml");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  text.replace(text.find("512B"), 4, "4B");  // the register file: two words, three are needed
+  const std::string path = ::testing::TempDir() + "/small.yaml";
+  std::ofstream(path) << text;
+  const auto model = load_hardware(path, {});
+  ASSERT_TRUE(model);
+  bool proved = false;
+  const auto found =
+      exactly(formula("Z[m,n] += A[m,k] * B[k,n]", "m=4,n=4,k=4", "A=s16,B=s16,Z=s16"), model->model, {}, &proved);
+  ASSERT_FALSE(found);
+  EXPECT_TRUE(proved);
+  EXPECT_NE(render(found.diagnostics())
+                .find("memory RF: 6 bytes needed, 4 available (tile of Z with 1 element, 2 bytes; tile of A with 1 "
+                      "element, 2 bytes; tile of B with 1 element, 2 bytes)"),
+            std::string::npos)
+      << render(found.diagnostics());
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+#include "scheduler/levelled/schedule_exact.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "scheduler/levelled/levels_text.h"
+#include "scheduler/nest_view.h"
+
+namespace isamap {
+
+namespace {
+
+using levelled::Problem;
+
+/// Mappings of the only statement; those that are the same problem (operands exchanged) once.
+std::vector<std::pair<const Mapping*, Problem>> problems_of(const Kernel& kernel, const MapResult& mappings,
+                                                            const HardwareModel& model, Diagnostics& refusals) {
+  std::vector<std::pair<const Mapping*, Problem>> problems;
+  std::vector<InstructionId> seen;
+  for (const Mapping& mapping : mappings.mappings) {
+    // Operands in another order take the same words from the same memories: problem_of asks for one memory for all.
+    if (std::find(seen.begin(), seen.end(), mapping.instruction) != seen.end()) continue;
+    auto problem = levelled::problem_of(kernel, mapping.statement, mapping, model);
+    if (!problem) {
+      refusals = problem.diagnostics();
+      return {};
+    }
+    seen.push_back(mapping.instruction);
+    problems.emplace_back(&mapping, std::move(*problem));
+  }
+  return problems;
+}
+
+/// The smallest set of tiles that must be in one memory and do not fit together: single elements, largest first.
+Diagnostics conflict(const Problem& problem, bool keep_all) {
+  for (const levelled::Level& level : problem.levels) {
+    std::vector<std::pair<double, std::string>> elements;
+    double all = 0;
+    for (std::size_t a = 0; a < problem.operands.size(); ++a) {
+      if (!keep_all && (level.must_keep >> a & 1U) == 0) continue;
+      elements.emplace_back(problem.operands[a].bytes, problem.operands[a].name);
+      all += problem.operands[a].bytes;
+    }
+    if (level.capacity <= 0 || all <= level.capacity) continue;
+    std::stable_sort(elements.begin(), elements.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    double needed = 0;
+    std::string parts;
+    for (const auto& [bytes, name] : elements) {
+      if (needed > level.capacity) break;
+      needed += bytes;
+      parts += fmt::format("{}tile of {} with 1 element, {} bytes", parts.empty() ? "" : "; ", name, bytes);
+    }
+    return {error(fmt::format("no schedule exists: memory {}: {} bytes needed, {} available ({})", level.name, needed,
+                              level.capacity, parts),
+                  "these tiles must be there at once and none can be smaller")};
+  }
+  return {error("no schedule exists")};
+}
+
+}  // namespace
+
+Diagnostics not_levelled(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
+  if (kernel.statements.size() != 1) return {error("the levelled search takes kernels of one statement")};
+  if (mappings.mappings.empty()) return {error("no instruction computes the statement")};
+  Diagnostics refusals;
+  problems_of(kernel, mappings, model, refusals);
+  return refusals;
+}
+
+Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
+                                       const ScheduleOptions& options, const ExactLimits& limits, bool* proved) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  Diagnostics refusals;
+  const auto problems = problems_of(kernel, mappings, model, refusals);
+  if (problems.empty()) return refusals;
+  levelled::ExactOptions search;
+  search.objective = options.objective;
+  search.dividing = options.space.dividing;
+  search.keep_all = options.space.keep_all;
+  search.max_evaluations = limits.max_evaluations;
+  search.max_nodes = limits.max_nodes;
+  if (limits.max_seconds > 0) search.stop = [&] { return seconds() > limits.max_seconds; };
+
+  ExactSchedule result;
+  result.certified = !mappings.limit_reached;
+  std::optional<levelled::Exact> best;
+  std::size_t chosen = 0;
+  double lower_bound = 0;
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    levelled::Exact found = search_exact(problems[p].second, search);
+    lower_bound = p == 0 ? found.lower_bound : std::min(lower_bound, found.lower_bound);
+    result.certified = result.certified && found.finished;
+    result.counts.nodes += found.counts.nodes;
+    result.counts.evaluations += found.counts.evaluations;
+    result.counts.by_bound += found.counts.by_bound;
+    result.counts.by_room += found.counts.by_room;
+    result.counts.by_growth += found.counts.by_growth;
+    if (!found.best || (best && found.value >= best->value)) continue;
+    best = std::move(found);
+    chosen = p;
+  }
+  *proved = result.certified && !best;
+  if (!best) {
+    if (*proved) return conflict(problems.front().second, options.space.keep_all);
+    return error("no legal schedule was found within the budget");
+  }
+  const auto& [mapping, problem] = problems[chosen];
+  const Nest nest = nest_of(problem, *best->best, do_line(*mapping, kernel, model));
+  auto cost = make_cost_model_closed_form()->estimate({&kernel, mapping->statement, &model, nest});
+  if (!cost) return cost.diagnostics();
+  Scheduled& scheduled = result.scheduled;
+  scheduled.schedule.name = kernel.name;
+  scheduled.schedule.kernel = kernel.name;
+  scheduled.schedule.target = model.name;
+  scheduled.schedule.sizes = model.sizes();
+  scheduled.schedule.nests = {nest};
+  scheduled.statement_costs = {*cost};
+  scheduled.cost = std::move(*cost);
+  scheduled.mappings = {*mapping};
+  scheduled.evaluations = result.counts.evaluations;
+  scheduled.exhausted = result.certified;
+  scheduled.curve = best->curve;
+  scheduled.seconds = seconds();
+  result.text = levels_text(problem, *best->best, scheduled.schedule);
+  // Rounding aside a bound is never above what it bounds.
+  result.lower_bound = std::min(lower_bound, value(scheduled.cost, options.objective));
+  return result;
+}
+
+}  // namespace isamap
