@@ -2,7 +2,7 @@
 
 #include "mapper/alignment.h"
 #include "mapper/exact_form.h"
-#include "mapper/realise.h"
+#include "mapper/judge.h"
 
 namespace isamap {
 namespace {
@@ -29,7 +29,7 @@ Stated judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapp
   Stated result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
   for (const Alignment& alignment : alignments) {
     if (!says_the_same(alignment, stated)) continue;
-    Judged judged = judge(alignment, {stated.dims, false}, kills(alignment.unit()));
+    Judged judged = judge(alignment, stated.dims, false, kills(alignment.unit()));
     if (judged.mapping && judged.mapping->proof == Proof::unknown)
       judged.mapping->proof = prove(kernel, model, *judged.mapping, rlimit).proof;
     if (judged.mapping && judged.mapping->proof == Proof::proved) return {std::move(judged.mapping), ""};
