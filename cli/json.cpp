@@ -1,10 +1,13 @@
 #include "cli/json.h"
 
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "cli/common.h"
 #include "cli/json_internal.h"
 #include "cli/names.h"
+#include "mapper/claims.h"
 #include "mapper/price.h"
 
 namespace isamap::cli {
@@ -188,6 +191,24 @@ Json json_of(const FactoringResult& factoring, const HardwareModel& model) {
 
 }  // namespace
 
+namespace {
+
+/// [{statement, instructions, text}]: what the list does not claim to hold (docs/mapping.md), each text once.
+template <class Pairs>
+Json outside_of(const Kernel& kernel, const HardwareModel& model, Rule rule, const Pairs& pairs) {
+  std::map<std::pair<StatementId, std::string>, std::vector<std::string>> texts;
+  for (const auto& [statement, instruction] : pairs)
+    for (const std::string& text :
+         outside_the_class(kernel, statement, model.instruction(instruction), instruction, rule))
+      texts[{statement, text}].push_back(model.instruction(instruction).name);
+  Json json = Json::array();
+  for (const auto& [what, instructions] : texts)
+    json.push_back({{"statement", what.first.value}, {"instructions", instructions}, {"text", what.second}});
+  return json;
+}
+
+}  // namespace
+
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result) {
   Json json = document();
   json["kernel"] = kernel.name;
@@ -201,6 +222,11 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   }
   json["rejected"] = rejected_of(result, model);
   json["solver"] = solver_of(result);
+  std::set<std::pair<StatementId, InstructionId>> pairs;
+  for (const Mapping& mapping : result.mappings) pairs.insert({mapping.statement, mapping.instruction});
+  for (const Rejection& rejection : result.rejected) pairs.insert({rejection.statement, rejection.instruction});
+  json["outside"] = outside_of(kernel, model, rule, pairs);
+  json["complete"] = json["outside"].empty() && !result.limit_reached;
   if (result.limit_reached) json["limit_reached"] = true;
   return text_of(json);
 }
@@ -217,6 +243,11 @@ std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, con
         {{"instruction", model.instruction(pair.second).name}, {"statement", pair.first.value}, {"mappings", number}});
   json["rejected"] = rejected_of(counts.summary, model);
   json["solver"] = solver_of(counts.summary);
+  std::set<std::pair<StatementId, InstructionId>> pairs;
+  for (const auto& [pair, number] : counts.of) pairs.insert(pair);
+  for (const Rejection& rejection : counts.summary.rejected) pairs.insert({rejection.statement, rejection.instruction});
+  json["outside"] = outside_of(kernel, model, counts.rule, pairs);
+  json["complete"] = json["outside"].empty() && !counts.summary.limit_reached;
   if (counts.summary.limit_reached) json["limit_reached"] = true;
   return text_of(json);
 }

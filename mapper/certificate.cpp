@@ -56,7 +56,8 @@ void pad(Writer& w, int k, const Padding& padding) {
     w.require("(<= " + w.walked(padding.fill) + " " + w.counter(0, k, padding.fill) + ")");
     return;
   }
-  if (padding.tie >= 0) return w.torn(k, static_cast<std::size_t>(padding.tie));
+  if (padding.tie >= 0)
+    return w.torn(k, static_cast<std::size_t>(padding.tie), static_cast<std::size_t>(padding.place));
   w.require(w.counts(k, 0));
   w.require("(< " + w.at(padding.face, k) + " 0)");
 }
@@ -98,11 +99,11 @@ Question vanishing(Writer w, const Padding& padding, const std::set<int>& operan
 std::vector<Padding> all_faces(const Alignment& alignment) {
   std::vector<Padding> faces;
   for (const AffineExpr& face : alignment.computation().domain.faces)
-    faces.push_back({print(face) + ">=0", 0, -1, -1, face});
+    faces.push_back({print(face) + ">=0", 0, -1, -1, 0, face});
   for (const Dim& dim : alignment.computation().domain.dims) {
     const AffineExpr x = AffineExpr::dim(dim.name);
-    faces.push_back({dim.name + ">=0", 0, -1, -1, x});
-    faces.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), 0, -1, -1, AffineExpr(dim.extent - 1) - x});
+    faces.push_back({dim.name + ">=0", 0, -1, -1, 0, x});
+    faces.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), 0, -1, -1, 0, AffineExpr(dim.extent - 1) - x});
   }
   return faces;
 }

@@ -314,18 +314,28 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
                          std::uint32_t{1} << m,
                          static_cast<int>(m),
                          -1,
+                         0,
                          {},
                          allows_extent(*alignment.hardware, static_cast<int>(m), last)});
     }
   }
   for (std::size_t w = 0; w < walkers.size(); ++w) {
-    const std::uint32_t deciding = moves_in_call(alignment, walkers[w]);
-    if (walkers[w].places.size() < 2 || deciding == 0) continue;  // else tiles that differ make no call
-    std::string names;
-    for (const Walker::Place& place : walkers[w].places)
-      names += (names.empty() ? "" : ".") + alignment.unit().domain.dims[static_cast<std::size_t>(place.dim)].name;
-    names += " " + column_name(alignment, walkers[w].column);
-    reasons.push_back({"tie " + names, deciding, -1, static_cast<int>(w), {}});
+    const std::uint32_t moving = moves_in_call(alignment, walkers[w]);
+    const auto& places = walkers[w].places;
+    const auto dim_of = [&](std::size_t p) {
+      return alignment.unit().domain.dims[static_cast<std::size_t>(places[p].dim)].name;
+    };
+    for (std::size_t p = 1; p < places.size(); ++p) {
+      const std::uint32_t deciding = moving & (std::uint32_t{1} << places[0].dim | std::uint32_t{1} << places[p].dim);
+      if (deciding == 0) continue;  // tiles that differ make no call
+      Padding tie{"tie " + dim_of(0) + "." + dim_of(p) + " " + column_name(alignment, walkers[w].column),
+                  deciding,
+                  -1,
+                  static_cast<int>(w),
+                  static_cast<int>(p),
+                  {}};
+      reasons.push_back(std::move(tie));
+    }
   }
   return reasons;
 }
@@ -343,17 +353,17 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walk
   for (const AffineExpr& face : domain.faces) {
     std::uint32_t dims = 0;
     for (const std::string& name : face.names()) dims |= deciding(domain.find(name));
-    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, -1, face});
+    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, -1, 0, face});
   }
   for (std::size_t d = 0; d < domain.dims.size(); ++d) {
     const Dim& dim = domain.dims[d];
     const std::uint32_t dims = deciding(static_cast<int>(d));
     if (dims == 0 || dim.extent == 0) continue;
     const AffineExpr x = AffineExpr::dim(dim.name);
-    if (cover.below[d]) reasons.push_back({dim.name + ">=0", dims, -1, -1, x});
+    if (cover.below[d]) reasons.push_back({dim.name + ">=0", dims, -1, -1, 0, x});
     if (cover.beyond[d])
       reasons.push_back(
-          {dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, -1, AffineExpr(dim.extent - 1) - x});
+          {dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, -1, 0, AffineExpr(dim.extent - 1) - x});
   }
   for (Padding& fill : fills(alignment, walkers)) reasons.push_back(std::move(fill));
   return reasons;

@@ -83,7 +83,8 @@ struct Padding {
   std::string reason;      ///< "fill j", "s>=0", "r<=2"
   std::uint32_t dims = 0;  ///< instruction dims whose counters decide it within a call
   int fill = -1;           ///< the instruction dim that is filled, or -1;
-  int tie = -1;            ///< the tied walker whose places disagree, or -1:
+  int tie = -1;            ///< the tied walker whose first place and `place` disagree, or -1;
+  int place = 0;
   AffineExpr face;         ///< the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;  ///< the instruction can run with fewer points instead
 };

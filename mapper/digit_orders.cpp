@@ -174,7 +174,7 @@ class Enumerator {
       const auto ratio = multiple(image_of(alignment_, at(outer).column), image_of(alignment_, at(inner).column));
       if (!ratio) continue;
       const bool one_slot = at(inner).home.slot == at(outer).home.slot;
-      const bool tied = at(inner).home.tied >= 0 || at(outer).home.tied >= 0;
+      const bool tied = at(inner).home.tied != 0 || at(outer).home.tied != 0;
       if (!tied && !one_slot) {
         chosen_.push_back({inner, outer, *ratio, false});
         choose(p + 1);
@@ -214,8 +214,9 @@ std::vector<std::vector<Order>> output_orders(const Alignment& alignment, const 
   for (std::size_t l = 0; l < placed.size() && alignment.projection; ++l) {
     const Home& home = placed[l].home;
     if (divided(alignment, placed[l].column)) continue;  // O[i/2]: the conditions decide
-    const bool output = (slots[static_cast<std::size_t>(home.slot)].uses & 1U) != 0 ||
-                        (home.tied >= 0 && (slots[static_cast<std::size_t>(home.tied)].uses & 1U) != 0);
+    bool output = false;
+    for (std::size_t s = 0; s < slots.size(); ++s)
+      output = output || ((home.slots() >> s & 1U) != 0 && (slots[s].uses & 1U) != 0);
     if (output && !home.partial) on_output.push_back(static_cast<int>(l));
   }
   auto pairs = parallel_pairs(alignment, placed, on_output);

@@ -48,7 +48,7 @@ class Search {
       if ((choices_.slots[s].walkable & ~before) == 0) return true;
       ++needed;
     }
-    return needed > (state.ties < choices_.max_ties ? 2 * left : left);
+    return needed > (state.ties < choices_.max_ties ? static_cast<int>(choices_.largest_tie) * left : left);
   }
 
   void visit(std::size_t d, int left, State state) {
@@ -62,11 +62,8 @@ class Search {
     for (std::size_t h = 0; h < homes.size() && left > 0; ++h) {
       const Home& home = homes[h];
       State next = state;
-      next.filled |= SlotSet{1} << home.slot;
-      if (home.tied >= 0) {
-        if (++next.ties > choices_.max_ties) continue;
-        next.filled |= SlotSet{1} << home.tied;
-      }
+      next.filled |= home.slots();
+      if (home.tied != 0 && ++next.ties > choices_.max_ties) continue;
       if (home.partial) {
         if ((state.partial >> home.slot & 1U) != 0) continue;  // one for each slot
         next.partial |= SlotSet{1} << home.slot;
@@ -159,7 +156,7 @@ void add_units(const Alignment& alignment, Rule rule, Choices& choices) {
       slot.reachable |= bit(choices.directions.size());
       // Inputs may repeat along the slot (replicate); if the output does, its elements have several slots (partial).
       if (rule == Rule::access ? used == slot.uses : (used & 1U) == (slot.uses & 1U))
-        direction.homes.push_back({static_cast<int>(s), -1, false});
+        direction.homes.push_back({static_cast<int>(s), 0, false});
     }
     choices.directions.push_back(std::move(direction));
   }
@@ -179,19 +176,36 @@ void note_hunger(const Alignment& alignment, Choices& choices) {
   }
 }
 
-/// A unit direction that no slot takes alone may walk two at once: their diagonal.
+/// A unit direction that no slot takes alone may walk several at once: their diagonal. As few as can take it.
 void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
+  constexpr std::size_t kMaxSlots = 12;
+  const std::size_t count = choices.slots.size();
+  if (count > kMaxSlots) choices.complete = false;
+  if (count > kMaxSlots) return;
+  const auto uses_of = [&](SlotSet set) {
+    OperandSet all = 0;
+    for (std::size_t s = 0; s < count; ++s)
+      if ((set >> s & 1U) != 0) all |= choices.slots[s].uses;
+    return all;
+  };
+  const auto any_hungry = [&](SlotSet set) {
+    for (std::size_t s = 0; s < count; ++s)
+      if ((set >> s & 1U) != 0 && choices.slots[s].hungry) return true;
+    return false;
+  };
   for (Direction& direction : choices.directions) {
-    const bool reaches = std::any_of(choices.slots.begin(), choices.slots.end(),
-                                     [&](const Slot& slot) { return within(alignment, direction.column, slot.uses); });
-    if (reaches) continue;
-    for (std::size_t a = 0; a < choices.slots.size(); ++a) {
-      for (std::size_t b = a + 1; b < choices.slots.size(); ++b) {
-        const OperandSet both = choices.slots[a].uses | choices.slots[b].uses;
+    bool reaches = false;
+    for (std::size_t size = 1; size <= count && !reaches; ++size) {
+      for (SlotSet set = 1; set < SlotSet{1} << count; ++set) {
+        if (static_cast<std::size_t>(std::popcount(set)) != size) continue;
+        const OperandSet all = uses_of(set);
+        if (!within(alignment, direction.column, all)) continue;
+        reaches = true;
         const bool output_moves = !stands_still(alignment, 0, direction.column);
-        if (!within(alignment, direction.column, both) || output_moves != uses(both, 0)) continue;
-        if (rule == Rule::full && !choices.slots[a].hungry && !choices.slots[b].hungry) continue;
-        direction.homes.push_back({static_cast<int>(a), static_cast<int>(b), false});
+        if (size == 1 || output_moves != uses(all, 0) || (rule == Rule::full && !any_hungry(set))) continue;
+        const SlotSet first = set & ~(set - 1);
+        direction.homes.push_back({std::countr_zero(first), set & ~first, false});
+        choices.largest_tie = std::max(choices.largest_tie, size);
       }
     }
   }
@@ -227,7 +241,7 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
         }
         found = choices.directions.insert(choices.directions.end(), {column, -1, {}});
       }
-      found->homes.push_back({static_cast<int>(s), -1, false});
+      found->homes.push_back({static_cast<int>(s), 0, false});
     }
   }
 }
@@ -239,14 +253,13 @@ void add_partials(const Alignment& alignment, Choices& choices) {
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     if (!uses(choices.slots[s].uses, 0)) continue;
     const bool walkable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
-      return std::any_of(d.homes.begin(), d.homes.end(), [&](const Home& home) {
-        return home.slot == static_cast<int>(s) || home.tied == static_cast<int>(s);
-      });
+      return std::any_of(d.homes.begin(), d.homes.end(),
+                         [&](const Home& home) { return (home.slots() >> s & 1U) != 0; });
     });
     if (walkable) continue;
     for (std::size_t d = 0; d < choices.directions.size(); ++d) {
       if ((choices.slots[s].reachable & bit(d)) != 0)
-        choices.directions[d].homes.push_back({static_cast<int>(s), -1, true});
+        choices.directions[d].homes.push_back({static_cast<int>(s), 0, true});
     }
   }
 }
@@ -266,8 +279,8 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   }
   for (std::size_t d = 0; d < choices.directions.size(); ++d) {
     for (const Home& home : choices.directions[d].homes) {
-      choices.slots[static_cast<std::size_t>(home.slot)].walkable |= bit(d);
-      if (home.tied >= 0) choices.slots[static_cast<std::size_t>(home.tied)].walkable |= bit(d);
+      for (std::size_t s = 0; s < choices.slots.size(); ++s)
+        if ((home.slots() >> s & 1U) != 0) choices.slots[s].walkable |= bit(d);
     }
   }
   // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.

@@ -31,10 +31,12 @@ struct Slot {
   enum class Empty { never, when_reachable_are_elsewhere, always } empty = Empty::never;
 };
 
-/// A place for a direction: one slot, or two that its digit ties together.
+/// A place for a direction: one slot, or several that its digit ties together.
 struct Home {
-  int slot = -1, tied = -1;
+  int slot = -1;
+  SlotSet tied = 0;      ///< further slots
   bool partial = false;  ///< the output stands still along it: each of its elements gets several slots
+  SlotSet slots() const { return SlotSet{1} << slot | tied; }
   bool operator==(const Home&) const = default;
 };
 
@@ -47,7 +49,7 @@ struct Direction {
 struct Choices {
   std::vector<Slot> slots;
   std::vector<Direction> directions;  ///< unit directions first, in the order of dims
-  std::size_t max_ties = 0;
+  std::size_t max_ties = 0, largest_tie = 2;
   bool complete = true;  ///< false: directions were cut at a limit
 };
 Choices choices_of(const Alignment& alignment, Rule rule);

@@ -43,10 +43,12 @@ std::size_t pivot_of(const std::vector<Planned>& digits, std::size_t l, const st
 
 /// How far a call of the instruction reaches along a placed direction if it has a dim for itself.
 std::int64_t room(const Alignment& alignment, const Choices& choices, const Planned& digit) {
-  const Slot& slot = choices.slots[static_cast<std::size_t>(digit.at.home.slot)];
-  if (digit.at.home.tied < 0) return slot.extent;
-  const Slot& tied = choices.slots[static_cast<std::size_t>(digit.at.home.tied)];
-  return std::min(unit_extent(alignment, slot.dims[0]), unit_extent(alignment, tied.dims[0]));
+  if (digit.at.home.tied == 0) return choices.slots[static_cast<std::size_t>(digit.at.home.slot)].extent;
+  std::int64_t least = INT64_MAX;
+  for (std::size_t s = 0; s < choices.slots.size(); ++s)
+    if ((digit.at.home.slots() >> s & 1U) != 0)
+      least = std::min(least, unit_extent(alignment, choices.slots[s].dims[0]));
+  return least;
 }
 
 /// On a skewed unit the dims that the column shifts have to hold the shifted window too: with s of extent S alone on a
@@ -104,7 +106,7 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
           ceil_div(std::max<std::int64_t>(extent_of(alignment, pivot), 1), digit.at.column[pivot]);
       digit.extent =
           steps_that_fit(alignment, choices, digits, l, pivot, std::min(room(alignment, choices, digit), steps));
-    } else if (digit.at.home.tied >= 0) {
+    } else if (digit.at.home.tied != 0) {
       digit.extent =
           std::min(room(alignment, choices, digit), extent_of(alignment, static_cast<std::size_t>(digit.at.unit)));
     }
@@ -192,8 +194,8 @@ SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const s
   SlotDigits here;
   for (const bool ties : {true, false}) {
     for (const Planned& p : planned) {
-      const bool mine = p.at.home.slot == static_cast<int>(s) || p.at.home.tied == static_cast<int>(s);
-      if (mine && (p.at.home.tied >= 0) == ties)
+      const bool mine = (p.at.home.slots() >> s & 1U) != 0;
+      if (mine && (p.at.home.tied != 0) == ties)
         here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
       if (mine) here.exact = p.exact;
     }
@@ -279,9 +281,9 @@ std::vector<std::int64_t> extents_to_try(const Alignment& alignment, const Choic
   };
   for (std::size_t d = 0; d < at.column.size(); ++d)
     if (at.column[d] != 0) add_divisors(extent_of(alignment, d));
-  for (const int s : {at.home.slot, at.home.tied})
-    if (s >= 0)
-      for (const int m : choices.slots[static_cast<std::size_t>(s)].dims) add_divisors(unit_extent(alignment, m));
+  for (std::size_t s = 0; s < choices.slots.size(); ++s)
+    if ((at.home.slots() >> s & 1U) != 0)
+      for (const int m : choices.slots[s].dims) add_divisors(unit_extent(alignment, m));
   return extents;
 }
 
@@ -338,7 +340,7 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
       const PlacedDirection& at = plan.placed[l];
       const bool inner = std::any_of(orders.begin(), orders.end(),
                                      [&](const Order& order) { return order.inner == static_cast<int>(l); });
-      const bool open = at.unit < 0 || at.home.tied >= 0 || inner;
+      const bool open = at.unit < 0 || at.home.tied != 0 || inner;
       extents.push_back(open ? extents_to_try(alignment, choices, at) : std::vector<std::int64_t>{0});
     }
     std::vector<std::int64_t> wanted(plan.placed.size(), 0);

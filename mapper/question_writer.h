@@ -211,21 +211,24 @@ class Writer {
     return all(terms);
   }
 
-  /// A point whose counters spell digits that differ on the places of one tied walker. The second place has a digit of
-  /// its own; all others agree.
-  void torn(int k, std::size_t tied) {
-    const std::string other = d(k, tied) + ".other";
-    declare(other);
-    require(within(other, walkers_[tied].extent));
-    require(negation(equal(other, d(k, tied))));
+  /// A point whose counters spell digits that differ on the first place of a tied walker and on another. Every further
+  /// place has a digit of its own; all other walkers agree.
+  void torn(int k, std::size_t tied, std::size_t differs) {
+    const auto& places = walkers_[tied].places;
+    const auto at_place = [&](std::size_t p) { return p == 0 ? d(k, tied) : d(k, tied) + ".at" + std::to_string(p); };
+    for (std::size_t p = 1; p < places.size(); ++p) {
+      declare(at_place(p));
+      require(within(at_place(p), walkers_[tied].extent));
+    }
+    require(negation(equal(at_place(differs), d(k, tied))));
     for (std::size_t w = 0; w < walkers_.size(); ++w) require(below(d(k, w), digit_size(w)));
     for (int m = 0; m < unit_dim_count(); ++m) {
       std::vector<std::string> terms;
       for (std::size_t w = 0; w < walkers_.size(); ++w) {
         const Walker::Place* place = walkers_[w].on(m);
         if (place == nullptr) continue;
-        const bool second = w == tied && place != &walkers_[w].places.front();
-        terms.push_back(times(place->weight, second ? other : d(k, w)));
+        const auto p = static_cast<std::size_t>(place - &walkers_[w].places.front());
+        terms.push_back(times(place->weight, w == tied ? at_place(p) : d(k, w)));
       }
       require(equal(counter(0, k, m), sum(terms)));
     }

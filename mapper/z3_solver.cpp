@@ -112,9 +112,7 @@ class BindingProblem {
   };
 
   const std::vector<Slot>& slots() const { return choices_[0].slots; }  // those of the instruction, the same for all
-  static bool fills(const Home& home, std::size_t s) {
-    return home.slot == static_cast<int>(s) || home.tied == static_cast<int>(s);
-  }
+  static bool fills(const Home& home, std::size_t s) { return (home.slots() >> s & 1U) != 0; }
 
   void add_variable(const Direction& direction, const Home& home) {
     const bool known = std::any_of(variables_.begin(), variables_.end(),
@@ -129,7 +127,7 @@ class BindingProblem {
       operands_.push_back(context_.bool_const(("operands." + std::to_string(a)).c_str()));
       for (const Direction& direction : choices_[a].directions) {
         for (std::size_t s = 0; s < slots().size() && direction.unit >= 0; ++s)
-          add_variable(direction, {static_cast<int>(s), -1, false});
+          add_variable(direction, {static_cast<int>(s), 0, false});
         for (const Home& home : direction.homes) add_variable(direction, home);
       }
     }
@@ -137,11 +135,11 @@ class BindingProblem {
       z3::expr_vector same_direction(context_), ties(context_), partials(context_);
       for (const Variable& other : variables_) {
         if (other.column == v.column) same_direction.push_back(other.on);
-        if (other.home.tied >= 0) ties.push_back(other.on);
+        if (other.home.tied != 0) ties.push_back(other.on);
         if (other.home.partial && other.home.slot == v.home.slot) partials.push_back(other.on);
       }
       solver_.add(z3::atmost(same_direction, 1));
-      if (v.home.tied >= 0) solver_.add(z3::atmost(ties, static_cast<unsigned>(choices_[0].max_ties)));
+      if (v.home.tied != 0) solver_.add(z3::atmost(ties, static_cast<unsigned>(choices_[0].max_ties)));
       if (v.home.partial) solver_.add(z3::atmost(partials, 1));
     }
   }
@@ -169,7 +167,7 @@ class BindingProblem {
 
   void constrain(std::size_t a) {
     for (const Variable& v : variables_) {
-      const bool plain = v.unit >= 0 && v.home.tied < 0 && !v.home.partial;
+      const bool plain = v.unit >= 0 && v.home.tied == 0 && !v.home.partial;
       if (!(plain ? allowed_unit(alignments_[a], v) : allowed_other(a, v)))
         solver_.add(z3::implies(operands_[a], !v.on));
     }

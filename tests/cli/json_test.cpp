@@ -49,6 +49,37 @@ TEST(JsonDocument, Map) {
   EXPECT_FALSE(first["proof"].contains("file"));
 }
 
+/// A list says whether it holds everything of its class, and what is outside.
+TEST(JsonDocument, MapSaysWhatIsOutsideItsClass) {
+  const Json gemm = of_gemm("map");
+  EXPECT_EQ(gemm["complete"], true);
+  EXPECT_TRUE(gemm["outside"].empty());
+  const Folder folder;
+  const std::string kernel = folder.write("window.yaml", R"(kernel: window
+dims: {P: 9, R: 3, U: 3}
+tensors:
+  I: {shape: [P + R + U - 2], dtype: s32}
+  W: {shape: [R, U], dtype: s32}
+  O: {shape: [P], dtype: s32}
+compute:
+  - O[p] += I[p+r+u] * W[r,u]
+)");
+  const std::string model = folder.write("unit.yaml", R"(hardware: unit
+units: [{name: core, count: 1, scalar: true}]
+memories:
+  - {name: dram, per: core, kind: dram, capacity: 1GiB}
+  - {name: regs, per: core, kind: registers, count: 8, width: 1024}
+instructions:
+  - {name: mma, unit: core, compute: "C[i,j] += A[i,k] * B[k,j]", dims: {i: 4, j: 4, k: 2},
+     operands: {C: {memory: regs, dtype: s32}, A: {memory: regs, dtype: s32}, B: {memory: regs, dtype: s32}}}
+)");
+  const Json json = document({"map", kernel, "--target", model, "--rule", "all"});
+  EXPECT_EQ(json["complete"], false);
+  ASSERT_EQ(json["outside"].size(), 1U);
+  EXPECT_EQ(json["outside"][0]["text"], "three digits along one direction of the output are not combined");
+  EXPECT_EQ(json["outside"][0]["instructions"][0], "mma");
+}
+
 TEST(JsonDocument, MapWithCertificates) {
   const Folder folder;
   const std::string proofs = folder / "proofs";

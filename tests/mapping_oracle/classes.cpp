@@ -19,7 +19,7 @@ Vec image(const Nest& kernel, std::size_t operand, const Vec& v) {
 
 struct Direction {
   Vec v;
-  std::vector<std::vector<int>> places;  ///< each: one class, or two tied ones
+  std::vector<std::vector<int>> places;  ///< each: one class, or several tied ones
 };
 
 /// Does v leave in place every operand that uses none of the classes?
@@ -48,9 +48,14 @@ std::vector<Direction> directions_of(const Nest& kernel, const std::vector<DimCl
     v[d] = 1;
     Direction& direction = find(v);
     if (!direction.places.empty()) continue;
-    for (int a = 0; a < static_cast<int>(classes.size()); ++a)
-      for (int b = a + 1; b < static_cast<int>(classes.size()); ++b)
-        if (allowed(kernel, classes, {a, b}, v)) direction.places.push_back({a, b});
+    for (std::size_t size = 2; size <= classes.size() && direction.places.empty(); ++size) {
+      for (const Vec& chosen : box(Vec(classes.size(), 2))) {
+        std::vector<int> tied;
+        for (std::size_t m = 0; m < chosen.size(); ++m)
+          if (chosen[m] != 0) tied.push_back(static_cast<int>(m));
+        if (tied.size() == size && allowed(kernel, classes, tied, v)) direction.places.push_back(tied);
+      }
+    }
   }
   return directions;
 }
@@ -205,7 +210,7 @@ void describe(Member& member, const Nest& kernel, const std::vector<DimClass>& c
     for (const int m : digit.classes) walked[static_cast<std::size_t>(m)] = true;
     if (digit.classes.size() > 1) {
       ++ties;
-      ties_hungry = ties_hungry && (hungry(digit.classes[0]) || hungry(digit.classes[1]));
+      ties_hungry = ties_hungry && std::any_of(digit.classes.begin(), digit.classes.end(), hungry);
     } else if (!unit_vector(digit.column)) {
       member.skew = true;
       skews_hungry = skews_hungry && hungry(digit.classes[0]);

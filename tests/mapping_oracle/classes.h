@@ -3,8 +3,8 @@
 //
 // Instruction dims used by the same operands are one dim class m. K_m: the integer vectors v that leave every operand
 // without m in place; G_m: its conformally minimal vectors. Each direction of the union of the G_m is left residual or
-// put on one class; a unit vector in no K_m may be tied on two. Two digits that move the output along one direction,
-// F_0 w = c F_0 u, are counted in two orders (u inside w or w inside u).
+// put on one class; a unit vector in no K_m may be tied on as few as leave it possible. Two digits that move the output
+// along one direction, F_0 w = c F_0 u, are counted in two orders (u inside w or w inside u).
 
 #include <set>
 #include <string>
@@ -30,7 +30,7 @@ std::vector<DimClass> dim_classes(const Nest& kernel, const Nest& unit);
 
 struct Placed {
   Vec column;
-  std::vector<int> classes;  ///< two: tied
+  std::vector<int> classes;  ///< several: tied
 };
 /// Digits (positions in `digits`) whose output images are parallel: outer image = ratio * inner image.
 struct Chained {

@@ -53,6 +53,8 @@ std::set<std::string> traits(const Pair& pair, const Member& member) {
   if (pair.statement.constant_operand >= 0) names.insert("constant");
   if (member.skew) names.insert("skew");
   if (member.block) names.insert("block-diagonal");
+  for (const Placed& digit : member.digits)
+    if (digit.classes.size() > 2) names.insert("tie of three");
   for (const Chained& c : member.chains) names.insert(c.bounded ? "bounded" : "chain");
   if (!names.empty() && pair.unit.body == Body::abs_diff) names.insert("whole tiles");
   return names;
@@ -159,6 +161,15 @@ TEST(MissedMappings, NoneAtLargeSizes) {
 TEST(MissedMappingsHeavy, NoneAtLargeSizes) {
   EXPECT_GT(compare_pairs(212, 3000, {4, 4, 2, 4, false, false, 24}).required, 1000);
   EXPECT_GT(compare_pairs(213, 300, {5, 3, 2, 4, false, false, 24}).required, 100);
+}
+/// Five dims of a kernel, four of an instruction, some on one operand only (ties of three), three dims in an index,
+/// factors to 3 of either sign, offsets.
+TEST(MissedMappings, NoneOfWidePairs) {
+  EXPECT_GT(compare_pairs(221, 60, {4, 4, 2, 4, true, false, 0, true}).required, 100);
+}
+TEST(MissedMappingsHeavy, NoneOfWidePairs) {
+  EXPECT_GT(compare_pairs(222, 2500, {4, 4, 2, 4, true, false, 0, true}).required, 1000);
+  EXPECT_GT(compare_pairs(223, 200, {5, 4, 2, 3, true, false, 0, true}).required, 100);
 }
 TEST(MissedMappingsHeavy, None) {
   EXPECT_GT(compare_pairs(202, 2500, {4, 4, 2, 4, true, false}).required, 1000);

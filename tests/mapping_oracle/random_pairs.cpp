@@ -28,7 +28,7 @@ std::string list(const std::vector<std::string>& parts) {
 struct Index {
   std::string text;
   Int low = 0;
-  bool windowed = false;
+  int terms = 0;
 };
 std::string with_offset(const Index& index) {
   return index.low < 0 ? index.text + " + " + std::to_string(-index.low) : index.text;
@@ -38,17 +38,20 @@ void add_term(Index& index, Int factor, const std::string& name, Int extent) {
   const Int size = factor < 0 ? -factor : factor;
   index.text += factor < 0 ? (index.text.empty() ? "-" : " - ") : (index.text.empty() ? "" : " + ");
   index.text += (size == 1 ? "" : std::to_string(size) + "*") + name;
+  ++index.terms;
   index.low += factor < 0 ? factor * (extent - 1) : 0;
 }
 
-Int random_factor(Random& random) {
+Int random_factor(Random& random, bool wide) {
+  if (wide && random.between(0, 3) == 0) return random.between(0, 1) == 0 ? 3 : -3;
   const Int kind = random.between(0, 9);
   return kind < 6 ? 1 : kind < 8 ? 2 : kind == 8 ? -1 : -2;
 }
 
 /// `name0, name1, ...` spread over three operands; the statement's text.
 std::string statement(Random& random, const Form& form, int dims, const std::string& name, bool windows, Sizes& sizes,
-                      bool one_read) {
+                      bool one_read, bool wide) {
+  const int most_terms = wide ? 3 : 2;
   std::vector<std::vector<Index>> operands(3);
   for (int d = 0; d < dims; ++d) {
     const std::string dim = name + std::to_string(d);
@@ -56,12 +59,12 @@ std::string statement(Random& random, const Form& form, int dims, const std::str
     for (std::size_t t = 0; t < 3; ++t) {
       if ((set >> t & 1) == 0 || (set == 1 && t == 0 && dims > 1 && random.between(0, 1) == 0)) continue;
       std::vector<Index>& indices = operands[t];
-      if (windows && !indices.empty() && !indices.back().windowed && random.between(0, 2) == 0) {
-        add_term(indices.back(), random_factor(random), dim, sizes[dim]);
-        indices.back().windowed = true;
+      if (windows && !indices.empty() && indices.back().terms < most_terms && random.between(0, 2) == 0) {
+        add_term(indices.back(), random_factor(random, wide), dim, sizes[dim]);
       } else {
         indices.emplace_back();
-        add_term(indices.back(), windows && random.between(0, 4) == 0 ? random_factor(random) : 1, dim, sizes[dim]);
+        add_term(indices.back(), windows && random.between(0, 4) == 0 ? random_factor(random, wide) : 1, dim,
+                 sizes[dim]);
         if (windows && random.between(0, 5) == 0) indices.back().low -= 1;
       }
     }
@@ -77,10 +80,12 @@ std::string statement(Random& random, const Form& form, int dims, const std::str
 }
 
 /// Dims of an instruction on non-empty sets of operands; now and then two dims are added in an input's index.
-std::string unit_statement(Random& random, const Form& form, int dims, bool windows) {
+std::string unit_statement(Random& random, const Form& form, int dims, bool windows, bool wide) {
   std::vector<std::vector<std::string>> operands(3);
   for (int d = 0; d < dims; ++d) {
-    const Int set = random.between(1, 10) <= 8 ? random.between(3, 7) : random.between(2, 7);
+    const Int set = wide && random.between(0, 1) == 0 ? random.between(1, 7)
+                    : random.between(1, 10) <= 8      ? random.between(3, 7)
+                                                      : random.between(2, 7);
     for (std::size_t t = 0; t < 3; ++t) {
       if ((set >> t & 1) == 0) continue;
       if (windows && t > 0 && !operands[t].empty() && random.between(0, 1) == 0)
@@ -117,8 +122,9 @@ Pair random_pair(Random& random, const PairLimits& limits) {
     const bool one_read = form.before.empty() && random.between(0, 7) == 0;
     for (auto& [name, extent] : kernel_sizes)
       if (limits.kernel_extent > 0) extent = limits.kernel_extent;
-    const std::string kernel = statement(random, form, kernel_dims, "d", true, kernel_sizes, one_read);
-    const std::string unit = unit_statement(random, form, unit_dims, limits.windows && random.between(0, 3) == 0);
+    const std::string kernel = statement(random, form, kernel_dims, "d", true, kernel_sizes, one_read, limits.wide);
+    const std::string unit =
+        unit_statement(random, form, unit_dims, limits.windows && random.between(0, 3) == 0, limits.wide);
     Pair pair{testing::kernel_of(kernel, kernel_sizes, {}, form.type),
               testing::instruction_of(unit, unit_sizes, {}, form.type),
               {},

@@ -23,6 +23,7 @@ struct PairLimits {
   Int smallest = 2, largest = 4;     ///< extents
   bool cuts = true, windows = true;  ///< cut domains; instructions whose indices add dims
   Int kernel_extent = 0;             ///< not 0: of every dim of the kernel
+  bool wide = false;                 ///< three dims in an index, factors to 3, dims of an instruction on one operand
 };
 
 /// Kernels: each operand uses a random set of the dims, one dim an index or two in one index (strides, dilations and
