@@ -23,9 +23,9 @@ bool three_along_one(const Alignment& alignment, const Choices& choices) {
     const bool on_output = std::any_of(direction.homes.begin(), direction.homes.end(), [&](const Home& home) {
       return !home.partial && (choices.slots[static_cast<std::size_t>(home.slot)].uses & 1U) != 0;
     });
-    IntVector image = image_of(alignment, direction.column);
+    const IntVector image = image_of(alignment, direction.column);
     const bool moves = std::any_of(image.begin(), image.end(), [](std::int64_t x) { return x != 0; });
-    if (on_output && moves) images.push_back(std::move(image));
+    if (on_output && moves) images.push_back(image);
   }
   return std::any_of(images.begin(), images.end(), [&](const IntVector& u) {
     return std::count_if(images.begin(), images.end(), [&](const IntVector& w) {

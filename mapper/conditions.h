@@ -87,6 +87,7 @@ struct Padding {
   int place = 0;
   AffineExpr face;         ///< the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;  ///< the instruction can run with fewer points instead
+  bool aligned = false;    ///< all points of a call are inside, or all outside: no padding, but a bound of loops
 };
 /// Causes that do not depend on the loops: surplus counts of a dim, and digits of a tied pair that differ.
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers);

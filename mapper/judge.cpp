@@ -1,6 +1,7 @@
 #include "mapper/judge.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace isamap {
 namespace {
@@ -105,6 +106,7 @@ Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std
   std::optional<Cover> cover;
   Neutral neutral;
   Judged refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
+  bool explained = false;  // by the first cover
   const bool covered = some_cover(alignment, *walkers, [&](const Cover& found) {
     if (elements == Truth::no) {
       refused.refusal = "two digits move " + alignment.tensor_name(0) +
@@ -117,7 +119,7 @@ Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std
     }
     neutral = neutralise(alignment, paddings(alignment, *walkers, found), kills);
     if (neutral.uncarried) {
-      refused.refusal = refusal_of(alignment, *neutral.uncarried, *walkers);
+      if (!std::exchange(explained, true)) refused.refusal = refusal_of(alignment, *neutral.uncarried, *walkers);
       return false;
     }
     cover = found;

@@ -203,7 +203,7 @@ class Listing {
   /// The mapping of a plan, or each of its seatings. False: enough.
   bool add(const Alignment& alignment, const Choices& choices, const Plan& plan) {
     const std::vector<Dims> preferred = preferred_dims(alignment, choices, plan);
-    bool found = false, open = preferred.empty();
+    bool found = false, open = preferred.empty() && plan.split;
     for (const Dims& dims : preferred) {
       const Answer answer = consider(alignment, dims, plan.split, true);
       if (answer == Answer::enough) return false;

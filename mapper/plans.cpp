@@ -13,6 +13,7 @@ struct Planned {
   PlacedDirection at;
   std::int64_t stride = 1;  ///< multiplies the column
   std::int64_t extent = 0;
+  int pivot = -1;      ///< of a combined column: the coordinate that it decides
   bool exact = false;  ///< another digit continues where it ends: not a step more
 };
 
@@ -93,14 +94,22 @@ std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, con
   return inner.at.unit >= 0 ? std::min({room(alignment, choices, inner), way, half}) : std::min(inner.extent, half);
 }
 
+/// What is chosen for a digit instead of what the rules below say.
+struct Wanted {
+  std::int64_t extent = 0;  ///< 0: as the rules say
+  int pivot = -1;
+};
+
 /// Extents of combined columns and of tied digits; strides of the outer digits of ordered pairs. `wanted` has extents
 /// to be taken instead of these rules where it is not 0. False where an outer digit has no room.
 bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::vector<Order>& orders,
-                const std::vector<std::int64_t>& wanted, std::vector<Planned>& digits) {
+                const std::vector<Wanted>& wanted, std::vector<Planned>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
     Planned& digit = digits[l];
     if (digit.at.unit < 0) {
-      const std::size_t pivot = pivot_of(digits, l, orders);
+      const std::size_t pivot =
+          wanted[l].pivot >= 0 ? static_cast<std::size_t>(wanted[l].pivot) : pivot_of(digits, l, orders);
+      digit.pivot = static_cast<int>(pivot);
       turn(digit.at.column, pivot);
       const std::int64_t steps =
           ceil_div(std::max<std::int64_t>(extent_of(alignment, pivot), 1), digit.at.column[pivot]);
@@ -110,7 +119,7 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
       digit.extent =
           std::min(room(alignment, choices, digit), extent_of(alignment, static_cast<std::size_t>(digit.at.unit)));
     }
-    if (wanted[l] > 0) digit.extent = wanted[l];
+    if (wanted[l].extent > 0) digit.extent = wanted[l].extent;
   }
   for (const Order& order : orders) {
     const auto in = static_cast<std::size_t>(order.inner);
@@ -123,7 +132,7 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
       inner.extent = std::min(inner.extent > 0 ? inner.extent : whole, ratio);
       continue;
     }
-    const std::int64_t tile = wanted[in] > 0 ? wanted[in] : inner_steps(alignment, choices, inner, outer);
+    const std::int64_t tile = wanted[in].extent > 0 ? wanted[in].extent : inner_steps(alignment, choices, inner, outer);
     outer.stride = std::min(ceil_div(tile, ratio), largest_stride(alignment, outer.at.column));
     if (outer.stride < 1) return false;
     inner.extent = outer.stride * ratio;
@@ -132,25 +141,25 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
 }
 
 /// Unit digits walk what is left of their dim, and the window that combined columns shift over it.
-void plan_walks(const Alignment& alignment, std::vector<Planned>& digits, const std::vector<Order>& orders) {
+void plan_walks(const Alignment& alignment, std::vector<Planned>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
     Planned& digit = digits[l];
     if (digit.extent > 0 || (digit.at.unit < 0 && digit.stride == 1)) continue;
-    const std::size_t d = digit.at.unit >= 0 ? static_cast<std::size_t>(digit.at.unit) : pivot_of(digits, l, orders);
+    const std::size_t d = static_cast<std::size_t>(digit.at.unit >= 0 ? digit.at.unit : digit.pivot);
     std::int64_t range = extent_of(alignment, d);
     for (std::size_t other = 0; other < digits.size() && range > 0; ++other) {
-      if (other == l || digits[other].at.unit >= 0 || pivot_of(digits, other, orders) == d) continue;
+      if (other == l || digits[other].at.unit >= 0 || digits[other].pivot == static_cast<int>(d)) continue;
       range += std::abs(digits[other].at.column[d]) * digits[other].stride * (digits[other].extent - 1);
     }
     digit.extent = digit.at.unit >= 0 ? ceil_div(range, digit.stride) : digit.extent;
   }
 }
 
-/// A slot's digits, the tied ones in front.
+/// A slot's digits, mostly the tied ones in front.
 struct SlotDigits {
   std::vector<Digit> digits;
-  std::size_t tied = 0;
-  bool exact = false;  ///< the last one may not become longer
+  std::size_t tied = 0;  ///< position after the last tied one
+  bool exact = false;    ///< the last one may not become longer
 };
 
 /// The part of a digit that an inner dim takes: its extent; of an exact digit, a divisor of the digit's.
@@ -189,18 +198,18 @@ AffineExpr as_expression(const Alignment& alignment, const IntVector& column, st
 namespace {
 
 SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned,
-                     std::size_t s) {
+                     std::size_t s, bool ties_first = true) {
   const Slot& slot = choices.slots[s];
   SlotDigits here;
-  for (const bool ties : {true, false}) {
-    for (const Planned& p : planned) {
-      const bool mine = (p.at.home.slots() >> s & 1U) != 0;
-      if (mine && (p.at.home.tied != 0) == ties)
-        here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
-      if (mine) here.exact = p.exact;
-    }
-    if (ties) here.tied = here.digits.size();
-  }
+  const auto add = [&](const Planned& p) {
+    if ((p.at.home.slots() >> s & 1U) == 0) return;
+    here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
+    if (p.at.home.tied != 0) here.tied = here.digits.size();
+    here.exact = p.exact;
+  };
+  for (const bool ties : {true, false})
+    for (const Planned& p : planned)
+      if (ties_first ? (p.at.home.tied != 0) == ties : ties) add(p);
   if (here.digits.empty() && slot.stand_in >= 0) {
     const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.stand_in)];
     here.digits.push_back({AffineExpr::dim(dim.name), 1});
@@ -208,10 +217,18 @@ SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const s
   return here;
 }
 
-Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned) {
+/// How digits are laid out: tied ones in front or in the order at hand; spread over a slot's dims, or all on the first.
+struct Layout {
+  bool ties_first = true, spread = true;
+};
+
+Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned,
+             Layout layout = {}) {
   Dims dims(alignment.unit_uses.size());
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
-    spread(alignment, choices.slots[s], digits_of(alignment, choices, planned, s), dims);
+    SlotDigits here = digits_of(alignment, choices, planned, s, layout.ties_first);
+    if (!layout.spread) here.tied = here.digits.size();
+    spread(alignment, choices.slots[s], std::move(here), dims);
   }
   return dims;
 }
@@ -260,19 +277,18 @@ bool may_turn(const std::vector<PlacedDirection>& placed, const Order& order) {
 
 /// Digits with extents and strides; nothing where one has no room for two steps, and all could be free instead.
 std::optional<std::vector<Planned>> planned(const Alignment& alignment, const Choices& choices, const Plan& plan,
-                                            const std::vector<Order>& orders, const std::vector<std::int64_t>& wanted) {
+                                            const std::vector<Order>& orders, const std::vector<Wanted>& wanted) {
   std::vector<Planned> digits;
   for (const PlacedDirection& at : plan.placed) digits.push_back({at});
   if (!plan_tiles(alignment, choices, orders, wanted, digits)) return std::nullopt;
-  plan_walks(alignment, digits, orders);
+  plan_walks(alignment, digits);
   const bool idle = std::any_of(digits.begin(), digits.end(), [](const Planned& digit) { return digit.extent == 1; });
   if (idle && plan.split) return std::nullopt;  // the same mapping without that digit is listed
   return digits;
 }
 
-/// Extents worth trying: those that divide a dim which the column moves, or a dim that it walks.
-std::vector<std::int64_t> extents_to_try(const Alignment& alignment, const Choices& choices,
-                                         const PlacedDirection& at) {
+/// Extents worth trying, with any pivot: those that divide a dim which the column moves, or a dim that it walks.
+std::vector<Wanted> choices_to_try(const Alignment& alignment, const Choices& choices, const PlacedDirection& at) {
   constexpr std::int64_t kLargest = 64;
   std::vector<std::int64_t> extents{0};  // as the rules have it
   const auto add_divisors = [&](std::int64_t n) {
@@ -284,7 +300,12 @@ std::vector<std::int64_t> extents_to_try(const Alignment& alignment, const Choic
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
     if ((at.home.slots() >> s & 1U) != 0)
       for (const int m : choices.slots[s].dims) add_divisors(unit_extent(alignment, m));
-  return extents;
+  std::vector<Wanted> list;
+  for (const std::int64_t e : extents) list.push_back({e, -1});
+  for (std::size_t d = 0; d < at.column.size() && at.unit < 0; ++d)
+    for (const std::int64_t e : extents)
+      if (at.column[d] != 0) list.push_back({e, static_cast<int>(d)});
+  return list;
 }
 
 /// Orders of digits: those that move coordinate d in front, so that tiles decide it (d = dims: combined ones in front).
@@ -321,8 +342,10 @@ std::vector<Plan> plans_of(const Alignment& alignment, const Choices& choices, c
 }
 
 std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choices, const Plan& plan) {
-  const std::vector<std::int64_t> as_ruled(plan.placed.size(), 0);
-  const auto digits = planned(alignment, choices, plan, plan.orders[0], as_ruled);
+  const std::vector<Wanted> as_ruled(plan.placed.size());
+  std::optional<std::vector<Planned>> digits;
+  for (std::size_t o = 0; o < plan.orders.size() && !digits; ++o)
+    digits = planned(alignment, choices, plan, plan.orders[o], as_ruled);
   if (!digits) return {};
   if (!couples_dims(alignment.unit())) return {as_dims(alignment, choices, *digits)};
   std::vector<Dims> seatings;
@@ -332,37 +355,42 @@ std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choi
 
 bool some_other_dims(const Alignment& alignment, const Choices& choices, const Plan& plan,
                      const std::function<bool(Dims&)>& take) {
-  int tries = 512;
+  for (const PlacedDirection& at : plan.placed)
+    if ((at.unit < 0 || at.home.tied != 0) && room(alignment, choices, {at}) <= 1) return false;
+  constexpr int kMaxTries = 2048, kNoRoom = 32;  // what has no room for two steps mostly has none in other ways either
   const std::size_t n = alignment.computation().domain.dims.size();
   for (const std::vector<Order>& orders : plan.orders) {
-    std::vector<std::vector<std::int64_t>> extents;
+    int tries = kMaxTries;
+    std::vector<std::vector<Wanted>> lists;
     for (std::size_t l = 0; l < plan.placed.size(); ++l) {
       const PlacedDirection& at = plan.placed[l];
       const bool inner = std::any_of(orders.begin(), orders.end(),
                                      [&](const Order& order) { return order.inner == static_cast<int>(l); });
       const bool open = at.unit < 0 || at.home.tied != 0 || inner;
-      extents.push_back(open ? extents_to_try(alignment, choices, at) : std::vector<std::int64_t>{0});
+      lists.push_back(open ? choices_to_try(alignment, choices, at) : std::vector<Wanted>(1));
     }
-    std::vector<std::int64_t> wanted(plan.placed.size(), 0);
+    std::vector<Wanted> wanted(plan.placed.size());
     const std::function<bool(std::size_t)> choose = [&](std::size_t l) {
       if (tries <= 0) return false;
       if (l < wanted.size()) {
-        return std::any_of(extents[l].begin(), extents[l].end(), [&](std::int64_t e) {
-          wanted[l] = e;
+        return std::any_of(lists[l].begin(), lists[l].end(), [&](const Wanted& one) {
+          wanted[l] = one;
           return choose(l + 1);
         });
       }
       const auto digits = planned(alignment, choices, plan, orders, wanted);
       if (!digits) {
-        --tries;
+        tries -= kNoRoom;
         return false;
       }
       std::vector<Dims> seen;
       for (std::size_t d = 0; d <= n + 1; ++d) {
-        Dims dims = as_dims(alignment, choices, d == 0 ? *digits : in_front(*digits, d - 1));
-        if (std::find(seen.begin(), seen.end(), dims) != seen.end()) continue;
-        seen.push_back(dims);
-        if (--tries >= 0 && take(dims)) return true;
+        for (const bool spread_out : {true, false}) {
+          Dims dims = as_dims(alignment, choices, d == 0 ? *digits : in_front(*digits, d - 1), {d == 0, spread_out});
+          if (std::find(seen.begin(), seen.end(), dims) != seen.end()) continue;
+          seen.push_back(dims);
+          if (--tries >= 0 && take(dims)) return true;
+        }
       }
       return false;
     };

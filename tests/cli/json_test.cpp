@@ -58,26 +58,17 @@ TEST(JsonDocument, MapSaysWhatIsOutsideItsClass) {
   const std::string kernel = folder.write("window.yaml", R"(kernel: window
 dims: {P: 9, R: 3, U: 3}
 tensors:
-  I: {shape: [P + R + U - 2], dtype: s32}
-  W: {shape: [R, U], dtype: s32}
-  O: {shape: [P], dtype: s32}
+  I: {shape: [P + R + U - 2], dtype: f32}
+  W: {shape: [R, U], dtype: f32}
+  O: {shape: [P], dtype: f32}
 compute:
   - O[p] += I[p+r+u] * W[r,u]
 )");
-  const std::string model = folder.write("unit.yaml", R"(hardware: unit
-units: [{name: core, count: 1, scalar: true}]
-memories:
-  - {name: dram, per: core, kind: dram, capacity: 1GiB}
-  - {name: regs, per: core, kind: registers, count: 8, width: 1024}
-instructions:
-  - {name: mma, unit: core, compute: "C[i,j] += A[i,k] * B[k,j]", dims: {i: 4, j: 4, k: 2},
-     operands: {C: {memory: regs, dtype: s32}, A: {memory: regs, dtype: s32}, B: {memory: regs, dtype: s32}}}
-)");
-  const Json json = document({"map", kernel, "--target", model, "--rule", "all"});
+  const Json json = document({"map", kernel, "--target", "outer16", "--rule", "all"});
   EXPECT_EQ(json["complete"], false);
   ASSERT_EQ(json["outside"].size(), 1U);
   EXPECT_EQ(json["outside"][0]["text"], "three digits along one direction of the output are not combined");
-  EXPECT_EQ(json["outside"][0]["instructions"][0], "mma");
+  EXPECT_FALSE(json["outside"][0]["instructions"].empty());
 }
 
 TEST(JsonDocument, MapWithCertificates) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "mapper/certificate.h"
+#include "mapper/z3_solver.h"
 #include "tests/cost.h"
 #include "tests/mapper/cases.h"
 
@@ -72,6 +74,20 @@ TEST(FullCounts, RepeatedInputsAndVirtualDims) {
   EXPECT_EQ(count(gemm(20, 30, 40), kMatrix, Rule::all), 8U);
   EXPECT_EQ(count(conv1d(), kVector, Rule::all), 8U);
   EXPECT_EQ(count(conv2d(), kVector, Rule::all), 16U);
+}
+
+/// No two dims of this unit are used by all operands that b moves, three are.
+TEST(FullCounts, TiesOfThree) {
+  const Kernel product = kernel_of("O[b] += X[b] * Y[b] * Z[b]", {{"b", 6}});
+  const Instruction unit = instruction_of("C[i,j,k] += A[i] * B[j] * D[k]", {{"i", 4}, {"j", 4}, {"k", 4}});
+  const PairMappings found = map_one(product, unit, Rule::full);
+  const auto plain = written_order(found.mappings);
+  ASSERT_EQ(plain.size(), 2U);  // and one that walks nothing
+  EXPECT_EQ(shown(plain[1], product, unit),
+            "unit(i = b, j = b, k = b) O <- X, Y, Z kinds block-diagonal; b<=5 -> 0; tie i.j b -> 0; tie i.k b -> 0");
+  SolverStatistics statistics;
+  for (const Mapping& mapping : found.mappings)
+    EXPECT_EQ(replay(certify(alignment_behind(product, unit, mapping), mapping), 2'000'000, statistics), Truth::yes);
 }
 
 TEST(FullCounts, StencilsDotsAndOuterProducts) {

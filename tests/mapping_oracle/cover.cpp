@@ -175,4 +175,25 @@ bool add_carriers(const Nest& kernel, const Nest& unit, Mapping& mapping) {
   return true;
 }
 
+bool right_by_luck(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
+  for (std::size_t d = 0; d < kernel.dims(); ++d) {
+    const std::string low = kernel.names[d] + ">=0",
+                      high = kernel.names[d] + "<=" + std::to_string(kernel.extents[d] - 1);
+    const auto carried = [&](const std::string& reason) {
+      return std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
+                         [&](const Carrier& carrier) { return carrier.reason == reason; });
+    };
+    const bool moved = std::any_of(mapping.digits.begin(), mapping.digits.end(),
+                                   [&](const Digit& digit) { return digit.column[d] != 0 && digit.extent > 1; });
+    if (!moved || (carried(low) && carried(high))) continue;
+    Nest larger = kernel;
+    for (std::size_t other = 0; other < kernel.dims(); ++other)
+      if (other != d) larger.extents[other] += 3;
+    const std::set<std::string> occurring = occurring_reasons(larger, unit, mapping);
+    for (const std::string& reason : {low, high})
+      if (!carried(reason) && occurring.count(reason) > 0) return true;
+  }
+  return false;
+}
+
 }  // namespace isamap::oracle

@@ -16,4 +16,7 @@ bool add_loops(const Nest& kernel, Mapping& mapping);
 /// decide the reason, else inputs that make the term vanish and use them. False: some reason has none.
 bool add_carriers(const Nest& kernel, const Nest& unit, Mapping& mapping);
 
+/// A face that no call crosses only because other dims are as small as they are: with these larger some call does.
+bool right_by_luck(const Nest& kernel, const Nest& unit, const Mapping& mapping);
+
 }  // namespace isamap::oracle
