@@ -91,6 +91,8 @@ struct Padding {
 };
 /// Causes that do not depend on the loops: surplus counts of a dim, and digits of a tied pair that differ.
 std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers);
+/// Are all points of a call inside the range of coordinate d, or all outside?
+bool aligned(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover, std::size_t d);
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);
 
 struct Neutral {
