@@ -102,10 +102,29 @@ std::vector<std::string> attempt(const Trial& trial, const Route& route) {
   return reasons;
 }
 
+// Memories from one to another over links that moves use, fewest first; over any links where no moves lead there.
+std::vector<MemoryId> path_of_moves(const HardwareModel& model, MemoryId from, MemoryId to) {
+  std::vector<MemoryId> before(model.memories().size()), queue{from};
+  for (std::size_t at = 0; at < queue.size() && !before[to.index()].valid(); ++at)
+    for (const Instruction& move : model.instructions()) {
+      if (!is_move(move) || move.operands[operand_of_access(move, 1).index()].memory != queue[at]) continue;
+      const MemoryId next = move.operands[operand_of_access(move, 0).index()].memory;
+      if (!next.valid() || next == from || before[next.index()].valid()) continue;
+      before[next.index()] = queue[at];
+      queue.push_back(next);
+    }
+  if (!before[to.index()].valid()) return model.path(from, to);
+  std::vector<MemoryId> path{to};
+  while (path.back() != from) path.push_back(before[path.back().index()]);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
 // The hops between home and the operand's memory, home itself left out.
 std::optional<std::vector<Hop>> hops_on_path(const Trial& trial, MemoryId operand_memory) {
   const MemoryId home = trial.model.home();
-  auto path = trial.access == 0 ? trial.model.path(operand_memory, home) : trial.model.path(home, operand_memory);
+  auto path = trial.access == 0 ? path_of_moves(trial.model, operand_memory, home)
+                                : path_of_moves(trial.model, home, operand_memory);
   if (trial.access == 0) std::reverse(path.begin(), path.end());
   if (operand_memory == home) return std::vector<Hop>{};
   if (path.empty()) return std::nullopt;

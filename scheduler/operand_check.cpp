@@ -163,6 +163,9 @@ std::string alignment_refusal(const Instruction& instruction, const Operand& ope
   bool aligned = offset.constant() % unit == 0 && buffer.align % operand.align == 0;
   for (const AffineTerm& term : offset.terms()) aligned &= term.coefficient % unit == 0;
   if (aligned) return "";
+  if (buffer.align % operand.align != 0)
+    return fmt::format("operand {} of {} begins at multiples of {} B; {} itself begins at multiples of {} B",
+                       operand.name, instruction.name, unit, buffer.name, buffer.align);
   return fmt::format("operand {} of {} begins at multiples of {} B; in {} it would begin at byte {}", operand.name,
                      instruction.name, unit, buffer.name, print(offset));
 }

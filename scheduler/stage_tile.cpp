@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/operand_check.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -351,6 +352,33 @@ bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {
   return p.instruction->ranges[dim].fixed() && p.instruction->statement().domain.dims[dim].kind == DimKind::reduction;
 }
 
+namespace {
+
+/// Where an operand's tile stands in registers on its way: the side of a move between `memory` and the operand's own
+/// that is in `memory`, if the move takes the same box of elements.
+struct Passage {
+  const Instruction* move = nullptr;
+  int access = 0;
+};
+std::optional<Passage> passage(const Pairing& p, int operand, bool output, MemoryId memory, DType dtype,
+                               const HardwareModel& model) {
+  const MemoryId own = p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory;
+  const auto box = operand_box(*p.instruction, operand);
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move)) continue;
+    const int near = output ? 1 : 0, far = output ? 0 : 1;  // drained from `own`, or filled into it
+    const Operand& here = move.operands[operand_of_access(move, near).index()];
+    const Operand& there = move.operands[operand_of_access(move, far).index()];
+    const bool connects =
+        here.memory == own && there.memory == memory && operand_box(move, near) == box && operand_box(move, far) == box;
+    if (connects && type_refusal(move, near, dtype).empty() && type_refusal(move, far, dtype).empty())
+      return Passage{&move, far};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, MemoryId memory,
                           const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model) {
   const Access& a = access_of(*p.statement, access);
@@ -359,11 +387,23 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   const bool is_operand_memory =
       operand >= 0 && p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory == memory;
   Result<NewTile> made = error("");
+  int registers = 0;  // of one slot, where the operand itself does not say
   if (model.memory(memory).is_register()) {
-    if (!is_operand_memory)
-      return error(fmt::format("{} is staged in {}, but the instruction does not take it from there", tensor.name,
-                               model.memory(memory).name));
+    const auto through =
+        is_operand_memory || operand < 0 ? std::nullopt : passage(p, operand, access == 0, memory, tensor.dtype, model);
+    if (!is_operand_memory && !through)
+      return error(
+          fmt::format("{} is staged in {}, but the instruction does not take it from there, and no move passes "
+                      "what it takes on",
+                      tensor.name, model.memory(memory).name));
     made = register_tile(p, access, tiles);
+    if (made && through) {
+      const Operand& passing = through->move->operands[operand_of_access(*through->move, through->access).index()];
+      const auto places = positions(passing, operand_box(*through->move, through->access));
+      if (!places) return error(passing.name + " of " + through->move->name + " has no fixed place in a register");
+      made->tile.positions = *places;
+      registers = registers_of(*through->move, through->access, tensor.dtype, model.memory(memory));
+    }
   } else if (!layout.empty()) {
     made = memory_tile(p, access, layout, tiles);
   } else {  // home keeps the tensor's own order; elsewhere the tile stands as the instruction takes it
@@ -372,8 +412,10 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   }
   if (!made) return made;
   if (made->tile.slots >= 0)
-    made->buffer.registers_per_slot = registers_of(*p.instruction, operand, tensor.dtype, model.memory(memory));
-  if (memory != model.home()) made->buffer.align = alignment_of(memory, model);
+    made->buffer.registers_per_slot =
+        registers > 0 ? registers : registers_of(*p.instruction, operand, tensor.dtype, model.memory(memory));
+  const std::int64_t asked = alignment_of(memory, model);
+  made->buffer.align = memory == model.home() ? std::max(made->buffer.align, asked) : asked;
   made->buffer.name = tensor.name + "_" + model.memory(memory).name;
   made->buffer.memory = memory;
   made->buffer.dtype = tensor.dtype;

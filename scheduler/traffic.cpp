@@ -126,6 +126,9 @@ class Counting {
 
   void links(const Transfer& t) {
     if (!t.to.valid() || t.from == t.to) return;
+    // An operand that a call takes from memory reaches its registers over the links; from a register file or a
+    // scratchpad the unit reads it through ports of its own.
+    if (t.stage < 0 && t.access != 0 && t.from != view_.model->home()) return;
     const double size = element_bytes(view_, t.access) * t.copies_at;
     const auto add = [&](MemoryId from, MemoryId to, double elements) {
       if (elements <= 0) return;

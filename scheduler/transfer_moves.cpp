@@ -31,7 +31,7 @@ bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instructi
   const bool must_be_zero = copy.zero[i];
   const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
   if (extent == valid) return copy.into_inner ? !must_be_zero || beyond == Inactive::zero : beyond != Inactive::zero;
-  if (c.pseudo()) return copy.into_inner && !must_be_zero;
+  if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, i, begin, valid);
   if (copy.into_inner && !must_be_zero) return true;
   return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
 }
