@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scheduler/levelled/dim_chain.h"
+
 namespace isamap::levelled {
 
 namespace {
@@ -33,18 +35,16 @@ LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spre
 Loops loops_of(const Problem& problem, const LevelPoint& point) {
   Loops loops;
   for (int d = 0; d < problem.dim_count(); ++d) {
-    std::int64_t around = problem.dims[at(d)].extent;
-    const auto walk = [&](std::int64_t tile) {
-      tile = std::min(around, tile);
-      if (around % tile != 0) loops.uneven |= 1U << d;
-      const bool steps = tile < around;
-      around = tile;
-      return steps;
-    };
-    for (int l = 0; l < problem.level_count(); ++l) {
-      const LevelPoint::At& level = point.levels[at(l)];
-      if (walk(level.time[at(d)])) loops.at[at(l)] |= 1U << d;
-      for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x) walk(level.axis[x][at(d)]);
+    DimChain chain;
+    chain.read(problem, point, d);
+    for (int l = 0; l + 1 < problem.level_count(); ++l) {
+      if (!chain.loops(l)) continue;
+      loops.at[at(l)] |= 1U << d;
+      for (int stage = l + 1; stage < problem.level_count() && !chain.even(); ++stage) {
+        Sizes single;
+        chain.single(stage, l, single);
+        if (single.n > 0) loops.short_tails[at(l)] |= 1U << d;
+      }
     }
   }
   return loops;

@@ -8,10 +8,9 @@ namespace isamap::levelled {
 /// `tile`: by level, at its stage. Orders are those of the dims.
 LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spread, const LevelPoint::Tiles* tile);
 
-/// Dims with more than one step in time, by level; dims of which some tile does not divide.
+/// Dims with more than one step in time, by level; those of them that have a single step for some tile or instance.
 struct Loops {
-  std::array<std::uint32_t, max_levels> at{};
-  std::uint32_t uneven = 0;
+  std::array<std::uint32_t, max_levels> at{}, short_tails{};
 };
 Loops loops_of(const Problem& problem, const LevelPoint& point);
 

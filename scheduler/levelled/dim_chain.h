@@ -41,6 +41,7 @@ class DimChain {
  public:
   void read(const Problem& problem, const LevelPoint& point, int dim);
 
+  bool even() const { return even_; }  ///< every tile divides the one around it
   bool loops(int level) const { return time_[static_cast<std::size_t>(level)] >= 0; }
   std::int64_t tile(int level) const {
     return walks_[static_cast<std::size_t>(time_[static_cast<std::size_t>(level)])].tile;

@@ -22,15 +22,6 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-Load operator+(Load a, const Load& b) {
-  a.energy += b.energy;
-  for (std::size_t l = 0; l < a.read.size(); ++l) {
-    a.read[l] += b.read[l];
-    a.written[l] += b.written[l];
-  }
-  return a;
-}
-
 class Search {
  public:
   using Curve = std::vector<std::pair<std::int64_t, double>>;
@@ -391,7 +382,7 @@ class Search {
     const Loops loops = loops_of(problem_, point);
     std::array<const std::vector<Order>*, max_levels> orders{};
     for (int l = 0; l + 1 < problem_.level_count(); ++l)
-      orders[at(l)] = &orders_.of(loops.at[at(l)], loops.at[at(l)] & loops.uneven);
+      orders[at(l)] = &orders_.of(loops.at[at(l)], loops.short_tails[at(l)]);
     order(point, orders, 0);
   }
 

@@ -27,6 +27,15 @@ double distinct(const Problem& problem, const Subscript& subscript) {
 
 }  // namespace
 
+Load operator+(Load a, const Load& b) {
+  a.energy += b.energy;
+  for (std::size_t l = 0; l < a.read.size(); ++l) {
+    a.read[l] += b.read[l];
+    a.written[l] += b.written[l];
+  }
+  return a;
+}
+
 TrafficBound::TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing)
     : problem_(problem), keep_(keep), dividing_(dividing) {
   for (int inner = 1; inner < problem.level_count(); ++inner)

@@ -23,6 +23,7 @@ struct Load {
   double energy = 0;
   std::array<double, max_levels> read{}, written{};
 };
+Load operator+(Load a, const Load& b);
 
 /// Tiles that are decided, from the inside.
 struct Known {

@@ -233,7 +233,7 @@ TEST(Exact, TailsAndBypass) {
 }
 
 TEST(Exact, WindowsThatSlide) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed)
+  for (std::uint64_t seed = 0; seed < 160; ++seed)
     expect_optimal(window(seed, 7), seed, {seed % 3 == 0, seed % 2 == 0, false});
 }
 
