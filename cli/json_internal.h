@@ -17,6 +17,7 @@ std::string text_of(const Json& json);
 /// Counts are doubles inside, since tails make averages; a whole number prints as one.
 Json number(double value);
 Json diagnostics_json(const Diagnostics& diagnostics);
+Json reasons_of(const Diagnostics& diagnostics);  ///< their messages
 
 template <class Pairs>
 Json object_of(const Pairs& pairs) {
