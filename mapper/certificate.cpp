@@ -5,6 +5,7 @@
 #include <set>
 
 #include "mapper/question_writer.h"
+#include "mapper/shared_operand.h"
 #include "mapper/value_question.h"
 #include "support/arithmetic.h"
 #include "support/check.h"
@@ -12,13 +13,15 @@
 namespace isamap {
 namespace {
 
-Question soundness(Writer w, int operand) {
+/// `other`: the operand itself, or a second read of the same operand of the instruction.
+Question soundness(Writer w, int operand, int other) {
   w.call(0);
   w.active(1, 0);
   w.active(2, 0);
-  w.require(w.same_slot(operand));
-  w.require(negation(w.same_element(operand)));
-  return w.finish("S " + w.alignment().tensor_name(operand) +
+  w.require(w.same_slot(operand, other));
+  w.require(negation(w.same_element(operand, other)));
+  const std::string which = operand == other ? "" : " and " + w.alignment().tensor_name(other) + ", one operand";
+  return w.finish("S " + w.alignment().tensor_name(operand) + which +
                   ": two points of one call share a slot and differ in the element");
 }
 
@@ -247,7 +250,8 @@ Question covering(Writer w) {
 std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   const Alignment& alignment = writer.alignment();
   std::vector<Question> list;
-  for (int t = 0; t < alignment.operand_count(); ++t) list.push_back(soundness(writer, t));
+  for (int t = 0; t < alignment.operand_count(); ++t) list.push_back(soundness(writer, t, t));
+  for (const auto& [t, u] : shared_operands(alignment)) list.push_back(soundness(writer, t, u));
   list.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
   std::vector<Padding> known = all_faces(alignment), avoidable;
   for (Padding& fill : fills(alignment, writer.walkers())) {
@@ -279,12 +283,14 @@ Certificate certify(const Alignment& alignment, const Mapping& mapping) {
   return certificate;
 }
 
-Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open,
+Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open, bool shared_open,
                           bool partials_open) {
   const Writer writer(alignment, mapping);
   Certificate certificate;
   for (int t = 0; t < alignment.operand_count(); ++t)
-    if ((sound_open >> t & 1U) != 0) certificate.questions.push_back(soundness(writer, t));
+    if ((sound_open >> t & 1U) != 0) certificate.questions.push_back(soundness(writer, t, t));
+  if (shared_open)
+    for (const auto& [t, u] : shared_operands(alignment)) certificate.questions.push_back(soundness(writer, t, u));
   if (partials_open) certificate.questions.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
   return certificate;
 }

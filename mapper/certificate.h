@@ -30,7 +30,7 @@ struct Certificate {
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
 /// Only the questions S of the operands that are open, and O if it is.
-Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open,
+Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open, bool shared_open,
                           bool partials_open);
 
 /// All questions with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "mapper/shared_operand.h"
+
 namespace isamap {
 namespace {
 
@@ -103,6 +105,10 @@ Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std
   Judged judged;
   const Truth slots = sound(alignment, *walkers, judged.sound_open), elements = no_partials(alignment, *walkers);
   if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
+  const Truth shared = told_apart_in_shared(alignment, *walkers);
+  if (shared == Truth::no)
+    return {std::nullopt,
+            "the instruction reads one operand in several ways, and one slot would hold several elements"};
   std::optional<Cover> cover;
   Neutral neutral;
   Judged refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
@@ -127,6 +133,7 @@ Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std
   });
   if (!covered || !cover) return refused;
   judged.partials_open = elements == Truth::unknown;
+  judged.shared_open = shared == Truth::unknown;
   Mapping& mapping = judged.mapping.emplace();
   mapping.statement = alignment.statement;
   mapping.instruction = alignment.instruction;
@@ -143,7 +150,8 @@ Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std
   }
   mapping.outer = residual_dims(alignment, *walkers, *cover);
   mapping.utilisation = utilisation(alignment, *walkers, *cover);
-  mapping.proof = slots == Truth::yes && elements == Truth::yes ? Proof::proved : Proof::unknown;
+  const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes;
+  mapping.proof = exact ? Proof::proved : Proof::unknown;
   mapping.dims = dims;
   for (const Cover::Loop& loop : cover->loops)
     mapping.loops.push_back({as_expression(alignment, loop.step), loop.extent, loop.floating});

@@ -14,6 +14,7 @@ struct Judged {
   std::string refusal;             ///< why
   bool by_extents = false;         ///< other extents of the digits may do
   OperandSet sound_open = 0;       ///< operands for which the solver has to say whether S holds
+  bool shared_open = false;        ///< the solver has to say whether S holds between reads of one operand
   bool partials_open = false;      ///< the solver has to say whether O holds
 };
 /// `split`: two digits count along one direction of the output.

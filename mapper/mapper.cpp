@@ -124,7 +124,8 @@ Judged judge_fully(const Alignment& alignment, const Dims& dims, bool split, con
   std::string failed;
   const Truth truth = result.solver.queries > kMaxQueries
                           ? Truth::unknown
-                          : replay(certify_slots(alignment, *judged.mapping, judged.sound_open, judged.partials_open),
+                          : replay(certify_slots(alignment, *judged.mapping, judged.sound_open, judged.shared_open,
+                                                 judged.partials_open),
                                    options.rlimit, result.solver, &failed);
   if (truth == Truth::yes) {
     judged.mapping->proof = Proof::proved;

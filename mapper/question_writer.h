@@ -199,17 +199,22 @@ class Writer {
     return -1;
   }
 
-  std::string same_slot(int operand) {
+  /// Point 1 through one access and point 2 through another access of the instruction to the same operand.
+  std::string same_slot(int one, int other) {
+    const std::vector<AffineExpr>&a = alignment_.unit_access(one).index, &b = alignment_.unit_access(other).index;
     std::vector<std::string> terms;
-    for (const AffineExpr& e : alignment_.unit_access(operand).index)
-      terms.push_back(equal(unit_at(e, 1), unit_at(e, 2)));
+    for (std::size_t i = 0; i < a.size(); ++i) terms.push_back(equal(unit_at(a[i], 1), unit_at(b[i], 2)));
     return all(terms);
   }
-  std::string same_element(int operand) {
+  std::string same_element(int one, int other) {
+    const Access &a = alignment_.access(one), &b = alignment_.access(other);
+    if (a.tensor != b.tensor) return "false";
     std::vector<std::string> terms;
-    for (const AffineExpr& e : alignment_.access(operand).index) terms.push_back(equal(at(e, 1), at(e, 2)));
+    for (std::size_t i = 0; i < a.index.size(); ++i) terms.push_back(equal(at(a.index[i], 1), at(b.index[i], 2)));
     return all(terms);
   }
+  std::string same_slot(int operand) { return same_slot(operand, operand); }
+  std::string same_element(int operand) { return same_element(operand, operand); }
 
   /// A point whose counters spell digits that differ on the first place of a tied walker and on another. Every further
   /// place has a digit of its own; all other walkers agree.

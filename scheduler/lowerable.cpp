@@ -1,5 +1,7 @@
 #include "scheduler/lowerable.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -24,6 +26,18 @@ std::string constants_refusal(const Mapping& mapping, const Instruction& instruc
   return "";
 }
 
+/// A call has one address for an operand; where other reads of it lie is for the operand's layout to say, which tiles
+/// do not know.
+std::string read_in_several_ways(const Instruction& instruction) {
+  const Computation& unit = instruction.statement();
+  for (int a = 0; a < access_count(unit); ++a)
+    for (int b = a + 1; b < access_count(unit); ++b)
+      if (access_of(unit, a).tensor == access_of(unit, b).tensor && access_of(unit, a) != access_of(unit, b))
+        return fmt::format("{} reads operand {} in several ways, and an operand is fetched once", instruction.name,
+                           instruction.tensors[access_of(unit, a).tensor.index()].name);
+  return "";
+}
+
 }  // namespace
 
 std::string not_lowered(const Instruction& instruction) {
@@ -43,6 +57,7 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
     return "the sum over " + mapping.rolled[0].name + " is written out in the instruction, " +
            (form ? "and nothing walks it"
                  : "and lowering needs it added to the output, with a subscript of its own and the first term first");
+  if (const std::string no = read_in_several_ways(*form); !no.empty()) return no;
   if (const std::string no = constants_refusal(mapping, *form); !no.empty()) return no;
   if (mapping.kinds.count(Kind::partial) > 0) return "partial sums have to be added up after it";
   std::set<AffineExpr> columns;

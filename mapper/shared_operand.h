@@ -1,0 +1,19 @@
+#pragma once
+// (S) between reads: an instruction that reads one operand in several ways, C[o] = A[o] + A[o+1], has one place for
+// what two of its reads take from the same slot.
+
+#include <utility>
+#include <vector>
+
+#include "mapper/conditions.h"
+
+namespace isamap {
+
+/// Pairs of accesses of the instruction to one operand, those left out that are alike on both sides.
+std::vector<std::pair<int, int>> shared_operands(const Alignment& alignment);
+
+/// Does a slot that two accesses of a pair reach in one call hold one element? `yes`: there are no such pairs. `no`: a
+/// slot of the first call would hold two. `unknown`: that call is right, or too large to be tried.
+Truth told_apart_in_shared(const Alignment& alignment, const std::vector<Walker>& walkers);
+
+}  // namespace isamap
