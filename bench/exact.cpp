@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 
 #include "frontends/frontends.h"
@@ -85,6 +86,7 @@ void prove(const std::string& what, const std::vector<Kernel>& kernels, bool div
 
 int main() {
   using namespace isamap;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines come as they are measured
   evaluations();
   std::vector<Kernel> products, convolutions;
   for (const int n : {64, 128, 256, 512, 1024, 2048, 4096}) products.push_back(gemm(n, n, n));

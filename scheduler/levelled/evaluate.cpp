@@ -11,6 +11,25 @@ namespace {
 
 constexpr int none = max_levels;  ///< no level: nothing is shared
 
+/// Bytes of kept tiles.
+double room_of(const Problem& problem, const LevelPoint::At& level, const LevelPoint::Tiles& tile) {
+  double total = 0;
+  for (int a = 0; a < problem.operand_count(); ++a) {
+    if ((level.keep >> a & 1U) == 0) continue;
+    const Operand& operand = problem.operands[static_cast<std::size_t>(a)];
+    double elements = 1;
+    for (const Subscript& s : operand.subscripts) {
+      double width = 1;
+      for (const Term& term : s)
+        width +=
+            static_cast<double>(term.coefficient) * static_cast<double>(tile[static_cast<std::size_t>(term.dim)] - 1);
+      elements *= width;
+    }
+    total += elements * operand.bytes * ((level.doubled >> a & 1U) != 0 ? 2 : 1);
+  }
+  return total;
+}
+
 /// What one boundary moves: as the parent sees it (instances that take the same tile at once take it once), and summed
 /// over the instances filled.
 struct Both {
@@ -49,7 +68,12 @@ class Evaluation {
   void check_room() {
     for (int l = 0; l < levels(); ++l) {
       const Level& level = problem_.levels[at(l)];
-      const bool overfull = level.capacity > 0 && bytes_kept(problem_, point_, l) > level.capacity;
+      bool overfull = false;
+      if (l > 0 && level.capacity > 0) {
+        LevelPoint::Tiles tile;
+        for (int d = 0; d < dims(); ++d) tile[at(d)] = chains_[at(d)].tile_at(l);
+        overfull = room_of(problem_, point_.levels[at(l)], tile) > level.capacity;
+      }
       bool crowded = false;
       for (std::size_t x = 0; x < level.axes.size(); ++x) {
         std::int64_t used = 1;
@@ -302,21 +326,7 @@ double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
         t = std::min(t, outer.axis[x][static_cast<std::size_t>(d)]);
     }
   }
-  double total = 0;
-  for (int a = 0; a < problem.operand_count(); ++a) {
-    if ((own.keep >> a & 1U) == 0) continue;
-    const Operand& operand = problem.operands[static_cast<std::size_t>(a)];
-    double elements = 1;
-    for (const Subscript& s : operand.subscripts) {
-      double width = 1;
-      for (const Term& term : s)
-        width +=
-            static_cast<double>(term.coefficient) * static_cast<double>(tile[static_cast<std::size_t>(term.dim)] - 1);
-      elements *= width;
-    }
-    total += elements * operand.bytes * ((own.doubled >> a & 1U) != 0 ? 2 : 1);
-  }
-  return total;
+  return room_of(problem, own, tile);
 }
 
 }  // namespace isamap::levelled
