@@ -38,25 +38,27 @@ struct Both {
 
 class Evaluation {
  public:
-  Evaluation(const Problem& problem, const LevelPoint& point) : problem_(problem), point_(point) {
+  Evaluation(const Problem& problem, const LevelPoint& point, Evaluated& result)
+      : problem_(problem), point_(point), result_(result) {
     for (int d = 0; d < problem.dim_count(); ++d) chains_[at(d)].read(problem, point, d);
     for (int l = 0; l < problem.level_count(); ++l)
       for (int i = 0; i < problem.dim_count(); ++i)
         position_[at(l)][point.levels[at(l)].order[at(i)]] = static_cast<std::uint8_t>(i);
   }
 
-  Evaluated run() {
+  void run() {
     check_room();
-    if (!result_.fits) return result_;
+    if (!result_.fits) return;
     double used = 1;
     for (int l = 0; l < levels(); ++l) {
       result_.instances[at(l)] = used;
       for (int d = 0; d < dims(); ++d) used *= chains_[at(d)].instances(l);
     }
+    for (int l = 0; l < levels(); ++l)
+      first_visits_[at(l)] = problem_.inout || !kept(l, 0) ? 0 : product(0, l, none, 0);
     for (int a = 0; a < problem_.operand_count(); ++a) operand(a);
     energy();
     time();
-    return result_;
   }
 
  private:
@@ -118,7 +120,7 @@ class Evaluation {
   }
 
   /// Elements of the output that start from the identity: each once, in every copy on units that share a reduction.
-  double first_visits(int level) const { return problem_.inout ? 0 : product(0, level, none, 0); }
+  double first_visits(int level) const { return first_visits_[at(level)]; }
 
   /// Counts of the dims that operand a does not use, times the elements of all its tiles at the stage of `level`; loops
   /// of levels from `first` on stand at their first step.
@@ -305,13 +307,18 @@ class Evaluation {
   const LevelPoint& point_;
   std::array<DimChain, max_dims> chains_;
   std::array<std::array<std::uint8_t, max_dims>, max_levels> position_{};
+  std::array<double, max_levels> first_visits_{};
   std::array<std::array<double, 2>, max_levels> wire_bytes_{}, wire_copies_{};
-  Evaluated result_;
+  Evaluated& result_;
 };
 
 }  // namespace
 
-Evaluated evaluate(const Problem& problem, const LevelPoint& point) { return Evaluation(problem, point).run(); }
+Evaluated evaluate(const Problem& problem, const LevelPoint& point) {
+  Evaluated result;
+  Evaluation(problem, point, result).run();
+  return result;
+}
 
 double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
   if (level == 0) return 0;

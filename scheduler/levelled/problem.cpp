@@ -59,6 +59,7 @@ Level::Wire wire_of(const HardwareModel& model, MemoryId from, MemoryId to) {
   const std::vector<LinkId> links = links_between(model, from, to);
   if (links.size() != 1) return {};
   const Link& link = model.link(links.front());
+  if (link.energy == 0 && link.bandwidth <= 0) return {};  // costs nothing
   return {static_cast<std::int32_t>(links.front().index()), link.energy, link.bandwidth};
 }
 
