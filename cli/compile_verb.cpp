@@ -26,7 +26,8 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   return out;
 }
 
-std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes) {
+std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes,
+                                             const CompileHook& hook) {
   auto inputs = load_inputs(options, code);
   if (!inputs) return std::nullopt;
   code = Exit::usage;
@@ -35,6 +36,7 @@ std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code,
   code = Exit::wrong_input;
   if (!with) return std::nullopt;
   with->all_sizes = all_sizes;
+  if (hook && !hook(*with, *inputs)) return std::nullopt;
   Compilation compiled = compile(inputs->kernel, inputs->model, *with);
   code = compiled.code;
   if (compiled.program) return CompiledInputs{std::move(*inputs), std::move(compiled)};

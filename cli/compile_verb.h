@@ -1,6 +1,7 @@
 #pragma once
 // What `schedule`, `emit` and `run` share: inputs, an optional schedule file, compilation, and how it can fail.
 
+#include <functional>
 #include <optional>
 
 #include "cli/common.h"
@@ -13,9 +14,13 @@ struct CompiledInputs {
   Compilation compiled;  ///< with a program
 };
 
+/// Changes the options of a compilation once its inputs are loaded; false: it has complained.
+using CompileHook = std::function<bool(CompileOptions&, const Inputs&)>;
+
 /// Empty when something failed: it has been reported (as JSON too, when asked for) and `code` says what to return.
 /// `all_sizes`: with programs for every size of the machine, as a printed file has them.
-std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false);
+std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false,
+                                             const CompileHook& hook = {});
 
 /// The options of the user as options of the compiler. A schedule file that cannot be read is reported.
 std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs);

@@ -19,7 +19,7 @@ namespace {
 struct Raw {
   std::vector<std::string> params, params_b;
   std::string strategy, budget, space;
-  std::optional<std::string> seed, limit, samples;
+  std::optional<std::string> seed, limit, samples, threads, seeds, run, measured;
 };
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -147,7 +147,8 @@ void refuse_search_options(const Raw& raw, const Options& options) {
   const std::pair<const char*, bool> given[] = {{"--strategy", !raw.strategy.empty()},
                                                 {"--budget", !raw.budget.empty()},
                                                 {"--space", !raw.space.empty()},
-                                                {"--certify", options.certify}};
+                                                {"--certify", options.certify},
+                                                {"--store", !options.lab.store.empty()}};
   for (const auto& [flag, is_given] : given)
     if (is_given) throw CLI::ValidationError(flag, "is for a search; with --schedule there is none");
 }
@@ -158,6 +159,13 @@ void finish(const Raw& raw, Options& options) {
   options.params_b = key_values("--set-b", raw.params_b);
   if (raw.seed) options.seed = whole_number("--seed", *raw.seed, 0, std::numeric_limits<std::uint64_t>::max());
   if (raw.samples) options.samples = static_cast<std::int64_t>(whole_number("--samples", *raw.samples, 8, 4096));
+  if (raw.threads) options.schedule.threads = static_cast<int>(whole_number("--threads", *raw.threads, 1, 256));
+  const auto number = [](const char* flag, const std::optional<std::string>& text, std::int64_t& into) {
+    if (text) into = static_cast<std::int64_t>(whole_number(flag, *text, 1, 1'000'000'000));
+  };
+  number("--run", raw.run, options.lab.run);
+  number("--measured", raw.measured, options.lab.measured);
+  if (raw.seeds) options.lab.seeds = static_cast<std::int64_t>(whole_number("--seeds", *raw.seeds, 1, 100'000));
   read_limit(raw, options);
   if (!raw.strategy.empty())
     read_strategy(raw.strategy, options.schedule);
@@ -165,6 +173,7 @@ void finish(const Raw& raw, Options& options) {
     options.schedule.strategy = "exhaustive";
   options.strategy_given = !raw.strategy.empty();
   options.evaluations_given = raw.budget.find("evals") != std::string::npos;
+  options.budget_given = !raw.budget.empty();
   if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
 }
@@ -207,6 +216,11 @@ void add_suite(CLI::App* verb, Options& options, Raw& raw) {
   verb->add_option("--report", options.report, "also write an HTML report to FILE");
 }
 
+void add_threads(CLI::App* verb, Raw& raw) {
+  verb->add_option("--threads", raw.threads,
+                   "evaluate side by side; the result is the same for any number (default 1)");
+}
+
 void add_search(CLI::App* verb, Options& options, Raw& raw) {
   static const std::map<std::string, Objective> objectives{
       {"edp", Objective::edp}, {"cycles", Objective::cycles}, {"energy", Objective::energy}};
@@ -220,6 +234,7 @@ void add_search(CLI::App* verb, Options& options, Raw& raw) {
   verb->add_option("--strategy", raw.strategy, "NAME:key=value,...");
   verb->add_option("--budget", raw.budget, "evals=N,seconds=S (only evals is reproducible)");
   verb->add_option("--space", raw.space, "dividing,keep-all,single-buffered");
+  add_threads(verb, raw);
 }
 
 using Verb = Exit (*)(const Options&);
@@ -269,6 +284,34 @@ struct Program {
     made->add_option("--kind", options.new_kind, "systolic (default), vector or gpu");
   }
 
+  void add_lab() {
+    CLI::App* lab = app.add_subcommand("lab", "compare search strategies on problems with known optima");
+    lab->require_subcommand(1);
+    CLI::App* run = verb(*lab, "run", "every strategy on every instance with every seed: JSON lines", verb_lab_run);
+    CLI::App* optima =
+        verb(*lab, "optima", "find the optima of a suite anew, and check those it states", verb_lab_optima);
+    for (CLI::App* one : {run, optima}) {
+      one->add_option("SUITE", options.suite, "a file, a folder, or a name: small, gemm, conv, deep")->required();
+      one->add_option("--budget", raw.budget, "evals=N: of each trial (run, default 1000), of each proof (optima)");
+      add_threads(one, raw);
+    }
+    run->add_option("--strategies", options.lab.strategies, "NAME:key=value:...,NAME,... (default: all heuristics)");
+    run->add_option("--seeds", raw.seeds, "trials of each strategy on each instance (default 15)");
+    run->add_option("--out", options.output, "the same as -o");
+    CLI::App* report = verb(*lab, "report", "curves, running times and profiles of trials", verb_lab_report);
+    report->add_option("--out", options.report, "write the HTML page to FILE; the summary goes to stdout");
+    report->add_option("FILE", options.lab.file, "what `lab run` wrote")->required();
+    CLI::App* csv =
+        verb(*lab, "csv", "trials, of the laboratory or of a store, as comma-separated values", verb_lab_csv);
+    csv->add_option("FILE", options.lab.file, "what `lab run` or --store wrote")->required();
+    csv->add_flag("--features", options.lab.features, "of a store: what models learn from, a column each");
+    csv->add_option("--run", raw.run, "of a store: the number of a run (default: the last one)");
+    CLI::App* replay = verb(app, "replay", "do a recorded run again and compare it byte for byte", verb_replay);
+    replay->add_option("FILE", options.lab.file, "a store, or what `lab run` wrote")->required();
+    replay->add_option("--run", raw.run, "of a store: the number of a run (default: the last one)");
+    add_threads(replay, raw);
+  }
+
   void add_verbs() {
     CLI::App* targets = verb(app, "targets", "list models and how they run on this machine", verb_targets);
     targets->add_option("--best", options.best_dtype, "only the native model with the most arithmetic of this type");
@@ -284,7 +327,7 @@ struct Program {
     CLI::App* evaluate = verb(app, "evaluate", "what a schedule costs", verb_evaluate);
     CLI::App* emit = verb(app, "emit", "the kernel in the target's language", verb_emit);
     CLI::App* run = verb(app, "run", "compile, execute and compare with the interpreter", verb_run);
-    CLI::App* tune = verb(app, "tune", "search with measured cost (not part of this version)", verb_tune);
+    CLI::App* tune = verb(app, "tune", "search with measured cost", verb_tune);
 
     for (CLI::App* one : {map, explain, schedule, evaluate, emit, run, tune}) add_kernel(one, options);
     add_kernel(extract, options, "kernel file (YAML) or model (.onnx)");
@@ -303,6 +346,9 @@ struct Program {
     for (CLI::App* one : {extract, schedule, emit, run})
       one->add_flag("--strict-float", options.strict_float,
                     "refuse programs that assume finite inputs (padding that is multiplied by 0)");
+    for (CLI::App* one : {schedule, tune})
+      one->add_option("--store", options.lab.store, "record every trial in FILE (SQLite), and begin with its best");
+    tune->add_option("--measured", raw.measured, "candidates of each statement that are executed (default 12)");
     emit->add_flag("--program", options.program, "print the lowered program instead of target text");
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");
@@ -315,6 +361,7 @@ int main_of(int argc, char** argv) {
   program.app.set_version_flag("--version", "isamap " ISAMAP_VERSION);
   program.add_hw();
   program.add_verbs();
+  program.add_lab();
   if (const auto unknown = unknown_command(program.app, argc, argv))
     return static_cast<int>(fail(Exit::usage, "there is no command '" + *unknown + "'",
                                  "the commands are: " + commands_of(program.app) + "; --help says what they do"));

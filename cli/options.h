@@ -22,6 +22,17 @@ enum class Exit {
   missing = 77       ///< something is missing on this machine
 };
 
+/// Of `lab`, `replay` and the store of trials.
+struct LabOptions {
+  std::string strategies;  ///< a,b:key=value,c; empty: all heuristics
+  std::int64_t seeds = 15;
+  std::string file;            ///< trials, or a store
+  std::string store;           ///< --store
+  std::int64_t run = 0;        ///< replay, csv: number of a run of the store; 0: the last one
+  std::int64_t measured = 12;  ///< tune: candidates of each statement that are executed
+  bool features = false;       ///< csv: what models learn from beside what was found
+};
+
 struct Options {
   bool json = false;
   std::string write;   ///< explain: folder for the kernels that it proposes
@@ -39,6 +50,7 @@ struct Options {
   ScheduleOptions schedule;
   bool objective_given = false;  ///< otherwise energy-delay where the model states energies, else cycles
   bool strategy_given = false, evaluations_given = false;  ///< --strategy, --budget evals=N
+  bool budget_given = false;
   std::string schedule_file;
   bool certify = false;
   bool strict_float = false;  ///< programs that assume finite inputs are refused
@@ -53,6 +65,7 @@ struct Options {
   bool resolved = false;             ///< hw show: the file with nothing left to look up
   std::string best_dtype;            ///< targets --best
   std::int64_t samples = 64;         ///< hw verify: vectors for each program
+  LabOptions lab;
 };
 
 }  // namespace isamap::cli

@@ -4,6 +4,7 @@
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
+#include "cli/search_answer.h"
 #include "cli/verbs.h"
 #include "scheduler/levelled/schedule_exact.h"
 
@@ -22,15 +23,21 @@ std::string text_of(const ScheduleAnswer& answer) {
 /// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.
 constexpr std::int64_t nodes_by_default = 1'000'000;
 
-/// On machines that are priced, not programmed: the exact search. Nothing: it does not apply.
-std::optional<Exit> exactly(const Options& options, const Inputs& inputs) {
+/// On machines that are priced, not programmed: the exact search. Nothing: it does not apply. It sees no points that a
+/// store could hold.
+std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs) {
+  if (!options.lab.store.empty()) {
+    if (options.schedule.strategy != "exact") return {};
+    return SearchAnswer{"", fail(Exit::usage, "the exact search has no trials that --store could record",
+                                 "any other --strategy has; docs/laboratory.md lists them")};
+  }
   if (!options.schedule_file.empty() || (options.strategy_given && options.schedule.strategy != "exact")) return {};
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!mapped) return {};
   const Diagnostics refusals = not_levelled(inputs.kernel, *mapped, inputs.model);
   if (!refusals.empty()) {
     if (options.schedule.strategy != "exact") return {};
-    return fail_after_start(options, Exit::usage, refusals, inputs, *mapped);
+    return SearchAnswer{"", fail_after_start(options, Exit::usage, refusals, inputs, *mapped)};
   }
   const ScheduleOptions used = schedule_options(options, inputs.model);
   ExactLimits limits;
@@ -40,7 +47,8 @@ std::optional<Exit> exactly(const Options& options, const Inputs& inputs) {
   bool proved = false;
   auto found = schedule_exactly(inputs.kernel, *mapped, inputs.model, used, limits, &proved);
   if (!found)
-    return fail_after_start(options, proved ? Exit::no_answer : Exit::limit, found.diagnostics(), inputs, *mapped);
+    return SearchAnswer{
+        "", fail_after_start(options, proved ? Exit::no_answer : Exit::limit, found.diagnostics(), inputs, *mapped)};
   ScheduleAnswer answer;
   answer.objective = used.objective;
   answer.scheduled = std::move(found->scheduled);
@@ -62,24 +70,25 @@ std::optional<Exit> exactly(const Options& options, const Inputs& inputs) {
               "a larger --budget, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }
-  return deliver(options, options.json ? json_of_schedule(answer) : text_of(answer), code);
+  return SearchAnswer{options.json ? json_of_schedule(answer) : text_of(answer), code};
 }
 
 }  // namespace
 
-Exit verb_schedule(const Options& options) {
+SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::optional<double> seconds) {
   Exit code = Exit::ok;
   if (const auto inputs = load_inputs(options, code)) {
     if (const auto done = exactly(options, *inputs)) return *done;
   } else {
-    return code;
+    return {"", code};
   }
-  const auto compiled = compile_inputs(options, code);
-  if (!compiled) return code;
+  const auto compiled = compile_inputs(options, code, false, recorder.hook());
+  if (!compiled) return {"", code};
   const ScheduleOptions used = schedule_options(options, compiled->inputs.model);
   ScheduleAnswer answer;
   answer.objective = used.objective;
   answer.scheduled = *compiled->compiled.scheduled;
+  if (seconds) answer.scheduled.seconds = *seconds;
   answer.seed = options.seed;
   answer.certified = options.schedule_file.empty() && answer.scheduled.exhausted;
   if (answer.certified) {
@@ -91,7 +100,15 @@ Exit verb_schedule(const Options& options) {
                              "--strategy exhaustive with a larger --budget evals=N, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }
-  return deliver(options, options.json ? json_of_schedule(answer) : text_of(answer), code);
+  return {options.json ? json_of_schedule(answer) : text_of(answer), code};
+}
+
+Exit verb_schedule(const Options& options) {
+  Recorder recorder(options, "schedule");
+  const SearchAnswer answer = schedule_answer(options, recorder, std::nullopt);
+  if (answer.text.empty()) return answer.code;
+  if (!recorder.finish(answer.text)) return Exit::wrong_input;
+  return deliver(options, answer.text, answer.code);
 }
 
 }  // namespace isamap::cli

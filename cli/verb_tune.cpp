@@ -1,13 +1,18 @@
 // isamap tune: search with measured cost.
 
-#include "cli/common.h"
+#include "cli/search_answer.h"
 #include "cli/verbs.h"
 
 namespace isamap::cli {
 
-Exit verb_tune(const Options&) {
-  return fail(Exit::usage, "tune, a search whose costs are measured, is not part of this version",
-              "`isamap schedule` searches with predicted cost, `isamap run` measures one schedule");
+Exit verb_tune(const Options& given) {
+  Options options = given;
+  if (!options.strategy_given) options.schedule.strategy = "annealing";  // the nearest of all (docs/laboratory.md)
+  Recorder recorder(options, "tune");
+  const SearchAnswer answer = tune_answer(options, recorder, by_running(options.seed), std::nullopt);
+  if (answer.text.empty()) return answer.code;
+  if (!recorder.finish(answer.text)) return Exit::wrong_input;
+  return deliver(options, answer.text, answer.code);
 }
 
 }  // namespace isamap::cli

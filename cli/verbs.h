@@ -21,5 +21,10 @@ Exit verb_evaluate(const Options& options);
 Exit verb_emit(const Options& options);
 Exit verb_run(const Options& options);
 Exit verb_tune(const Options& options);
+Exit verb_replay(const Options& options);
+Exit verb_lab_run(const Options& options);
+Exit verb_lab_report(const Options& options);
+Exit verb_lab_optima(const Options& options);
+Exit verb_lab_csv(const Options& options);
 
 }  // namespace isamap::cli

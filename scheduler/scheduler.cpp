@@ -16,7 +16,7 @@ namespace isamap {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t max_reasons = 12;
+constexpr std::size_t most_reasons = 12;
 constexpr std::int64_t last_look = 20'000;        // points seen in order where a heuristic found no legal one
 constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no schedule yet, whatever the clock says
 
@@ -133,6 +133,8 @@ class Run {
     LoopOptions loop;
     loop.objective = options_.objective;
     loop.max_evaluations = options_.max_evaluations;
+    if (id.index() < options_.stop_after.size())
+      loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);
     loop.sure_evaluations = least_evaluations;
     loop.out_of_time = out_of_time;
     loop.threads = options_.threads;
@@ -185,7 +187,7 @@ class Run {
       d.notes.push_back(p.hint.empty() ? p.message : p.message + ": " + p.hint);
       d.notes.insert(d.notes.end(), p.notes.begin(), p.notes.end());
     }
-    if (d.notes.size() > max_reasons) d.notes.resize(max_reasons);
+    if (d.notes.size() > most_reasons) d.notes.resize(most_reasons);
     return {d};
   }
 
@@ -199,7 +201,7 @@ class Run {
       for (const Mapping& mapping : mappings_.mappings)
         if (mapping.statement == id) reasons.insert(not_lowered(mapping, model_));
       for (const std::string& reason : reasons)
-        if (d.notes.size() < max_reasons) d.notes.push_back("not lowered yet: " + reason);
+        if (d.notes.size() < most_reasons) d.notes.push_back("not lowered yet: " + reason);
       proved_ = proved_ || !left_out_any(id);
       problems.push_back(std::move(d));
       return problems;

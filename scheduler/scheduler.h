@@ -23,6 +23,7 @@ struct ScheduleOptions {
   SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
   int threads = 1;                          ///< evaluations side by side; never changes what is found
   std::vector<std::vector<Point>> known;    ///< of each statement: points to begin with, from earlier searches
+  std::vector<std::int64_t> stop_after;     ///< of each statement: evaluations, in the place of a limit of time
   CostModelFactory costs = make_cost_model_closed_form;
   std::function<void(std::int64_t evaluations, double best)> progress;
   std::function<void(const Trial&)> watch;  ///< sees every evaluation

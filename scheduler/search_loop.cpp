@@ -11,7 +11,7 @@ namespace isamap {
 
 namespace {
 
-constexpr std::size_t max_reasons = 12;
+constexpr std::size_t most_kept = 12;
 
 struct Evaluated {
   Point point;
@@ -34,9 +34,10 @@ void evaluate(const SearchSpace& space, CostModel& model, Evaluated& at) {
     at.problems = cost.diagnostics();
 }
 
-class Loop {
+class Searching {
  public:
-  Loop(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs, const LoopOptions& options)
+  Searching(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
+            const LoopOptions& options)
       : space_(space), strategy_(strategy), options_(options) {
     const int threads = std::clamp<int>(options.threads, 1, static_cast<int>(std::max<std::size_t>(1, most_at_once())));
     for (int t = 0; t < threads; ++t) models_.push_back(costs());
@@ -132,13 +133,13 @@ void remember(Diagnostics& list, const Diagnostics& problems) {
   for (const Diagnostic& d : problems) {
     const bool known =
         std::any_of(list.begin(), list.end(), [&](const Diagnostic& o) { return o.message == d.message; });
-    if (!known && list.size() < max_reasons) list.push_back(d);
+    if (!known && list.size() < most_kept) list.push_back(d);
   }
 }
 
 Found search(const SearchSpace& space, SearchStrategy& strategy, const CostModelFactory& costs,
              const LoopOptions& options) {
-  return Loop(space, strategy, costs, options).run();
+  return Searching(space, strategy, costs, options).run();
 }
 
 }  // namespace isamap

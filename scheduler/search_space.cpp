@@ -278,6 +278,12 @@ Point SearchSpace::repair(Point point) const {
   point.choice.resize(state_->decisions.size(), 0);
   for (std::size_t i = 0; i < point.choice.size(); ++i)
     point.choice[i] = std::clamp(point.choice[i], 0, static_cast<int>(state_->decisions[i].labels.size()) - 1);
+  if (state_->mappings.empty()) return point;
+  const Prepared& p = state_->prepare(static_cast<std::size_t>(point.choice[0]));
+  for (std::size_t a = 0; a < p.routes.size(); ++a) {  // a route that the mapping does not have is its last one
+    int& route = point.choice[state_->route_at(a)];
+    route = std::min(route, std::max(0, static_cast<int>(p.routes[a].routes.size()) - 1));
+  }
   return point;
 }
 

@@ -55,12 +55,18 @@ std::vector<Problem> problems() {
           problem("C[i,j] += A[i,k] * B[k,j]", "i=5,j=1,k=3", "", "scalar_c")};
 }
 
+/// What a strategy cannot do without.
+StrategyOptions needed(const std::string& name) {
+  if (name != "external") return {};
+  return {{"command", std::string("python3 ") + ISAMAP_SOURCE_DIR + "/examples/strategies/evolution.py"}};
+}
+
 /// The points a strategy asks for, told what the closed form says.
 std::vector<Point> asked(const Problem& p, const std::string& name, std::uint64_t seed, int budget, int& legal) {
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   const auto at =
       std::find_if(strategies().begin(), strategies().end(), [&](const auto& s) { return s.first == name; });
-  auto strategy = at->second(space, {}, seed);
+  auto strategy = at->second(space, needed(name), seed);
   EXPECT_TRUE(strategy) << render(strategy.diagnostics());
   const auto costs = make_cost_model_closed_form();
   std::vector<Point> points;

@@ -1,0 +1,32 @@
+#include "cli/json_tune.h"
+
+#include "cli/json_internal.h"
+
+namespace isamap::cli {
+
+std::string json_of_tune(const TuneAnswer& answer) {
+  Json json = document();
+  const Scheduled& found = answer.scheduled;
+  json["best"] = {{"schedule", print(found.schedule)}};
+  json["executed"] = answer.best.executed;
+  json["correct"] = answer.best.checked;
+  json["measured_seconds"] = answer.best.seconds > 0 ? Json(answer.best.seconds) : Json(nullptr);
+  json["measured_cycles"] = answer.best.seconds > 0 ? Json(nullptr) : number(answer.best.cycles);
+  json["cycles"] = number(found.cost.cycles);
+  json["energy_pJ"] = found.cost.energy_pJ;
+  json["evaluations"] = found.evaluations;
+  json["seconds"] = found.seconds;
+  json["candidates"] = Json::array();
+  for (const TunedCandidate& row : answer.rows) {
+    json["candidates"].push_back({{"statement", row.statement},
+                                  {"trial", row.number},
+                                  {"predicted_cycles", number(row.predicted)},
+                                  {"measured", row.correct ? Json(row.measured) : Json(nullptr)},
+                                  {"correct", row.correct}});
+    if (!row.correct) json["candidates"].back()["problem"] = row.problem;
+  }
+  json["seed"] = answer.seed;
+  return text_of(json);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,29 @@
+#pragma once
+// The answer of `tune`.
+
+#include <string>
+#include <vector>
+
+#include "scheduler/measure.h"
+#include "scheduler/scheduler.h"
+
+namespace isamap::cli {
+
+struct TunedCandidate {
+  std::int64_t statement = 0, number = 0;  ///< of the trial
+  double predicted = 0;                    ///< cycles
+  double measured = 0;                     ///< seconds, or cycles of a simulator
+  bool correct = false;
+  std::string problem;
+};
+
+struct TuneAnswer {
+  Scheduled scheduled;
+  Measured best;
+  std::vector<TunedCandidate> rows;
+  std::uint64_t seed = 0;
+};
+
+std::string json_of_tune(const TuneAnswer& answer);
+
+}  // namespace isamap::cli

@@ -1,0 +1,15 @@
+#pragma once
+// Files of the laboratory.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace isamap::cli {
+
+/// Where suites are looked up by name: the source tree, the installed share folder.
+std::vector<std::string> suite_folders();
+/// The bytes of a file; has complained when empty.
+std::optional<std::string> read_lab_file(const std::string& path);
+
+}  // namespace isamap::cli

@@ -1,0 +1,27 @@
+#pragma once
+// Line figures for reports: one SVG, no scripts.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace isamap::cli {
+
+struct Series {
+  std::string name;  ///< in the legend
+  std::size_t colour = 0;
+  std::vector<std::pair<double, double>> points;
+  std::vector<std::pair<double, double>> band;  ///< (low, high) at each point; empty: none
+  bool steps = false;                           ///< a distribution: constant between points
+};
+
+struct Axis {
+  std::string label;
+  bool logarithmic = false;
+  double low = 0, high = 1;
+};
+
+/// A figure; `caption` says what is to be seen. The legend stands to the right.
+std::string line_figure(const std::vector<Series>& series, const Axis& x, const Axis& y, const std::string& caption);
+
+}  // namespace isamap::cli

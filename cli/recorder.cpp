@@ -1,0 +1,252 @@
+#include "cli/recorder.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lab/run.h"
+#include "scheduler/learned_cost.h"
+#include "support/yaml.h"
+
+namespace isamap::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string print_lines(const Nest& nest) {
+  std::string text;
+  for (const Line& line : nest.lines) text += print(line) + "\n";
+  return text;
+}
+
+std::string kernel_text(const Options& options) {
+  if (options.kernel_file.empty()) return "";
+  const auto text = yaml::read_text_file(options.kernel_file);
+  return text ? *text : "";
+}
+
+/// The file with everything looked up: the same text means the same machine.
+std::string resolved_target(const Options& options) {
+  const auto loaded = load_hardware(options.target, model_folders(), {options.params});
+  return loaded ? loaded->resolved : "";
+}
+
+/// What a run begins with: points of each statement, and what was measured before.
+std::string known_json(const std::vector<std::vector<Point>>& known, const std::vector<Lesson>& lessons) {
+  Json json;
+  json["points"] = Json::array();
+  for (const auto& points : known) {
+    json["points"].push_back(Json::array());
+    for (const Point& point : points) json["points"].back().push_back(point.choice);
+  }
+  json["lessons"] = Json::array();
+  for (const Lesson& lesson : lessons) json["lessons"].push_back({lesson.features, lesson.ratio});
+  return json.dump();
+}
+
+/// The last measurements on a machine, as many as say enough.
+std::vector<Lesson> lessons_of(const std::vector<lab::TrialRecord>& trials, double hertz) {
+  constexpr std::size_t most = 300;
+  std::vector<Lesson> lessons;
+  for (std::size_t t = trials.size() > most ? trials.size() - most : 0; t < trials.size(); ++t) {
+    const Json features = Json::parse(trials[t].features, nullptr, false);
+    if (!features.is_array() || features.size() < nest_feature_names().size() || !(trials[t].cycles > 0)) continue;
+    Lesson lesson;
+    for (std::size_t i = 0; i < nest_feature_names().size(); ++i) lesson.features.push_back(features[i].get<double>());
+    lesson.ratio = *trials[t].measured * hertz / trials[t].cycles;
+    lessons.push_back(std::move(lesson));
+  }
+  return lessons;
+}
+
+/// What else decides what a point means and costs.
+std::string space_text(const Options& options, Objective objective) {
+  const SpaceOptions& s = options.schedule.space;
+  return fmt::format("{} {} {} {}{}{} {} {}", ISAMAP_VERSION, static_cast<int>(options.map.rule),
+                     options.map.instruction, s.dividing, s.keep_all, s.single_buffered, options.map.max_mappings,
+                     name(objective));
+}
+
+}  // namespace
+
+std::string text_of(const Point& point) { return Json(point.choice).dump(); }
+
+std::optional<Point> point_of(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_array()) return std::nullopt;
+  Point point;
+  for (const Json& value : json) {
+    if (!value.is_number_integer()) return std::nullopt;
+    point.choice.push_back(value.get<int>());
+  }
+  return point;
+}
+
+std::string options_json(const Options& options) {
+  const ScheduleOptions& s = options.schedule;
+  Json json;
+  json["kernel_name"] = std::filesystem::path(options.kernel_file).filename().string();
+  json["kernel_text"] = kernel_text(options);
+  json["compute"] = options.compute;
+  json["dims"] = options.dims;
+  json["dtypes"] = options.dtypes;
+  json["target"] = options.target;
+  json["params"] = options.params;
+  json["rule"] = static_cast<int>(options.map.rule);
+  json["instruction"] = options.map.instruction;
+  json["objective"] = static_cast<int>(s.objective);
+  json["objective_given"] = options.objective_given;
+  json["strategy"] = s.strategy;
+  json["strategy_options"] = s.strategy_options;
+  json["evals"] = s.max_evaluations;
+  json["seconds"] = s.max_seconds;
+  json["space"] = {s.space.dividing, s.space.keep_all, s.space.single_buffered};
+  json["seed"] = options.seed;
+  json["json"] = options.json;
+  json["certify"] = options.certify;
+  json["strict_float"] = options.strict_float;
+  json["measured"] = options.lab.measured;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<Options> options_of(const std::string& text, const std::string& folder) {
+  const Json json = Json::parse(text, nullptr, false);
+  Options options;
+  try {
+    if (const std::string kernel = json.at("kernel_name"); !kernel.empty()) {
+      options.kernel_file = (std::filesystem::path(folder) / kernel).string();
+      if (!write_file(options.kernel_file, json.at("kernel_text"))) return std::nullopt;
+    }
+    options.compute = json.at("compute");
+    options.dims = json.at("dims");
+    options.dtypes = json.at("dtypes");
+    options.target = json.at("target");
+    options.params = json.at("params").get<std::map<std::string, std::string>>();
+    options.map.rule = static_cast<Rule>(json.at("rule").get<int>());
+    options.map.instruction = json.at("instruction");
+    options.schedule.objective = static_cast<Objective>(json.at("objective").get<int>());
+    options.objective_given = json.at("objective_given");
+    options.schedule.strategy = json.at("strategy");
+    options.schedule.strategy_options = json.at("strategy_options").get<StrategyOptions>();
+    options.schedule.max_evaluations = json.at("evals");
+    options.schedule.max_seconds = json.at("seconds");
+    options.schedule.space = {json.at("space").at(0), json.at("space").at(1), json.at("space").at(2)};
+    options.seed = json.at("seed");
+    options.json = json.at("json");
+    options.certify = json.at("certify");
+    options.strict_float = json.at("strict_float");
+    options.lab.measured = json.at("measured");
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return options;
+}
+
+CompileHook Recorder::hook() {
+  return [this](CompileOptions& compile, const Inputs& inputs) {
+    if (!options_.lab.store.empty() && !begin(compile, inputs)) return false;
+    if (!known_.empty()) compile.schedule.known = known_;
+    if (store_ || keep_) compile.schedule.watch = [this](const Trial& trial) { add(trial); };
+    return true;
+  };
+}
+
+bool Recorder::begin(CompileOptions& compile, const Inputs& inputs) {
+  auto opened = lab::TrialStore::open(options_.lab.store, true);
+  if (!opened) return failed(opened.diagnostics());
+  store_.emplace(std::move(*opened));
+  run_.verb = verb_;
+  run_.kernel_hash = lab::hash_of(print(inputs.kernel));
+  run_.target_text = resolved_target(options_);
+  run_.target_hash = lab::hash_of(run_.target_text);
+  run_.space_hash = lab::hash_of(space_text(options_, compile.schedule.objective));
+  run_.options = options_json(options_);
+  for (const bool measured : {true, false}) {
+    const auto best = store_->best_points(run_, measured);
+    if (!best) return failed(best.diagnostics());
+    known_.resize(std::max(known_.size(), best->size()));
+    for (std::size_t s = 0; s < best->size(); ++s)
+      if (const auto point = point_of((*best)[s]))
+        if (std::find(known_[s].begin(), known_[s].end(), *point) == known_[s].end()) known_[s].push_back(*point);
+  }
+  const auto before = store_->measured_on(run_.target_hash);
+  if (!before) return failed(before.diagnostics());
+  lessons_ = lessons_of(*before, inputs.model.clock_hz);
+  run_.known = known_json(known_, lessons_);
+  auto id = store_->begin(run_);
+  if (!id) return failed(id.diagnostics());
+  run_.id = *id;
+  return true;
+}
+
+bool Recorder::begin_as(const std::string& known) {
+  const Json json = Json::parse(known, nullptr, false);
+  try {
+    for (const Json& points : json.at("points")) {
+      known_.emplace_back();
+      for (const Json& point : points) known_.back().push_back(Point{point.get<std::vector<int>>()});
+    }
+    for (const Json& lesson : json.at("lessons"))
+      lessons_.push_back({lesson.at(0).get<std::vector<double>>(), lesson.at(1).get<double>()});
+  } catch (const nlohmann::json::exception&) {
+    return failed({error("the run does not say what it began with")});
+  }
+  return true;
+}
+
+void Recorder::add(const Trial& trial) {
+  const std::size_t s = trial.statement.index();
+  if (numbers_.size() <= s) numbers_.resize(s + 1, 0), names_.resize(s + 1);
+  lab::TrialRecord t;
+  t.statement = static_cast<std::int64_t>(s);
+  t.number = ++numbers_[s];
+  t.point = text_of(*trial.point);
+  t.problem = trial.problem;
+  std::vector<double> features;
+  if (trial.cost && trial.nest) {
+    t.schedule = print_lines(*trial.nest);
+    t.objective = *trial.objective;
+    t.cycles = trial.cost->cycles;
+    t.energy_pJ = trial.cost->energy_pJ;
+    t.bytes = trial.cost->bytes;
+    features = nest_features(*trial.nest, *trial.cost);
+    for (const double value : trial.space->features(*trial.point)) features.push_back(value);
+    t.features = Json(features).dump();
+  }
+  number_of_.emplace(std::pair(t.statement, trial.point->choice), t.number);
+  if (keep_) trials_.push_back(t);
+  if (!store_ || broken_) return;
+  if (names_[s].empty()) {
+    names_[s] = nest_feature_names();
+    for (std::string& feature : trial.space->feature_names()) names_[s].push_back(std::move(feature));
+    broken_ = has_errors(store_->name_features(run_.id, Json(names_).dump()));
+  }
+  if (const Diagnostics problems = store_->add(run_.id, t); has_errors(problems)) failed(problems);
+}
+
+std::int64_t Recorder::number_of(std::int64_t statement, const std::vector<int>& choice) const {
+  const auto it = number_of_.find({statement, choice});
+  return it == number_of_.end() ? 0 : it->second;
+}
+
+bool Recorder::measured(const lab::TrialRecord& trial) {
+  if (!store_ || broken_) return true;
+  const Diagnostics problems = store_->measured(run_.id, trial);
+  return !has_errors(problems) || failed(problems);
+}
+
+bool Recorder::finish(const std::string& text) {
+  if (!store_) return true;
+  if (broken_) return false;
+  const Diagnostics problems = store_->finish(run_.id, text);
+  return !has_errors(problems) || failed(problems);
+}
+
+bool Recorder::failed(const Diagnostics& problems) {
+  if (!broken_) fail(Exit::wrong_input, problems);
+  broken_ = true;
+  return false;
+}
+
+}  // namespace isamap::cli

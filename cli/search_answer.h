@@ -1,0 +1,35 @@
+#pragma once
+// What `schedule` and `tune` find and print; `replay` asks for the same again.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/json_tune.h"
+#include "cli/recorder.h"
+#include "ir/program.h"
+#include "scheduler/measure.h"
+
+namespace isamap::cli {
+
+struct SearchAnswer {
+  std::string text;  ///< empty: there is none, and the reason has been told
+  Exit code = Exit::ok;
+};
+
+/// `seconds`: in the place of the clock, where a recorded run is done again.
+SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::optional<double> seconds);
+
+/// The programs of one statement's candidates; `numbers` are those of their trials.
+using Measurer = std::function<std::vector<Measured>(std::int64_t statement, const std::vector<std::int64_t>& numbers,
+                                                     const std::vector<Program>& programs, const HardwareModel& model)>;
+/// By running them.
+Measurer by_running(std::uint64_t seed);
+SearchAnswer tune_answer(const Options& options, Recorder& recorder, const Measurer& measurer,
+                         std::optional<double> seconds);
+
+/// "seconds" of a printed JSON answer.
+std::optional<double> seconds_of(const std::string& answer);
+
+}  // namespace isamap::cli

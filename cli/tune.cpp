@@ -1,0 +1,202 @@
+// Search with predicted cost, then the clock: of each statement the most promising candidates are emitted, compiled,
+// compared with the interpreter and timed in turn. What earlier runs measured on this machine corrects the prediction
+// that chooses them (scheduler/learned_cost.h). A wrong program is never the best, however fast.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/backend.h"
+#include "cli/compile_verb.h"
+#include "cli/execute.h"
+#include "cli/search_answer.h"
+#include "scheduler/lower.h"
+
+namespace isamap::cli {
+namespace {
+
+constexpr std::size_t kept_for_each_measured = 8;  ///< candidates among which the corrected prediction chooses
+
+struct Tried {
+  double objective = 0, predicted = 0;
+  std::int64_t number = 0;
+  std::vector<int> choice;
+  Nest nest;
+};
+
+/// The cheapest candidates of each statement, each nest once.
+class Pool {
+ public:
+  explicit Pool(std::size_t most) : most_(most) {}
+  void add(const Trial& trial, std::int64_t number) {
+    if (!trial.objective || !trial.nest) return;
+    const std::size_t s = trial.statement.index();
+    if (of_.size() <= s) of_.resize(s + 1);
+    std::vector<Tried>& list = of_[s];
+    if (list.size() == most_ && !(*trial.objective < list.back().objective)) return;
+    if (std::any_of(list.begin(), list.end(), [&](const Tried& t) { return t.nest == *trial.nest; })) return;
+    const auto place = std::upper_bound(list.begin(), list.end(), *trial.objective,
+                                        [](double value, const Tried& t) { return value < t.objective; });
+    list.insert(place, {*trial.objective, trial.cost->cycles, number, trial.point->choice, *trial.nest});
+    if (list.size() > most_) list.pop_back();
+  }
+  std::vector<Tried> of(std::size_t statement) const {
+    return statement < of_.size() ? of_[statement] : std::vector<Tried>{};
+  }
+
+ private:
+  std::size_t most_;
+  std::vector<std::vector<Tried>> of_;
+};
+
+/// In the order of what is expected of them, once something has been measured on this machine.
+void rank(std::vector<Tried>& list, const std::vector<Lesson>& lessons, const Inputs& inputs, StatementId id) {
+  const auto learned = make_cost_model_learned(lessons);
+  for (Tried& tried : list)
+    if (const auto cost = learned->estimate({&inputs.kernel, id, &inputs.model, tried.nest}))
+      tried.predicted = cost->cycles;
+  if (lessons.empty()) return;
+  std::stable_sort(list.begin(), list.end(), [](const Tried& a, const Tried& b) { return a.predicted < b.predicted; });
+}
+
+struct Timed {
+  Tried tried;
+  Measured measured;
+};
+
+class Tuning {
+ public:
+  Tuning(const Options& options, Recorder& recorder, const Measurer& measurer, const Inputs& inputs, Schedule schedule)
+      : options_(options), recorder_(recorder), measurer_(measurer), inputs_(inputs), schedule_(std::move(schedule)) {}
+
+  const Schedule& schedule() const { return schedule_; }
+  const std::vector<TunedCandidate>& rows() const { return rows_; }
+  const Measured& best() const { return best_; }
+  const std::string& problem() const { return problem_; }
+
+  /// False: nothing of this statement could be measured.
+  bool statement(std::size_t s, std::vector<Tried> list) {
+    rank(list, recorder_.lessons(), inputs_, make_id<StatementId>(s));
+    std::vector<Tried> chosen;
+    std::vector<Program> programs;
+    for (Tried& tried : list) {
+      if (static_cast<std::int64_t>(chosen.size()) == options_.lab.measured) break;
+      Schedule with = schedule_;
+      with.nests[s] = tried.nest;
+      auto program = lower(with, inputs_.kernel, inputs_.model);
+      if (!program) continue;
+      programs.push_back(std::move(*program));
+      chosen.push_back(std::move(tried));
+    }
+    if (chosen.empty()) return true;  // scalar code: one schedule, nothing to choose
+    std::vector<std::int64_t> numbers;
+    for (const Tried& tried : chosen) numbers.push_back(tried.number);
+    const std::vector<Measured> measured = measurer_(static_cast<std::int64_t>(s), numbers, programs, inputs_.model);
+    return take(s, chosen, measured);
+  }
+
+ private:
+  bool take(std::size_t s, const std::vector<Tried>& chosen, const std::vector<Measured>& measured) {
+    std::optional<std::size_t> best;
+    for (std::size_t c = 0; c < chosen.size(); ++c) {
+      const Measured& m = measured[c];
+      rows_.push_back(
+          {static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.checked, m.problem});
+      lab::TrialRecord record;
+      record.statement = static_cast<std::int64_t>(s);
+      record.number = chosen[c].number;
+      if (m.checked) record.measured = m.value();
+      record.checked = m.checked;
+      record.problem = m.problem;
+      if (!recorder_.measured(record)) return false;
+      if (m.checked && (!best || m.value() < measured[*best].value())) best = c;
+      if (!m.checked && problem_.empty()) problem_ = m.problem;
+    }
+    if (!best) return false;
+    best_ = measured[*best];
+    schedule_.nests[s] = chosen[*best].nest;
+    return true;
+  }
+
+  const Options& options_;
+  Recorder& recorder_;
+  const Measurer& measurer_;
+  const Inputs& inputs_;
+  Schedule schedule_;
+  std::vector<TunedCandidate> rows_;
+  Measured best_;
+  std::string problem_;
+};
+
+std::string text_of(const TuneAnswer& answer) {
+  const bool clock = answer.best.seconds > 0;
+  std::string text = print(answer.scheduled.schedule) + "\n";
+  for (const TunedCandidate& row : answer.rows)
+    text += fmt::format("# statement {}, trial {}: {} cycles predicted, {}\n", row.statement, row.number,
+                        short_number(row.predicted),
+                        !row.correct ? row.problem
+                        : clock      ? fmt::format("{:.4g} us", row.measured * 1e6)
+                                     : fmt::format("{:.0f} cycles", row.measured));
+  return text + fmt::format("# best: {}, executed {}; {} evaluations\n",
+                            clock ? fmt::format("{:.4g} us", answer.best.seconds * 1e6)
+                                  : fmt::format("{:.0f} cycles", answer.best.cycles),
+                            answer.best.executed, answer.scheduled.evaluations);
+}
+
+}  // namespace
+
+Measurer by_running(std::uint64_t seed) {
+  return [seed](std::int64_t, const std::vector<std::int64_t>&, const std::vector<Program>& programs,
+                const HardwareModel& model) {
+    MeasureOptions options;
+    options.seed = seed;
+    const auto runner = make_runner(model);
+    return measure(programs, *runner, options);
+  };
+}
+
+SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measurer& measurer,
+                         std::optional<double> seconds) {
+  Options options = given;
+  if (!options.objective_given) {  // the clock knows no energy
+    options.objective_given = true;
+    options.schedule.objective = Objective::cycles;
+  }
+  Pool pool(kept_for_each_measured * static_cast<std::size_t>(options.lab.measured));
+  recorder.keep_trials();
+  const CompileHook record = recorder.hook();
+  Exit code = Exit::ok;
+  const auto compiled = compile_inputs(options, code, false, [&](CompileOptions& compile, const Inputs& inputs) {
+    code = Exit::ok;
+    if (const Diagnostics large = too_large_to_run(inputs.kernel); !large.empty()) code = fail(Exit::limit, large);
+    if (const Availability a = availability(inputs.model); a.how == "unavailable")
+      code = fail(Exit::missing, "nothing can be measured: " + a.why);
+    if (code != Exit::ok) return false;
+    code = Exit::wrong_input;
+    if (!record(compile, inputs)) return false;
+    compile.schedule.watch = [&, inner = compile.schedule.watch](const Trial& trial) {
+      inner(trial);
+      pool.add(trial, recorder.number_of(static_cast<std::int64_t>(trial.statement.index()), trial.point->choice));
+    };
+    return true;
+  });
+  if (!compiled) return {"", code};
+  const Inputs& inputs = compiled->inputs;
+  TuneAnswer answer;
+  answer.scheduled = *compiled->compiled.scheduled;
+  answer.seed = options.seed;
+  if (seconds) answer.scheduled.seconds = *seconds;
+  Tuning tuning(options, recorder, measurer, inputs, answer.scheduled.schedule);
+  for (std::size_t s = 0; s < inputs.kernel.statements.size(); ++s)
+    if (!tuning.statement(s, pool.of(s)))
+      return {"", fail(tuning.problem().starts_with("wrong result") ? Exit::wrong_result : Exit::limit,
+                       "nothing was measured: " + tuning.problem())};
+  if (tuning.rows().empty()) return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code")};
+  answer.scheduled.schedule = tuning.schedule();
+  if (const auto cost = evaluate(tuning.schedule(), inputs.kernel, inputs.model)) answer.scheduled.cost = cost->total;
+  answer.rows = tuning.rows();
+  answer.best = tuning.best();
+  return {options.json ? json_of_tune(answer) : text_of(answer), Exit::ok};
+}
+
+}  // namespace isamap::cli

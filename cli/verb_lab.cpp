@@ -1,0 +1,161 @@
+// isamap lab: trials of strategies on suites with known optima, and what they say (docs/laboratory.md).
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "cli/common.h"
+#include "cli/lab_file.h"
+#include "cli/lab_report.h"
+#include "cli/verbs.h"
+#include "lab/optima.h"
+#include "lab/trial_store.h"
+
+namespace isamap::cli {
+namespace {
+
+/// Those that are no heuristics: one sees everything, one needs a command.
+bool compared_by_default(const std::string& name) {
+  return name != "exhaustive" && name != "external" && name != "exact";
+}
+
+Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& options) {
+  if (!options.lab.strategies.empty()) return lab::parse_strategies(options.lab.strategies);
+  std::string all;
+  for (const auto& [name, make] : strategies())
+    if (compared_by_default(name)) all += (all.empty() ? "" : ",") + name;
+  return lab::parse_strategies(all);
+}
+
+/// Lines go out as they come, so that a run that is ended leaves what it has done; with -o to that file.
+class Lines {
+ public:
+  explicit Lines(const std::string& path)
+      : path_(path), file_(path.empty() ? stdout : std::fopen(path.c_str(), "wb")) {}
+  ~Lines() {
+    if (file_ && file_ != stdout) std::fclose(file_);
+  }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  void operator()(const std::string& line) {
+    if (file_ && (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0))
+      error_ = errno;
+  }
+  bool ok() const { return file_ && error_ == 0; }
+  Exit problem() const {
+    return fail(Exit::wrong_input,
+                {error_at({path_.empty() ? "stdout" : path_, 0, 0},
+                          fmt::format("cannot be written: {}", std::strerror(error_ ? error_ : errno)))});
+  }
+
+ private:
+  std::string path_;
+  std::FILE* file_;
+  int error_ = 0;
+};
+
+std::optional<lab::Trials> load_trials(const std::string& path) {
+  const auto text = read_lab_file(path);
+  if (!text) return std::nullopt;
+  auto trials = lab::parse_trials(*text, path);
+  if (trials) return std::move(*trials);
+  fail(Exit::wrong_input, trials.diagnostics());
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> suite_folders() {
+  std::vector<std::string> folders;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(ISAMAP_SOURCE_SUITES, ignored)) folders.emplace_back(ISAMAP_SOURCE_SUITES);
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const auto installed = program.parent_path().parent_path() / "share" / "isamap" / "suites";
+  if (std::filesystem::is_directory(installed, ignored)) folders.push_back(installed.string());
+  return folders;
+}
+
+std::optional<std::string> read_lab_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) {
+    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(errno)))});
+    return std::nullopt;
+  }
+  std::string text;
+  char chunk[1 << 16];
+  for (std::size_t got = 0; (got = std::fread(chunk, 1, sizeof chunk, file)) > 0;) text.append(chunk, got);
+  std::fclose(file);
+  return text;
+}
+
+Exit verb_lab_run(const Options& options) {
+  const auto strategies = chosen_strategies(options);
+  if (!strategies) return fail(Exit::usage, strategies.diagnostics());
+  const auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
+  if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
+  lab::RunOptions run;
+  run.strategies = *strategies;
+  run.seeds = options.lab.seeds;
+  run.seed = options.seed;
+  if (options.schedule.max_seconds > 0)
+    return fail(Exit::usage, "trials are limited by evaluations: seconds do not repeat", "--budget evals=N");
+  if (options.budget_given) run.evaluations = options.schedule.max_evaluations;
+  run.threads = options.schedule.threads;
+  Lines lines(options.output);
+  if (!lines.ok()) return lines.problem();
+  Progress progress;
+  const Diagnostics failed = lab::run(
+      options.suite, *suite, run, [&](const std::string& line) { lines(line); },
+      [&](std::size_t done, std::size_t all) { progress(fmt::format("lab: {} of {} trials", done, all)); });
+  if (has_errors(failed)) return fail(Exit::wrong_input, failed);
+  return lines.ok() ? Exit::ok : lines.problem();
+}
+
+Exit verb_lab_report(const Options& options) {
+  const auto trials = load_trials(options.lab.file);
+  if (!trials) return Exit::wrong_input;
+  Exit code = Exit::ok;
+  for (const std::string& name : lab::Study(*trials).beaten())
+    code =
+        fail(Exit::wrong_result, "a trial is below the stated optimum of " + name, "`isamap lab optima` finds it anew");
+  if (!options.report.empty()) {
+    const auto written = write_file(options.report, lab_page(*trials));
+    if (!written) return fail(Exit::wrong_input, written.diagnostics());
+  }
+  return deliver(options, lab_summary(*trials), code);
+}
+
+Exit verb_lab_csv(const Options& options) {
+  if (lab::is_store(options.lab.file)) {
+    const auto text = store_csv(options.lab.file, options.lab.run, options.lab.features);
+    return text ? deliver(options, *text, Exit::ok) : fail(Exit::wrong_input, text.diagnostics());
+  }
+  const auto trials = load_trials(options.lab.file);
+  if (!trials) return Exit::wrong_input;
+  return deliver(options, lab_csv(*trials), Exit::ok);
+}
+
+Exit verb_lab_optima(const Options& options) {
+  auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
+  if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
+  std::vector<std::vector<std::string>> rows{{"instance", "stated", "found", "proof"}};
+  const std::int64_t evaluations = options.budget_given ? options.schedule.max_evaluations : 2'000'000;
+  Exit code = Exit::ok;
+  Progress progress;
+  for (const lab::Instance& instance : suite->instances) {
+    progress("optimum of " + instance.name);
+    const lab::Optimum found = lab::optimum_of(instance, evaluations, options.schedule.threads);
+    rows.push_back({instance.name, instance.optimum ? fmt::format("{}", *instance.optimum) : "none",
+                    found.value ? fmt::format("{}", *found.value) : "none",
+                    found.proof.empty() ? "not proved" : found.proof});
+    if (const std::string wrong = lab::contradiction(instance, found); !wrong.empty())
+      code = fail(Exit::wrong_result, {error_at(instance.where, wrong)});
+  }
+  return deliver(options, table(rows), code);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,166 @@
+// isamap replay: a recorded run once more. What a clock said comes from the record (times, seconds, when a search was
+// out of time); everything else is computed again and compared: every trial, and every byte that was printed.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/backend.h"
+#include "backends/process.h"
+#include "cli/lab_file.h"
+#include "cli/search_answer.h"
+#include "cli/verbs.h"
+#include "lab/run.h"
+
+namespace isamap::cli {
+namespace {
+
+/// The first line in which two texts differ.
+std::string difference(const std::string& recorded, const std::string& again) {
+  std::size_t line = 1;
+  for (std::size_t i = 0; i < std::min(recorded.size(), again.size()) && recorded[i] == again[i]; ++i)
+    line += recorded[i] == '\n' ? 1 : 0;
+  const auto nth = [&](const std::string& text) {
+    std::size_t at = 0;
+    for (std::size_t l = 1; l < line && at != std::string::npos; ++l) {
+      at = text.find('\n', at);
+      if (at != std::string::npos) ++at;
+    }
+    return at >= text.size() ? std::string("(nothing)")
+                             : text.substr(at, std::min<std::size_t>(160, text.find('\n', at) - at));
+  };
+  return fmt::format("line {}: recorded '{}', now '{}'", line, nth(recorded), nth(again));
+}
+
+std::string describe(const lab::TrialRecord& t) { return fmt::format("{} at {} {}", t.objective, t.point, t.problem); }
+
+/// Measured values are those of the record.
+bool same(lab::TrialRecord recorded, lab::TrialRecord again) {
+  again.measured = recorded.measured;
+  again.checked = recorded.checked;
+  if (recorded.schedule == again.schedule && !recorded.schedule.empty()) again.problem = recorded.problem;
+  return recorded == again;
+}
+
+std::string first_difference(const std::vector<lab::TrialRecord>& recorded, std::vector<lab::TrialRecord> again) {
+  std::stable_sort(again.begin(), again.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.statement, a.number) < std::pair(b.statement, b.number);
+  });
+  for (std::size_t t = 0; t < recorded.size(); ++t) {
+    if (t >= again.size())
+      return fmt::format("{} trials are recorded, now there are {}", recorded.size(), again.size());
+    if (!same(recorded[t], again[t]))
+      return fmt::format("trial {} of statement {}: recorded {}, now {}", recorded[t].number, recorded[t].statement,
+                         describe(recorded[t]), describe(again[t]));
+  }
+  return "";
+}
+
+Measurer as_recorded(const std::vector<lab::TrialRecord>& trials) {
+  return [&trials](std::int64_t statement, const std::vector<std::int64_t>& numbers, const std::vector<Program>&,
+                   const HardwareModel& model) {
+    std::vector<Measured> found;
+    const std::string how = availability(model).how;
+    for (const std::int64_t number : numbers) {
+      Measured m;
+      m.executed = how;
+      for (const lab::TrialRecord& t : trials)
+        if (t.statement == statement && t.number == number) {
+          m.checked = t.checked;
+          m.problem = t.problem;
+          (how == "simulator" ? m.cycles : m.seconds) = t.measured.value_or(0);
+        }
+      found.push_back(m);
+    }
+    return found;
+  };
+}
+
+/// How many trials each statement had.
+std::vector<std::int64_t> counts_of(const std::vector<lab::TrialRecord>& trials) {
+  std::vector<std::int64_t> counts;
+  for (const lab::TrialRecord& t : trials) {
+    const auto s = static_cast<std::size_t>(t.statement);
+    if (counts.size() <= s) counts.resize(s + 1, 0);
+    counts[s] = std::max(counts[s], t.number);
+  }
+  return counts;
+}
+
+Exit replay_run(const Options& asked, const lab::TrialStore& store) {
+  const auto run = store.run(asked.lab.run);
+  if (!run) return fail(Exit::wrong_input, run.diagnostics());
+  const auto trials = store.trials(run->id);
+  if (!trials) return fail(Exit::wrong_input, trials.diagnostics());
+  const TemporaryDirectory folder;
+  auto options = options_of(run->options, folder.path().string());
+  if (!options) return fail(Exit::wrong_input, fmt::format("run {} of {} cannot be read", run->id, asked.lab.file));
+  // The machine as it was, whatever has become of its file.
+  const std::string target = (folder.path() / "target.yaml").string();
+  if (!write_file(target, run->target_text)) return fail(Exit::wrong_input, "no temporary file can be written");
+  options->target = target;
+  const auto loaded = load_hardware(target, model_folders(), {});
+  if (!loaded) return fail(Exit::wrong_input, loaded.diagnostics());
+  std::erase_if(options->params, [&](const auto& given) {
+    const auto& symbols = loaded->model.symbols();
+    return std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == given.first; });
+  });
+  options->schedule.threads = asked.schedule.threads;
+  options->output = asked.output;
+  options->strategy_given = true;  // a run with a store is never the exact search
+  const bool ended = !run->result.empty();
+  if (!ended || options->schedule.max_seconds > 0) options->schedule.stop_after = counts_of(*trials);
+  options->schedule.max_seconds = 0;
+  Recorder recorder(*options, run->verb);
+  recorder.keep_trials();
+  if (!recorder.begin_as(run->known)) return Exit::wrong_input;
+  const std::optional<double> seconds = seconds_of(run->result).value_or(0);
+  const SearchAnswer answer = run->verb == "tune" ? tune_answer(*options, recorder, as_recorded(*trials), seconds)
+                                                  : schedule_answer(*options, recorder, seconds);
+  if (answer.text.empty() && ended) return answer.code;
+  std::string differs = first_difference(*trials, recorder.trials());
+  if (differs.empty() && ended && answer.text != run->result) differs = difference(run->result, answer.text);
+  if (!differs.empty())
+    return fail(Exit::wrong_result,
+                fmt::format("run {} of {} is not what it was: {}", run->id, asked.lab.file, differs));
+  fmt::print(stderr, "run {}: {} trials{} are the same\n", run->id, trials->size(),
+             ended ? " and every byte printed" : " (the run did not end)");
+  return ended ? deliver(*options, answer.text, answer.code) : Exit::ok;
+}
+
+Exit replay_lab(const Options& asked) {
+  const auto text = read_lab_file(asked.lab.file);
+  if (!text) return Exit::wrong_input;
+  const auto trials = lab::parse_trials(*text, asked.lab.file);
+  if (!trials) return fail(Exit::wrong_input, trials.diagnostics());
+  const auto suite = lab::load_suite(trials->suite, suite_folders(), model_folders());
+  if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
+  lab::RunOptions run = trials->options;
+  run.threads = asked.schedule.threads;
+  std::string again;
+  Progress progress;
+  const Diagnostics failed = lab::run(
+      trials->suite, *suite, run, [&](const std::string& line) { again += line; },
+      [&](std::size_t done, std::size_t all) { progress(fmt::format("replay: {} of {} trials", done, all)); });
+  if (has_errors(failed)) return fail(Exit::wrong_input, failed);
+  if (again != *text)
+    return fail(Exit::wrong_result, fmt::format("{} is not what it was: {}", asked.lab.file, difference(*text, again)));
+  fmt::print(stderr, "{}: {} trials, every byte the same\n", asked.lab.file, trials->results.size());
+  return deliver(asked, again, Exit::ok);
+}
+
+}  // namespace
+
+std::optional<double> seconds_of(const std::string& answer) {
+  const auto json = nlohmann::json::parse(answer, nullptr, false);
+  if (!json.is_object() || !json.contains("seconds") || !json["seconds"].is_number()) return std::nullopt;
+  return json["seconds"].get<double>();
+}
+
+Exit verb_replay(const Options& options) {
+  if (!lab::is_store(options.lab.file)) return replay_lab(options);
+  const auto store = lab::TrialStore::open(options.lab.file, false);
+  return store ? replay_run(options, *store) : fail(Exit::wrong_input, store.diagnostics());
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,23 @@
+#pragma once
+// The optimum of an instance, found anew: by seeing every point.
+
+#include <optional>
+#include <string>
+
+#include "lab/suite.h"
+
+namespace isamap::lab {
+
+struct Optimum {
+  std::optional<double> value;  ///< the least that was found
+  std::string proof;            ///< why nothing is less; empty: it is only the best known
+  std::int64_t evaluations = 0;
+};
+
+/// At most `evaluations` points are priced; beyond that the answer is the best known of the heuristics.
+Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads);
+
+/// What is wrong with the optimum that the suite states, if `found` tells; empty: nothing.
+std::string contradiction(const Instance& instance, const Optimum& found);
+
+}  // namespace isamap::lab

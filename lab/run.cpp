@@ -1,0 +1,170 @@
+#include "lab/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <numbers>
+#include <set>
+#include <thread>
+
+#include "lab/trial_json.h"
+#include "scheduler/search_loop.h"
+#include "support/hash.h"
+#include "support/random.h"
+
+namespace isamap::lab {
+
+namespace {
+
+/// Log-normal: what a strategy is told is the objective times exp(noise * N(0, 1)); the draw depends on the instance,
+/// the seed and the number of the evaluation only.
+double disturbed(double objective, double noise, std::uint64_t seed, std::int64_t number) {
+  Random random(seed * 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(number));
+  const double u = 1 - random.unit(), v = random.unit();
+  const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);  // Box, Muller 1958
+  return objective * std::exp(noise * normal);
+}
+
+struct Job {
+  const Instance* instance;
+  const StrategyChoice* strategy;
+  std::uint64_t seed;
+};
+
+/// Results in the order of the jobs, whoever finishes first.
+class InOrder {
+ public:
+  InOrder(std::size_t count, const std::function<void(const std::string&)>& write) : lines_(count), write_(write) {}
+  void put(std::size_t at, std::string line) {
+    const std::lock_guard lock(mutex_);
+    lines_[at] = std::move(line);
+    for (; next_ < lines_.size() && lines_[next_]; ++next_) {
+      write_(*lines_[next_]);
+      lines_[next_] = "";
+    }
+  }
+  std::size_t done() {
+    const std::lock_guard lock(mutex_);
+    return next_;
+  }
+
+ private:
+  std::vector<std::optional<std::string>> lines_;
+  std::size_t next_ = 0;
+  std::mutex mutex_;
+  const std::function<void(const std::string&)>& write_;
+};
+
+/// Names and options are looked at before anything runs.
+Diagnostics check_strategies(const Suite& suite, const RunOptions& options) {
+  Diagnostics problems;
+  const Instance& any = suite.instances.front();
+  const SearchSpace space(any.kernel, StatementId{0}, {}, *any.model, any.space);
+  for (const StrategyChoice& strategy : options.strategies)
+    if (const auto made = strategy_named(strategy.name, space, strategy.options, 0); !made)
+      remember(problems, made.diagnostics());
+  return problems;
+}
+
+}  // namespace
+
+Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text) {
+  std::vector<StrategyChoice> choices;
+  std::set<std::string> seen;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    StrategyChoice choice;
+    choice.text = text.substr(at, end - at);
+    at = end + 1;
+    std::size_t colon = choice.text.find(':');
+    choice.name = choice.text.substr(0, colon);
+    while (colon != std::string::npos) {
+      const std::size_t next = choice.text.find(':', colon + 1);
+      const std::string part = choice.text.substr(colon + 1, next == std::string::npos ? next : next - colon - 1);
+      const std::size_t equal = part.find('=');
+      if (equal == 0 || equal == std::string::npos)
+        return error(fmt::format("'{}' of strategy '{}' is not of the form key=value", part, choice.text),
+                     "NAME:key=value:key=value,NAME,...");
+      choice.options[part.substr(0, equal)] = part.substr(equal + 1);
+      colon = next;
+    }
+    if (choice.name.empty()) return error("a strategy has no name", "--strategies random,genetic:population=64");
+    if (!seen.insert(choice.text).second) return error(fmt::format("strategy '{}' is given twice", choice.text));
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
+                              std::int64_t evaluations) {
+  const SearchSpace space = instance.search_space();
+  auto made = strategy_named(strategy.name, space, strategy.options, seed);
+  if (!made) return made.diagnostics();
+  TrialResult result;
+  result.instance = instance.name;
+  result.strategy = strategy.text;
+  result.seed = seed;
+  LoopOptions loop;
+  loop.objective = instance.objective;
+  loop.max_evaluations = evaluations;
+  const std::uint64_t noise_seed = seed ^ fnv1a(instance.name);
+  if (instance.noise > 0)
+    loop.disturb = [&](std::int64_t number, double objective) {
+      return disturbed(objective, instance.noise, noise_seed, number);
+    };
+  loop.watch = [&](const Trial& trial) {
+    if (trial.best) result.curve.emplace_back(trial.number, value(*trial.cost, instance.objective));
+  };
+  const Found found = search(space, **made, make_cost_model_closed_form, loop);
+  if (has_errors(found.failure)) return found.failure;
+  result.evaluations = found.evaluations;
+  result.legal = found.legal;
+  if (found.best) result.best = found.best->point.choice;
+  return result;
+}
+
+Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
+                const std::function<void(const std::string&)>& write,
+                const std::function<void(std::size_t, std::size_t)>& progress) {
+  if (Diagnostics problems = check_strategies(suite, options); has_errors(problems)) return problems;
+  std::vector<Job> jobs;
+  for (const Instance& instance : suite.instances)
+    for (const StrategyChoice& strategy : options.strategies)
+      for (std::int64_t s = 0; s < options.seeds; ++s)
+        jobs.push_back({&instance, &strategy, options.seed + static_cast<std::uint64_t>(s)});
+  write(json_of_header(suite_name, suite, options));
+  InOrder results(jobs.size(), write);
+  Diagnostics failed;
+  std::mutex mutex;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  const auto work = [&] {
+    for (std::size_t j = next++; j < jobs.size() && !stop; j = next++) {
+      auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, options.evaluations);
+      if (!trial) {
+        const std::lock_guard lock(mutex);
+        remember(failed, trial.diagnostics());
+        stop = true;
+        return;
+      }
+      results.put(j, json_of_trial(*trial));
+      if (progress) {
+        const std::lock_guard lock(mutex);
+        progress(results.done(), jobs.size());
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < options.threads; ++t) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  return failed;
+}
+
+std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }
+
+}  // namespace isamap::lab

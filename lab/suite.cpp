@@ -1,0 +1,193 @@
+#include "lab/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "frontends/frontends.h"
+#include "hwdesc/yaml_loader.h"
+#include "support/yaml.h"
+
+namespace isamap::lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class Reader {
+ public:
+  Reader(const fs::path& file, const std::vector<std::string>& models, Diagnostics& problems)
+      : file_(file), models_(models), problems_(problems) {
+    models_.insert(models_.begin(), file.parent_path().string());
+  }
+
+  void read(const yaml::Node& root, Suite& suite) {
+    yaml::MapReader top(root, "a suite", problems_);
+    const auto name = top.text("suite", true);
+    const auto about = top.text("about");
+    if (suite.name.empty() && name) suite.name = *name;
+    if (suite.about.empty() && about) suite.about = *about;
+    if (const yaml::Node* list = top.required("instances")) {
+      if (list->kind != yaml::Kind::list)
+        problems_.push_back(error_at(list->where, "instances is a list"));
+      else
+        for (const yaml::Node& item : list->items) instance(item, suite);
+    }
+    top.finish();
+  }
+
+ private:
+  void instance(const yaml::Node& node, Suite& suite) {
+    const std::size_t before = problems_.size();
+    yaml::MapReader read(node, "an instance", problems_);
+    Instance made;
+    made.where = node.where;
+    made.name = read.text("name", true).value_or("");
+    made.group = read.text("group").value_or("all");
+    const auto target = read.text("target", true);
+    std::map<std::string, std::string> params;
+    if (const yaml::Node* set = read.child("set"))
+      for (const auto& [key, value] : set->entries) params[key] = value.scalar;
+    objective(read, made);
+    space(read, made);
+    made.noise = read.real("noise").value_or(0);
+    if (made.noise < 0 || made.noise > 1) wrong(node, "noise is a relative standard deviation from 0 to 1");
+    made.optimum = read.real("optimum");
+    made.proof = read.text("proof").value_or("");
+    kernel(read, node, made);
+    read.finish();
+    for (const Instance& other : suite.instances)
+      if (other.name == made.name) wrong(node, fmt::format("there are two instances '{}'", made.name));
+    if (problems_.size() == before) machine(node, *target, params, made);
+    if (problems_.size() == before) suite.instances.push_back(std::move(made));
+  }
+
+  void wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
+    problems_.push_back(error_at(node.where, message, hint));
+  }
+
+  void objective(yaml::MapReader& read, Instance& made) {
+    const yaml::Node* node = read.child("objective");
+    if (!node || node->scalar == "edp") return;
+    if (node->scalar == "cycles")
+      made.objective = Objective::cycles;
+    else if (node->scalar == "energy")
+      made.objective = Objective::energy;
+    else
+      wrong(*node, fmt::format("'{}' is none of: edp, cycles, energy", node->scalar));
+  }
+
+  void space(yaml::MapReader& read, Instance& made) {
+    const yaml::Node* node = read.child("space");
+    for (const std::string& word : read.texts("space")) {
+      if (word == "dividing")
+        made.space.dividing = true;
+      else if (word == "keep-all")
+        made.space.keep_all = true;
+      else if (word == "single-buffered")
+        made.space.single_buffered = true;
+      else
+        wrong(*node, fmt::format("'{}' is none of: dividing, keep-all, single-buffered", word));
+    }
+  }
+
+  /// A file beside the suite, or the one-line form.
+  void kernel(yaml::MapReader& read, const yaml::Node& node, Instance& made) {
+    const auto file = read.text("kernel");
+    const auto compute = read.text("compute"), dims = read.text("dims"), dtypes = read.text("dtypes");
+    if (file.has_value() == compute.has_value())
+      return wrong(node, "an instance has either kernel: FILE or compute: with dims:");
+    auto kernel = file ? load_kernel((file_.parent_path() / *file).string())
+                       : kernel_from_formula(*compute, dims.value_or(""), dtypes.value_or(""));
+    if (!kernel) return complain(node, kernel.diagnostics());
+    if (kernel->statements.size() != 1)
+      return wrong(node, "an instance is one statement: searches of several are independent of each other");
+    made.kernel = std::move(*kernel);
+    if (!file) made.kernel.name = made.name;
+  }
+
+  void complain(const yaml::Node& node, const Diagnostics& found) {
+    for (Diagnostic d : found) {
+      if (d.where.file.empty() || d.where.file == "--compute") d.where = node.where;
+      problems_.push_back(std::move(d));
+    }
+  }
+
+  /// Loaded once for all instances of a file.
+  void machine(const yaml::Node& node, const std::string& target, const std::map<std::string, std::string>& params,
+               Instance& made) {
+    auto& known = loaded_[{target, params}];
+    if (!known) {
+      const fs::path beside = file_.parent_path() / target;
+      std::error_code ignored;
+      const bool is_file = fs::is_regular_file(beside, ignored);
+      auto hardware = load_hardware(is_file ? beside.string() : target, models_, {params});
+      if (!hardware) return complain(node, hardware.diagnostics());
+      known = std::make_shared<const HardwareModel>(std::move(hardware->model));
+    }
+    made.model = known;
+    auto mapped = enumerate_mappings(made.kernel, *made.model, MapOptions{});
+    if (!mapped) return complain(node, mapped.diagnostics());
+    made.mapped = std::move(*mapped);
+    if (made.mapped.mappings.empty())
+      wrong(node, fmt::format("nothing maps {} onto {}: there is nothing to search", made.name, target));
+  }
+
+  fs::path file_;
+  std::vector<std::string> models_;
+  Diagnostics& problems_;
+  std::map<std::pair<std::string, std::map<std::string, std::string>>, std::shared_ptr<const HardwareModel>> loaded_;
+};
+
+/// The files that a path or name stands for; empty: none.
+std::vector<fs::path> files_of(const std::string& path, const std::vector<std::string>& suites) {
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored)) return {path};
+  std::vector<fs::path> found;
+  if (fs::is_directory(path, ignored))
+    for (const auto& entry : fs::directory_iterator(path, ignored)) {
+      if (entry.path().extension() != ".yaml") continue;
+      const auto text = yaml::read_text_file(entry.path().string());
+      if (text && text->find("\nsuite:") == std::string::npos && !text->starts_with("suite:")) continue;  // a machine
+      found.push_back(entry.path());
+    }
+  std::sort(found.begin(), found.end());
+  if (!found.empty() || path.find('/') != std::string::npos) return found;
+  for (const std::string& folder : suites)
+    if (const fs::path file = fs::path(folder) / (path + ".yaml"); fs::is_regular_file(file, ignored)) return {file};
+  return {};
+}
+
+std::string names_in(const std::vector<std::string>& folders) {
+  std::set<std::string> names;
+  for (const std::string& folder : folders)
+    for (const fs::path& file : files_of(folder, {})) names.insert(file.stem().string());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Result<Suite> load_suite(const std::string& path, const std::vector<std::string>& suites,
+                         const std::vector<std::string>& models) {
+  const std::vector<fs::path> files = files_of(path, suites);
+  if (files.empty())
+    return error_at({path, 0, 0}, "is neither a suite, a folder of suites, nor the name of one",
+                    "those that come with isamap: " + names_in(suites));
+  Suite suite;
+  Diagnostics problems;
+  for (const fs::path& file : files) {
+    const auto root = yaml::parse_file(file.string());
+    if (!root)
+      problems.insert(problems.end(), root.diagnostics().begin(), root.diagnostics().end());
+    else
+      Reader(file, models, problems).read(*root, suite);
+  }
+  if (has_errors(problems)) return problems;
+  if (suite.instances.empty()) return error_at({path, 0, 0}, "has no instances");
+  return suite;
+}
+
+}  // namespace isamap::lab

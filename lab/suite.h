@@ -1,0 +1,43 @@
+#pragma once
+// A suite of the laboratory: search problems whose optimum is known (docs/laboratory.md).
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/kernel.h"
+#include "mapper/mapper.h"
+#include "scheduler/cost_model.h"
+#include "scheduler/search_space.h"
+
+namespace isamap::lab {
+
+/// One statement on one machine, in a space, with an objective.
+struct Instance {
+  std::string name, group;  ///< group: "gemm", "conv": curves are shown for each
+  Kernel kernel;
+  std::shared_ptr<const HardwareModel> model;
+  MapResult mapped;
+  Objective objective = Objective::edp;
+  SpaceOptions space;
+  double noise = 0;               ///< relative standard deviation of what a strategy is told
+  std::optional<double> optimum;  ///< of the space, under the closed form
+  std::string proof;              ///< who says that nothing is better; empty: best known, no more
+  SourceLocation where;           ///< in its file
+
+  SearchSpace search_space() const { return SearchSpace(kernel, StatementId{0}, mapped.mappings, *model, space); }
+};
+
+struct Suite {
+  std::string name, about;
+  std::vector<Instance> instances;
+};
+
+/// A suite file, a folder of them (taken together), or the name of one in `suites`. Hardware files are looked up beside
+/// the suite, then in `models`. Every problem of the files is reported.
+Result<Suite> load_suite(const std::string& path, const std::vector<std::string>& suites,
+                         const std::vector<std::string>& models);
+
+}  // namespace isamap::lab

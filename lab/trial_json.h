@@ -1,0 +1,13 @@
+#pragma once
+// The lines of a file of trials. They hold nothing of clocks: the same run gives the same bytes.
+
+#include <string>
+
+#include "lab/run.h"
+
+namespace isamap::lab {
+
+std::string json_of_header(const std::string& suite_name, const Suite& suite, const RunOptions& options);
+std::string json_of_trial(const TrialResult& trial);
+
+}  // namespace isamap::lab

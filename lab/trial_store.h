@@ -1,0 +1,73 @@
+#pragma once
+// Every trial of every search in one SQLite file (write-ahead log): several processes write at once, and killing one
+// loses at most the trial it is about to write. The only file that includes sqlite3.h is trial_store.cpp.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/result.h"
+
+namespace isamap::lab {
+
+/// One search: everything that decides what it does, as text that can be read again.
+struct RunRecord {
+  std::int64_t id = 0;
+  std::string verb;         ///< "schedule", "tune"
+  std::string kernel_hash;  ///< of the kernel as it prints
+  std::string target_hash;  ///< of the hardware file, resolved
+  std::string space_hash;   ///< of what else decides what a point means and costs: mappings, space, objective
+  std::string target_text;  ///< the hardware file, resolved
+  std::string options;      ///< JSON: kernel, options, seed
+  std::string known;        ///< JSON: the points it began with, of each statement
+  std::string result;       ///< what it printed; empty: it has not ended
+  std::string features;     ///< JSON: names of the features of trials, a list for each statement
+};
+
+struct TrialRecord {
+  std::int64_t statement = 0, number = 0;
+  std::string point;     ///< "[0,3,1]"
+  std::string schedule;  ///< the nest, a line each; empty: illegal
+  std::string problem;   ///< why it is illegal, or why the measured result is wrong
+  double objective = 0, cycles = 0, energy_pJ = 0, bytes = 0;  ///< predicted
+  std::optional<double> measured;                              ///< seconds, or cycles of a simulator
+  bool checked = false;                                        ///< the result equalled the interpreter's
+  std::string features;                                        ///< JSON list; may be empty
+  bool operator==(const TrialRecord&) const = default;
+};
+
+class TrialStore {
+ public:
+  /// `create`: a file that is not there is made. A file that is something else is an error.
+  static Result<TrialStore> open(const std::string& path, bool create);
+  ~TrialStore();
+  TrialStore(TrialStore&&) noexcept;
+
+  Result<std::int64_t> begin(const RunRecord& run);
+  /// Written when it returns: a process that is killed after it has lost nothing.
+  Diagnostics add(std::int64_t run, const TrialRecord& trial);
+  /// What was measured of a trial, once its result has been compared: both are written at once.
+  Diagnostics measured(std::int64_t run, const TrialRecord& trial);
+  Diagnostics name_features(std::int64_t run, const std::string& names);
+  Diagnostics finish(std::int64_t run, const std::string& result);
+
+  Result<RunRecord> run(std::int64_t id) const;  ///< 0: the last one
+  Result<std::vector<TrialRecord>> trials(std::int64_t run) const;
+  /// The cheapest point of each statement among all runs with these hashes: by prediction, or among those that were
+  /// measured and checked. Statements without one have an empty text.
+  Result<std::vector<std::string>> best_points(const RunRecord& like, bool measured) const;
+  /// All measured and checked trials on a machine that have features: what a model of the cost learns from.
+  Result<std::vector<TrialRecord>> measured_on(const std::string& target_hash) const;
+
+ private:
+  struct State;
+  explicit TrialStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Does the file begin as an SQLite file does?
+bool is_store(const std::string& path);
+
+}  // namespace isamap::lab

@@ -1,0 +1,118 @@
+#include "scheduler/inquiry.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+namespace isamap {
+
+namespace {
+
+/// Questions in a row whose every point was known: the search goes in circles, or has seen all there is.
+constexpr int most_idle = 2000;
+constexpr std::size_t drawn_at_least = 8;
+
+class Asking final : public SearchStrategy {
+ public:
+  explicit Asking(const std::function<Inquiry(const Knowledge&)>& begin) : inquiry_(begin(known_)) {}
+
+  std::optional<Point> next() override {
+    if (queue_.empty() && outstanding_ == 0) advance();
+    if (queue_.empty()) return std::nullopt;
+    Point point = std::move(queue_.front());
+    queue_.pop_front();
+    ++outstanding_;
+    return point;
+  }
+
+  void report(const Point& point, std::optional<double> objective) override {
+    known_.tell(point, objective);
+    if (outstanding_ > 0) --outstanding_;
+  }
+
+  std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
+
+ private:
+  void advance() {
+    for (int idle = 0; idle < most_idle && !inquiry_.done(); ++idle) {
+      Inquiry::promise_type& promise = inquiry_.promise();
+      promise.answers.clear();
+      for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
+      inquiry_.resume();
+      if (inquiry_.done()) return;
+      for (const Point& point : promise.asked)
+        if (!known_.find(point) && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
+          queue_.push_back(point);
+      if (!queue_.empty()) return;
+    }
+  }
+
+  Knowledge known_;
+  std::deque<Point> queue_;
+  std::size_t outstanding_ = 0;  ///< asked for and not told
+  Inquiry inquiry_;
+};
+
+}  // namespace
+
+std::size_t Knowledge::Hash::operator()(const std::vector<int>& choice) const {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const int value : choice) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+  return static_cast<std::size_t>(hash);
+}
+
+void Knowledge::tell(const Point& point, std::optional<double> objective) {
+  if (!costs_.emplace(point.choice, objective).second) return;
+  if (!objective) {
+    illegal_.push_back(point);
+    return;
+  }
+  legal_.push_back({*objective, point});
+  if (*objective < legal_[best_].objective) best_ = legal_.size() - 1;
+}
+
+const std::optional<double>* Knowledge::find(const Point& point) const {
+  const auto it = costs_.find(point.choice);
+  return it == costs_.end() ? nullptr : &it->second;
+}
+
+std::vector<Told> Knowledge::cheapest(std::size_t count) const {
+  std::vector<std::size_t> order(legal_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  count = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      return std::pair(legal_[a].objective, a) < std::pair(legal_[b].objective, b);
+                    });
+  std::vector<Told> found;
+  for (std::size_t i = 0; i < count; ++i) found.push_back(legal_[order[i]]);
+  return found;
+}
+
+std::unique_ptr<SearchStrategy> as_strategy(const std::function<Inquiry(const Knowledge&)>& begin) {
+  return std::make_unique<Asking>(begin);
+}
+
+std::vector<Point> opening(const SearchSpace& space, std::size_t starts, Random& random) {
+  std::vector<Point> points;
+  if (starts > 0) points = space.starts(starts);
+  for (Point& point : draws(space, std::max(starts, drawn_at_least), random)) points.push_back(std::move(point));
+  return points;
+}
+
+std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& random) {
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < count; ++i) points.push_back(space.repair(space.random(random.next())));
+  return points;
+}
+
+Point kicked(const SearchSpace& space, Point point, std::size_t times, Random& random) {
+  for (std::size_t i = 0; i < times; ++i) point = space.mutate(point, random.next());
+  return point;
+}
+
+std::size_t pick(std::size_t count, Random& random) {
+  return static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(count) - 1));
+}
+
+}  // namespace isamap

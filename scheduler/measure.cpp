@@ -1,0 +1,136 @@
+#include "scheduler/measure.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/interpret.h"
+#include "scheduler/lower.h"
+
+namespace isamap {
+
+namespace {
+
+std::string why_not(const RunOutcome& outcome) {
+  if (!outcome.missing.empty()) return outcome.missing;
+  return outcome.limit.empty() ? outcome.environment : outcome.limit;
+}
+
+/// Data and what the kernel makes of them: interpreted once for all programs.
+struct Case {
+  std::vector<TensorData> inputs, expected;
+};
+
+std::vector<Case> cases_of(const Kernel& kernel, std::uint64_t seed) {
+  std::vector<Case> cases;
+  const bool floats =
+      std::any_of(kernel.tensors.begin(), kernel.tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
+  for (const Fill fill : floats ? std::vector<Fill>{Fill::integers, Fill::real} : std::vector<Fill>{Fill::integers}) {
+    Case one{random_data(kernel, fill, seed), {}};
+    one.expected = one.inputs;
+    interpret(kernel, one.expected);
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+/// Runs it on all data; empty: every result is right.
+std::string check(const Program& program, Runner& runner, const std::vector<Case>& cases, const RunLimits& limits,
+                  Measured& measured) {
+  for (const Case& one : cases) {
+    std::vector<TensorData> data = one.inputs;
+    const auto outcome = runner.run(program, data, limits, 0);
+    if (!outcome) return outcome.diagnostics().front().message;
+    if (const std::string why = why_not(*outcome); !why.empty()) return why;
+    const Comparison comparison = compare(program.kernel, one.expected, data);
+    if (!comparison.equal) return "wrong result: " + comparison.first_difference;
+    measured.executed = outcome->executed;
+    measured.cycles = static_cast<double>(outcome->cycles) + outcome->scalar_cycles;
+  }
+  return "";
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+class MeasuredCost final : public CostModel {
+ public:
+  MeasuredCost(Runner& runner, const MeasureOptions& options) : runner_(runner), options_(options) {}
+
+  Result<Cost> estimate(const Candidate& candidate) override {
+    auto cost = closed_form_->estimate(candidate);  // bytes and energy have no clock
+    if (!cost) return cost;
+    Schedule schedule;
+    schedule.name = schedule.kernel = candidate.kernel->name;
+    schedule.target = candidate.model->name;
+    schedule.sizes = candidate.model->sizes();
+    schedule.nests = {candidate.nest};
+    auto program = lower(schedule, *candidate.kernel, *candidate.model);
+    if (!program) return program.diagnostics();
+    const Measured measured = measure({*program}, runner_, options_).front();
+    if (!measured.checked) return error("the program was not measured: " + measured.problem);
+    cost->cycles = measured.seconds > 0 ? measured.seconds * candidate.model->clock_hz : measured.cycles;
+    return cost;
+  }
+
+ private:
+  Runner& runner_;
+  MeasureOptions options_;
+  std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
+};
+
+}  // namespace
+
+std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
+  std::vector<Measured> results(programs.size());
+  if (programs.empty()) return results;
+  const Pinned pinned;
+  const std::vector<Case> cases = cases_of(programs.front().kernel, options.seed);
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    results[p].problem = check(programs[p], runner, cases, options.limits, results[p]);
+    results[p].checked = results[p].problem.empty();
+  }
+  std::vector<std::vector<double>> times(programs.size());
+  for (int round = 0; round < options.rounds; ++round)
+    for (std::size_t p = 0; p < programs.size(); ++p) {
+      if (!results[p].checked || results[p].executed == "simulator") continue;
+      std::vector<TensorData> data = cases.back().inputs;
+      const auto outcome = runner.run(programs[p], data, options.limits, options.min_seconds);
+      if (outcome && outcome->seconds > 0) times[p].push_back(outcome->seconds);
+    }
+  for (std::size_t p = 0; p < programs.size(); ++p)
+    if (!times[p].empty()) results[p].seconds = median(times[p]);
+  return results;
+}
+
+Pinned::Pinned() : before_(sizeof(cpu_set_t)) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) {
+    before_.clear();
+    return;
+  }
+  std::memcpy(before_.data(), &set, sizeof set);
+  const int here = sched_getcpu();
+  if (here < 0 || here >= CPU_SETSIZE) return;
+  CPU_ZERO(&set);
+  CPU_SET(here, &set);
+  sched_setaffinity(0, sizeof set, &set);  // where it is not allowed, times are noisier and no less right
+}
+
+Pinned::~Pinned() {
+  if (before_.empty()) return;
+  cpu_set_t set;
+  std::memcpy(&set, before_.data(), sizeof set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+std::unique_ptr<CostModel> make_cost_model_measured(Runner& runner, const MeasureOptions& options) {
+  return std::make_unique<MeasuredCost>(runner, options);
+}
+
+}  // namespace isamap

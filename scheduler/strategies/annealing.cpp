@@ -1,0 +1,58 @@
+// Simulated annealing: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983. Costs
+// span many orders of magnitude, so the energy of a point is the logarithm of its cost: a temperature of 0.1 accepts
+// what is 10 % dearer about every third time. A few chains run side by side; cold ones start again, hot, from the best.
+
+#include <cmath>
+
+#include "scheduler/inquiry.h"
+#include "scheduler/strategy_options.h"
+
+namespace isamap {
+
+namespace {
+
+struct Settings {
+  std::size_t starts, chains;
+  double temperature, cooling, floor;
+};
+
+Inquiry anneal(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
+  std::vector<Point> points = opening(space, s.starts, random);
+  co_await Ask(points);
+  while (!known.best()) {
+    points = draws(space, 16, random);
+    co_await Ask(points);
+  }
+  while (true) {
+    std::vector<Told> chains = known.cheapest(s.chains);
+    while (chains.size() < s.chains) chains.push_back(chains.front());
+    for (double temperature = s.temperature; temperature > s.floor; temperature *= s.cooling) {
+      points.clear();
+      for (const Told& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
+      const Costs costs = co_await Ask(points);
+      for (std::size_t c = 0; c < chains.size(); ++c) {
+        const double luck = random.unit();
+        if (!costs[c]) continue;
+        const double dearer = std::log(*costs[c]) - std::log(chains[c].objective);
+        if (!(dearer > 0) || luck < std::exp(-dearer / temperature)) chains[c] = {*costs[c], points[c]};
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SearchStrategy>> make_strategy_annealing(const SearchSpace& space,
+                                                                const StrategyOptions& options, std::uint64_t seed) {
+  OptionReader read("annealing", options);
+  Settings s{};
+  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
+  s.chains = static_cast<std::size_t>(read.whole("chains", 2, 1, 64));
+  s.temperature = read.number("temperature", 0.3, 1e-6, 100);
+  s.cooling = read.number("cooling", 0.985, 0.1, 0.999999);
+  s.floor = read.number("floor", 0.003, 1e-9, 100);
+  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
+  return as_strategy([&](const Knowledge& known) { return anneal(space, known, s, Random(seed)); });
+}
+
+}  // namespace isamap

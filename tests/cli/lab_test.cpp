@@ -1,0 +1,143 @@
+// lab, replay, --store and tune, as a user has them.
+
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+TEST(Lab, RunsReportsAndReplays) {
+  const Folder folder;
+  const std::string trials = folder / "trials.jsonl", html = folder / "report.html", csv = folder / "trials.csv";
+  const Said ran = isamap({"lab", "run", "small", "--strategies", "random,hill_climbing:kick=2", "--seeds", "2",
+                           "--budget", "evals=40", "--threads", "2", "-o", trials});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Said report = isamap({"lab", "report", trials, "--out", html});
+  ASSERT_EQ(report.code, 0) << report.err;
+  EXPECT_NE(report.out.find("hill_climbing:kick=2"), std::string::npos) << report.out;
+  const std::string page = read_file(html);
+  for (const char* part : {"<svg", "Anytime curves", "Performance profile", "Expected running time to the optimum"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org/2000/svg")) << "the page needs nothing else";
+  const Said replayed = isamap({"replay", trials});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, read_file(trials));
+  ASSERT_EQ(isamap({"lab", "csv", trials, "-o", csv}).code, 0);
+  EXPECT_TRUE(read_file(csv).starts_with("instance,strategy,seed,evaluations,objective,optimum,ratio\n"));
+  std::string changed = read_file(trials);
+  changed.replace(changed.rfind("\"legal\":"), 10, "\"legal\":99");
+  const Said differs = isamap({"replay", folder.write("changed.jsonl", changed)});
+  EXPECT_EQ(differs.code, 5);
+  EXPECT_NE(differs.err.find("is not what it was: line "), std::string::npos) << differs.err;
+}
+
+TEST(Lab, SaysWhatIsWrong) {
+  EXPECT_EQ(isamap({"lab", "run", "small", "--strategies", "nonsense"}).code, 1);
+  EXPECT_EQ(isamap({"lab", "run", "nonsense"}).code, 1);
+  EXPECT_EQ(isamap({"lab", "run", "small", "--budget", "seconds=2"}).code, 2);
+  EXPECT_EQ(isamap({"lab", "run", "small", "--seeds", "0"}).code, 2);
+  EXPECT_EQ(isamap({"lab", "report", "/no/such/file"}).code, 1);
+  const Folder folder;
+  EXPECT_EQ(isamap({"lab", "report", folder.write("x", "nothing\n")}).code, 1);
+  EXPECT_EQ(isamap({"lab"}).code, 2);
+}
+
+const std::vector<std::string> small_gemm{
+    "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=29,j=37,k=7", "--target", "x86_avx512", "--json"};
+
+Said with(const std::string& verb, std::vector<std::string> more, const std::vector<std::string>& base = small_gemm) {
+  std::vector<std::string> arguments{verb};
+  arguments.insert(arguments.end(), base.begin(), base.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return isamap(arguments);
+}
+
+TEST(Store, ASearchIsRecordedReplayedAndBeginsWithTheBest) {
+  const Folder folder;
+  const std::string store = folder / "trials.db";
+  const Said first =
+      with("schedule", {"--store", store, "--strategy", "annealing", "--seed", "5", "--budget", "evals=300"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  const Said replayed = isamap({"replay", store});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, first.out);
+  EXPECT_NE(replayed.err.find("300 trials and every byte printed are the same"), std::string::npos) << replayed.err;
+  const Said second = with("schedule", {"--store", store, "--strategy", "random", "--budget", "evals=1"});
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_EQ(parsed(second)["cycles"], parsed(first)["cycles"]) << "one evaluation: the best that is known";
+  EXPECT_EQ(isamap({"replay", store}).out, second.out) << "a run that began with what was known then";
+  EXPECT_EQ(isamap({"replay", store, "--run", "1"}).out, first.out);
+  EXPECT_EQ(isamap({"replay", store, "--run", "9"}).code, 1);
+  const Said csv = isamap({"lab", "csv", store, "--features", "--run", "1"});
+  ASSERT_EQ(csv.code, 0) << csv.err;
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 301);
+  EXPECT_NE(csv.out.find(",log2 cycles,"), std::string::npos);
+}
+
+TEST(Store, ASearchThatTheClockEndedReplaysToo) {
+  const Folder folder;
+  const std::string store = folder / "trials.db";
+  const Said first = with("schedule", {"--store", store, "--strategy", "random", "--budget", "seconds=0.3"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  const Said replayed = isamap({"replay", store});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, first.out);
+}
+
+TEST(Store, TwoSearchesWriteAtOnceAndOneMayBeKilled) {
+  const Folder folder;
+  const std::string store = folder / "trials.db";
+  std::vector<std::string> arguments{"schedule"};
+  arguments.insert(arguments.end(), small_gemm.begin(), small_gemm.end());
+  for (const char* more : {"--store", "", "--strategy", "random", "--budget", "evals=100000"})
+    arguments.push_back(*more == 0 ? store : more);
+  const pid_t killed = start(arguments, folder / "out", folder / "err");
+  const Said other = with("schedule", {"--store", store, "--strategy", "genetic", "--budget", "evals=400"});
+  EXPECT_EQ(other.code, 0) << other.err;
+  ::kill(killed, SIGKILL);
+  EXPECT_EQ(finish(killed), 1000 + SIGKILL);
+  int ended = 0, cut = 0;
+  for (const char* run : {"1", "2"}) {
+    const Said replayed = isamap({"replay", store, "--run", run});
+    EXPECT_EQ(replayed.code, 0) << replayed.err;
+    ended += replayed.err.find("every byte printed") != std::string::npos ? 1 : 0;
+    cut += replayed.err.find("the run did not end") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(cut, 1);
+}
+
+TEST(Store, OtherFilesAreRefused) {
+  const Folder folder;
+  const std::string text = folder.write("text", "hello\n");
+  EXPECT_EQ(with("schedule", {"--store", text}).code, 1);
+  EXPECT_EQ(read_file(text), "hello\n");
+  EXPECT_EQ(isamap({"replay", text}).code, 1);
+}
+
+TEST(Tune, MeasuresChecksRecordsAndReplays) {
+  const std::vector<std::string> base{
+      "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=9,j=10,k=7", "--target", "scalar_c", "--json"};
+  const Folder folder;
+  const std::string store = folder / "trials.db";
+  const Said tuned = with("tune", {"--store", store, "--measured", "3", "--budget", "evals=60"}, base);
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const auto json = parsed(tuned);
+  ASSERT_EQ(json["candidates"].size(), 3u) << tuned.out;
+  double best = 1e9;
+  for (const auto& candidate : json["candidates"]) {
+    EXPECT_TRUE(candidate["correct"].get<bool>());
+    best = std::min(best, candidate["measured"].get<double>());
+  }
+  EXPECT_EQ(json["measured_seconds"].get<double>(), best);
+  const Said replayed = isamap({"replay", store});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, tuned.out);
+  const Said again = with("tune", {"--store", store, "--measured", "2", "--budget", "evals=30"}, base);
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(isamap({"replay", store}).out, again.out) << "what was measured before is part of the record";
+}
+
+}  // namespace
+}  // namespace isamap::cli_test

@@ -1,0 +1,190 @@
+// Suites, trials and what is computed of them.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "lab/optima.h"
+#include "lab/run.h"
+#include "lab/statistics.h"
+
+namespace isamap::lab {
+namespace {
+
+const std::string source = ISAMAP_SOURCE_DIR;
+
+Result<Suite> suite_named(const std::string& name) {
+  return load_suite(name, {source + "/lab/suites"}, {source + "/hardware_models"});
+}
+
+std::string suite_file(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "/" + name + ".yaml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::string lines_of(const Suite& suite, const std::string& strategies, int threads, std::int64_t evaluations = 60) {
+  RunOptions options;
+  options.strategies = *parse_strategies(strategies);
+  options.seeds = 2;
+  options.evaluations = evaluations;
+  options.threads = threads;
+  std::string text;
+  const Diagnostics failed = run("small", suite, options, [&](const std::string& line) { text += line; });
+  EXPECT_FALSE(has_errors(failed)) << render(failed);
+  return text;
+}
+
+TEST(Suites, ThoseThatShipLoadAndEveryInstanceHasAnOptimum) {
+  const auto all = suite_named(source + "/lab/suites");
+  ASSERT_TRUE(all) << render(all.diagnostics());
+  EXPECT_GE(all->instances.size(), 20u);
+  for (const Instance& instance : all->instances) EXPECT_TRUE(instance.optimum) << instance.name;
+}
+
+TEST(Suites, SmallOptimaAreFoundAnew) {
+  const auto small = suite_named("small");
+  ASSERT_TRUE(small) << render(small.diagnostics());
+  for (const Instance& instance : small->instances) {
+    const Optimum found = optimum_of(instance, 200'000, 2);
+    EXPECT_EQ(contradiction(instance, found), "");
+    EXPECT_EQ(found.proof, instance.proof) << instance.name;
+  }
+}
+
+TEST(Suites, AWrongOptimumIsAContradiction) {
+  auto small = suite_named("small");
+  ASSERT_TRUE(small);
+  Instance& instance = small->instances.front();
+  const Optimum found = optimum_of(instance, 200'000, 2);
+  instance.optimum = *instance.optimum * 1.01;
+  EXPECT_NE(contradiction(instance, found), "");
+  instance.optimum = *instance.optimum * 0.5;
+  EXPECT_NE(contradiction(instance, found), "");
+}
+
+TEST(Suites, ProblemsNameFileLineAndColumn) {
+  const std::string path = suite_file("wrong", R"(suite: wrong
+instances:
+  - {name: a, target: a1, compute: "Z[m] += A[m]", dims: "m=4", dtypes: "A=s16,Z=s16", objective: fast}
+  - {name: b, target: no_such, compute: "Z[m,n] += A[m,k] * B[k,n]", dims: "m=4,n=4,k=4"}
+  - {name: c, target: a1, compuet: "Z[m,n] += A[m,k] * B[k,n]"}
+)");
+  const auto suite = load_suite(path, {}, {source + "/hardware_models"});
+  ASSERT_FALSE(suite);
+  const std::string text = render(suite.diagnostics());
+  EXPECT_NE(text.find(path + ":3:"), std::string::npos) << text;
+  EXPECT_NE(text.find("'fast' is none of: edp, cycles, energy"), std::string::npos) << text;
+  EXPECT_NE(text.find("no_such"), std::string::npos) << text;
+  EXPECT_NE(text.find(path + ":5:"), std::string::npos) << text;
+  EXPECT_NE(text.find("compuet"), std::string::npos) << text;
+}
+
+TEST(Suites, AnUnknownNameListsThoseThatThereAre) {
+  const auto suite = suite_named("nonsense");
+  ASSERT_FALSE(suite);
+  EXPECT_NE(render(suite.diagnostics()).find("conv, "), std::string::npos) << render(suite.diagnostics());
+}
+
+TEST(Trials, AreTheSameForAnyNumberOfThreadsAndReadBack) {
+  const auto small = suite_named("small");
+  ASSERT_TRUE(small);
+  const std::string text = lines_of(*small, "random,genetic:population=8:elite=2", 1);
+  EXPECT_EQ(text, lines_of(*small, "random,genetic:population=8:elite=2", 3));
+  const auto trials = parse_trials(text, "trials");
+  ASSERT_TRUE(trials) << render(trials.diagnostics());
+  EXPECT_EQ(trials->results.size(), small->instances.size() * 2 * 2);
+  EXPECT_EQ(trials->options.strategies[1].options.at("population"), "8");
+  const std::string cut = text.substr(0, text.size() - 20);
+  const auto less = parse_trials(cut, "trials");
+  ASSERT_TRUE(less);
+  EXPECT_EQ(less->results.size() + 1, trials->results.size());
+  EXPECT_FALSE(parse_trials("{\"a\":1}\n", "trials"));
+  EXPECT_FALSE(parse_trials(text + "{}\n" + text, "trials"));
+}
+
+TEST(Trials, NoiseIsToldAndTruthIsRecorded) {
+  const auto small = suite_named("small");
+  ASSERT_TRUE(small);
+  Instance noisy = small->instances.front();
+  noisy.noise = 0.5;
+  const StrategyChoice chance = parse_strategies("random")->front();
+  const auto plain = run_trial(small->instances.front(), chance, 1, 200), told = run_trial(noisy, chance, 1, 200);
+  ASSERT_TRUE(plain && told);
+  EXPECT_NE(plain->curve, told->curve);
+  const Suite one{"one", "", {noisy}};
+  for (const auto& [evaluations, objective] : told->curve) EXPECT_GE(objective, *noisy.optimum * (1 - 1e-9));
+  EXPECT_EQ(told->curve, run_trial(noisy, chance, 1, 200)->curve) << "noise repeats";
+}
+
+TEST(Trials, UnknownStrategiesAndOptionsAreRefusedBeforeAnythingRuns) {
+  const auto small = suite_named("small");
+  ASSERT_TRUE(small);
+  for (const char* text : {"nonsense", "beam:widht=3", "external"}) {
+    RunOptions options;
+    options.strategies = *parse_strategies(text);
+    bool wrote = false;
+    EXPECT_TRUE(has_errors(run("small", *small, options, [&](const std::string&) { wrote = true; }))) << text;
+    EXPECT_FALSE(wrote);
+  }
+  EXPECT_FALSE(parse_strategies("a,,b"));
+  EXPECT_FALSE(parse_strategies("a:b"));
+  EXPECT_FALSE(parse_strategies("a,a"));
+}
+
+/// Two strategies on one instance with optimum 100: `fast` is at 105 after 2 and at 100 after 4, in one of two seeds.
+Trials by_hand() {
+  Trials trials;
+  trials.options.evaluations = 10;
+  trials.options.strategies = *parse_strategies("fast,slow");
+  trials.instances.push_back({"one", "all", "", "", "edp", "by hand", 100.0, 0});
+  trials.results = {{"one", "fast", 0, 10, 10, {{1, 200}, {2, 105}, {4, 100}}, {}},
+                    {"one", "fast", 1, 10, 10, {{1, 300}, {5, 120}}, {}},
+                    {"one", "slow", 0, 10, 10, {{2, 150}, {8, 101}}, {}},
+                    {"one", "slow", 1, 10, 10, {{9, 100}}, {}}};
+  return trials;
+}
+
+TEST(Statistics, ExpectedRunningTimeIsAllThatWasSpentForEachSuccess) {
+  const Trials trials = by_hand();
+  const Study study(trials);
+  EXPECT_DOUBLE_EQ(*study.expected_running_time(0, 0, 0.1), 2 + 10);  // one success of two
+  EXPECT_DOUBLE_EQ(*study.expected_running_time(0, 0, 0), 4 + 10);
+  EXPECT_DOUBLE_EQ(*study.expected_running_time(0, 1, 0.01), (8 + 9) / 2.0);
+  EXPECT_DOUBLE_EQ(*study.expected_running_time(0, 1, 0), 10 + 9);
+  EXPECT_FALSE(study.expected_running_time(0, 0, -0.5));
+  EXPECT_TRUE(study.beaten().empty());
+}
+
+TEST(Statistics, QualityIsTheGeometricMeanWithAnInterval) {
+  const Trials trials = by_hand();
+  const Study study(trials);
+  const Interval at_two = study.quality(0, 2);
+  EXPECT_NEAR(at_two.value, std::sqrt(1.05 * 3), 1e-12);
+  EXPECT_NEAR(at_two.low, 1.05, 1e-12);
+  EXPECT_NEAR(at_two.high, 3, 1e-12);
+  EXPECT_NEAR(study.quality(1, 1).value, worst_ratio, 1e-12) << "no legal point yet";
+  EXPECT_NEAR(study.solved(1, 0.01, 10), 1, 1e-12);
+  EXPECT_NEAR(study.solved(1, 0.01, 8), 0.5, 1e-12);
+}
+
+TEST(Statistics, ProfilesCompareWithTheFastest) {
+  const Trials trials = by_hand();
+  const Study study(trials);
+  EXPECT_DOUBLE_EQ(study.profile(1, 1, 0.01).value, 1);    // 8.5 evaluations
+  EXPECT_DOUBLE_EQ(study.profile(0, 1.5, 0.01).value, 0);  // 14: 1.65 times as many
+  EXPECT_DOUBLE_EQ(study.profile(0, 1.7, 0.01).value, 1);
+}
+
+TEST(Statistics, TrialsBelowTheOptimumAreReported) {
+  Trials trials = by_hand();
+  trials.instances.front().optimum = 100.5;
+  EXPECT_EQ(Study(trials).beaten(), std::vector<std::string>{"one"});
+  trials.instances.front().proof.clear();  // best known, and now better known
+  EXPECT_TRUE(Study(trials).beaten().empty());
+  EXPECT_DOUBLE_EQ(Study(trials).optimum(0), 100);
+}
+
+}  // namespace
+}  // namespace isamap::lab
