@@ -196,8 +196,11 @@ Routes routes(const Kernel& kernel, const Computation& statement, const Mapping&
     all.insert(all.end(), hops->begin(), hops->end());
     return all;
   };
-  if (access != 0 && tensor_of(trial).outside) consider(with(packed_hop(trial, false)));
+  const bool with_outside = access != 0 && tensor_of(trial).outside.has_value();
+  if (with_outside) consider(with(packed_hop(trial, false)));
   consider(with(packed_hop(trial, true)));
+  // A copy in the tensor's own order has room for what calls read past the end of a window.
+  if (access != 0 && !with_outside && result.routes.empty()) consider(with(packed_hop(trial, false)));
   return result;
 }
 

@@ -129,6 +129,7 @@ class CallLowering : NestParts {
       const std::string& dim = input_.pairing.walked_by[m];
       const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
       if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;
+      if (in_window(operand, m) && zero_elsewhere(access, m)) continue;
       const AffineExpr form = AffineExpr::dim(dim.empty() ? "$" + instruction_->statement().domain.dims[m].name : dim);
       const auto c = std::find_if(holder.coordinates.begin(), holder.coordinates.end(),
                                   [&](const Coordinate& x) { return x.form == form; });
@@ -140,6 +141,25 @@ class CallLowering : NestParts {
                            lowering_.buffer(holder.buffer).name, extents[m] - valid, print(form));
     }
     return "";
+  }
+
+  // Does dim m stand in a sum of dims, as in A[i + t]? Then the operand has no zeros of its own past the end of t.
+  bool in_window(const Access& operand, std::size_t m) const {
+    const std::string& name = instruction_->statement().domain.dims[m].name;
+    return std::any_of(operand.index.begin(), operand.index.end(),
+                       [&](const AffineExpr& e) { return e.names().size() > 1 && e.names().contains(name); });
+  }
+  // Another factor has them, which its own check sees to.
+  bool zero_elsewhere(int access, std::size_t m) const {
+    const std::string& name = instruction_->statement().domain.dims[m].name;
+    for (int a = 1; a < access_count(statement_); ++a) {
+      const int number = input_.pairing.operand_access[static_cast<std::size_t>(a)];
+      if (a == access || number < 0) continue;
+      const Access& other = access_of(instruction_->statement(), number);
+      if (std::any_of(other.index.begin(), other.index.end(), [&](const AffineExpr& e) { return e.as_dim() == name; }))
+        return true;
+    }
+    return false;
   }
 
   Diagnostics operand_refused(int access, int operand, const std::string& why) const {

@@ -42,6 +42,22 @@ Coordinate coordinate(const AffineExpr& form, std::int64_t block, const Tiles& t
   return {form, range.start, range.extent, round_up(range.extent, block), block};
 }
 
+/// Of a window p + r that calls walk: as far as they reach where they run past the ends of p and r.
+Coordinate window_coordinate(const Pairing& p, const AffineExpr& form, const Tiles& tiles) {
+  Coordinate c = coordinate(form, 1, tiles);
+  Tiles reached = tiles;
+  for (const std::string& name : form.names())
+    if (const auto digit = p.digit_of.find(name); digit != p.digit_of.end()) {
+      std::int64_t& size = reached.at(name).size;
+      if (!allows(p.instruction->ranges[digit->second], size))
+        size = round_up(size, full_extent(*p.instruction, digit->second));
+    }
+  const bool grows = std::all_of(form.terms().begin(), form.terms().end(),
+                                 [](const AffineTerm& term) { return term.coefficient > 0; });
+  if (grows) c.padded = range_over(form, reached).extent;
+  return c;
+}
+
 std::size_t add(std::vector<Coordinate>& coordinates, const Coordinate& c) {
   for (std::size_t i = 0; i < coordinates.size(); ++i)
     if (coordinates[i].form == c.form) return i;
@@ -105,7 +121,9 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
     const auto name = split.form.as_dim();
     const bool pseudo = name && name->front() == '$';
     const int d = pseudo ? p.instruction->statement().domain.find(name->substr(1)) : -1;
-    const Coordinate c = pseudo ? pseudo_coordinate(p, static_cast<std::size_t>(d)) : coordinate(split.form, 1, tiles);
+    const Coordinate c = pseudo ? pseudo_coordinate(p, static_cast<std::size_t>(d))
+                         : p.instruction && split.form.names().size() > 1 ? window_coordinate(p, split.form, tiles)
+                                                                          : coordinate(split.form, 1, tiles);
     digits.push_back({add(tile.coordinates, c), split, digit.pad});
     if (split.modulo && split.divide == 1) tile.coordinates[digits.back().coordinate].block = split.modulo;
   }
@@ -336,10 +354,24 @@ std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruc
   return "";
 }
 
+namespace {
+
+/// Does a reduction dim of a fixed extent walk a dim of the form?
+bool reduces_in_fixed_steps(const Pairing& p, const AffineExpr& form) {
+  const auto names = form.names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto digit = p.digit_of.find(name);
+    return digit != p.digit_of.end() && p.instruction->ranges[digit->second].fixed() &&
+           p.instruction->statement().domain.dims[digit->second].kind == DimKind::reduction;
+  });
+}
+
+}  // namespace
+
 bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {
   if (!p.instruction) return false;
   const auto name = c.form.as_dim();
-  if (!name) return false;
+  if (!name) return c.padded > c.extent && reduces_in_fixed_steps(p, c.form);
   std::size_t dim = 0;
   if (c.pseudo()) {
     dim = static_cast<std::size_t>(p.instruction->statement().domain.find(name->substr(1)));
