@@ -90,12 +90,6 @@ TEST(Usage, AModelIsForExtract) {
   EXPECT_NE(said.err.find("isamap extract"), std::string::npos) << said.err;
 }
 
-TEST(Usage, TuneSaysWhatToDoInstead) {
-  const Said said = isamap(with({"tune", "--target", "scalar_c"}, gemm));
-  EXPECT_EQ(said.code, 2);
-  EXPECT_NE(said.err.find("isamap schedule"), std::string::npos) << said.err;
-}
-
 TEST(Usage, SameInputSameOutput) {
   for (const std::string verb : {"map", "explain", "emit"}) {
     const auto words = with({verb, "--target", "scalar_c", "--seed", "7"}, gemm);
