@@ -88,9 +88,9 @@ std::string shown(const Operand& operand, const Box& point) {
   return "[" + text + "]";
 }
 
-class Comparison {
+class TileComparison {
  public:
-  Comparison(const Written& written, const Written& read, Pairing pairing, std::int64_t width)
+  TileComparison(const Written& written, const Written& read, Pairing pairing, std::int64_t width)
       : written_(written), read_(read), pairing_(std::move(pairing)), width_(width) {
     symbols_ = read_.box.size();  // a distance between pieces along each index
     for (const auto& bytes : written_.strides.bytes)
@@ -270,7 +270,7 @@ std::vector<Agreement> agreements(const HardwareModel& model, const Instruction&
   std::iota(index.begin(), index.end(), std::size_t{0});
   do {
     if (auto pairing = pairing_of(read_box, written_box, index))
-      found.push_back(Comparison(written, read, std::move(*pairing), width).run());
+      found.push_back(TileComparison(written, read, std::move(*pairing), width).run());
   } while (std::next_permutation(index.begin(), index.end()));
   std::stable_sort(found.begin(), found.end(), [](const Agreement& a, const Agreement& b) {
     return std::pair(!a.fault.empty(), -a.compared) < std::pair(!b.fault.empty(), -b.compared);

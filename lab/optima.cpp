@@ -10,7 +10,6 @@ namespace isamap::lab {
 
 namespace {
 
-constexpr double equal_enough = 1e-9;
 constexpr std::int64_t heuristic_evaluations = 3000;
 
 Found searched(const Instance& instance, const SearchSpace& space, const std::string& strategy, std::uint64_t seed,

@@ -12,7 +12,6 @@ namespace isamap::lab {
 namespace {
 
 constexpr int resamples = 200;
-constexpr double equal_enough = 1e-9;  ///< relative: sums in another order
 
 double percentile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());

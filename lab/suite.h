@@ -14,6 +14,8 @@
 
 namespace isamap::lab {
 
+constexpr double equal_enough = 1e-9;  ///< relative, of objectives: sums in another order
+
 /// One statement on one machine, in a space, with an objective.
 struct Instance {
   std::string name, group;  ///< group: "gemm", "conv": curves are shown for each

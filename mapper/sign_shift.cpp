@@ -16,7 +16,7 @@ std::string fresh_name(const Kernel& kernel, const std::string& base) {
 }
 
 /// Reads a and b of a plain product with +=.
-bool is_sum_of_products(const Computation& c) {
+bool is_integer_sum_of_products(const Computation& c) {
   if (c.reduction != Reduction::add || c.reads.size() != 2 || !c.domain.faces.empty() || !is_integer(c.body.type))
     return false;
   const auto expansion = expand(c.body, std::vector<Interval>(2));
@@ -151,7 +151,7 @@ SignShift shifted(const Kernel& kernel, StatementId statement, std::size_t which
 std::vector<SignShift> sign_shifts(const Kernel& kernel, StatementId statement) {
   const Computation& s = kernel.statements[statement.index()];
   std::vector<SignShift> result;
-  if (!is_sum_of_products(s)) return result;
+  if (!is_integer_sum_of_products(s)) return result;
   const bool reads_itself =
       std::any_of(s.reads.begin(), s.reads.end(), [&](const Access& read) { return read.tensor == s.write.tensor; });
   for (std::size_t r = 0; r < 2 && !reads_itself; ++r) {

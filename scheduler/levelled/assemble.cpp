@@ -6,12 +6,6 @@
 
 namespace isamap::levelled {
 
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
-
 LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spread, const LevelPoint::Tiles* tile) {
   LevelPoint point = plain_point(problem);
   const int last = problem.level_count() - 1;

@@ -6,8 +6,6 @@ namespace isamap::levelled {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 void split(const Sizes& sizes, std::int64_t tile, Sizes& next) {
   for (int i = 0; i < sizes.n; ++i) {
     const Size& s = sizes.at[at(i)];

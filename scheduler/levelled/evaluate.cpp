@@ -62,7 +62,6 @@ class Evaluation {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   int dims() const { return problem_.dim_count(); }
   int levels() const { return problem_.level_count(); }
   bool kept(int level, int a) const { return level == 0 || (point_.levels[at(level)].keep >> a & 1U) != 0; }

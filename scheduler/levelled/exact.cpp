@@ -19,7 +19,6 @@ using Tiles = LevelPoint::Tiles;
 constexpr double exactness = 1e-12;  ///< sums of bound and cost are rounded in different orders
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 class Search {

@@ -7,8 +7,6 @@ namespace isamap::levelled {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// For each operand and each loop that may cost it nothing or little, its own loops inside: those that may have a
 /// single step as bits, any other as bit 31.
 using Signature = std::array<std::array<std::uint32_t, max_dims>, max_operands>;

@@ -7,8 +7,6 @@ namespace isamap::levelled {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// May two loops of one level change places without any operand noticing? Only loops of operands' own dims matter: when
 /// one advances, an operand that does not use it asks whether the loops inside it that it uses have one step.
 bool alike(const Problem& problem, int a, int b) {

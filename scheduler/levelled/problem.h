@@ -19,6 +19,9 @@
 
 namespace isamap::levelled {
 
+/// Levels, dims and operands are numbered by int; so are positions in lists.
+constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
 constexpr int max_dims = 8, max_operands = 4, max_levels = 6, max_axes = 3;
 
 struct Term {

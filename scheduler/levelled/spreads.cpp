@@ -7,8 +7,6 @@ namespace isamap::levelled {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 class Spreading {
  public:
   Spreading(const Problem& problem, bool dividing) : problem_(problem), dividing_(dividing) {

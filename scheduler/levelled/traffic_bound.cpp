@@ -8,8 +8,6 @@ namespace isamap::levelled {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Values that a sum of dims takes.
 double distinct(const Problem& problem, const Subscript& subscript) {
   if (subscript.size() == 1) return static_cast<double>(problem.dims[at(subscript[0].dim)].extent);
