@@ -269,6 +269,7 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
         for (const std::string& reason : rejection.reasons) row["reasons"].push_back(reason);
     json["instructions"].push_back(std::move(row));
   }
+  if (result.limit_reached) json["limit_reached"] = true;
   json["refusals"] = Json::array();
   for (const Refusal& refusal : refusals) json["refusals"].push_back(json_of(refusal, model, files));
   return text_of(json);

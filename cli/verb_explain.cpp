@@ -55,8 +55,10 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ha
   for (auto& [id, mine] : by_instruction) {
     const InstructionId instruction = mine[0].instruction;
     const std::size_t ways = mine.size();
-    const std::string body =
-        fmt::format("in {} {}\n", ways, ways == 1 ? "way" : "ways") + best_mappings(std::move(mine), model);
+    const bool cut = result.limit_reached && ways >= static_cast<std::size_t>(MapOptions{}.max_mappings);
+    const std::string body = fmt::format("in {} {}{}\n", ways, ways == 1 ? "way" : "ways",
+                                         cut ? " or more (isamap map --count tells how many)" : "") +
+                             best_mappings(std::move(mine), model);
     const auto same =
         std::find_if(paragraphs.begin(), paragraphs.end(), [&](const auto& entry) { return entry.first == body; });
     if (same == paragraphs.end())

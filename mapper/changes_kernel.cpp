@@ -102,13 +102,26 @@ std::set<std::int64_t> unit_extents(const Trial& trial) {
   return extents;
 }
 
+/// Is there anything to pad a dim with? Results beyond the old end of an output dim are left alone; along a reduction
+/// some inputs that have the dim must be able to make a term the identity.
+bool can_be_padded(const Computation& statement, const Dim& dim, const std::vector<Kill>& neutral) {
+  if (dim.kind != DimKind::reduction) return true;
+  return std::any_of(neutral.begin(), neutral.end(), [&](const Kill& kill) {
+    return std::all_of(kill.begin(), kill.end(), [&](const auto& entry) {
+      return uses(statement.reads[static_cast<std::size_t>(entry.first)], dim.name);
+    });
+  });
+}
+
 void add_padding(const Trial& from, std::vector<Trial>& to) {
   const std::vector<Dim>& dims = statement_of(from).domain.dims;
+  const std::vector<Kill> neutral = kills(statement_of(from));
   for (const std::int64_t extent : unit_extents(from)) {
     Trial all = from;
     std::vector<std::string> changes;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       if (dims[d].extent < 1 || dims[d].extent > (std::int64_t{1} << 40) || dims[d].extent % extent == 0) continue;
+      if (!can_be_padded(statement_of(from), dims[d], neutral)) continue;
       const std::int64_t padded = round_up(dims[d].extent, extent);
       Trial one = from;
       statement_of(one).domain.dims[d].extent = statement_of(all).domain.dims[d].extent = padded;
