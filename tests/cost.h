@@ -12,7 +12,7 @@ constexpr bool kSanitized = false;
 #endif
 
 /// Seconds, for a bound written for a plain build.
-constexpr double allowed(double seconds) { return kSanitized ? 10 * seconds : seconds; }
+constexpr double allowed(double seconds) { return kSanitized ? 20 * seconds : seconds; }
 
 inline double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 

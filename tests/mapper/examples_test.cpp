@@ -43,7 +43,9 @@ TEST(Examples, MapOnEveryMachineQuickly) {
         // 50 ms is the aim, met on an idle machine by all but the lists that are cut (4096) on units with three wide
         // dims, and by machines of hundreds of instructions: 51 to 58 ms. `bench map` lists the slowest.
         EXPECT_LT(ms, 1e3 * cost::allowed(0.1)) << hardware << " " << file;
-        if (rule == Rule::access) EXPECT_FALSE(result->limit_reached) << hardware << " " << file;
+        if (rule == Rule::access) {
+          EXPECT_FALSE(result->limit_reached) << hardware << " " << file;
+        }
         for (const Mapping& mapping : result->mappings) EXPECT_EQ(mapping.proof, Proof::proved);
         for (const Rejection& rejection : result->rejected)
           EXPECT_FALSE(rejection.reasons.empty()) << hardware << " " << file;
