@@ -103,11 +103,6 @@ bool kept_by_language(const HardwareModel& model, const std::string& field) {
   });
 }
 
-bool is_real(const HardwareModel& model, const std::string& field) {
-  const StateField* found = declared(model, field);
-  return found != nullptr && found->dtype && is_float(*found->dtype);
-}
-
 Result<KnownState> needed_state(const Instruction& instruction, const HardwareModel& model,
                                 const std::function<std::optional<std::int64_t>(const Reference&)>& value_of) {
   KnownState needed;

@@ -28,9 +28,6 @@ std::vector<std::string> field_instances(const HardwareModel& model, const std::
 /// Does the compiler of the program's language keep this field itself?
 bool kept_by_language(const HardwareModel& model, const std::string& field);
 
-/// Is the field a real number? It is then known by its bit pattern (of 32 bits) and printed as a decimal number.
-bool is_real(const HardwareModel& model, const std::string& field);
-
 /// What `instruction` needs where `value_of` tells its references; "D.rows" is that of D's register. Fields that the
 /// language's compiler keeps are left out.
 Result<KnownState> needed_state(const Instruction& instruction, const HardwareModel& model,

@@ -53,8 +53,11 @@ int number_operand(const Instruction& instruction) {
 
 /// What stands there: a value that is allowed, and for reals one that changes what it multiplies.
 double number_for(const Operand& operand) {
+  const bool real = operand.dtype && is_float(*operand.dtype);
+  if (!operand.immediate.empty() && real)
+    return constant_value(operand, Ref{BufferId{}, {AffineExpr(operand.immediate.front())}})->real;
   if (!operand.immediate.empty()) return static_cast<double>(operand.immediate.front());
-  return operand.dtype && is_float(*operand.dtype) ? 0.25 : 1;
+  return real ? 0.25 : 1;
 }
 
 ScalarExpr hold(const ScalarExpr& e, int read, double value) {

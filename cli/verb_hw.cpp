@@ -19,6 +19,13 @@ std::string summary(const HardwareModel& model, std::size_t warnings) {
                      warnings == 0 ? "" : fmt::format("; {} warnings", warnings));
 }
 
+/// An order in which no move fills an operand is no news where another order is proved.
+bool matters(const LayoutFact& fact, const std::vector<LayoutFact>& facts) {
+  return fact.proved || fact.kind != "fill" || std::none_of(facts.begin(), facts.end(), [&](const LayoutFact& other) {
+           return other.proved && other.kind == "fill" && other.operands == fact.operands;
+         });
+}
+
 /// For editors: beside the sources, or installed; empty: not found.
 std::string schema_file() {
   std::error_code ignored;
@@ -47,7 +54,8 @@ Exit verb_hw_check(const Options& options) {
     if (!diagnostics.empty()) fail(Exit::wrong_input, diagnostics);
     if (loaded) {
       text += summary(loaded->model, diagnostics.size());
-      for (const LayoutFact& fact : loaded->facts) text += "  " + print(fact) + "\n";
+      for (const LayoutFact& fact : loaded->facts)
+        if (matters(fact, loaded->facts)) text += "  " + print(fact) + "\n";
       files.back().facts = std::move(loaded->facts);
     } else {
       code = Exit::wrong_input;

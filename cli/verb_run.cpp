@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
@@ -32,12 +33,13 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   text += fmt::format("; largest error {:.3g}", checked.max_error);
   if (checked.seconds > 0) text += fmt::format("; {:.6g} s, {:.4g} GFLOP/s", checked.seconds, checked.gflops);
   const Cost& cost = scheduled.cost;
+  const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };
   if (checked.cycles == 0 && checked.scalar_cycles == 0)
-    return text + fmt::format("; {} cycles predicted\n", short_number(cost.cycles));
+    return text + fmt::format("; {} cycles predicted\n", whole(cost.cycles));
   text += fmt::format("; {} cycles", checked.cycles);  // what is simulated is compared with its own prediction
-  if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", short_number(checked.scalar_cycles));
-  text += fmt::format("; {} cycles", short_number(cost.cycles - cost.scalar_cycles));
-  if (cost.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", short_number(cost.scalar_cycles));
+  if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(checked.scalar_cycles));
+  text += fmt::format("; {} cycles", whole(cost.cycles - cost.scalar_cycles));
+  if (cost.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(cost.scalar_cycles));
   return text + " predicted\n";
 }
 
@@ -51,7 +53,11 @@ Exit verb_run(const Options& options) {
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
     return fail_after_start(options, Exit::limit, too_large, inputs, compilation.mapped);
   const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, 0.1);
-  if (!checked) return fail_after_start(options, Exit::wrong_result, checked.diagnostics(), inputs, compilation.mapped);
+  if (!checked) {
+    const bool printed = static_cast<bool>(emit(*compilation.program, inputs.model));
+    return fail_after_start(options, printed ? Exit::wrong_result : Exit::no_answer, checked.diagnostics(), inputs,
+                            compilation.mapped);
+  }
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);

@@ -8,77 +8,110 @@ namespace isamap::loader {
 
 namespace {
 
-const Format* find_format(const Context& context, const std::string& name) {
-  for (const Format& format : context.parts.formats)
-    if (format.name == name) return &format;
-  return nullptr;
+template <class List>
+auto* find_named(List& list, const std::string& name) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
+  return found == list.end() ? nullptr : &*found;
 }
 
-const FormatField* find_field(const Format& format, const std::string& name) {
-  for (const FormatField& field : format.fields)
-    if (field.name == name) return &field;
-  return nullptr;
-}
+/// A use of a format: what messages call it, and the map in which its fields stand.
+struct Place {
+  std::string what;
+  const Node* written;  ///< nothing: only the instruction's place is known
+  SourceLocation instruction;
+  Context& context;
+
+  SourceLocation use() const { return written ? written->where : instruction; }
+  SourceLocation value(const std::string& field) const { return written ? place_of(*written, {field}) : instruction; }
+  SourceLocation key(const std::string& field) const {
+    for (std::size_t i = 0; written && i < written->entries.size(); ++i)
+      if (written->entries[i].first == field) return written->key_where[i];
+    return use();
+  }
+};
 
 /// The fields that a use sets: those it gives and the constants it leaves alone.
-std::vector<const FormatField*> set_fields(const FormatUse& use, const Format& format, const std::string& what,
-                                           const Instruction& instruction, Context& context) {
+std::vector<const FormatField*> set_fields(const FormatUse& use, const Format& format, const Place& place) {
   std::vector<const FormatField*> fields;
   for (const auto& [name, value] : use.fields) {
-    const FormatField* field = find_field(format, name);
+    const FormatField* field = find_named(format.fields, name);
     if (field) {
       fields.push_back(field);
       continue;
     }
     std::vector<std::string> known;
     for (const FormatField& f : format.fields) known.push_back(f.name);
-    context.problems.error(instruction.where,
-                           what + " sets '" + name + "', which format '" + format.name + "' does not have", "",
-                           {"fields: " + join(known)});
+    const std::string guess = yaml::nearest(name, known);
+    place.context.problems.error(
+        place.key(name), place.what + " sets '" + name + "', which format '" + format.name + "' does not have",
+        guess.empty() ? "declare it in 'fields' of the format" : "did you mean '" + guess + "'?",
+        {"fields: " + join(known)});
   }
   for (const FormatField& field : format.fields)
     if (field.value && std::find(fields.begin(), fields.end(), &field) == fields.end()) fields.push_back(&field);
   return fields;
 }
 
-void check_fits(std::int64_t value, const FormatField& field, const std::string& what, const Instruction& instruction,
-                Context& context) {
-  const int width = field.count > 0 ? field.width : field.high - field.low + 1;
-  if (width >= 63) return;
-  const std::int64_t limit = std::int64_t{1} << width;
-  if (value >= -(limit / 2) && value < limit) return;
-  context.problems.error(instruction.where, what + " puts " + std::to_string(value) + " into field '" + field.name +
-                                                "' of " + std::to_string(width) + " bits");
+void check_apart(const FormatField& a, const FormatField& b, const Format& format, const Place& place) {
+  const int low = std::max(a.low, b.low), high = std::min(a.high, b.high);
+  if (low > high) return;
+  const bool second_written = place.written && place.written->find(b.name);
+  const std::string bits =
+      low == high ? "bit " + std::to_string(low) : "bits " + std::to_string(high) + " to " + std::to_string(low);
+  place.context.problems.error(
+      place.key(second_written ? b.name : a.name),
+      place.what + " sets " + bits + " of format '" + format.name + "' twice: by '" + a.name + "' and '" + b.name + "'",
+      b.value && !second_written ? "'" + b.name + "' is constant in the format: it stands in every word"
+                                 : "fields that overlap are alternatives: set one of them");
 }
 
-void check_use(const FormatUse& use, const std::string& what, const Instruction& instruction, Context& context) {
-  const Format* format = find_format(context, use.format);
+void check_use(const FormatUse& use, const Place& place) {
+  const Format* format = find_named(place.context.parts.formats, use.format);
   if (!format) return;
-  const auto fields = set_fields(use, *format, what, instruction, context);
+  const auto fields = set_fields(use, *format, place);
   for (std::size_t a = 0; a < fields.size(); ++a)
-    for (std::size_t b = a + 1; b < fields.size(); ++b) {
-      const int low = std::max(fields[a]->low, fields[b]->low), high = std::min(fields[a]->high, fields[b]->high);
-      if (low <= high)
-        context.problems.error(instruction.where, what + " sets bit " + std::to_string(low) + " of format '" +
-                                                      format->name + "' twice: by '" + fields[a]->name + "' and '" +
-                                                      fields[b]->name + "'");
-    }
+    for (std::size_t b = a + 1; b < fields.size(); ++b) check_apart(*fields[a], *fields[b], *format, place);
   for (const auto& [name, expression] : use.fields) {
-    const FormatField* field = find_field(*format, name);
-    const auto value = at_sizes(expression, context);
-    if (field && value && references(expression).empty()) check_fits(*value, *field, what, instruction, context);
+    const FormatField* field = find_named(format->fields, name);
+    const auto value = at_sizes(expression, place.context);
+    if (field && value && field->low <= field->high)
+      check_fits(*value, *field, *format, place.what, place.value(name), place.context);
   }
 }
 
 }  // namespace
 
-void check_formats(const Instruction& instruction, Context& context) {
+void check_fits(std::int64_t value, const FormatField& field, const Format& format, const std::string& what,
+                const SourceLocation& where, Context& context) {
+  const int width = field.count > 0 ? field.width : field.high - field.low + 1;
+  if (width >= 64) return;
+  const std::int64_t half = std::int64_t{1} << (width - 1);
+  const std::int64_t low = field.is_signed ? -half : 0, high = field.is_signed ? half - 1 : half - 1 + half;
+  if (value >= low && value <= high) return;
+  const bool as_signed = value < 0 && value >= -half;
+  context.problems.error(
+      where,
+      what + " puts " + std::to_string(value) + " into field '" + field.name + "' of format '" + format.name +
+          "', whose " + std::to_string(width) + (width == 1 ? " bit holds " : " bits hold ") + std::to_string(low) +
+          " to " + std::to_string(high),
+      as_signed ? "'" + field.name + ": {bits: [" + std::to_string(field.high) + ", " + std::to_string(field.low) +
+                      "], signed: true}' in the format holds negative numbers"
+                : "write a number in this range, or widen the field");
+}
+
+void check_formats(const Instruction& instruction, const Node& node, Context& context) {
   const std::string what = "instruction '" + instruction.name + "'";
-  if (instruction.encoding) check_use(*instruction.encoding, "'encoding' of " + what, instruction, context);
-  if (instruction.pack) check_use(*instruction.pack, "'pack' of " + what, instruction, context);
-  for (const Operand& operand : instruction.operands)
-    if (operand.pack)
-      check_use(*operand.pack, "'pack' of operand '" + operand.name + "' of " + what, instruction, context);
+  if (instruction.encoding)
+    check_use(*instruction.encoding, {"'encoding' of " + what, node.find("encoding"), instruction.where, context});
+  if (instruction.pack)
+    check_use(*instruction.pack, {"'pack' of " + what, node.find("pack"), instruction.where, context});
+  const Node* operands = node.find("operands");
+  for (const Operand& operand : instruction.operands) {
+    if (!operand.pack) continue;
+    const Node* entry = operands ? operands->find(operand.name) : nullptr;
+    check_use(*operand.pack, {"'pack' of operand '" + operand.name + "' of " + what,
+                              entry ? entry->find("pack") : nullptr, instruction.where, context});
+  }
 }
 
 }  // namespace isamap::loader

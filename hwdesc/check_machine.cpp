@@ -127,15 +127,31 @@ class Reach {
  public:
   explicit Reach(Context& context) : context_(context), memories_(context.parts.memories.size()) {
     for (const Instruction& i : context.parts.instructions)
-      if (is_move(i) && i.operands.size() == 2 && i.operands[0].memory.valid() && i.operands[1].memory.valid())
-        moves_.emplace_back(i.operands[1].memory, i.operands[0].memory);
-    from_dram_ = spread(true);
-    to_dram_ = spread(false);
+      if (!i.semantics.empty() && !fill_value(i)) steps_.push_back(step_of(i));
+    moved_ = spread_moves();
+    filled_ = spread(true);
+    emptied_ = spread(false);
   }
-  bool from_dram(MemoryId m) const { return from_dram_[m.index()]; }
-  bool to_dram(MemoryId m) const { return to_dram_[m.index()]; }
+  /// By moves, or scalar code: what stood in a dram memory stands there.
+  bool moved_in(MemoryId m) const { return moved_[m.index()]; }
+  /// By any instructions: what they compute from data stands there, or reaches a dram memory.
+  bool filled(MemoryId m) const { return filled_[m.index()]; }
+  bool emptied(MemoryId m) const { return emptied_[m.index()]; }
 
  private:
+  /// What an instruction reads, besides what it updates, and where it writes.
+  struct Step {
+    std::vector<MemoryId> from;
+    MemoryId to;
+    bool moves = false;
+  };
+  static Step step_of(const Instruction& instruction) {
+    Step step{{}, instruction.operands[0].memory, is_move(instruction)};
+    for (std::size_t o = 1; o < instruction.operands.size(); ++o)
+      if (instruction.operands[o].memory.valid()) step.from.push_back(instruction.operands[o].memory);
+    return step;
+  }
+
   bool scalar_reaches(const Memory& memory) const {
     if (memory.is_register() || memory.kind == MemoryKind::cache) return false;
     const auto& units = context_.parts.units;
@@ -145,22 +161,39 @@ class Reach {
     return false;
   }
 
-  std::vector<bool> spread(bool forward) const {
+  std::vector<bool> dram_and_scalar() const {
     std::vector<bool> reached(memories_, false);
     for (std::size_t m = 0; m < memories_; ++m)
       reached[m] = context_.parts.memories[m].kind == MemoryKind::dram || scalar_reaches(context_.parts.memories[m]);
+    return reached;
+  }
+
+  std::vector<bool> spread_moves() const {
+    std::vector<bool> reached = dram_and_scalar();
     for (std::size_t round = 0; round < memories_; ++round)
-      for (const auto& [from, to] : moves_) {
-        const MemoryId known = forward ? from : to, next = forward ? to : from;
-        if (reached[known.index()]) reached[next.index()] = true;
+      for (const Step& step : steps_)
+        if (step.moves && step.to.valid() && !step.from.empty() && reached[step.from[0].index()])
+          reached[step.to.index()] = true;
+    return reached;
+  }
+
+  std::vector<bool> spread(bool forward) const {
+    std::vector<bool> reached = dram_and_scalar();
+    for (std::size_t round = 0; round < memories_; ++round)
+      for (const Step& step : steps_) {
+        if (!step.to.valid()) continue;
+        if (forward && std::all_of(step.from.begin(), step.from.end(), [&](MemoryId m) { return reached[m.index()]; }))
+          reached[step.to.index()] = true;
+        for (const MemoryId from : step.from)
+          if (!forward && reached[step.to.index()]) reached[from.index()] = true;
       }
     return reached;
   }
 
   Context& context_;
   std::size_t memories_;
-  std::vector<std::pair<MemoryId, MemoryId>> moves_;
-  std::vector<bool> from_dram_, to_dram_;
+  std::vector<Step> steps_;
+  std::vector<bool> moved_, filled_, emptied_;
 };
 
 bool starts_at_zero(const Instruction& instruction) {
@@ -181,7 +214,7 @@ class Feeding {
       if (!operand.memory.valid()) continue;
       if (i == 0)
         check_result(user, operand);
-      else if (!reach_.from_dram(operand.memory))
+      else if (!reach_.filled(operand.memory))
         once(operand.memory, "in",
              "nothing moves data from a dram memory to '" + memory_of(context_, operand.memory).name + "', which " +
                  what + " reads",
@@ -197,13 +230,13 @@ class Feeding {
  private:
   void check_result(const Instruction& user, const Operand& result) {
     const std::string& memory = memory_of(context_, result.memory).name;
-    if (!reach_.to_dram(result.memory))
+    if (!reach_.emptied(result.memory))
       once(result.memory, "out",
            "nothing moves results from '" + memory + "' to a dram memory: what instruction '" + user.name +
                "' writes cannot be read out",
            "add a move out of it");
     if (user.statement().reduction == Reduction::assign || starts_at_zero(user)) return;
-    const bool scalar = !memory_of(context_, result.memory).is_register() && reach_.from_dram(result.memory);
+    const bool scalar = !memory_of(context_, result.memory).is_register() && reach_.moved_in(result.memory);
     if (!scalar && !cleared(user))
       once(result.memory, "clear", "nothing clears '" + memory + "', which instruction '" + user.name + "' updates",
            "add a fill: compute: \"D[i] = 0\", or start: {" + result.name + ": [zero, keep]}");
@@ -212,8 +245,9 @@ class Feeding {
   bool filled(const Instruction& user, std::size_t i) {
     Wanted wanted{user, i};
     return any_writer(
-        [&](const Instruction& writer) { return is_move(writer) && can_write(writer, wanted, context_); });
+        [&](const Instruction& writer) { return writes_data(writer) && can_write(writer, wanted, context_); });
   }
+  static bool writes_data(const Instruction& writer) { return !writer.semantics.empty() && !fill_value(writer); }
 
   bool cleared(const Instruction& user) {
     Wanted wanted{user, 0};

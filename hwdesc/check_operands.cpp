@@ -148,6 +148,15 @@ void check_strides(const StridedLayout& layout, const Place& place) {
     places.emplace_back(std::move(at), point);
   } while (advance(point, box));
   std::sort(places.begin(), places.end());
+  const auto before = std::min_element(places.begin(), places.end(),
+                                       [](const auto& a, const auto& b) { return a.first[0] < b.first[0]; });
+  if (before->first[0] < 0) {
+    place.context.proved_layouts.erase(key);
+    return place.context.problems.error(place.where,
+                                        "layout of " + place.what + " puts " + shown(before->second) + " at element " +
+                                            std::to_string(before->first[0]) + ", before the operand's first",
+                                        "places begin at 0: the address is that of the lowest element");
+  }
   const auto twice =
       std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice == places.end()) return;
@@ -170,7 +179,8 @@ void check_one_to_one(const FragmentLayout& layout, const Place& place) {
         "the layout of " + place.what + " is not proved one to one: the file's layouts have too many points");
   if (check.fault.empty()) return;
   place.context.proved_layouts.erase(key);
-  place.context.problems.error(place.where, "layout of " + place.what + " " + check.fault);
+  place.context.problems.error(place.where, "layout of " + place.what + " " + check.fault,
+                               "every index stands in exactly one place: do the formulas count as the manual does?");
 }
 
 /// Largest element offset that the layout reaches, plus one; nothing when a stride is free.
@@ -207,13 +217,32 @@ void check_room(const Place& place) {
                            : place.operand.group > 1
                                ? std::to_string(place.operand.group) + " registers of '" + memory.name + "' have "
                                : "a register of '" + memory.name + "' has ";
-  place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room));
+  const std::string hint =
+      !memory.is_register() || fragment ? "make its dims smaller or the 'capacity' (a register file: 'count') larger"
+      : bits_needed && ceil_div(*bits_needed, 8) <= 64 * memory.size
+          ? "write group: " +
+                std::to_string(ceil_div(ceil_div(*bits_needed, 8), std::max<std::int64_t>(memory.size, 1))) +
+                " if it stands in so many consecutive registers, or make its dims smaller"
+          : "make its dims smaller or the registers' 'size' larger";
+  place.context.problems.error(place.where, place.what + " needs " + need + "; " + have + std::to_string(room), hint);
 }
 
 /// A prefetch: no effect on values, so its source may be written as the cache that it comes through.
 bool moves_into_cache(const Instruction& instruction, const Context& context) {
   const MemoryId target = instruction.operands.front().memory;
   return is_move(instruction) && target.valid() && context.parts.memories[target.index()].kind == MemoryKind::cache;
+}
+
+/// A printed address counts steps of the granularity, so a use must begin at a multiple of both.
+void check_steps(const Place& place, const Node* align) {
+  const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  const std::int64_t step = memory.granularity;
+  if (memory.is_register() || step < 1 || place.operand.align % step == 0 || step % place.operand.align == 0) return;
+  place.context.problems.error(
+      align ? align->where : place.where,
+      place.what + " is aligned to " + std::to_string(place.operand.align) + " bytes; addresses in memory '" +
+          memory.name + "' count steps of " + std::to_string(step) + " bytes",
+      "one of the two must be a multiple of the other: see 'granularity' of '" + memory.name + "'");
 }
 
 void check_view(const Place& place) {
@@ -235,8 +264,10 @@ void check_place(const Place& place) {
   const ProgramText& program = place.context.model.program;
   if (program.language != "asm" && !memory.is_register() && place.operand.dtype && !is_bits(*place.operand.dtype) &&
       !program.types.count(std::string(name(*place.operand.dtype))))
-    place.context.problems.error(place.where, place.what + " is " + std::string(name(*place.operand.dtype)) +
-                                                  "; 'types' of program has no type for it");
+    place.context.problems.error(
+        place.where,
+        place.what + " is " + std::string(name(*place.operand.dtype)) + "; 'types' of program has no type for it",
+        "write types: {" + std::string(name(*place.operand.dtype)) + ": TYPE}");
   if (memory.is_register() && memory.named_by_compiler() && place.operand.dtype) {
     const std::string type(name(*place.operand.dtype));
     const bool known = std::any_of(memory.value.begin(), memory.value.end(),
@@ -261,8 +292,15 @@ void check_operands(const Instruction& instruction, const Node& node, Context& c
     const Node* entry = written ? written->find(operand.name) : nullptr;
     const Node* layout = entry ? entry->find("layout") : nullptr;
     const SourceLocation where = layout ? layout->where : entry ? entry->where : instruction.where;
-    check_place({instruction, operand, i, instruction.tensors[i].shape,
-                 "operand '" + operand.name + "' of instruction '" + instruction.name + "'", where, context});
+    const Place place{instruction,
+                      operand,
+                      i,
+                      instruction.tensors[i].shape,
+                      "operand '" + operand.name + "' of instruction '" + instruction.name + "'",
+                      where,
+                      context};
+    check_place(place);
+    check_steps(place, entry ? entry->find("align") : nullptr);
   }
 }
 

@@ -125,10 +125,32 @@ std::vector<std::string> operand_names(const Instruction& instruction) {
   return names;
 }
 
+std::vector<std::string> dim_names(const Instruction& instruction) {
+  std::vector<std::string> names;
+  if (!instruction.semantics.empty())
+    for (const Dim& dim : instruction.statement().domain.dims) names.push_back(dim.name);
+  return names;
+}
+
+/// The names that the reference may have been meant to be.
+std::vector<std::string> candidates(const Reference& r, const Scope& scope) {
+  std::vector<std::string> names = operand_names(scope.instruction);
+  if (!r.argument.empty()) names = dim_names(scope.instruction);
+  if (r.property.empty() && r.argument.empty())
+    for (const Symbol& symbol : scope.context.parts.symbols) names.push_back(symbol.name);
+  return names;
+}
+
 void check_expression(const IntExpr& e, const SourceLocation& where, const std::string& what, const Scope& scope) {
   for (const Reference& r : references(e)) {
     const std::string problem = scope.problem(r);
-    if (!problem.empty()) scope.context.problems.error(where, what + ": " + problem);
+    if (problem.empty()) continue;
+    const auto names = candidates(r, scope);
+    const std::string& written = r.argument.empty() ? r.object : r.argument;
+    const std::string guess = yaml::nearest(written, names);
+    scope.context.problems.error(
+        where, what + ": " + problem, guess.empty() || guess == written ? "" : "did you mean '" + guess + "'?",
+        {(r.argument.empty() ? "operands: " : "dims: ") + (names.empty() ? "none" : join(names))});
   }
 }
 
@@ -180,10 +202,12 @@ void check_told(const Instruction& instruction, const Template& text, const Node
     const bool written = &operand == &instruction.operands.front();
     const std::string message = "'" + key + "' of instruction '" + instruction.name + "' does not contain {" +
                                 operand.name + "}, which the statement " + (written ? "writes" : "reads");
+    const std::string hint =
+        "write {" + operand.name + "} where the text says where it is; or state tells it, by 'needs'";
     if (written)
-      context.problems.error(node.where, message);
+      context.problems.error(node.where, message, hint);
     else
-      context.problems.warning(node.where, message);
+      context.problems.warning(node.where, message, hint);
   }
 }
 
@@ -211,23 +235,29 @@ void check_references(const Instruction& instruction, const Node& node, Context&
                     : "memory of '" + object + "' has no field '" + name + "'";
     else if (problem.empty())
       problem = scope.field_problem(object, name);
+    const SourceLocation where = place_of(node, {key, value.field});
     if (!problem.empty())
-      context.problems.error(at(key), "'" + std::string(key) + "' of " + what + ": " + problem, "write state.field");
-    if (!value.any) check_expression(value.value, at(key), "'" + std::string(key) + "' of " + what, scope);
+      context.problems.error(where, "'" + std::string(key) + "' of " + what + ": " + problem, "write state.field");
+    if (!value.any) check_expression(value.value, where, "'" + std::string(key) + "' of " + what, scope);
   };
   for (const StateValue& need : instruction.needs) field(need, "needs");
   for (const StateValue& set : instruction.sets) field(set, "sets");
-  for (const auto* cycles : {&instruction.timing.latency, &instruction.timing.interval})
-    if (*cycles) check_expression(**cycles, at("timing"), "'timing' of " + what, scope);
+  for (const char* key : {"latency", "interval"}) {
+    const auto& cycles = std::string(key) == "latency" ? instruction.timing.latency : instruction.timing.interval;
+    if (cycles) check_expression(*cycles, place_of(node, {"timing", key}), "'timing' of " + what, scope);
+  }
   if (instruction.async_bytes) check_expression(*instruction.async_bytes, at("async"), "'async' of " + what, scope);
-  const auto use = [&](const std::optional<FormatUse>& format, const char* key) {
+  const auto use = [&](const std::optional<FormatUse>& format, std::vector<std::string> keys) {
     if (!format) return;
-    for (const auto& [name, value] : format->fields)
-      check_expression(value, at(key), "'" + std::string(key) + "' of " + what, scope);
+    keys.emplace_back();
+    for (const auto& [name, value] : format->fields) {
+      keys.back() = name;
+      check_expression(value, place_of(node, keys), "'" + keys.front() + "' of " + what, scope);
+    }
   };
-  use(instruction.encoding, "encoding");
-  use(instruction.pack, "pack");
-  for (const Operand& operand : instruction.operands) use(operand.pack, "operands");
+  use(instruction.encoding, {"encoding"});
+  use(instruction.pack, {"pack"});
+  for (const Operand& operand : instruction.operands) use(operand.pack, {"operands", operand.name, "pack"});
   for (const std::string& pending : instruction.async_pending)
     if (!find_operand(instruction, pending))
       context.problems.error(at("async"), "'pending' of " + what + " names '" + pending + "', which is no operand");

@@ -35,7 +35,9 @@ void check_queue(const Instruction& instruction, const Unit& unit, Context& cont
       if (port == instruction.timing.port && !prints(instruction, key, object.name))
         context.problems.error(instruction.where,
                                what + " does not print " + key + "[" + object.name + "], so it cannot " +
-                                   (std::string(key) == "push" ? "give" : "wait for") + " such a token");
+                                   (std::string(key) == "push" ? "give" : "wait for") + " such a token",
+                               "write {" + std::string(key) + "[" + object.name +
+                                   "]} in its text, or give the tokens 'push' and 'pop' texts");
   }
 }
 

@@ -313,7 +313,8 @@ std::string print(const LayoutFact& fact) {
   for (std::size_t i = 0; i < std::min(shown, fact.operands.size()); ++i)
     operands += (i > 0 ? ", " : "") + fact.operands[i];
   if (fact.operands.size() > shown) operands += fmt::format(" and {} more", fact.operands.size() - shown);
-  return fmt::format("{}: {}: {}", fact.proved ? "proved" : "refuted", operands, fact.text);
+  const char* status = fact.proved ? "proved" : fact.kind == "banks" ? "costs" : "not so";
+  return fmt::format("{}: {}: {}", status, operands, fact.text);
 }
 
 }  // namespace isamap

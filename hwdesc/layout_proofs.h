@@ -31,7 +31,7 @@ struct LayoutProofs {
 
 LayoutProofs prove_layouts(const HardwareModel& model);
 
-/// "proved: A of mac and 3 more: ..."
+/// "proved: A of mac and 3 more: ..."; of what does not hold "not so: ...", of bank conflicts "costs: ...".
 std::string print(const LayoutFact& fact);
 
 }  // namespace isamap

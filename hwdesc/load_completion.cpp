@@ -58,10 +58,12 @@ void check_barrier(const Barrier& barrier, const Node& node, const std::string& 
     check_placeholders(parsed, *text, allowed, "'" + std::string(key) + "' of " + what, context);
     for (const std::string& name : allowed)
       if (!contains(parsed, name))
-        context.problems.error(text->where, "'" + std::string(key) + "' of " + what + " does not contain {" + name +
-                                                "}: " + (name == "index" ? "which of the " : "how many wait of the ") +
-                                                (name == "index" ? std::to_string(barrier.count) + " barriers it is"
-                                                                 : "unit's instances"));
+        context.problems.error(
+            text->where,
+            "'" + std::string(key) + "' of " + what + " does not contain {" + name +
+                "}: " + (name == "index" ? "which of the " : "how many wait of the ") +
+                (name == "index" ? std::to_string(barrier.count) + " barriers it is" : "unit's instances"),
+            "write {" + name + "} where the text says it");
   }
 }
 
@@ -144,8 +146,10 @@ void load_tokens(Fields& map, AsyncObject& object, const std::string& what, Cont
     if (!port) continue;
     (std::string(key) == "from" ? object.from : object.to) = port->scalar;
     if (!unit.ports.contains(port->scalar))
-      context.problems.error(port->where, "'" + std::string(key) + "' of " + what + " names port '" + port->scalar +
-                                              "', which unit '" + unit.name + "' does not have");
+      context.problems.error(port->where,
+                             "'" + std::string(key) + "' of " + what + " names port '" + port->scalar +
+                                 "', which unit '" + unit.name + "' does not have",
+                             "name one of the 'ports' of the unit");
   }
   const Node *push = map.child("push"), *pop = map.child("pop");
   if (push) object.texts["push"] = push->scalar;
@@ -204,7 +208,8 @@ void load_object(const Node& node, Context& context) {
     if (auto parsed = template_of(*text, context.problems)) out = std::move(*parsed);
     check_placeholders(out, *text, allowed, "'" + std::string(key) + "' of " + what, context);
     if (!out.empty() && !contains(out, "name"))
-      context.problems.error(text->where, "'" + std::string(key) + "' of " + what + " does not contain {name}");
+      context.problems.error(text->where, "'" + std::string(key) + "' of " + what + " does not contain {name}",
+                             "{name} is the object's own name in the program");
   };
   take("parameter", object.parameter, {"name"});
   take("build", object.build, {"name", "base", "dtype", "rank", "sizes", "pitches", "box", "swizzle"});

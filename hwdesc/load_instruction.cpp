@@ -79,7 +79,8 @@ void read_inactive(Reading& r) {
       r.instruction.inactive = Inactive::undefined;
     else
       r.fail(r.entry.node.find("inactive")->where,
-             "'inactive' of " + r.what + " must be zero, keep or undefined, found '" + *text + "'");
+             "'inactive' of " + r.what + " must be zero, keep or undefined, found '" + *text + "'",
+             "say what the positions beyond the extent hold afterwards");
     return;
   }
   if (r.broken || r.instruction.semantics.empty()) return;
@@ -119,10 +120,11 @@ void read_start(Reading& r) {
         choices.push_back(Start::zero);
       else if (std::any_of(r.instruction.operands.begin(), r.instruction.operands.end(),
                            [&](const Operand& o) { return o.name == node.scalar; }))
-        r.fail(node.where, "'start' from another operand is not supported yet");
+        r.fail(node.where, "'start' from another operand is not supported yet", "write keep, zero or a list of them");
       else
         r.fail(node.where,
-               "'start' of " + r.what + " must be keep, zero or a list of them, found '" + node.scalar + "'");
+               "'start' of " + r.what + " must be keep, zero or a list of them, found '" + node.scalar + "'",
+               "write {" + name + ": [zero, keep]}");
     };
     if (value.kind == Kind::list)
       std::for_each(value.items.begin(), value.items.end(), one);
@@ -170,8 +172,10 @@ void read_numerics(const Node& node, Reading& r) {
   const auto one_of = [&](const char* key, std::initializer_list<const char*> allowed) {
     const std::string text = map.text(key).value_or("");
     if (!text.empty() && std::find(allowed.begin(), allowed.end(), text) == allowed.end())
-      r.fail(node.find(key)->where, "'" + std::string(key) + "' of 'numerics' of " + r.what + " must be " +
-                                        join({allowed.begin(), allowed.end()}) + "; found '" + text + "'");
+      r.fail(node.find(key)->where,
+             "'" + std::string(key) + "' of 'numerics' of " + r.what + " must be " +
+                 join({allowed.begin(), allowed.end()}) + "; found '" + text + "'",
+             "leave the key out for the statement's own arithmetic");
     return text;
   };
   numerics.fused = map.boolean("fused").value_or(false);
@@ -204,7 +208,7 @@ void read_timing(const Node& node, Reading& r) {
              hint);
     return read;
   };
-  timing.latency = cycles("latency", 0, "");
+  timing.latency = cycles("latency", 0, "0cycles: the next instruction may use the result at once");
   timing.interval = cycles("interval", 1, "for two a cycle give the port a count of 2");
   timing.port = map.text("port").value_or("");
   if (timing.port.empty() || !r.instruction.unit.valid()) return;
@@ -236,10 +240,12 @@ void read_texts(Reading& r) {
   r.instruction.reset = r.map.text("reset").value_or("");
   r.instruction.scope = r.map.text("scope").value_or("use");
   if (r.instruction.scope != "use" && r.instruction.scope != "function")
-    r.fail(r.entry.node.find("scope")->where, "'scope' of " + r.what + " must be use or function");
+    r.fail(r.entry.node.find("scope")->where, "'scope' of " + r.what + " must be use or function",
+           "function: the text is an attribute of the emitted function");
   const std::string issue = r.map.text("issue").value_or("all");
   if (issue != "all" && issue != "one")
-    r.fail(r.entry.node.find("issue")->where, "'issue' of " + r.what + " must be all or one, found '" + issue + "'");
+    r.fail(r.entry.node.find("issue")->where, "'issue' of " + r.what + " must be all or one, found '" + issue + "'",
+           "one: exactly one innermost instance issues it");
   r.instruction.issue_one = issue == "one";
 }
 
@@ -283,9 +289,10 @@ void load_instruction(const Entry& entry, Context& context) {
   read_texts(r);
   read_rest(r);
   if (r.broken) return;
+  take_bits_of_reals(r.instruction, entry.node, context);
   check_operands(r.instruction, entry.node, context);
   check_references(r.instruction, entry.node, context);
-  check_formats(r.instruction, context);
+  check_formats(r.instruction, entry.node, context);
   resolve_symbols(r.instruction, context);
   context.parts.instructions.push_back(std::move(r.instruction));
 }

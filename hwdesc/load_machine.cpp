@@ -64,8 +64,10 @@ std::optional<std::int64_t> read_positive(const Node& node, const std::string& w
                                           std::int64_t largest) {
   const auto value = yaml::to_integer(node);
   if (value && *value >= 1 && *value <= largest) return value;
-  context.problems.error(node.where, what + " must be an integer from 1 to " + std::to_string(largest) + ", found " +
-                                         (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"));
+  context.problems.error(node.where,
+                         what + " must be an integer from 1 to " + std::to_string(largest) + ", found " +
+                             (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"),
+                         "write decimal digits, as 16");
   return std::nullopt;
 }
 
@@ -146,7 +148,8 @@ void place_units(const std::vector<const Node*>& nodes, Context& context) {
   }
   for (const Unit& unit : units)
     if (count_all(units, unit) > max_instances)
-      context.problems.error(unit.where, "unit '" + unit.name + "' has more than 2^40 instances");
+      context.problems.error(unit.where, "unit '" + unit.name + "' has more than 2^40 instances",
+                             "a unit has its own 'count' times those of the units around it");
   parents_first(units);
 }
 
@@ -196,7 +199,9 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
     const Node* node = fields.child(key);
     const auto read = node ? read_size(*node, "'" + std::string(key) + "' of " + what, context) : std::nullopt;
     if (node) out = read.value_or(0);
-    if (read && *read < 1) context.problems.error(node->where, "'" + std::string(key) + "' of " + what + " is zero");
+    if (read && *read < 1)
+      context.problems.error(node->where, "'" + std::string(key) + "' of " + what + " is zero",
+                             "leave the key out for what is usual, or write a size from 1B on");
     return node != nullptr;
   };
   const bool has_capacity = size("capacity", memory.capacity), has_size = size("size", memory.size);
@@ -214,12 +219,14 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
       context.problems.error(fields.node().find("capacity")->where, what + " is a register file and has no 'capacity'",
                              "give 'count' and 'size' of its registers");
     if (!has_size || !count)
-      context.problems.error(memory.where, what + " is a register file and needs 'count' and 'size'");
+      context.problems.error(memory.where, what + " is a register file and needs 'count' and 'size'",
+                             "write count: 32, size: 16B");
     memory.capacity = memory.count * memory.size;
   } else {
     if (has_size || count)
       context.problems.error(fields.node().find(has_size ? "size" : "count")->where,
-                             what + " is no register file: give its 'capacity'");
+                             what + " is no register file: give its 'capacity'",
+                             "write capacity: 64KiB, or kind: register");
     if (!has_capacity) context.problems.error(memory.where, what + " has no 'capacity'", "write capacity: 64KiB");
   }
 }
@@ -350,7 +357,8 @@ void load_units(const Node& root, Context& context) {
     const std::string order = fields.text("order").value_or("program");
     if (order != "program" && order != "tokens")
       context.problems.error(node->find("order")->where,
-                             "'order' of " + what + " must be program or tokens, found '" + order + "'");
+                             "'order' of " + what + " must be program or tokens, found '" + order + "'",
+                             "results are as if in program order, or queues that tokens order");
     unit.tokens = order == "tokens";
     context.parts.units.push_back(std::move(unit));
   }

@@ -27,7 +27,7 @@ std::optional<AffineExpr> layout_term(const std::string& key, const SourceLocati
   if (!position) {
     const Result<AffineExpr> parsed = parse_affine(key, where);
     if (!parsed) {
-      context.problems.add(parsed.diagnostics());
+      context.problems.add(parsed.diagnostics(), "terms of a layout are i, i/4 and i%4");
       return std::nullopt;
     }
     term = isamap::substitute(*parsed, renames);
@@ -165,7 +165,7 @@ std::optional<OperandLayout> load_fragment(const Node& node, const Operand& oper
     }
     const Result<AffineExpr> formula = parse_affine(value.scalar, text_where(value));
     if (!formula) {
-      context.problems.add(formula.diagnostics());
+      context.problems.add(formula.diagnostics(), "a formula is a sum of units and elements times constants");
       return std::nullopt;
     }
     const auto index = layout_term(key, node.key_where[i], operand, renames, what, context);
@@ -199,7 +199,8 @@ void load_align(const Node& node, Operand& operand, const std::string& what, Con
   const auto power = [&](const Node& value, const std::string& name) {
     const std::int64_t bytes = read_size(value, name + " of " + what, context).value_or(1);
     if (bytes >= 1 && (bytes & (bytes - 1)) == 0 && bytes <= (1 << 20)) return bytes;
-    context.problems.error(value.where, name + " of " + what + " must be a power of two of at most 1MiB");
+    context.problems.error(value.where, name + " of " + what + " must be a power of two of at most 1MiB",
+                           "write 64B or 4KiB");
     return std::int64_t{1};
   };
   if (node.kind != Kind::map) {
@@ -212,15 +213,32 @@ void load_align(const Node& node, Operand& operand, const std::string& what, Con
   if (const Node* buffer = map.required("buffer")) operand.align_buffer = power(*buffer, "'buffer' of 'align'");
 }
 
-void load_immediate(const Node& node, Operand& operand, const std::string& what, Context& context) {
+bool load_immediate(const Node& node, Operand& operand, const std::string& what, Context& context) {
   if (node.kind != Kind::list || node.items.empty())
     context.problems.error(node.where, "'immediate' of " + what + " must list the allowed values", "write [0, 1]");
+  bool complete = node.kind == Kind::list && !node.items.empty();
+  const DType type = operand.dtype.value_or(DType::s64);
+  const bool real = is_float(type), whole = is_integer(type);
   for (const Node& item : node.items) {
-    if (const auto value = yaml::to_integer(item))
-      operand.immediate.push_back(*value);
+    const auto integer = yaml::to_integer(item);
+    const auto number = yaml::to_real(item);
+    const std::size_t known = operand.immediate.size();
+    if (real ? !number : !integer)
+      context.problems.error(
+          item.where,
+          "'immediate' of " + what + " must list " + (real ? "numbers" : "integers") + ", found '" + item.scalar + "'",
+          real ? "write [0.5, 1]" : "other numbers need a real dtype, as f32");
+    else if (whole && (*integer < integer_min(type) || *integer > integer_max(type)))
+      context.problems.error(
+          item.where,
+          "'immediate' of " + what + " lists " + item.scalar + ", which no " + std::string(name(type)) + " is",
+          std::string(name(type)) + " holds " + std::to_string(integer_min(type)) + " to " +
+              std::to_string(integer_max(type)));
     else
-      context.problems.error(item.where, "'immediate' of " + what + " must list integers");
+      operand.immediate.push_back(real ? bits_of_real(type, *number) : *integer);
+    complete &= operand.immediate.size() > known;
   }
+  return complete;
 }
 
 /// {i: 8, k: 8}: indices that are not named count one by one.
@@ -305,7 +323,7 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
   else
     operand.group = static_cast<int>(group.value_or(1));
   operand.state = map.text("state").value_or("");
-  if (const Node* immediate = map.child("immediate")) load_immediate(*immediate, operand, what, context);
+  if (const Node* immediate = map.child("immediate")) complete &= load_immediate(*immediate, operand, what, context);
   operand.outside = map.real("outside");
   if (const Node* pack = map.child("pack")) operand.pack = load_format_use(*pack, "'pack' of " + what, context);
   if (const Node* together = map.child("at_once")) load_at_once(*together, operand, what, context);

@@ -60,7 +60,8 @@ std::string shim_path(const Node& node, Context& context) {
     if (std::filesystem::is_regular_file(place / name, ignored))
       return std::filesystem::absolute(place / name, ignored).string();
   }
-  context.problems.error(node.where, "'include' of shim names '" + name + "', which is no file beside this one");
+  context.problems.error(node.where, "'include' of shim names '" + name + "', which is no file beside this one",
+                         "put the header beside this file");
   return "";
 }
 
@@ -88,7 +89,8 @@ void load_program(const Node& root, Context& context) {
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
-  program.helpers = map.text("helpers").value_or("");
+  for (const std::string& block : map.texts("helpers"))
+    program.helpers += block + (block.empty() || block.ends_with('\n') ? "" : "\n");
   program.function = map.text("function").value_or("");
   program.begin = map.text("begin").value_or("");
   program.end = map.text("end").value_or("");

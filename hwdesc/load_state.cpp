@@ -16,7 +16,10 @@ bool load_bits(const Node& node, FormatField& field, const Format& format, const
   const auto high = node.kind == Kind::list && node.items.size() == 2 ? yaml::to_integer(node.items[0]) : std::nullopt;
   const auto low = high ? yaml::to_integer(node.items[1]) : std::nullopt;
   if (!low || !in_bits(*high, *low, format.bits)) {
-    context.problems.error(node.where, what + " must be [high, low] within " + std::to_string(format.bits) + " bits");
+    context.problems.error(node.where, what + " must be [high, low] within " + std::to_string(format.bits) + " bits",
+                           low && high && *high < *low
+                               ? "write [" + std::to_string(*low) + ", " + std::to_string(*high) + "]"
+                               : "bits are numbered from 0, the lowest, to " + std::to_string(format.bits - 1));
     return false;
   }
   field.high = static_cast<int>(*high);
@@ -24,18 +27,21 @@ bool load_bits(const Node& node, FormatField& field, const Format& format, const
   return true;
 }
 
-void load_array_field(Fields& map, FormatField& field, const Format& format, const std::string& what,
+bool load_array_field(Fields& map, FormatField& field, const Format& format, const std::string& what,
                       Context& context) {
   const auto at = map.integer("at", true), width = map.integer("width", true), count = map.integer("count", true);
-  if (!at || !width || !count) return;
+  if (!at || !width || !count) return false;
   const bool fits = *width >= 1 && *width <= 64 && *count >= 1 && *count <= 4096 &&
                     in_bits(*at + *width * *count - 1, *at, format.bits);
-  if (!fits) context.problems.error(map.node().where, what + " does not fit " + std::to_string(format.bits) + " bits");
-  if (!fits) return;
+  if (!fits)
+    context.problems.error(map.node().where, what + " does not fit " + std::to_string(format.bits) + " bits",
+                           "it takes the bits from 'at' to at + width*count - 1; width is 1 to 64");
+  if (!fits) return false;
   field.low = static_cast<int>(*at);
   field.high = static_cast<int>(*at + *width * *count - 1);
   field.width = static_cast<int>(*width);
   field.count = static_cast<int>(*count);
+  return true;
 }
 
 FormatField load_field(const std::string& name, const Node& node, const Format& format, Context& context) {
@@ -43,24 +49,18 @@ FormatField load_field(const std::string& name, const Node& node, const Format& 
   FormatField field;
   field.name = name;
   if (node.kind != Kind::map) {
-    load_bits(node, field, format, what, context);
+    if (!load_bits(node, field, format, what, context)) field.low = 1, field.high = 0;  // no bits: nothing to compare
     return field;
   }
   Fields map(node, what, context.problems);
-  if (const Node* bits = map.child("bits"))
-    load_bits(*bits, field, format, what, context);
-  else
-    load_array_field(map, field, format, what, context);
+  const Node* bits = map.child("bits");
+  const bool readable =
+      bits ? load_bits(*bits, field, format, what, context) : load_array_field(map, field, format, what, context);
+  if (!readable) field.low = 1, field.high = 0;
   field.value = map.integer("value");
   field.is_signed = map.boolean("signed").value_or(false);
   for (const char* key : {"at", "width", "count"}) map.child(key);
-  const int width = field.count > 0 ? field.width : field.high - field.low + 1;
-  if (field.value && width < 63) {
-    const std::int64_t limit = std::int64_t{1} << width;
-    if (*field.value < -(limit / 2) || *field.value >= limit)
-      context.problems.error(node.where, what + " has value " + std::to_string(*field.value) + ", which does not fit " +
-                                             std::to_string(width) + " bits");
-  }
+  if (field.value && readable) check_fits(*field.value, field, format, "'value'", place_of(node, {"value"}), context);
   return field;
 }
 
@@ -70,8 +70,9 @@ void load_format(const std::string& name, const Node& node, Context& context) {
   format.name = name;
   const auto bits = map.integer("bits", true);
   if (bits && (*bits < 1 || *bits > 65536))
-    context.problems.error(node.where, "format '" + name + "' must have 1 to 65536 bits");
-  format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 1;
+    context.problems.error(place_of(node, {"bits"}), "format '" + name + "' must have 1 to 65536 bits",
+                           "write the length of the word: bits: 32");
+  format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 65536;
   const Node* fields = map.required("fields");
   if (fields && fields->kind != Kind::map)
     context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");
@@ -96,9 +97,12 @@ std::vector<StateField> load_state_fields(const Node& node, const std::string& w
     field.min = map.integer("min").value_or(0);
     field.max = map.integer("max").value_or(0);
     field.multiple_of = map.integer("multiple_of").value_or(1);
-    field.reset = map.integer("reset");
     if (const Node* type = map.child("dtype"))
       field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
+    if (!field.dtype || !is_float(*field.dtype))
+      field.reset = map.integer("reset");
+    else if (const auto reset = map.real("reset"))
+      field.reset = bits_of_real(*field.dtype, *reset);
     if (const Node* values = map.child("values"))
       for (const Node& item : values->items) {
         if (const auto number = yaml::to_integer(item))
@@ -131,9 +135,11 @@ void check_pool(const StatePool& pool, const State& state, const Node& node, con
   for (const StateField& field : state.fields) {
     const auto least = checked_mul(field.min, sharers);
     if (field.name == pool.field && pool.total > 0 && (!least || *least > pool.total))
-      context.problems.error(node.where, what + ": the smallest values of '" + field.name + "' already add up to " +
-                                             (least ? std::to_string(*least) : "more") + "; 'total' is " +
-                                             std::to_string(pool.total));
+      context.problems.error(node.where,
+                             what + ": the smallest values of '" + field.name + "' already add up to " +
+                                 (least ? std::to_string(*least) : "more") + "; 'total' is " +
+                                 std::to_string(pool.total),
+                             "make 'total' larger or the 'min' of the field smaller");
   }
 }
 
@@ -149,7 +155,8 @@ void load_pool(const Node& node, State& state, Context& context) {
     const auto field = std::find_if(state.fields.begin(), state.fields.end(),
                                     [&, n = name](const StateField& f) { return f.name == n; });
     if (field == state.fields.end())
-      context.problems.error(node.key_where[i], what + " names field '" + name + "', which the state does not have");
+      context.problems.error(node.key_where[i], what + " names field '" + name + "', which the state does not have",
+                             "name one of the state's 'fields'");
     if (value.kind == Kind::map) {
       Fields map(value, what, context.problems);
       if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, what, context).value_or(UnitId{});
@@ -189,30 +196,6 @@ void load_formats(const Node& root, Context& context) {
   for (const auto& [name, node] : formats->entries) load_format(name, node, context);
 }
 
-namespace {
-
-bool is_real_field(const Reference& r, const Context& context) {
-  const std::string owner = r.object.substr(0, r.object.find_last_not_of("0123456789") + 1);
-  for (const State& state : context.parts.states)
-    if (state.name == (state.count > 1 ? owner : r.object))
-      for (const StateField& field : state.fields)
-        if (field.name == r.property) return field.dtype && is_float(*field.dtype);
-  return false;
-}
-
-/// A real field is known by its bits, so `bits(q.scale)` is the field itself.
-void take_bits_of_fields(IntExpr& e, const Context& context) {
-  if (e.op == IntExpr::Op::bits && e.args[0].op == IntExpr::Op::reference &&
-      is_real_field(e.args[0].reference, context)) {
-    IntExpr field = std::move(e.args[0]);
-    e = std::move(field);
-    return;
-  }
-  for (IntExpr& arg : e.args) take_bits_of_fields(arg, context);
-}
-
-}  // namespace
-
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context) {
   if (node.kind != Kind::map) {
     context.problems.error(node.where, what + " must be a map", "write {format: NAME, field: expression}");
@@ -226,7 +209,6 @@ std::optional<FormatUse> load_format_use(const Node& node, const std::string& wh
       if (std::none_of(formats.begin(), formats.end(), [&](const Format& f) { return f.name == value.scalar; }))
         context.problems.error(value.where, what + " names format '" + value.scalar + "', which is not declared");
     } else if (auto expression = int_expr(value, context.problems)) {
-      take_bits_of_fields(*expression, context);
       use.fields.emplace_back(key, std::move(*expression));
     }
   }

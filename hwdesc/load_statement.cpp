@@ -28,7 +28,8 @@ void parse_statements(Reading& r) {
     if (parsed) {
       r.statements.push_back(std::move(*parsed));
     } else {
-      r.problems().add(parsed.diagnostics());
+      r.problems().add(parsed.diagnostics(),
+                       "write \"C[i,j] += A[i,k] * B[k,j]\"; subscripts are sums of iterators times constants");
       r.broken = true;
     }
   };
@@ -47,9 +48,11 @@ std::optional<std::int64_t> extent_of(const Node& node, bool& sized, const std::
   if (!expression) return std::nullopt;
   const auto value = at_sizes(*expression, r.context);
   if (!value || *value < 0 || *value > max_extent) {
-    r.fail(node.where, what + " must be a number from 0 to 2^32" +
-                           (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" +
-                           node.scalar + "'");
+    r.fail(node.where,
+           what + " must be a number from 0 to 2^32" +
+               (r.context.parts.symbols.empty() ? "" : " or an expression of symbols") + ", found '" + node.scalar +
+               "'",
+           "write 16, or a range: {max: 16}");
     return std::nullopt;
   }
   sized = sized || !references(*expression).empty();
@@ -61,7 +64,8 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   DimRange range;
   if (node.kind != Kind::map) {
     const auto extent = extent_of(node, range.sized, what, r);
-    if (extent && *extent < 1) r.fail(node.where, what + " has extent 0");
+    if (extent && *extent < 1)
+      r.fail(node.where, what + " has extent 0", "an instruction does at least one point: write 1 or more");
     range.min = range.max = range.multiple_of = std::max<std::int64_t>(1, extent.value_or(1));
     return range;
   }
@@ -75,7 +79,8 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
   if (steps_sized) r.instruction.grows = false;  // an extent of the smaller size may not be allowed at the larger one
   const std::string known = map.text("known").value_or("run");
   if (known != "run" && known != "compile")
-    r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'");
+    r.fail(node.find("known")->where, "'known' of " + what + " must be run or compile, found '" + known + "'",
+           "compile: the extent is part of the instruction's text");
   range.known_at_compile_time = known == "compile";
   if (const auto beyond = map.text("inactive")) {
     if (*beyond != "keep")
@@ -88,12 +93,16 @@ DimRange read_range(const std::string& name, const Node& node, Reading& r) {
     return range;
   }
   if (range.max < std::max<std::int64_t>(1, range.min))
-    r.fail(node.where, what + " has min " + std::to_string(range.min) + " and max " + std::to_string(range.max));
+    r.fail(node.where, what + " has min " + std::to_string(range.min) + " and max " + std::to_string(range.max),
+           "the largest extent is at least the smallest and at least 1");
   if (range.multiple_of < 1)
-    r.fail(node.find("multiple_of")->where, "'multiple_of' of " + what + " must be at least 1, found 0");
+    r.fail(node.find("multiple_of")->where, "'multiple_of' of " + what + " must be at least 1, found 0",
+           "leave it out, or write 2 or more");
   else if (range.max % range.multiple_of != 0)
-    r.fail(node.where, "max " + std::to_string(range.max) + " of " + what + " is no multiple of " +
-                           std::to_string(range.multiple_of));
+    r.fail(
+        node.where,
+        "max " + std::to_string(range.max) + " of " + what + " is no multiple of " + std::to_string(range.multiple_of),
+        "write a max that 'multiple_of' divides");
   return range;
 }
 
@@ -121,7 +130,8 @@ void read_dims(Reading& r) {
       const auto& [name, value] = dims->entries[i];
       r.dims[name] = read_range(name, value, r);
       if (std::find(used.begin(), used.end(), name) == used.end() && !r.broken)
-        r.fail(dims->key_where[i], "'dims' of " + r.what + " gives '" + name + "', which the statement does not use");
+        r.fail(dims->key_where[i], "'dims' of " + r.what + " gives '" + name + "', which the statement does not use",
+               "", {"iterators of the statement: " + (used.empty() ? "none" : join(used))});
     }
   for (const std::string& name : used)
     if (!r.dims.count(name))
@@ -194,7 +204,8 @@ std::vector<std::int64_t> shape_of(const TensorUse& use, const SourceLocation& w
       if (!span) continue;  // a dim without an extent, reported above
       if (span->low < 0)
         r.fail(where,
-               "subscript " + print(access->index[i]) + " of '" + use.name + "' in " + r.what + " becomes negative");
+               "subscript " + print(access->index[i]) + " of '" + use.name + "' in " + r.what + " becomes negative",
+               "add a constant, or turn the iterator round: subscripts begin at 0");
       shape[i] = std::max(shape[i], span->high + 1);
     }
   }
@@ -222,9 +233,11 @@ void default_memory(Operand& operand, bool written, const SourceLocation& where,
   const Link& link = r.context.parts.links[r.instruction.link.index()];
   const MemoryId end = written ? link.to : link.from;
   if (operand.memory.valid() && operand.memory != end)
-    r.fail(where, "operand '" + operand.name + "' of " + r.what + " is in '" +
-                      r.context.parts.memories[operand.memory.index()].name + "'; link '" + link.name + "' " +
-                      (written ? "ends in '" : "begins in '") + r.context.parts.memories[end.index()].name + "'");
+    r.fail(where,
+           "operand '" + operand.name + "' of " + r.what + " is in '" +
+               r.context.parts.memories[operand.memory.index()].name + "'; link '" + link.name + "' " +
+               (written ? "ends in '" : "begins in '") + r.context.parts.memories[end.index()].name + "'",
+           "leave 'memory' out: the link tells it; or name another link");
   operand.memory = end;
 }
 
@@ -240,8 +253,19 @@ std::optional<DType> state_dtype(const Operand& operand, const Context& context)
 
 void default_dtypes(Reading& r) {
   auto& operands = r.instruction.operands;
-  for (Operand& operand : operands)
-    if (!operand.dtype && !operand.state.empty()) operand.dtype = state_dtype(operand, r.context);
+  for (Operand& operand : operands) {
+    if (operand.state.empty()) continue;
+    const auto field = state_dtype(operand, r.context);
+    const auto real = [](const std::optional<DType>& type) { return type && is_float(*type); };
+    if (operand.dtype && (real(operand.dtype) || real(field)) && operand.dtype != field)
+      r.fail(place_of(r.entry.node, {"operands", operand.name, "dtype"}),
+             "operand '" + operand.name + "' of " + r.what + " is " + std::string(name(*operand.dtype)) +
+                 "; state field '" + operand.state + "' holds " +
+                 (field ? "numbers of type " + std::string(name(*field)) : "integers"),
+             field ? "leave 'dtype' out: it is that of the field"
+                   : "give the field a type: {dtype: " + std::string(name(*operand.dtype)) + "}");
+    if (!operand.dtype) operand.dtype = field;
+  }
   if (r.statements.size() == 1 && is_copy(r.statements[0]) && operands.size() == 2) {
     if (!operands[0].dtype) operands[0].dtype = operands[1].dtype;
     if (!operands[1].dtype) operands[1].dtype = operands[0].dtype;
@@ -301,7 +325,7 @@ void bind_statements(Reading& r) {
   for (const ParsedStatement& statement : r.statements) {
     Result<Computation> bound = bind(statement, r.instruction.tensors, extents, {}, where);
     if (!bound) {
-      r.problems().add(bound.diagnostics());
+      r.problems().add(bound.diagnostics(), "statements and their types: docs/kernels.md");
       r.broken = true;
       return;
     }

@@ -20,12 +20,14 @@ constexpr std::size_t max_values = 16;  // of a symbol that lists no versions
 void check_symbol(const Symbol& symbol, const std::string& what, const Node& node, Context& context) {
   if (symbol.min < 0 || symbol.max < symbol.min)
     context.problems.error(node.where,
-                           what + " has min " + std::to_string(symbol.min) + " and max " + std::to_string(symbol.max));
+                           what + " has min " + std::to_string(symbol.min) + " and max " + std::to_string(symbol.max),
+                           "max is at least min, and both at least 0");
   if (symbol.multiple_of < 1 || symbol.max % symbol.multiple_of != 0)
     context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no multiple of " +
                                            std::to_string(symbol.multiple_of));
   if (symbol.power_of_two && (symbol.max & (symbol.max - 1)) != 0)
-    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no power of two");
+    context.problems.error(node.where, "max " + std::to_string(symbol.max) + " of " + what + " is no power of two",
+                           "max is itself a value that the symbol may have");
 }
 
 std::string range_text(const Symbol& symbol) {

@@ -32,6 +32,8 @@ class Problems {
   void warning(const SourceLocation& where, std::string message, std::string hint = "");
   void add(Diagnostic diagnostic);
   void add(const Diagnostics& diagnostics);
+  /// What a parser found; where it says nothing of what would work, `hint` does.
+  void add(const Diagnostics& diagnostics, const std::string& hint);
   /// The value that stands there could not be made out, and the reason has been added: nothing else is said of it.
   void settle(const Node& scalar);
   bool any_errors() const { return has_errors(list_); }
@@ -167,6 +169,14 @@ std::optional<DType> dtype_named(const Node& node, const std::string& what, Cont
 std::optional<IntExpr> int_expr(const Node& node, Problems& problems);
 std::optional<Template> template_of(const Node& node, Problems& problems);
 
+// --- real_numbers.cpp ------------------------------------------------------------------------------------------------
+
+std::int64_t bits_of_real(DType type, double value);
+/// In all expressions of the instruction: `bits(scale)` of a real number is what it is known by. `node`: the entry.
+void take_bits_of_reals(Instruction& instruction, const Node& node, Context& context);
+/// Where the value of a key stands, {"encoding", "op"}, as far as the entry goes.
+SourceLocation place_of(const Node& entry, const std::vector<std::string>& keys);
+
 // --- load_symbols.cpp ------------------------------------------------------------------------------------------------
 
 void load_symbols(const Node& root, Context& context);
@@ -201,9 +211,13 @@ std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, co
 void check_operands(const Instruction& instruction, const Node& node,
                     Context& context);  ///< layouts, fragments, register sizes
 void check_references(const Instruction& instruction, const Node& node,
-                      Context& context);                               ///< templates and expressions
-void check_formats(const Instruction& instruction, Context& context);  ///< doubly set bits, values that do not fit
-void check_tokens(Context& context);                                   ///< queues and what orders them
-void check_machine(Context& context);                                  ///< setters, masks, fills, reachability
+                      Context& context);  ///< templates and expressions
+/// A value in a field of a word: from 0 on, of a `signed` one in two's complement.
+void check_fits(std::int64_t value, const FormatField& field, const Format& format, const std::string& what,
+                const SourceLocation& where, Context& context);
+/// Doubly set bits, values that do not fit.
+void check_formats(const Instruction& instruction, const Node& node, Context& context);
+void check_tokens(Context& context);   ///< queues and what orders them
+void check_machine(Context& context);  ///< setters, masks, fills, reachability
 
 }  // namespace isamap::loader

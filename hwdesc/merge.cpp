@@ -19,6 +19,18 @@ bool is_named_list(const Node& node) {
          std::all_of(node.items.begin(), node.items.end(), [](const Node& item) { return name_of(item) != nullptr; });
 }
 
+/// Texts that stand one behind the other, those of the base first: a list of them.
+bool is_added(const std::string& key) { return key == "helpers"; }
+
+Node as_list(const Node& node) {
+  if (node.kind == Kind::list) return node;
+  Node list;
+  list.kind = Kind::list;
+  list.where = node.where;
+  if (node.kind == Kind::scalar && !node.scalar.empty()) list.items.push_back(node);
+  return list;
+}
+
 Node merge_maps(const Node& base, const Node& over) {
   Node result = base;
   result.where = over.where;
@@ -29,7 +41,8 @@ Node merge_maps(const Node& base, const Node& over) {
     const auto found = place.find(key);
     if (found != place.end()) {
       result.key_where[found->second] = over.key_where[i];
-      result.entries[found->second].second = merge(result.entries[found->second].second, value);
+      Node& below = result.entries[found->second].second;
+      below = is_added(key) ? merge(as_list(below), as_list(value)) : merge(below, value);
     } else {
       result.entries.push_back(over.entries[i]);
       result.key_where.push_back(over.key_where[i]);
@@ -77,11 +90,55 @@ Node unite(const Node& base, const Node& over) {
 }  // namespace
 
 Node merge(const Node& base, const Node& over) {
+  if (base.kind == Kind::list && over.kind == Kind::list && over.items.empty()) return over;  // [] empties
   if (base.kind == Kind::map && over.kind == Kind::map) return merge_maps(base, over);
   if (is_named_list(base) && is_named_list(over)) return merge_named(base, over);
   if (base.kind == Kind::list && over.kind == Kind::list) return unite(base, over);
   return over;
 }
+
+namespace {
+
+/// Can `${...}` of the written name "store_${t}" make this one? What is between the braces may be anything.
+bool can_make(const std::string& written, const std::string& name) {
+  std::size_t at = 0, from = 0;
+  for (std::size_t open = written.find("${"); open != std::string::npos; open = written.find("${", from)) {
+    const std::string literal = written.substr(from, open - from);
+    at = from == 0 ? (name.starts_with(literal) ? literal.size() : std::string::npos) : name.find(literal, at);
+    if (at == std::string::npos) return false;
+    at += from == 0 ? 0 : literal.size();
+    const std::size_t close = written.find('}', open);
+    if (close == std::string::npos) return false;
+    from = close + 1;
+  }
+  const std::string tail = written.substr(from);
+  return from > 0 && name.size() >= at + tail.size() && name.ends_with(tail);
+}
+
+/// A row of an inherited entry with variants: the entry is told, and drops it once it knows the names.
+bool drop_row(Node& root, const Node& name) {
+  bool possible = false;
+  for (auto& [key, list] : root.entries) {
+    if (key != "instructions" || list.kind != Kind::list) continue;
+    for (Node& item : list.items) {
+      if (!name_of(item) || !can_make(*name_of(item), name.scalar)) continue;
+      possible = true;
+      Node names;
+      names.kind = Kind::list;
+      names.where = name.where;
+      names.items.push_back(name);
+      Node told;
+      told.kind = Kind::map;
+      told.where = item.where;
+      told.entries.emplace_back("without", std::move(names));
+      told.key_where.push_back(name.where);
+      item = merge(item, told);
+    }
+  }
+  return possible;
+}
+
+}  // namespace
 
 void drop(Node& root, const Node& names, Problems& problems) {
   if (names.kind != Kind::list || names.items.size() > 1024) {
@@ -96,10 +153,11 @@ void drop(Node& root, const Node& names, Problems& problems) {
       for (const Node& item : list.items) known.push_back(*name_of(item));
       found |= std::erase_if(list.items, [&](const Node& item) { return *name_of(item) == name.scalar; }) > 0;
     }
-    if (found) continue;
+    if (found || drop_row(root, name)) continue;
     const std::string guess = yaml::nearest(name.scalar, known);
     problems.error(name.where, "'without' names '" + name.scalar + "', which no inherited list has",
-                   guess.empty() ? "" : "did you mean '" + guess + "'?");
+                   guess.empty() ? "name a unit, memory, link or instruction of the files in 'extends'"
+                                 : "did you mean '" + guess + "'?");
   }
 }
 

@@ -93,7 +93,7 @@ std::optional<std::int64_t> read_size(const Node& node, const std::string& what,
       read(node, what, "a size", "256KiB or 64B", context, [](const std::string& unit) { return factor(sizes, unit); });
   if (!bytes) return std::nullopt;
   if (*bytes > 0x1p60) {
-    context.problems.error(node.where, what + " is larger than 2^60 bytes");
+    context.problems.error(node.where, what + " is larger than 2^60 bytes", "is the unit right?");
     return std::nullopt;
   }
   return static_cast<std::int64_t>(std::ceil(*bytes));
@@ -152,7 +152,7 @@ std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, co
     Result<IntExpr> parsed = parse_int_expr(parts.number, text_where(node));
     if (parsed) return *parsed;
     if (yaml::to_real(node) || parts.number.find('.') == std::string::npos) {
-      context.problems.add(parsed.diagnostics());
+      context.problems.add(parsed.diagnostics(), "write 4cycles or \"extent[j]*4/32 cycles\"");
       return std::nullopt;
     }
     return fail(node, what, "whole cycles", "1cycles and give the port a count of 2, if two start in a cycle", context);

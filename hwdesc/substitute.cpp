@@ -88,7 +88,7 @@ class Substitution {
     for (std::size_t at = plain.find("//"); at != std::string::npos; at = plain.find("//")) plain.erase(at, 1);
     const Result<IntExpr> parsed = parse_int_expr(plain, where_);
     if (!parsed) {
-      problems_.add(parsed.diagnostics());
+      problems_.add(parsed.diagnostics(), "write a parameter's name or + - * / % over parameters");
       return std::nullopt;
     }
     bool reported = false;
@@ -98,11 +98,14 @@ class Substitution {
       node.kind = Kind::scalar;
       node.scalar = value.value_or("");
       const auto integer = yaml::to_integer(node);
-      if (value && !integer) fail("'${" + in + "}' needs numbers; " + r.object + " is '" + *value + "'");
+      if (value && !integer)
+        fail("'${" + in + "}' needs numbers; " + r.object + " is '" + *value + "'",
+             "${" + r.object + "} alone stands for its text");
       reported |= !integer;
       return integer;
     });
-    if (!number && !reported) return fail("'${" + in + "}' divides by zero or does not fit 64 bits");
+    if (!number && !reported)
+      return fail("'${" + in + "}' divides by zero or does not fit 64 bits", "divide by a number from 1 on");
     return number ? std::optional(std::to_string(*number)) : std::nullopt;
   }
 

@@ -51,7 +51,8 @@ class Expander {
     if (out.size() + product > max_instructions || nodes_ > max_nodes) {
       problems_.error(
           variants ? variants->where : written.where,
-          "more than " + std::to_string(max_instructions) + " instructions, or a million values, in one model");
+          "more than " + std::to_string(max_instructions) + " instructions, or a million values, in one model",
+          "take rows out, or put the difference into a ranged dim");
       return;
     }
     std::vector<std::size_t> choice(axes.size(), 0);
@@ -59,10 +60,18 @@ class Expander {
     for (std::size_t n = 0; n < product; ++n) {
       const std::size_t before = problems_.count();
       Node node = combination(written, axes, choice, used);
-      out.push_back({std::move(node), problems_.count() != before, written_name});
+      if (!is_dropped(written, node)) out.push_back({std::move(node), problems_.count() != before, written_name});
       for (std::size_t a = axes.size(); a-- > 0 && ++choice[a] == axes[a].rows.size();) choice[a] = 0;
     }
     for (std::size_t a = 0; a < axes.size(); ++a) note_use(axes[a], used[a], written_name);
+  }
+
+  /// Names in 'without' that no entry made.
+  void report_not_dropped() {
+    for (const auto& [name, where] : asked_)
+      if (!dropped_.count(name))
+        problems_.error(where, "'without' names '" + name + "', which no inherited list has, nor a row of 'variants'",
+                        "isamap hw show prints the names of all instructions");
   }
 
   void report_unused_columns() {
@@ -179,11 +188,25 @@ class Expander {
     node.kind = written.kind;
     node.where = written.where;
     for (std::size_t i = 0; i < written.entries.size(); ++i) {
-      if (written.entries[i].first == "variants") continue;
+      if (written.entries[i].first == "variants" || written.entries[i].first == "without") continue;
       node.entries.push_back(written.entries[i]);
       node.key_where.push_back(written.key_where[i]);
     }
     return node;
+  }
+
+  /// A file above names this row in its 'without' (merge.cpp).
+  bool is_dropped(const Node& written, const Node& expanded) {
+    const Node* without = written.find("without");
+    const Node* name = expanded.find("name");
+    if (!without || !name) return false;
+    bool found = false;
+    for (const Node& row : without->items) {
+      asked_.emplace(row.scalar, row.where);
+      found |= row.scalar == name->scalar;
+    }
+    if (found) dropped_.insert(name->scalar);
+    return found;
   }
 
   void note_use(const Axis& axis, const std::set<std::string>& used, const std::string& entry) {
@@ -204,7 +227,7 @@ class Expander {
         problems_.error(
             row->key_where[i],
             "row key '" + key + "' of " + what + " is neither an instruction key nor used as '${" + key + "}'",
-            guess(key));
+            guess(key).empty() ? "write ${" + key + "} where it belongs, or take it out" : guess(key));
       }
   }
 
@@ -217,6 +240,8 @@ class Expander {
   const Parameters& globals_;
   Problems& problems_;
   std::map<std::string, TableUse> uses_;
+  std::map<std::string, SourceLocation> asked_;  ///< rows to drop, and where that is said
+  std::set<std::string> dropped_;
   std::size_t nodes_ = 0;
 };
 
@@ -239,6 +264,7 @@ std::vector<Entry> expand_instructions(const Node& root, const Parameters& param
       problems.error(entry->where, "an instruction must be a map", "write - {name: .., compute: .., ...}");
   }
   expander.report_unused_columns();
+  expander.report_not_dropped();
   return std::move(expander.out);
 }
 

@@ -208,6 +208,13 @@ void Problems::add(const Diagnostics& diagnostics) {
   for (const Diagnostic& diagnostic : diagnostics) add(diagnostic);
 }
 
+void Problems::add(const Diagnostics& diagnostics, const std::string& hint) {
+  for (Diagnostic diagnostic : diagnostics) {
+    if (diagnostic.hint.empty() && diagnostic.notes.empty()) diagnostic.hint = hint;
+    add(std::move(diagnostic));
+  }
+}
+
 SourceLocation text_where(const Node& node) {
   SourceLocation where = node.where;
   if (node.quoted) ++where.column;
@@ -251,14 +258,14 @@ std::optional<IntExpr> int_expr(const Node& node, Problems& problems) {
   }
   Result<IntExpr> parsed = parse_int_expr(node.scalar, text_where(node));
   if (parsed) return std::move(*parsed);
-  problems.add(parsed.diagnostics());
+  problems.add(parsed.diagnostics(), "write a number, or + - * / % over extents and symbols: \"extent[i]/4\"");
   return std::nullopt;
 }
 
 std::optional<Template> template_of(const Node& node, Problems& problems) {
   Result<Template> parsed = parse_template(node.scalar, text_where(node));
   if (parsed) return std::move(*parsed);
-  problems.add(parsed.diagnostics());
+  problems.add(parsed.diagnostics(), "braces hold an operand or an integer expression: {C}, {extent[j]*4}");
   return std::nullopt;
 }
 

@@ -76,7 +76,7 @@ struct Operand {
   std::int64_t align_buffer = 1;                    ///< bytes, of the buffer the tile lies in
   int group = 1;                                    ///< consecutive registers
   std::string state;                                ///< "st.scale": the scalar lives in a state field
-  std::vector<std::int64_t> immediate;              ///< allowed compile-time values; empty: not an immediate
+  std::vector<std::int64_t> immediate;              ///< allowed values (real: their bits); empty: not an immediate
   std::optional<double> outside;                    ///< reads beyond the tensor yield this
   std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
   std::vector<std::int64_t> at_once;  ///< neighbours along each index that the memory serves together; empty: not said

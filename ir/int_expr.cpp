@@ -66,7 +66,11 @@ class Reader {
     if (level == atom_level) return atom();
     IntExpr result = expression(level + 1);
     while (const Symbol* symbol = next(level)) {
+      const std::size_t at = cursor_.offset();
       IntExpr right = expression(level + 1);
+      const bool divides = symbol->op == Op::div || symbol->op == Op::mod;
+      if (divides && evaluate(right, [](const Reference&) { return std::nullopt; }) == 0)
+        cursor_.fail(at, "division by zero", "write a number from 1 on");
       result = operation(symbol->op, {std::move(result), std::move(right)});
     }
     if (level == 1) cursor_.leave();

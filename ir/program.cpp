@@ -1,15 +1,14 @@
 #include "ir/program.h"
 
-#include <bit>
-
 #include "support/check.h"
 
 namespace isamap {
 
 Ref constant_ref(const Operand& operand, double value) {
-  const bool real = operand.dtype && is_float(*operand.dtype);
-  const std::int64_t number = real ? static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)))
-                                   : static_cast<std::int64_t>(value);
+  const DType type = operand.dtype.value_or(DType::s64);
+  const std::int64_t number =
+      is_float(type) ? static_cast<std::int64_t>(encode(type, convert({value, 0}, DType::f64, type, false)))
+                     : static_cast<std::int64_t>(value);
   return Ref{BufferId{}, {AffineExpr(number)}};
 }
 
@@ -17,8 +16,8 @@ std::optional<Scalar> constant_value(const Operand& operand, const Ref& ref) {
   if (ref.buffer.valid() || ref.index.size() != 1 || !ref.index[0].is_constant()) return std::nullopt;
   const std::int64_t number = ref.index[0].constant();
   const DType type = operand.dtype.value_or(DType::s64);
-  if (!is_float(type)) return convert({static_cast<double>(number), number}, DType::s64, type, false);
-  return convert({std::bit_cast<float>(static_cast<std::uint32_t>(number)), 0}, DType::f32, type, false);
+  if (is_float(type)) return decode(type, static_cast<std::uint64_t>(number));
+  return convert({static_cast<double>(number), number}, DType::s64, type, false);
 }
 
 std::int64_t element_span(const Buffer& buffer) {

@@ -49,7 +49,7 @@ struct Ref {
 };
 
 /// An operand that lives in no memory (`state`, `immediate`): a ref without a buffer, whose one index is its number: an
-/// integer, or the bit pattern of a 32-bit float where the operand is real.
+/// integer, or the bits that a real operand has in its type.
 Ref constant_ref(const Operand& operand, double value);
 /// Nothing: the ref is no number.
 std::optional<Scalar> constant_value(const Operand& operand, const Ref& ref);

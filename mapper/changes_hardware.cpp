@@ -105,10 +105,17 @@ void add_signs(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
+/// What moves data, or takes a number of the command (a scale) along, is no arithmetic unit for something else.
+bool has_purpose_of_its_own(const Instruction& instruction) {
+  return instruction.link.valid() ||
+         std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                     [](const Operand& o) { return !o.state.empty() || !o.immediate.empty(); });
+}
+
 /// The same operands and dims, another operation.
 void add_operation(const Trial& from, std::vector<Trial>& to) {
   const Computation &statement = statement_of(from), &unit = from.instruction.statement();
-  if (statement.reads.size() != unit.reads.size()) return;
+  if (statement.reads.size() != unit.reads.size() || has_purpose_of_its_own(from.instruction)) return;
   std::vector<int> operands;
   for (int t = 0; t < access_count(unit); ++t) operands.push_back(t);
   Trial trial = with_body_of(from, operands);

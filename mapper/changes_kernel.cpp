@@ -50,6 +50,12 @@ void put_reads_in_order(Computation& statement) {
   renumber_reads(statement.body, order);
 }
 
+/// Sums of integers are exact: they neither become sums of reals, nor do their values lose bits.
+bool keeps_integers(DType from, DType to) {
+  if (is_float(from) != is_float(to)) return false;
+  return is_float(from) || bits(to) >= bits(from);
+}
+
 /// The instruction's body and types, on the statement's tensors.
 void add_types(const Trial& from, std::vector<Trial>& to) {
   const Computation& unit = from.instruction.statement();
@@ -57,18 +63,21 @@ void add_types(const Trial& from, std::vector<Trial>& to) {
   for (const BodyMatch& match : match_shapes(statement_of(from), unit)) {
     Trial trial = from;
     Computation& statement = statement_of(trial);
+    bool exact = true;
     std::map<std::uint32_t, std::string> changes;  // in the kernel's order of tensors
     for (std::size_t t = 0; t < match.operands.size(); ++t) {
       const TensorId id = access_of(statement, match.operands[t]).tensor;
       Tensor& tensor = trial.kernel.tensors[id.index()];
       const DType type = from.instruction.tensors[access_of(unit, static_cast<int>(t)).tensor.index()].dtype;
       if (tensor.dtype == type) continue;
+      exact = exact && keeps_integers(tensor.dtype, type);
       changes[id.value] = widens(tensor.dtype, type)
                               ? fmt::format("widen {} from {} to {}", tensor.name, name(tensor.dtype), name(type))
                               : fmt::format("make {} {} (it is {})", tensor.name, name(type), name(tensor.dtype));
       tensor.dtype = type;
       tensor.range.reset();
     }
+    if (!exact) continue;
     std::vector<std::string> texts;
     for (auto& [id, text] : changes) texts.push_back(std::move(text));
     statement.body = unit.body;

@@ -5,11 +5,20 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/program.h"
 #include "scheduler/instruction_form.h"
 
 namespace isamap {
 
 namespace {
+
+/// Is the constant, rounded as the operand rounds it, one of those that the command can carry?
+bool allows(const Operand& operand, double constant) {
+  const bool real = operand.dtype && is_float(*operand.dtype);
+  const std::int64_t number = constant_ref(operand, constant).index[0].constant();
+  return (real || constant == static_cast<double>(number)) &&
+         std::find(operand.immediate.begin(), operand.immediate.end(), number) != operand.immediate.end();
+}
 
 /// Constants live where a command carries them: in a state field or an immediate. Nothing else does.
 std::string constants_refusal(const Mapping& mapping, const Instruction& instruction) {
@@ -19,8 +28,7 @@ std::string constants_refusal(const Mapping& mapping, const Instruction& instruc
     if (held && operand.memory.valid()) return "an operand is held at the constant " + constant_name(mapping);
     if (!held && !operand.memory.valid())
       return "operand " + operand.name + " is a number in the command, and the kernel has a tensor there";
-    if (!operand.immediate.empty() &&
-        std::find(operand.immediate.begin(), operand.immediate.end(), *mapping.constant) == operand.immediate.end())
+    if (!operand.immediate.empty() && !allows(operand, *mapping.constant))
       return constant_name(mapping) + " is none of the values of operand " + operand.name;
   }
   return "";

@@ -41,6 +41,10 @@ struct Open {
   std::set<std::string> keys;
 };
 
+Diagnostic too_deep_at(const SourceLocation& where) {
+  return error_at(where, "nested more than " + std::to_string(max_depth) + " deep", "is a bracket not closed?");
+}
+
 std::size_t size_of(const Node& node) {
   std::size_t total = 1;
   for (const Node& item : node.items) total += size_of(item);
@@ -88,7 +92,9 @@ class Builder final : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Stop{error_at(at(mark), "an alias stands inside the node that it names")};
+    if (found == anchors_.end())
+      throw Stop{error_at(at(mark), "an alias stands inside the node that it names",
+                          "an anchor may be used behind its node only: &a [1, 2] ... *a")};
     count(mark, size_of(found->second));
     if (open_.size() + depth_of(found->second) > max_depth) throw too_deep(mark);
     place(found->second);
@@ -108,15 +114,13 @@ class Builder final : public YAML::EventHandler {
  private:
   SourceLocation at(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
-  Stop too_deep(const YAML::Mark& mark) const {
-    return {error_at(at(mark), "nested more than " + std::to_string(max_depth) + " deep")};
-  }
+  Stop too_deep(const YAML::Mark& mark) const { return {too_deep_at(at(mark))}; }
 
   void count(const YAML::Mark& mark, std::size_t more) {
     nodes_ += more;
     if (nodes_ > max_nodes)
-      throw Stop{
-          error_at(at(mark), "more than " + std::to_string(max_nodes) + " values in one file, aliases expanded")};
+      throw Stop{error_at(at(mark), "more than " + std::to_string(max_nodes) + " values in one file, aliases expanded",
+                          "each use of an alias counts as often as it is written")};
   }
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
@@ -218,25 +222,71 @@ std::size_t utf8_length(const std::string& text, std::size_t i) {
   return length;
 }
 
-std::optional<Diagnostic> refuse_binary(const std::string& text, const std::string& file) {
-  if (text.size() > max_bytes)
-    return error_at({file, 0, 0}, "the file has " + std::to_string(text.size()) + " bytes; at most " +
-                                      std::to_string(max_bytes) + " are read");
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
-    const std::size_t length = control ? 0 : utf8_length(text, i);
-    if (length == 0) return error_at({file, 0, 0}, "not a text file (byte " + std::to_string(i) + " is no UTF-8 text)");
-    i += length;
+/// The place of a byte, and its line with what is no text as '?'. `offset` may be the text's end.
+Diagnostic at_byte(const std::string& text, std::size_t offset, const std::string& file, std::string message,
+                   std::string hint) {
+  const std::size_t before = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
+  Diagnostic found = error_at({file, static_cast<int>(lines) + 1, static_cast<int>(offset - begin) + 1},
+                              std::move(message), std::move(hint));
+  found.source_line = text.substr(begin, std::min(text.find('\n', offset), begin + 4096) - begin);
+  for (char& c : found.source_line)
+    if (c < 0x20 || c == 0x7f) c = '?';
+  return found;
+}
+
+Diagnostic too_long(const std::string& text, const std::string& file) {
+  return at_byte(text, max_bytes, file, "the file has more than " + std::to_string(max_bytes) + " bytes",
+                 "put parts into files of their own and name them in 'extends'");
+}
+
+/// Brackets that are opened and not closed cost yaml-cpp quadratic time. Text in quotes and comments counts too, so
+/// only what no description reaches is refused here; the Builder counts exactly.
+std::optional<std::size_t> far_too_deep(const std::string& text) {
+  constexpr int unreasonable = 1000;
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[' || text[i] == '{') ++open;
+    if ((text[i] == ']' || text[i] == '}') && open > 0) --open;
+    if (open > unreasonable) return i;
   }
   return std::nullopt;
 }
 
-Diagnostic syntax_error(const YAML::Exception& e, const std::string& file) {
-  Diagnostic diagnostic = error_at({file, e.mark.line + 1, e.mark.column + 1}, "YAML: " + e.msg);
-  diagnostic.hint = e.msg.find("tab") != std::string::npos ? "indent with spaces"
-                                                           : "text that holds ': ', '#', '{' or '[' must be quoted";
-  return diagnostic;
+std::optional<Diagnostic> refuse_binary(const std::string& text, const std::string& file) {
+  if (text.size() > max_bytes) return too_long(text, file);
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+    const std::size_t length = control ? 0 : utf8_length(text, i);
+    if (length == 0)
+      return at_byte(text, i, file, "not a text file (byte " + std::to_string(i) + " is no UTF-8 text)",
+                     "save the file as UTF-8 text");
+    i += length;
+  }
+  if (const auto deep = far_too_deep(text)) {
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(*deep), '\n');
+    const std::size_t before = text.rfind('\n', *deep);
+    return too_deep_at({file, static_cast<int>(line) + 1,
+                        static_cast<int>(*deep - (before == std::string::npos ? 0 : before + 1)) + 1});
+  }
+  return std::nullopt;
+}
+
+/// What helps, by what yaml-cpp says and what stands there.
+std::string hint_for(const YAML::Exception& e, const std::string& text) {
+  const auto says = [&](const char* words) { return e.msg.find(words) != std::string::npos; };
+  if (says("anchor is not defined"))
+    return "write &NAME before the node that *NAME repeats; text that begins with '*' is quoted";
+  const std::size_t at = std::min(static_cast<std::size_t>(std::max(e.mark.pos, 0)), text.size());
+  const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+  const std::size_t word = text.find_first_not_of(" \t", begin);
+  const std::size_t tab = text.find('\t', begin);
+  if (says("tab") || (word != std::string::npos && tab < word))
+    return "indent with spaces: YAML does not allow tabs there";
+  if (says("end of sequence flow") || says("end of map flow")) return "is a bracket not closed, or a comma missing?";
+  return "text that holds ': ', '#', '{' or '[' must be quoted";
 }
 
 }  // namespace
@@ -258,7 +308,7 @@ std::optional<Node> parse_text(const std::string& text, const std::string& file,
     diagnostics.push_back(stop.why);
     complete = false;
   } catch (const YAML::Exception& e) {
-    diagnostics.push_back(syntax_error(e, file));
+    diagnostics.push_back(error_at({file, e.mark.line + 1, e.mark.column + 1}, "YAML: " + e.msg, hint_for(e, text)));
     complete = false;
   }
   const Source source(diagnostics.empty() ? "" : text);
@@ -294,8 +344,7 @@ Result<std::string> read_text_file(const std::string& path) {
     text.append(block, static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad() || !(stream || stream.eof())) return cannot("reading stopped before its end");
-  if (text.size() > max_bytes)
-    return error_at({path, 0, 0}, "the file has more than " + std::to_string(max_bytes) + " bytes");
+  if (text.size() > max_bytes) return too_long(text, path);
   return text;
 }
 

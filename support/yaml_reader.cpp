@@ -114,7 +114,8 @@ const Node* MapReader::child(const std::string& key) {
 
 const Node* MapReader::required(const std::string& key) {
   const Node* found = child(key);
-  if (!found && node_.kind == Kind::map) diagnostics_.push_back(error_at(node_.where, what_ + " has no '" + key + "'"));
+  if (!found && node_.kind == Kind::map)
+    diagnostics_.push_back(error_at(node_.where, what_ + " has no '" + key + "'", "write " + key + ": VALUE"));
   return found;
 }
 
@@ -144,8 +145,9 @@ std::optional<double> MapReader::real(const std::string& key) {
   if (!found) return std::nullopt;
   const auto value = to_real(*found);
   if (!value)
-    diagnostics_.push_back(
-        error_at(found->where, "'" + key + "' of " + what_ + " must be a number, found " + kind_text(*found)));
+    diagnostics_.push_back(error_at(found->where,
+                                    "'" + key + "' of " + what_ + " must be a number, found " + kind_text(*found),
+                                    "write 0.5 or 1e-3"));
   return value;
 }
 
@@ -154,8 +156,9 @@ std::optional<bool> MapReader::boolean(const std::string& key) {
   if (!found) return std::nullopt;
   if (found->kind == Kind::scalar && !found->quoted && found->scalar == "true") return true;
   if (found->kind == Kind::scalar && !found->quoted && found->scalar == "false") return false;
-  diagnostics_.push_back(
-      error_at(found->where, "'" + key + "' of " + what_ + " must be true or false, found " + kind_text(*found)));
+  diagnostics_.push_back(error_at(found->where,
+                                  "'" + key + "' of " + what_ + " must be true or false, found " + kind_text(*found),
+                                  "yes, no, on, off and quoted words are text"));
   return std::nullopt;
 }
 
@@ -188,7 +191,8 @@ void MapReader::finish() {
     const std::string& key = node_.entries[i].first;
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
     if (std::find(later_.begin(), later_.end(), key) != later_.end()) {
-      diagnostics_.push_back(error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet"));
+      diagnostics_.push_back(error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet",
+                                      "leave it out"));
       continue;
     }
     if (++unknown_keys > most) {

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
-#include "backends/state.h"
+#include "backends/words/real_number.h"
 
 namespace isamap {
 namespace {
@@ -40,10 +39,7 @@ class CommandText {
       if (auto spelled = spelling_(p.expr.reference); !spelled.empty()) return spelled;
     }
     const auto value = evaluate(p.expr, value_of_);
-    if (value && p.expr.op == IntExpr::Op::reference && is_real(model_, field_name(p.expr.reference)))
-      return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(*value)));
-    if (value)
-      return p.hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(*value)) : std::to_string(*value);
+    if (value) return number_text(*value, p, instruction_, model_);
     problem_ = error_at(instruction_.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction_.name),
                         "an address must be a multiple of its memory's granularity");
     return "?";

@@ -6,6 +6,7 @@
 
 #include "backends/cpp/types.h"
 #include "backends/operand_use.h"
+#include "backends/words/real_number.h"
 
 namespace isamap {
 namespace {
@@ -33,10 +34,6 @@ void add_literal(std::string& text, const std::string& s) {
   }
 }
 
-std::string number_text(std::int64_t value, bool hexadecimal) {
-  return hexadecimal ? fmt::format("0x{:x}", static_cast<std::uint64_t>(value)) : std::to_string(value);
-}
-
 class CallText {
  public:
   CallText(const Item& item, const Call& call, CallContext& context)
@@ -62,7 +59,7 @@ class CallText {
         return packed_text(*use, instruction_, number, context_);
       if (const auto text = text_of(p.expr.reference); !text.empty()) return text;
     }
-    if (const auto value = evaluate(p.expr, number)) return number_text(*value, p.hexadecimal);
+    if (const auto value = evaluate(p.expr, number)) return number_text(*value, p, instruction_, context_.model);
     context_.diagnostics.push_back(error_at(
         instruction_.where,
         fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", instruction_.name, p.text)));
@@ -269,7 +266,7 @@ std::string setter_text(const SetterUse& use, const KnownState& known, CallConte
     if (p.expr.op == IntExpr::Op::reference)
       if (const FormatUse* format = packed_by(p.expr.reference, setter))
         return packed_text(*format, setter, number, context);
-    if (const auto value = evaluate(p.expr, number)) return number_text(*value, p.hexadecimal);
+    if (const auto value = evaluate(p.expr, number)) return number_text(*value, p, setter, context.model);
     context.diagnostics.push_back(error_at(
         setter.where,
         fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", setter.name, p.text)));

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
+#include <numeric>
+
+#include "backends/words/real_number.h"
 
 namespace isamap {
 namespace {
@@ -22,15 +24,6 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
     return std::nullopt;
   text = std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end));
   return negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-}
-
-/// The bit pattern of a decimal number.
-std::optional<std::int64_t> take_real(std::string_view& text) {
-  float value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc()) return std::nullopt;
-  text = std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  return std::bit_cast<std::uint32_t>(value);
 }
 
 /// "load 1, 2  # 0x0012" is the text and the digits.
@@ -61,6 +54,18 @@ std::optional<Diagnostic> misplaced(const Instruction& instruction, const Values
   return std::nullopt;
 }
 
+/// What equations may leave open and the description lists: how an operand starts, a constant out of `immediate`.
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> listed_choices(const Instruction& instruction) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
+  for (const auto& [operand, choices] : instruction.start) {
+    all.emplace_back("start[" + operand + "]", std::vector<std::int64_t>(choices.size()));
+    std::iota(all.back().second.begin(), all.back().second.end(), 0);
+  }
+  for (const Operand& operand : instruction.operands)
+    if (!operand.immediate.empty()) all.emplace_back(operand.name, operand.immediate);
+  return all;
+}
+
 /// Do two commands leave the same values in the same places?
 bool same_effect(const Command& a, const Command& b) {
   if (!(a.instruction->semantics == b.instruction->semantics) || !(a.instruction->sets == b.instruction->sets) ||
@@ -87,7 +92,7 @@ Decoder::Decoder(const HardwareModel& model)
     Pattern pattern{&instruction, {}};
     for (const auto& part : text.parts) {
       if (const auto* literal = std::get_if<std::string>(&part))
-        pattern.pieces.push_back({*literal, "", "", nullptr, nullptr, 0});
+        pattern.pieces.push_back({*literal, "", "", nullptr, nullptr, 0, {}});
       else
         pattern.pieces.push_back(piece_of(std::get<Placeholder>(part), instruction));
     }
@@ -101,7 +106,8 @@ Decoder::Piece Decoder::piece_of(const Placeholder& placeholder, const Instructi
   if (placeholder.expr.op == IntExpr::Op::reference) piece.packed = packed_by(placeholder.expr.reference, instruction);
   if (piece.packed != nullptr)
     if (const Format* format = find_format(model_, piece.packed->format)) piece.bits = format->bits;
-  piece.real = placeholder.expr.op == IntExpr::Op::reference && is_real(model_, field_name(placeholder.expr.reference));
+  if (placeholder.expr.op == IntExpr::Op::reference && !placeholder.hexadecimal)
+    piece.real = real_type(placeholder.expr.reference, instruction, model_);
   if (piece.packed != nullptr || placeholder.expr.op != IntExpr::Op::reference ||
       !placeholder.expr.reference.property.empty())
     return piece;
@@ -137,7 +143,7 @@ std::optional<std::vector<Equation>> Decoder::match(const Pattern& pattern, std:
       continue;
     }
     if (!skip(piece.before)) return std::nullopt;
-    const auto number = piece.real ? take_real(text) : take_number(text);
+    const auto number = piece.real ? take_real(*piece.real, text) : take_number(text);
     if (!number || !skip(piece.after)) return std::nullopt;
     equations.push_back({&piece.placeholder->expr, *number, "the printed number"});
   }
@@ -162,17 +168,16 @@ std::optional<Diagnostic> Decoder::learn(const Instruction& instruction, const s
   return std::nullopt;
 }
 
-std::optional<Diagnostic> Decoder::learn_start(const Instruction& instruction, const std::vector<Equation>& equations,
-                                               const KnownState& state, Values& values) const {
+std::optional<Diagnostic> Decoder::learn_listed(const Instruction& instruction, const std::vector<Equation>& equations,
+                                                const KnownState& state, Values& values) const {
   const auto problem = learn(instruction, equations, state, values);
   if (!problem) return std::nullopt;
   std::optional<Values> found;
-  for (const auto& [operand, choices] : instruction.start) {
-    const std::string name = "start[" + operand + "]";
+  for (const auto& [name, choices] : listed_choices(instruction)) {
     if (values.contains(name)) continue;
-    for (std::size_t choice = 0; choice < choices.size(); ++choice) {
+    for (const std::int64_t choice : choices) {
       Values tried = values;
-      tried[name] = static_cast<std::int64_t>(choice);
+      tried[name] = choice;
       if (learn(instruction, equations, state, tried) || misplaced(instruction, tried, model_)) continue;
       if (found) return problem;
       found = std::move(tried);
@@ -204,7 +209,7 @@ Result<Decoder::Decoded> Decoder::understand(const Instruction& instruction, std
         return error(fmt::format("'{}' needs {}, which nothing has set", instruction.name, operand.state));
       values[operand.name] = held->second;
     }
-  if (auto problem = learn_start(instruction, equations, state, values)) return *problem;
+  if (auto problem = learn_listed(instruction, equations, state, values)) return *problem;
   for (const StateValue& set : instruction.sets) {
     const auto value = set.any ? decoded.command.value({set.field, "", ""})
                                : evaluate(set.value, [&](const Reference& r) { return decoded.command.value(r); });

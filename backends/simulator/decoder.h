@@ -41,7 +41,7 @@ class Decoder {
     const Placeholder* placeholder = nullptr;
     const FormatUse* packed = nullptr;  ///< the placeholder prints this word
     int bits = 0;
-    bool real = false;  ///< the placeholder prints a decimal number
+    std::optional<DType> real;  ///< the placeholder prints a decimal number of this type
   };
   struct Pattern {
     const Instruction* instruction = nullptr;
@@ -60,10 +60,10 @@ class Decoder {
                                            const KnownState& state) const;
   std::optional<Diagnostic> learn(const Instruction& instruction, const std::vector<Equation>& equations,
                                   const KnownState& state, Values& values) const;
-  /// The same, where an address tells the start of an operand as well: of the choices the one whose addresses lie in
-  /// their memories.
-  std::optional<Diagnostic> learn_start(const Instruction& instruction, const std::vector<Equation>& equations,
-                                        const KnownState& state, Values& values) const;
+  /// The same, where the description lists what the equations leave open (how an operand starts, an immediate): of the
+  /// choices the only one that they allow and whose addresses lie in their memories.
+  std::optional<Diagnostic> learn_listed(const Instruction& instruction, const std::vector<Equation>& equations,
+                                         const KnownState& state, Values& values) const;
   Result<Decoded> understand(const Instruction& instruction, std::vector<Equation> equations,
                              const KnownState& state) const;
   Result<Decoded> decode_line(const Pattern& pattern, const std::vector<Equation>& read, std::string_view digits,

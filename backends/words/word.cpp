@@ -12,14 +12,14 @@ std::uint64_t mask_of(int width) { return width >= 64 ? ~std::uint64_t{0} : (std
 int width_of(const FormatField& field) { return field.high - field.low + 1; }
 
 /// Does the value fit the field? A field of 64 bits or more takes every value that is not cut off at its sign.
-bool fits(std::int64_t value, const FormatField& field, bool plain_number) {
+bool fits(std::int64_t value, const FormatField& field) {
   const int width = width_of(field);
   if (width > 64) return value >= 0;
   if (width == 64) return true;
   const std::int64_t half = std::int64_t{1} << (width - 1);
   const bool as_signed = value >= -half && value < half;
   const bool as_unsigned = value >= 0 && value <= static_cast<std::int64_t>(mask_of(width));
-  return plain_number ? as_signed || as_unsigned : field.is_signed ? as_signed : as_unsigned;
+  return field.is_signed ? as_signed : as_unsigned;
 }
 
 void put(Word& word, const FormatField& field, std::int64_t value) {
@@ -73,7 +73,7 @@ std::optional<Diagnostic> put_value(Word& word, const FormatField& field, const 
   if (!value)
     return error_at(where, fmt::format("field '{}' of '{}' is {}, which has no value here", field.name,
                                        user.instruction.name, print(expr)));
-  if (!fits(*value, field, references(expr).empty()))
+  if (!fits(*value, field))
     return error_at(
         where,
         fmt::format("'{}' puts {} = {} into field '{}' of format '{}', which has {} bits{}", user.instruction.name,

@@ -49,7 +49,7 @@ const FormatUse* packed_by(const Reference& reference, const Instruction& instru
 
 /// The word of one use: given fields, constants of the others, zeros. A value that has more bits than its field is an
 /// error with instruction, field, value and width: an unsigned field takes 0 .. 2^width - 1, a signed one
-/// -2^(width-1) .. 2^(width-1) - 1, a plain number either. `use` is `encoding` or a `pack` of `instruction`.
+/// -2^(width-1) .. 2^(width-1) - 1. `use` is `encoding` or a `pack` of `instruction`.
 Result<Word> encode(const FormatUse& use, const Instruction& instruction, const HardwareModel& model,
                     const ValueOf& value_of);
 

@@ -144,6 +144,7 @@ k.yaml:6:15: dimension 0 of tensor 'D', N - 5, is -1: sizes must not be negative
 k.yaml:6:41: 'inout' of tensor 'D' must be true or false, found 'yes'
       D: {shape: [N - 5], dtype: s8, inout: yes}
                                             ^
+  hint: yes, no, on, off and quoted words are text
 k.yaml:8:20: expected ']', found the end
       - A[i,j] += B[i,j
                        ^
@@ -305,10 +306,11 @@ TEST(KernelYaml, FortyDimsAndOverflowAreQuick) {
 
 TEST(KernelYaml, OtherFilesAreRefused) {
   EXPECT_EQ(problems(""), "k.yaml: the kernel file must be a map, found nothing\n  hint: write {key: value, ...}\n");
-  EXPECT_EQ(problems(std::string("\x7f"
-                                 "ELF\0",
-                                 5)),
-            "k.yaml: not a text file (byte 0 is no UTF-8 text)\n");
+  EXPECT_EQ(
+      problems(std::string("\x7f"
+                           "ELF\0",
+                           5)),
+      "k.yaml:1:1: not a text file (byte 0 is no UTF-8 text)\n    ?ELF?\n    ^\n  hint: save the file as UTF-8 text\n");
   const auto missing = load_kernel("/nonexistent/k.yaml");
   ASSERT_FALSE(missing);
   EXPECT_EQ(render(missing.diagnostics()), "/nonexistent/k.yaml: cannot read the file: no such file or directory\n");

@@ -44,6 +44,7 @@ TEST_P(InvalidHardware, ReportsWhatItsFirstCommentSays) {
     if (d.severity != Severity::error) continue;
     found += place(d.where, path) + d.message + "\n";
     EXPECT_TRUE(d.where.line == 0 || !d.source_line.empty()) << "no source line: " << d.message;
+    EXPECT_FALSE(d.hint.empty() && d.notes.empty()) << "nothing says what would work: " << d.message;
   }
   EXPECT_EQ(found, expected(path));
 }

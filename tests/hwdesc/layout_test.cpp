@@ -316,7 +316,7 @@ TEST(Proofs, AWrongSwizzleBitIsAWarningWithItsPlace) {
             "operand 'A' of instruction 'mac': no move writes 'spad' where it reads; nearest is load: [i=1, k=0] of "
             "the tile at byte 0 is written at byte 48 and read at byte 32");
   EXPECT_EQ(wrong->warnings[0].where.line, 15);
-  EXPECT_EQ(print(wrong->facts[0]), "refuted: A of mac: 2-way bank conflict, 2x4 neighbours at once, at 1 starts");
+  EXPECT_EQ(print(wrong->facts[0]), "costs: A of mac: 2-way bank conflict, 2x4 neighbours at once, at 1 starts");
 }
 
 TEST(Proofs, EveryModelIsProvedQuicklyAndWithoutAWarning) {
