@@ -191,8 +191,8 @@ void MapReader::finish() {
     const std::string& key = node_.entries[i].first;
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
     if (std::find(later_.begin(), later_.end(), key) != later_.end()) {
-      diagnostics_.push_back(error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet",
-                                      "leave it out"));
+      diagnostics_.push_back(
+          error_at(node_.key_where[i], "key '" + key + "' of " + what_ + " is not supported yet", "leave it out"));
       continue;
     }
     if (++unknown_keys > most) {
