@@ -15,7 +15,7 @@ auto* find_named(List& list, const std::string& name) {
 }
 
 /// A use of a format: what messages call it, and the map in which its fields stand.
-struct Place {
+struct FormatPlace {
   std::string what;
   const Node* written;  ///< nothing: only the instruction's place is known
   SourceLocation instruction;
@@ -31,7 +31,7 @@ struct Place {
 };
 
 /// The fields that a use sets: those it gives and the constants it leaves alone.
-std::vector<const FormatField*> set_fields(const FormatUse& use, const Format& format, const Place& place) {
+std::vector<const FormatField*> set_fields(const FormatUse& use, const Format& format, const FormatPlace& place) {
   std::vector<const FormatField*> fields;
   for (const auto& [name, value] : use.fields) {
     const FormatField* field = find_named(format.fields, name);
@@ -52,7 +52,7 @@ std::vector<const FormatField*> set_fields(const FormatUse& use, const Format& f
   return fields;
 }
 
-void check_apart(const FormatField& a, const FormatField& b, const Format& format, const Place& place) {
+void check_apart(const FormatField& a, const FormatField& b, const Format& format, const FormatPlace& place) {
   const int low = std::max(a.low, b.low), high = std::min(a.high, b.high);
   if (low > high) return;
   const bool second_written = place.written && place.written->find(b.name);
@@ -65,7 +65,7 @@ void check_apart(const FormatField& a, const FormatField& b, const Format& forma
                                  : "fields that overlap are alternatives: set one of them");
 }
 
-void check_use(const FormatUse& use, const Place& place) {
+void check_use(const FormatUse& use, const FormatPlace& place) {
   const Format* format = find_named(place.context.parts.formats, use.format);
   if (!format) return;
   const auto fields = set_fields(use, *format, place);
