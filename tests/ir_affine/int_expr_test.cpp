@@ -82,6 +82,9 @@ IntExpr random_expr(Random& random, int depth) {
     return e;
   }
   e.args = {random_expr(random, depth - 1), random_expr(random, depth - 1)};
+  const bool divides = e.op == IntExpr::Op::div || e.op == IntExpr::Op::mod;
+  if (divides && evaluate(e.args[1], [](const Reference&) { return std::nullopt; }) == 0)
+    e.op = IntExpr::Op::add;  // refused
   return e;
 }
 
