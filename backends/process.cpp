@@ -152,7 +152,7 @@ ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLim
   if (child > 0) {
     setpgid(child, child);  // whoever comes first
     char mark = 0;
-    result.started = read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
+    result.started = ::read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
     set_child(child);
     const int status = wait_until(child, now() + limits.seconds, result.timed_out);
     set_child(0);

@@ -4,12 +4,12 @@
 #include <set>
 
 #include "support/arithmetic.h"
+#include "support/box.h"
 
 namespace isamap {
 
 namespace {
 
-using Box = std::vector<std::int64_t>;
 constexpr std::int64_t max_points = 1 << 16;
 
 std::int64_t row_of_banks(const Memory& memory) { return memory.banks * memory.bank_width; }
@@ -141,10 +141,7 @@ std::optional<OperandConflicts> operand_conflicts(const HardwareModel& model, co
     Box group = point;
     for (std::size_t d = 0; d < group.size(); ++d) group[d] /= operand.at_once[d];
     for (std::int64_t b = 0; b < width; ++b) by_group[group].push_back(at + b);
-    for (std::size_t d = point.size(); d-- > 0;) {
-      if (++point[d] < box[d]) break;
-      point[d] = 0;
-    }
+    advance(point, box);
   }
   for (const auto& [term, stride] : terms)
     if (stride < 0) result.free_stride = free;

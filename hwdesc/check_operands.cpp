@@ -8,6 +8,7 @@
 #include "hwdesc/fragment_check.h"
 #include "hwdesc/loader_internal.h"
 #include "support/arithmetic.h"
+#include "support/box.h"
 #include "support/overloaded.h"
 
 namespace isamap::loader {
@@ -16,8 +17,6 @@ namespace {
 
 constexpr std::int64_t max_side = 64;  // larger boxes are checked in the corner where indices are small
 constexpr std::int64_t max_points = 1 << 16;
-
-using Box = std::vector<std::int64_t>;
 
 std::string shown(const Box& point) {
   std::string text;
@@ -31,14 +30,6 @@ Box corner(Box box) {
   if (points > max_points)
     for (std::int64_t& extent : box) extent = std::min(extent, max_side);
   return box;
-}
-
-bool advance(Box& point, const Box& box) {
-  for (std::size_t d = box.size(); d-- > 0;) {
-    if (++point[d] < box[d]) return true;
-    point[d] = 0;
-  }
-  return false;
 }
 
 struct Place {

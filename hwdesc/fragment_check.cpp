@@ -7,22 +7,14 @@
 #include <algorithm>
 
 #include "support/arithmetic.h"
+#include "support/box.h"
 
 namespace isamap {
 
 namespace {
 
-using Box = std::vector<std::int64_t>;
 constexpr std::int64_t max_boxes = 4096;
 using Extents = std::map<std::string, std::int64_t>;  // of the dims that the layout follows
-
-bool advance(Box& point, const Box& box) {
-  for (std::size_t d = box.size(); d-- > 0;) {
-    if (++point[d] < box[d]) return true;
-    point[d] = 0;
-  }
-  return false;
-}
 
 std::string shown_index(const Operand& operand, const Box& index) {
   std::string text;
@@ -36,12 +28,6 @@ std::string shown_place(const FragmentLayout& layout, const Box& place) {
   for (std::size_t u = 0; u < place.size(); ++u)
     text += fmt::format("{}{} {}", u > 0 ? ", " : "", layout.over[u].first, place[u]);
   return "(" + text + ")";
-}
-
-Box unflatten(std::int64_t flat, const Box& box) {
-  Box point(box.size(), 0);
-  for (std::size_t d = box.size(); d-- > 0; flat /= box[d]) point[d] = flat % box[d];
-  return point;
 }
 
 /// Extents of the operand's indices when the dims have these extents.
@@ -64,12 +50,6 @@ Box box_at(const Instruction& instruction, std::size_t operand, const Extents& e
   return box;
 }
 
-std::int64_t product(const Box& box) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : box) count = checked_mul(count, extent).value_or(INT64_MAX);
-  return count;
-}
-
 std::string at_these(const Extents& extents) {
   std::string text;
   for (const auto& [dim, extent] : extents) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", dim, extent);
@@ -79,7 +59,7 @@ std::string at_these(const Extents& extents) {
 /// One choice of extents: `over` and the box are numbers.
 std::string fault_of(const FragmentLayout& layout, const Box& over, const Operand& operand, const Box& box,
                      const std::vector<CompiledAffine>& formulas) {
-  const std::int64_t places = product(over), points = product(box);
+  const std::int64_t places = points_in(over), points = points_in(box);
   std::vector<std::int64_t> held(static_cast<std::size_t>(points), -1);  // by element, row-major: the place
   Box at(over.size(), 0), index(formulas.size(), 0);
   std::int64_t place = 0;
@@ -150,12 +130,12 @@ FragmentCheck check_fragment(const Instruction& instruction, std::size_t operand
       over.push_back(value.value_or(0));
     }
     const Box box = box_at(instruction, operand_index, extents);
-    const std::int64_t cost = std::max(product(over), product(box));
+    const std::int64_t cost = std::max(points_in(over), points_in(box));
     if (cost > budget - result.places || result.boxes == max_boxes) {
       result.too_large = true;
       return result;
     }
-    result.places += product(over);
+    result.places += points_in(over);
     ++result.boxes;
     result.fault = fault_of(layout, over, operand, box, formulas);
     if (!result.fault.empty()) {

@@ -8,13 +8,13 @@
 #include "hwdesc/bank_conflicts.h"
 #include "hwdesc/layout_compose.h"
 #include "support/arithmetic.h"
+#include "support/box.h"
 
 namespace isamap {
 
 namespace {
 
-using Box = std::vector<std::int64_t>;
-constexpr std::int64_t max_points = 1 << 18;
+constexpr std::int64_t max_compared = 1 << 18;
 
 /// A layout of strides, compiled: bytes for each term, or free.
 struct Strides {
@@ -71,14 +71,6 @@ std::optional<Pairing> pairing_of(const Box& read, const Box& written, std::vect
     pairing.pieces.push_back(r <= w ? 1 : r / w);
   }
   return pairing;
-}
-
-bool advance(Box& point, const Box& box) {
-  for (std::size_t d = box.size(); d-- > 0;) {
-    if (++point[d] < box[d]) return true;
-    point[d] = 0;
-  }
-  return false;
 }
 
 std::string shown(const Operand& operand, const Box& point) {
@@ -260,7 +252,7 @@ std::vector<Agreement> agreements(const HardwareModel& model, const Instruction&
   std::int64_t points = 1;
   for (std::size_t d = 0; d < read_box.size(); ++d)
     points = checked_mul(points, std::max(read_box[d], written_box[d])).value_or(INT64_MAX);
-  if (points > max_points || read_box.size() > 4) return {};
+  if (points > max_compared || read_box.size() > 4) return {};
   auto of_move = strides_of(target, written_box, width), of_user = strides_of(wanted, read_box, width);
   if (!of_move || !of_user) return {};
   const Written written{target, written_box, std::move(*of_move)}, read{wanted, read_box, std::move(*of_user)};

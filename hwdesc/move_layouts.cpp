@@ -9,38 +9,13 @@
 #include <numeric>
 
 #include "support/arithmetic.h"
+#include "support/box.h"
 
 namespace isamap {
 
 namespace {
 
-using Box = std::vector<std::int64_t>;
-constexpr std::int64_t max_points = 1 << 16;
-
-std::int64_t product(const Box& box) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : box) count = checked_mul(count, extent).value_or(INT64_MAX);
-  return count;
-}
-
-void advance(Box& point, const Box& box) {
-  for (std::size_t d = box.size(); d-- > 0;) {
-    if (++point[d] < box[d]) return;
-    point[d] = 0;
-  }
-}
-
-std::int64_t flatten(const Box& point, const Box& box) {
-  std::int64_t flat = 0;
-  for (std::size_t d = 0; d < box.size(); ++d) flat = flat * box[d] + point[d];
-  return flat;
-}
-
-Box unflatten(std::int64_t flat, const Box& box) {
-  Box point(box.size(), 0);
-  for (std::size_t d = box.size(); d-- > 0; flat /= box[d]) point[d] = flat % box[d];
-  return point;
-}
+constexpr std::int64_t max_places = 1 << 16;
 
 std::optional<std::int64_t> number(const IntExpr& e) {
   return evaluate(e, [](const Reference&) { return std::optional<std::int64_t>(); });
@@ -307,14 +282,14 @@ std::optional<MoveTable> move_table(const HardwareModel& model, const Instructio
     extents.push_back(dim.extent);
   }
   const std::int64_t places_in_all = checked_mul(table.instances, table.elements()).value_or(INT64_MAX);
-  if (product(extents) > max_points || places_in_all > max_points) return std::nullopt;
+  if (points_in(extents) > max_places || places_in_all > max_places) return std::nullopt;
   table.points.resize(static_cast<std::size_t>(places_in_all));
   std::vector<CompiledAffine> kept_index, memory_index;
   for (const AffineExpr& e : access_of(statement, static_cast<int>(table.in_register)).index)
     kept_index.emplace_back(e, dims);
   for (const AffineExpr& e : access_of(statement, static_cast<int>(table.in_memory)).index)
     memory_index.emplace_back(e, dims);
-  for (std::int64_t y = 0; y < product(extents); ++y) {
+  for (std::int64_t y = 0; y < points_in(extents); ++y) {
     const Box at = unflatten(y, extents);
     Box kept_point, memory_point;
     for (const CompiledAffine& e : kept_index) kept_point.push_back(e(at.data()));
@@ -342,7 +317,7 @@ std::vector<Filling> fillings(const HardwareModel&, const Instruction& move, con
   const Operand &kept = move.operands[table.in_register], &addressed = move.operands[table.in_memory];
   if (kept.memory != target.memory || !same_type(kept, target)) return {};
   Wanted wanted{target, user.tensors[operand].shape, bytes(*target.dtype), {}, 0};
-  const auto places = product(wanted.box) <= max_points ? positions(target, wanted.box) : std::nullopt;
+  const auto places = points_in(wanted.box) <= max_places ? positions(target, wanted.box) : std::nullopt;
   if (!places || places->empty()) return {};
   wanted.places = *places;
   wanted.bytes = register_bytes(target, *places, wanted.width);

@@ -34,11 +34,11 @@ std::string escaped(const std::string& text) {
 
 int width_of(const std::string& text) { return character * static_cast<int>(text.size()); }
 
-struct Box {
+struct Frame {
   int x = 0, y = 0, width = 0, height = 0;
 };
 
-std::string rectangle(const Box& b, const char* fill, const char* stroke) {
+std::string rectangle(const Frame& b, const char* fill, const char* stroke) {
   return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"/>\n", b.x,
                      b.y, b.width, b.height, fill, stroke);
 }
@@ -69,8 +69,8 @@ class Picture {
   std::string draw() {
     int y = gap;
     for (const std::size_t root : units_inside(model_, UnitId{})) y = place(root, gap, y) + gap;
-    for (const Box& box : units_) widest_ = std::max(widest_, 2 * box.x - gap + box.width);
-    for (Box& box : units_) box.width = widest_ - 2 * box.x + gap;  // as far from the right as from the left
+    for (const Frame& box : units_) widest_ = std::max(widest_, 2 * box.x - gap + box.width);
+    for (Frame& box : units_) box.width = widest_ - 2 * box.x + gap;  // as far from the right as from the left
     for (const std::size_t root : units_inside(model_, UnitId{})) draw_unit(root);
     draw_links();
     for (std::size_t m = 0; m < memories_.size(); ++m) draw_memory(m);
@@ -111,7 +111,7 @@ class Picture {
   }
 
   void draw_unit(std::size_t unit) {
-    const Box& box = units_[unit];
+    const Frame& box = units_[unit];
     const std::string name = unit_title(model_.units()[unit]), work = work_of(model_, make_id<UnitId>(unit));
     text_ += rectangle(box, "#fafafa", "#999") + words(box.x + gap, box.y + 20, name, " font-weight=\"bold\"");
     if (!work.empty()) text_ += words(box.x + 2 * gap + width_of(name), box.y + 20, work, " fill=\"#777\"");
@@ -120,7 +120,7 @@ class Picture {
 
   void draw_memory(std::size_t m) {
     const Memory& memory = model_.memories()[m];
-    const Box& box = memories_[m];
+    const Frame& box = memories_[m];
     const int middle = box.y + box.height / 2;
     text_ += rectangle(box, colour(memory.kind), "#555") +
              words(box.x + box.width / 2, middle - 4, memory.name, " text-anchor=\"middle\" font-weight=\"bold\"") +
@@ -157,7 +157,7 @@ class Picture {
   }
 
   const HardwareModel& model_;
-  std::vector<Box> units_, memories_;
+  std::vector<Frame> units_, memories_;
   std::vector<int> slots_;
   std::string text_;
   int widest_ = 0, right_ = 0;

@@ -45,8 +45,6 @@ std::strong_ordering compare(const Atom& a, const Atom& b) {
   return compare(std::get<FloorDiv>(a), std::get<FloorDiv>(b));
 }
 
-const FloorDiv* division(const AffineTerm& term) { return std::get_if<FloorDiv>(&term.atom); }
-
 std::int64_t gcd_of_coefficients(const AffineExpr& e, std::int64_t with) {
   for (const AffineTerm& term : e.terms()) with = std::gcd(with, term.coefficient);
   return with;

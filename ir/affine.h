@@ -36,6 +36,8 @@ struct AffineTerm {
   std::int64_t coefficient = 0;
   std::variant<std::string, FloorDiv> atom;
 };
+/// Null: the term is a name.
+inline const FloorDiv* division(const AffineTerm& term) { return std::get_if<FloorDiv>(&term.atom); }
 
 /// An interval of integers, both ends included; empty when low > high.
 struct Interval {

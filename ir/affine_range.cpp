@@ -19,29 +19,27 @@ namespace {
 
 using Wide = __int128;
 
-constexpr std::int64_t largest = INT64_MAX / 4;  // intervals saturate here
+constexpr std::int64_t range_limit = INT64_MAX / 4;  // intervals saturate here
 constexpr std::int64_t scale_limit = std::int64_t{1} << 50;
 constexpr int relaxed_depth = 3;  // below that many divisions, terms are only added up: keeps the work linear
 
 std::int64_t saturated(Wide value) {
-  return static_cast<std::int64_t>(std::clamp(value, static_cast<Wide>(-largest), static_cast<Wide>(largest)));
+  return static_cast<std::int64_t>(std::clamp(value, static_cast<Wide>(-range_limit), static_cast<Wide>(range_limit)));
 }
 
-constexpr Interval nowhere{0, -1};
+constexpr Interval no_value{0, -1};
 bool is_empty(const Interval& interval) { return interval.low > interval.high; }
 
 Interval operator+(const Interval& a, const Interval& b) {
-  if (is_empty(a) || is_empty(b)) return nowhere;
+  if (is_empty(a) || is_empty(b)) return no_value;
   return {saturated(Wide{a.low} + b.low), saturated(Wide{a.high} + b.high)};
 }
 
 Interval operator*(std::int64_t c, const Interval& a) {
-  if (is_empty(a)) return nowhere;
+  if (is_empty(a)) return no_value;
   const Wide x = Wide{c} * a.low, y = Wide{c} * a.high;
   return {saturated(std::min(x, y)), saturated(std::max(x, y))};
 }
-
-const FloorDiv* division(const AffineTerm& term) { return std::get_if<FloorDiv>(&term.atom); }
 
 AffineExpr as_expr(const AffineTerm& term) {
   if (const FloorDiv* div = division(term)) return floordiv(*div->numerator, div->divisor) * term.coefficient;
@@ -66,7 +64,7 @@ std::optional<Interval> sum_of_terms(int depth, const AffineExpr& e, const Range
       const auto numerator = bounds_to(depth - 1, *div->numerator, ranges);
       if (!numerator) return std::nullopt;
       of_atom = is_empty(*numerator)
-                    ? nowhere
+                    ? no_value
                     : Interval{floor_div(numerator->low, div->divisor), floor_div(numerator->high, div->divisor)};
     } else {
       const auto range = ranges.find(std::get<std::string>(term.atom));
@@ -119,7 +117,7 @@ std::optional<Interval> relaxed_bounds(int depth, const AffineExpr& e, const Ran
   const auto rest = sum_of_terms(depth, relaxed.rest, ranges);
   if (!rest) return std::nullopt;
   const Interval scaled = *rest + relaxed.slack;
-  if (is_empty(scaled)) return nowhere;
+  if (is_empty(scaled)) return no_value;
   return Interval{ceil_div(scaled.low, relaxed.scale), floor_div(scaled.high, relaxed.scale)};
 }
 
@@ -134,7 +132,7 @@ std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& 
 // floor(e/d) when it is the same everywhere.
 std::optional<std::int64_t> constant_quotient(const AffineExpr& e, std::int64_t d, const Ranges& ranges) {
   const auto range = bounds(e, ranges);
-  if (!range || is_empty(*range) || range->high >= largest || range->low <= -largest) return std::nullopt;
+  if (!range || is_empty(*range) || range->high >= range_limit || range->low <= -range_limit) return std::nullopt;
   const std::int64_t low = floor_div(range->low, d);
   return low == floor_div(range->high, d) ? std::optional(low) : std::nullopt;
 }

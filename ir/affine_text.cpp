@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t max_terms = 512;
 
-const FloorDiv* division(const AffineTerm& term) { return std::get_if<FloorDiv>(&term.atom); }
-
 bool same_atom(const AffineTerm& a, const AffineTerm& b) {
   const FloorDiv* x = division(a);
   const FloorDiv* y = division(b);
@@ -136,9 +134,10 @@ std::size_t weight(const AffineExpr& e, std::size_t limit, std::size_t depth, st
 
 bool too_large(std::int64_t value) { return value > Cursor::max_number || value < -Cursor::max_number; }
 
-class Reader {
+class AffineReader {
  public:
-  Reader(Cursor& cursor, const Bindings& constants, bool dots) : cursor_(cursor), constants_(constants), dots_(dots) {}
+  AffineReader(Cursor& cursor, const Bindings& constants, bool dots)
+      : cursor_(cursor), constants_(constants), dots_(dots) {}
 
   AffineExpr sum() {
     AffineExpr result;
@@ -248,7 +247,7 @@ void check_size(Cursor& cursor, std::size_t offset, const AffineExpr& e) {
 
 AffineExpr read_affine(Cursor& cursor, const Bindings& constants, bool dots) {
   const std::size_t at = cursor.offset();
-  AffineExpr e = Reader(cursor, constants, dots).sum();
+  AffineExpr e = AffineReader(cursor, constants, dots).sum();
   check_size(cursor, at, e);
   return cursor.failed() ? AffineExpr() : e;
 }

@@ -17,7 +17,7 @@ namespace {
 
 using Op = IntExpr::Op;
 
-constexpr int max_operations = 512;
+constexpr int max_int_operations = 512;
 constexpr int atom_level = 6;
 
 struct Symbol {
@@ -36,13 +36,13 @@ constexpr std::array<Symbol, 9> symbols{{{Op::bor, "|", 1},
                                          {Op::div, "/", 5},
                                          {Op::mod, "%", 5}}};
 
-struct Function {
+struct IntFunction {
   Op op;
   std::string_view name;
   std::size_t arguments;
 };
 
-constexpr std::array<Function, 3> functions{{{Op::min, "min", 2}, {Op::max, "max", 2}, {Op::bits, "bits", 1}}};
+constexpr std::array<IntFunction, 3> int_functions{{{Op::min, "min", 2}, {Op::max, "max", 2}, {Op::bits, "bits", 1}}};
 
 IntExpr number(std::int64_t value) {
   IntExpr e;
@@ -57,9 +57,9 @@ IntExpr operation(Op op, std::vector<IntExpr> args) {
   return e;
 }
 
-class Reader {
+class IntReader {
  public:
-  explicit Reader(Cursor& cursor) : cursor_(cursor) {}
+  explicit IntReader(Cursor& cursor) : cursor_(cursor) {}
 
   IntExpr expression(int level) {
     if (level == 1 && !cursor_.enter()) return {};
@@ -85,8 +85,9 @@ class Reader {
   }
 
   bool count_operation() {
-    if (++operations_ > max_operations)
-      cursor_.fail(cursor_.offset(), "the expression has more than " + std::to_string(max_operations) + " operations");
+    if (++operations_ > max_int_operations)
+      cursor_.fail(cursor_.offset(),
+                   "the expression has more than " + std::to_string(max_int_operations) + " operations");
     return !cursor_.failed();
   }
 
@@ -132,8 +133,8 @@ class Reader {
 
   IntExpr call(std::size_t at, const std::string& name) {
     const auto function =
-        std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
-    if (function == functions.end()) {
+        std::find_if(int_functions.begin(), int_functions.end(), [&](const IntFunction& f) { return f.name == name; });
+    if (function == int_functions.end()) {
       cursor_.fail(at, "there is no function '" + name + "'", "functions: min(a, b), max(a, b), bits(x)");
       return {};
     }
@@ -221,7 +222,7 @@ std::optional<std::int64_t> apply(Op op, std::int64_t a, std::int64_t b) {
 
 Result<IntExpr> parse_int_expr(const std::string& text, const SourceLocation& where) {
   Cursor cursor(text, where);
-  IntExpr e = Reader(cursor).expression(1);
+  IntExpr e = IntReader(cursor).expression(1);
   cursor.expect_end();
   if (cursor.failed()) return cursor.problem();
   return e;
@@ -235,7 +236,7 @@ std::string print(const IntExpr& e) {
       return print_at(e.args[0], symbol.level) + " " + std::string(symbol.text) + " " +
              print_at(e.args[1], symbol.level + 1);
   std::string text;
-  for (const Function& function : functions)
+  for (const IntFunction& function : int_functions)
     if (function.op == e.op) text = std::string(function.name) + "(";
   for (std::size_t i = 0; i < e.args.size(); ++i) text += (i > 0 ? ", " : "") + print(e.args[i]);
   return text + ")";

@@ -7,7 +7,7 @@ namespace isamap {
 
 namespace {
 
-constexpr Interval nowhere{1, 0};
+constexpr Interval never{1, 0};
 
 Interval hull(const Interval& a, const Interval& b) {
   if (a.low > a.high) return b;
@@ -15,7 +15,7 @@ Interval hull(const Interval& a, const Interval& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-struct Walk {
+struct UseTimes {
   std::int64_t time = 0;
 
   using Uses = std::map<std::int32_t, Interval>;
@@ -46,7 +46,7 @@ struct Walk {
     Uses uses;
     const auto add = [&](const std::vector<Node>& nodes) {
       for (const auto& [buffer, interval] : list(nodes)) {
-        Interval& to = uses.try_emplace(buffer, nowhere).first->second;
+        Interval& to = uses.try_emplace(buffer, never).first->second;
         to = hull(to, interval);
       }
     };
@@ -66,8 +66,8 @@ struct Walk {
 }  // namespace
 
 std::vector<Interval> live_ranges(const Program& program) {
-  std::vector<Interval> live(program.buffers.size(), nowhere);
-  Walk walk;
+  std::vector<Interval> live(program.buffers.size(), never);
+  UseTimes walk;
   for (const auto& [buffer, interval] : walk.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
   for (std::size_t i = 0; i < live.size(); ++i)
     if (program.buffers[i].role == BufferRole::argument) live[i] = {0, std::max<std::int64_t>(walk.time, 1)};

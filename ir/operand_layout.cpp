@@ -4,6 +4,7 @@
 
 #include "ir/instruction.h"
 #include "support/arithmetic.h"
+#include "support/box.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -21,14 +22,6 @@ std::optional<std::int64_t> points_of(const std::vector<std::int64_t>& box) {
     count = *next;
   }
   return count;
-}
-
-// Counts through the box, last index fastest.
-void advance(std::vector<std::int64_t>& point, const std::vector<std::int64_t>& box) {
-  for (std::size_t d = box.size(); d-- > 0;) {
-    if (++point[d] < box[d]) return;
-    point[d] = 0;
-  }
 }
 
 std::optional<std::int64_t> fixed_stride(const StrideTerm& term) {

@@ -11,6 +11,7 @@
 
 #include "ir/verify_internal.h"
 #include "support/arithmetic.h"
+#include "support/box.h"
 
 namespace isamap {
 namespace {
@@ -259,10 +260,7 @@ class StatementCheck {
         const std::int64_t v = value(point.data());
         found = found.low > found.high ? Interval{v, v} : Interval{std::min(found.low, v), std::max(found.high, v)};
       }
-      for (std::size_t d = point.size(); d-- > 0;) {
-        if (++point[d] < extents[d]) break;
-        point[d] = 0;
-      }
+      advance(point, extents);
     }
     return found;
   }

@@ -6,6 +6,7 @@
 
 #include "mapper/differences.h"
 #include "support/arithmetic.h"
+#include "support/box.h"
 
 namespace isamap {
 namespace {
@@ -107,10 +108,7 @@ double share_inside(const IterationDomain& domain) {
     inside += std::all_of(faces.begin(), faces.end(), [&](const CompiledAffine& face) { return face(x.data()) >= 0; })
                   ? 1
                   : 0;
-    for (std::size_t d = x.size(); d-- > 0;) {
-      if (++x[d] < extents[d]) break;
-      x[d] = 0;
-    }
+    advance(x, extents);
   }
   return static_cast<double>(inside) / static_cast<double>(box);
 }

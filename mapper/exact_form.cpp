@@ -21,7 +21,7 @@ struct Form {
   std::optional<RolledUp> rolled;
 };
 
-std::vector<DType> types_of_reads(const Computation& c, const std::vector<Tensor>& tensors) {
+std::vector<DType> read_types(const Computation& c, const std::vector<Tensor>& tensors) {
   std::vector<DType> types;
   for (const Access& read : c.reads) types.push_back(tensors[read.tensor.index()].dtype);
   return types;
@@ -59,13 +59,13 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   if (!expansion) return {};
   std::vector<Form> forms(1);
   forms[0].unit = &unit;
-  forms[0].types = types_of_reads(unit, instruction.tensors);
+  forms[0].types = read_types(unit, instruction.tensors);
   for (std::size_t r = 0; r < unit.reads.size(); ++r) forms[0].from.push_back(static_cast<int>(r));
   auto rolled = roll_up(instruction, expansion->polynomial, Axes::separated);
   if (!rolled) return forms;
   Form form;
   form.unit = &rolled->instruction->statement();
-  form.types = types_of_reads(*form.unit, instruction.tensors);
+  form.types = read_types(*form.unit, instruction.tensors);
   for (const Access& read : unit.reads) {
     const auto same = std::find_if(form.unit->reads.begin(), form.unit->reads.end(),
                                    [&](const Access& r) { return r.tensor == read.tensor; });
@@ -102,7 +102,7 @@ class Matcher {
     const Stated all(kernel_.tensors.size(), true);
     const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
     if (!wanted || !wanted->losses.empty()) return;
-    const std::vector<DType> types = types_of_reads(statement_, kernel_.tensors);
+    const std::vector<DType> types = read_types(statement_, kernel_.tensors);
     int budget = kMaxBindings;
     for (const Form& form : forms_of(instruction_)) {
       if (form.unit->reduction != statement_.reduction) continue;

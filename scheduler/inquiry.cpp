@@ -10,11 +10,24 @@ namespace {
 
 /// Questions in a row whose every point was known: the search goes in circles, or has seen all there is.
 constexpr int most_idle = 2000;
-constexpr std::size_t drawn_at_least = 8;
+
+Inquiry open(const SearchSpace& space, const Knowledge& known, Opening opening, Random& random) {
+  std::vector<Point> points = draws(space, opening.drawn, random);
+  if (opening.starts > 0) {
+    const std::vector<Point> starts = space.starts(opening.starts);
+    points.insert(points.begin(), starts.begin(), starts.end());
+  }
+  co_await Ask(points);
+  while (!known.best()) {
+    points = draws(space, opening.again, random);
+    co_await Ask(points);
+  }
+}
 
 class Asking final : public SearchStrategy {
  public:
-  explicit Asking(const std::function<Inquiry(const Knowledge&)>& begin) : inquiry_(begin(known_)) {}
+  Asking(const SearchSpace& space, const Opening& opening, GoOn go_on)
+      : random_(opening.seed), inquiry_(open(space, known_, opening, random_)), go_on_(std::move(go_on)) {}
 
   std::optional<Point> next() override {
     if (queue_.empty() && outstanding_ == 0) advance();
@@ -34,12 +47,11 @@ class Asking final : public SearchStrategy {
 
  private:
   void advance() {
-    for (int idle = 0; idle < most_idle && !inquiry_.done(); ++idle) {
-      Inquiry::promise_type& promise = inquiry_.promise();
-      promise.answers.clear();
-      for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
-      inquiry_.resume();
-      if (inquiry_.done()) return;
+    for (int idle = 0; idle < most_idle && !inquiry_->done(); ++idle) {
+      answer();
+      inquiry_->resume();
+      if (inquiry_->done() && go_on_) inquiry_.emplace(std::exchange(go_on_, nullptr)(known_, random_));
+      const Inquiry::promise_type& promise = inquiry_->promise();
       for (const Point& point : promise.asked)
         if (!known_.find(point) && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
           queue_.push_back(point);
@@ -47,10 +59,18 @@ class Asking final : public SearchStrategy {
     }
   }
 
+  void answer() {
+    Inquiry::promise_type& promise = inquiry_->promise();
+    promise.answers.clear();
+    for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
+  }
+
   Knowledge known_;
+  Random random_;
   std::deque<Point> queue_;
-  std::size_t outstanding_ = 0;  ///< asked for and not told
-  Inquiry inquiry_;
+  std::size_t outstanding_ = 0;     ///< asked for and not told
+  std::optional<Inquiry> inquiry_;  ///< the opening, then what goes on
+  GoOn go_on_;                      ///< empty once it was called
 };
 
 }  // namespace
@@ -89,15 +109,25 @@ std::vector<Told> Knowledge::cheapest(std::size_t count) const {
   return found;
 }
 
-std::unique_ptr<SearchStrategy> as_strategy(const std::function<Inquiry(const Knowledge&)>& begin) {
-  return std::make_unique<Asking>(begin);
+std::unique_ptr<SearchStrategy> begin_search(const SearchSpace& space, const Opening& opening, GoOn go_on) {
+  return std::make_unique<Asking>(space, opening, std::move(go_on));
 }
 
-std::vector<Point> opening(const SearchSpace& space, std::size_t starts, Random& random) {
-  std::vector<Point> points;
-  if (starts > 0) points = space.starts(starts);
-  for (Point& point : draws(space, std::max(starts, drawn_at_least), random)) points.push_back(std::move(point));
-  return points;
+Opening read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts) {
+  starts = read.count("starts", starts, 0, 1000);
+  return {.starts = starts, .drawn = std::max<std::size_t>(starts, 8), .seed = seed};
+}
+
+void sort_by_cost(std::vector<Told>& points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Told& a, const Told& b) { return a.objective < b.objective; });
+}
+
+std::optional<Told> cheapest_of(const std::vector<Point>& points, const Costs& costs) {
+  std::optional<Told> best;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (costs[i] && (!best || *costs[i] < best->objective)) best = Told{*costs[i], points[i]};
+  return best;
 }
 
 std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& random) {

@@ -1,13 +1,14 @@
 #pragma once
 // A search written as a plain loop. A coroutine asks for points and goes on when it is told what they cost:
 //
-//   Inquiry climb(const SearchSpace& space, const Knowledge& known, Random random) {
+//   Inquiry climb(const SearchSpace& space, const Knowledge& known, Random& random) {
 //     std::vector<Point> around = space.neighbours(known.best()->point);
 //     const Costs costs = co_await Ask(around);
 //     ...
 //
-// `as_strategy` makes ask and tell of it: points of one question are independent and may be evaluated side by side,
-// what is known already is answered at once, and nothing is asked for twice.
+// `begin_search` makes ask and tell of it: points of one question are independent and may be evaluated side by side,
+// what is known already is answered at once, and nothing is asked for twice. Every search opens alike, so the loop
+// begins with some legal point known.
 
 #include <coroutine>
 #include <exception>
@@ -15,6 +16,7 @@
 #include <unordered_map>
 
 #include "scheduler/search_strategy.h"
+#include "scheduler/strategy_options.h"
 #include "support/random.h"
 
 namespace isamap {
@@ -90,11 +92,26 @@ class Ask {
   std::coroutine_handle<Inquiry::promise_type> asker_ = nullptr;
 };
 
-/// `begin` is called once; what it is given lives as long as the strategy.
-std::unique_ptr<SearchStrategy> as_strategy(const std::function<Inquiry(const Knowledge&)>& begin);
+/// The points that a search asks for first: constructed starts and drawn points; then, while nothing legal has been
+/// seen, more drawn ones.
+struct Opening {
+  std::size_t starts = 16;  ///< constructed ones, at most
+  std::size_t drawn = 16;   ///< beside them
+  std::size_t again = 16;   ///< drawn in every further round
+  std::uint64_t seed = 0;   ///< of all that the search draws
+};
 
-/// Where searches begin: the constructed starts and as many drawn points; only drawn ones when `starts` is 0.
-std::vector<Point> opening(const SearchSpace& space, std::size_t starts, Random& random);
+/// With the option `starts`, 0 to 1000: as many points are drawn, and 8 at least.
+Opening read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts = 16);
+
+/// `go_on` is called once, when a legal point is known; what it is given lives as long as the strategy.
+using GoOn = std::function<Inquiry(const Knowledge&, Random&)>;
+std::unique_ptr<SearchStrategy> begin_search(const SearchSpace& space, const Opening& opening, GoOn go_on);
+
+/// Cheapest first; equals stay in their order.
+void sort_by_cost(std::vector<Told>& points);
+/// The cheapest of some points that were asked for, or nothing when none is legal.
+std::optional<Told> cheapest_of(const std::vector<Point>& points, const Costs& costs);
 /// Drawn points.
 std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& random);
 /// `times` mutations, one after the other.

@@ -18,6 +18,10 @@ class OptionReader {
       : strategy_(std::move(strategy)), options_(options) {}
 
   std::int64_t whole(const std::string& key, std::int64_t otherwise, std::int64_t low, std::int64_t high);
+  std::size_t count(const std::string& key, std::size_t otherwise, std::size_t low, std::size_t high) {
+    return static_cast<std::size_t>(whole(key, static_cast<std::int64_t>(otherwise), static_cast<std::int64_t>(low),
+                                          static_cast<std::int64_t>(high)));
+  }
   double number(const std::string& key, double otherwise, double low, double high);
   /// One of the words.
   std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& words);

@@ -75,7 +75,7 @@ std::string Conversation::start(const std::vector<std::string>& argv) {
   close(ends[1]);
   close(report[1]);
   int why = child_ < 0 ? forked : 0;
-  if (child_ > 0 && read(report[0], &why, sizeof why) <= 0) why = 0;  // end of file: exec has closed the pipe
+  if (child_ > 0 && ::read(report[0], &why, sizeof why) <= 0) why = 0;  // end of file: exec has closed the pipe
   close(report[0]);
   socket_ = ends[0];
   if (why == 0) return "";

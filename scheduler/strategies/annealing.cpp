@@ -5,29 +5,22 @@
 #include <cmath>
 
 #include "scheduler/inquiry.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, chains;
+struct Annealing {
+  std::size_t chains;
   double temperature, cooling, floor;
 };
 
-Inquiry anneal(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, 16, random);
-    co_await Ask(points);
-  }
+Inquiry anneal(const SearchSpace& space, const Knowledge& known, Annealing s, Random& random) {
   while (true) {
     std::vector<Told> chains = known.cheapest(s.chains);
     while (chains.size() < s.chains) chains.push_back(chains.front());
     for (double temperature = s.temperature; temperature > s.floor; temperature *= s.cooling) {
-      points.clear();
+      std::vector<Point> points;
       for (const Told& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
       const Costs costs = co_await Ask(points);
       for (std::size_t c = 0; c < chains.size(); ++c) {
@@ -45,14 +38,15 @@ Inquiry anneal(const SearchSpace& space, const Knowledge& known, Settings s, Ran
 Result<std::unique_ptr<SearchStrategy>> make_strategy_annealing(const SearchSpace& space,
                                                                 const StrategyOptions& options, std::uint64_t seed) {
   OptionReader read("annealing", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
-  s.chains = static_cast<std::size_t>(read.whole("chains", 2, 1, 64));
+  Annealing s{};
+  const Opening opening = read_opening(read, seed);
+  s.chains = read.count("chains", 2, 1, 64);
   s.temperature = read.number("temperature", 0.3, 1e-6, 100);
   s.cooling = read.number("cooling", 0.985, 0.1, 0.999999);
   s.floor = read.number("floor", 0.003, 1e-9, 100);
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return as_strategy([&](const Knowledge& known) { return anneal(space, known, s, Random(seed)); });
+  return begin_search(space, opening,
+                      [&space, s](const Knowledge& known, Random& random) { return anneal(space, known, s, random); });
 }
 
 }  // namespace isamap

@@ -6,14 +6,13 @@
 #include <algorithm>
 
 #include "scheduler/inquiry.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, width, values;
+struct Beam {
+  std::size_t width, values;
 };
 
 /// The point with other values of one decision: numbers near it, others drawn, at most `most`.
@@ -37,20 +36,14 @@ std::vector<Point> alternatives(const SearchSpace& space, const Point& point, st
   return points;
 }
 
-Inquiry widen(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, 16, random);
-    co_await Ask(points);
-  }
+Inquiry widen(const SearchSpace& space, const Knowledge& known, Beam s, Random& random) {
   std::vector<Told> beam = known.cheapest(s.width);
   std::vector<std::size_t> order(space.decisions().size());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
   while (true) {
     const double before = beam.front().objective;
     for (const std::size_t decision : order) {
-      points.clear();
+      std::vector<Point> points;
       for (const Told& at : beam)
         for (Point& other : alternatives(space, at.point, decision, s.values, random))
           points.push_back(std::move(other));
@@ -61,14 +54,13 @@ Inquiry widen(const SearchSpace& space, const Knowledge& known, Settings s, Rand
             std::any_of(beam.begin(), beam.end(), [&](const Told& told) { return told.point == points[p]; });
         if (costs[p] && !there) beam.push_back({*costs[p], points[p]});
       }
-      std::stable_sort(beam.begin(), beam.end(),
-                       [](const Told& a, const Told& b) { return a.objective < b.objective; });
+      sort_by_cost(beam);
       if (beam.size() > s.width) beam.resize(s.width);
     }
     shuffle(order, random);
     if (beam.front().objective < before) continue;
     for (std::size_t i = 1; i < beam.size(); ++i) {  // stuck: the rest of the beam moves away from the best
-      points = {kicked(space, beam.front().point, 1 + i, random)};
+      const std::vector<Point> points{kicked(space, beam.front().point, 1 + i, random)};
       const Costs costs = co_await Ask(points);
       if (costs.front()) beam[i] = {*costs.front(), points.front()};
     }
@@ -80,12 +72,13 @@ Inquiry widen(const SearchSpace& space, const Knowledge& known, Settings s, Rand
 Result<std::unique_ptr<SearchStrategy>> make_strategy_beam(const SearchSpace& space, const StrategyOptions& options,
                                                            std::uint64_t seed) {
   OptionReader read("beam", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
-  s.width = static_cast<std::size_t>(read.whole("width", 4, 2, 1000));
-  s.values = static_cast<std::size_t>(read.whole("values", 4, 1, 1000));
+  Beam s{};
+  const Opening opening = read_opening(read, seed);
+  s.width = read.count("width", 4, 2, 1000);
+  s.values = read.count("values", 4, 1, 1000);
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return as_strategy([&](const Knowledge& known) { return widen(space, known, s, Random(seed)); });
+  return begin_search(space, opening,
+                      [&space, s](const Knowledge& known, Random& random) { return widen(space, known, s, random); });
 }
 
 }  // namespace isamap

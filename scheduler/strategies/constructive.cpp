@@ -9,14 +9,13 @@
 #include <set>
 
 #include "scheduler/inquiry.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, constructions;
+struct Constructions {
+  std::size_t constructions;
 };
 
 /// The start with every size that is no register tile at its smallest.
@@ -41,48 +40,28 @@ std::vector<Point> growths(const SearchSpace& space, const Point& point) {
   return points;
 }
 
-/// Index of the cheapest, or nothing.
-std::optional<std::size_t> cheapest(const Costs& costs) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < costs.size(); ++i)
-    if (costs[i] && (!best || *costs[i] < *costs[*best])) best = i;
-  return best;
-}
-
-Inquiry construct(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, 16, random);
-    co_await Ask(points);
-  }
+Inquiry construct(const SearchSpace& space, const Knowledge& known, Constructions s, Random& random) {
   for (const Told& start : known.cheapest(s.constructions)) {
-    points = {seedling(space, start.point)};
-    Told at{0, points.front()};
-    const Costs first = co_await Ask(points);
-    if (!first.front()) continue;
-    at.objective = *first.front();
-    while (true) {
-      points = growths(space, at.point);
+    std::vector<Point> points{seedling(space, start.point)};
+    std::optional<Told> at = cheapest_of(points, co_await Ask(points));
+    while (at) {
+      points = growths(space, at->point);
       if (points.empty()) break;
-      const Costs costs = co_await Ask(points);
-      const auto best = cheapest(costs);
-      if (!best || !(*costs[*best] < at.objective)) break;
-      at = {*costs[*best], points[*best]};
+      const std::optional<Told> best = cheapest_of(points, co_await Ask(points));
+      if (!best || !(best->objective < at->objective)) break;
+      at = best;
     }
   }
   Told at = *known.best();
   while (true) {
-    points = space.neighbours(at.point);
-    const Costs costs = co_await Ask(points);
-    const auto best = cheapest(costs);
-    if (best && *costs[*best] < at.objective) {
-      at = {*costs[*best], points[*best]};
+    std::vector<Point> points = space.neighbours(at.point);
+    const std::optional<Told> best = cheapest_of(points, co_await Ask(points));
+    if (best && best->objective < at.objective) {
+      at = *best;
       continue;
     }
     points = {kicked(space, known.best()->point, 3, random)};
-    const Costs moved = co_await Ask(points);
-    if (moved.front()) at = {*moved.front(), points.front()};
+    if (const std::optional<Told> moved = cheapest_of(points, co_await Ask(points))) at = *moved;
   }
 }
 
@@ -91,11 +70,13 @@ Inquiry construct(const SearchSpace& space, const Knowledge& known, Settings s, 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_constructive(const SearchSpace& space,
                                                                    const StrategyOptions& options, std::uint64_t seed) {
   OptionReader read("constructive", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 24, 1, 1000));
-  s.constructions = static_cast<std::size_t>(read.whole("constructions", 3, 1, 1000));
+  Constructions s{};
+  const Opening opening = read_opening(read, seed, 24);
+  s.constructions = read.count("constructions", 3, 1, 1000);
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return as_strategy([&](const Knowledge& known) { return construct(space, known, s, Random(seed)); });
+  return begin_search(space, opening, [&space, s](const Knowledge& known, Random& random) {
+    return construct(space, known, s, random);
+  });
 }
 
 }  // namespace isamap

@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "scheduler/inquiry.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, population, tournament, elite;
+struct Evolution {
+  std::size_t population, tournament, elite;
   double mutation;
 };
 
@@ -21,18 +20,10 @@ const Point& winner(const std::vector<Told>& people, std::size_t tournament, Ran
   return people[best].point;
 }
 
-Inquiry evolve(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  for (Point& point : draws(space, s.population, random)) points.push_back(std::move(point));
-  points.resize(std::max(s.population, std::min(points.size(), 2 * s.starts)));
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, s.population, random);
-    co_await Ask(points);
-  }
+Inquiry evolve(const SearchSpace& space, const Knowledge& known, Evolution s, Random& random) {
   std::vector<Told> people = known.cheapest(s.population);
   while (true) {
-    points.clear();
+    std::vector<Point> points;
     for (std::size_t child = 0; child + s.elite < s.population; ++child) {
       const Point& mother = winner(people, s.tournament, random);
       const Point& father = winner(people, s.tournament, random);
@@ -48,8 +39,7 @@ Inquiry evolve(const SearchSpace& space, const Knowledge& known, Settings s, Ran
     people.resize(std::min(people.size(), s.elite));
     for (std::size_t c = 0; c < points.size(); ++c)
       if (costs[c]) people.push_back({*costs[c], points[c]});
-    std::stable_sort(people.begin(), people.end(),
-                     [](const Told& a, const Told& b) { return a.objective < b.objective; });
+    sort_by_cost(people);
   }
 }
 
@@ -58,15 +48,18 @@ Inquiry evolve(const SearchSpace& space, const Knowledge& known, Settings s, Ran
 Result<std::unique_ptr<SearchStrategy>> make_strategy_genetic(const SearchSpace& space, const StrategyOptions& options,
                                                               std::uint64_t seed) {
   OptionReader read("genetic", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
-  s.population = static_cast<std::size_t>(read.whole("population", 32, 2, 100000));
-  s.tournament = static_cast<std::size_t>(read.whole("tournament", 3, 1, 100));
-  s.elite = static_cast<std::size_t>(read.whole("elite", 8, 1, 100000));
+  Evolution s{};
+  Opening opening = read_opening(read, seed);
+  s.population = read.count("population", 32, 2, 100000);
+  s.tournament = read.count("tournament", 3, 1, 100);
+  s.elite = read.count("elite", 8, 1, 100000);
   s.mutation = read.number("mutation", 0.5, 0, 0.95);
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
+  opening.drawn = std::max(opening.drawn, s.population);
+  opening.again = s.population;
   if (s.elite >= s.population) return error("genetic keeps fewer than it breeds: elite is below population");
-  return as_strategy([&](const Knowledge& known) { return evolve(space, known, s, Random(seed)); });
+  return begin_search(space, opening,
+                      [&space, s](const Knowledge& known, Random& random) { return evolve(space, known, s, random); });
 }
 
 }  // namespace isamap

@@ -5,23 +5,16 @@
 #include <algorithm>
 
 #include "scheduler/inquiry.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, descents, kick, side;
+struct Climbing {
+  std::size_t descents, kick, side;
 };
 
-Inquiry climb(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, s.side, random);
-    co_await Ask(points);
-  }
+Inquiry climb(const SearchSpace& space, const Knowledge& known, Climbing s, Random& random) {
   const std::vector<Told> from = known.cheapest(s.descents);
   Told at = from.front();
   for (std::size_t descent = 1;; ++descent) {
@@ -30,8 +23,9 @@ Inquiry climb(const SearchSpace& space, const Knowledge& known, Settings s, Rand
       std::vector<Point> around = space.neighbours(at.point);
       shuffle(around, random);
       for (std::size_t i = 0; i < around.size() && !better; i += s.side) {
-        points.assign(around.begin() + static_cast<std::ptrdiff_t>(i),
-                      around.begin() + static_cast<std::ptrdiff_t>(std::min(i + s.side, around.size())));
+        const std::vector<Point> points(
+            around.begin() + static_cast<std::ptrdiff_t>(i),
+            around.begin() + static_cast<std::ptrdiff_t>(std::min(i + s.side, around.size())));
         const Costs costs = co_await Ask(points);
         for (std::size_t p = 0; p < points.size(); ++p)
           if (costs[p] && *costs[p] < at.objective) at = {*costs[p], around[i + p]}, better = true;
@@ -41,11 +35,10 @@ Inquiry climb(const SearchSpace& space, const Knowledge& known, Settings s, Rand
       at = from[descent];
       continue;
     }
-    for (bool legal = false; !legal;) {
-      points = {kicked(space, known.best()->point, s.kick, random)};
-      const Costs costs = co_await Ask(points);
-      legal = costs.front().has_value();
-      if (legal) at = {*costs.front(), points.front()};
+    for (std::optional<Told> moved; !moved;) {
+      const std::vector<Point> points{kicked(space, known.best()->point, s.kick, random)};
+      moved = cheapest_of(points, co_await Ask(points));
+      if (moved) at = *moved;
     }
   }
 }
@@ -56,13 +49,15 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_hill_climbing(const Search
                                                                     const StrategyOptions& options,
                                                                     std::uint64_t seed) {
   OptionReader read("hill_climbing", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
-  s.descents = static_cast<std::size_t>(read.whole("descents", 2, 1, 1000));
-  s.kick = static_cast<std::size_t>(read.whole("kick", 3, 1, 100));
-  s.side = static_cast<std::size_t>(read.whole("side", 4, 1, 64));
+  Climbing s{};
+  Opening opening = read_opening(read, seed);
+  s.descents = read.count("descents", 2, 1, 1000);
+  s.kick = read.count("kick", 3, 1, 100);
+  s.side = read.count("side", 4, 1, 64);
+  opening.again = s.side;
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return as_strategy([&](const Knowledge& known) { return climb(space, known, s, Random(seed)); });
+  return begin_search(space, opening,
+                      [&space, s](const Knowledge& known, Random& random) { return climb(space, known, s, random); });
 }
 
 }  // namespace isamap

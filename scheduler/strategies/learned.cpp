@@ -9,14 +9,13 @@
 
 #include "scheduler/inquiry.h"
 #include "scheduler/regression.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, batch, candidates;
+struct Guidance {
+  std::size_t batch, candidates;
   double explore, lambda;
   bool trees;
   std::uint64_t seed;
@@ -41,7 +40,7 @@ std::vector<Point> proposals(const SearchSpace& space, const Knowledge& known, s
 }
 
 std::unique_ptr<Regression> trained(const SearchSpace& space, const FeatureProducts& products, const Knowledge& known,
-                                    const Settings& s) {
+                                    const Guidance& s) {
   auto model = s.trees ? make_boosted_trees(s.seed) : make_ridge(s.lambda);
   std::vector<std::vector<double>> rows;
   std::vector<double> targets;
@@ -59,13 +58,7 @@ std::unique_ptr<Regression> trained(const SearchSpace& space, const FeatureProdu
   return model;
 }
 
-Inquiry guided(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, s.batch, random);
-    co_await Ask(points);
-  }
+Inquiry guided(const SearchSpace& space, const Knowledge& known, Guidance s, Random& random) {
   const FeatureProducts products(space.feature_names());
   while (true) {
     const auto model = trained(space, products, known, s);
@@ -75,7 +68,7 @@ Inquiry guided(const SearchSpace& space, const Knowledge& known, Settings s, Ran
       ranked.emplace_back(predicted, std::move(point));
     }
     std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    points.clear();
+    std::vector<Point> points;
     for (std::size_t i = 0; i < ranked.size() && points.size() < s.batch; ++i)
       points.push_back(ranked[random.unit() < s.explore ? pick(ranked.size(), random) : i].second);
     if (points.empty()) points = draws(space, s.batch, random);
@@ -88,10 +81,11 @@ Inquiry guided(const SearchSpace& space, const Knowledge& known, Settings s, Ran
 Result<std::unique_ptr<SearchStrategy>> make_strategy_learned(const SearchSpace& space, const StrategyOptions& options,
                                                               std::uint64_t seed) {
   OptionReader read("learned", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
-  s.batch = static_cast<std::size_t>(read.whole("batch", 24, 1, 1000));
-  s.candidates = static_cast<std::size_t>(read.whole("candidates", 256, 1, 100000));
+  Guidance s{};
+  Opening opening = read_opening(read, seed);
+  s.batch = read.count("batch", 24, 1, 1000);
+  opening.again = s.batch;
+  s.candidates = read.count("candidates", 256, 1, 100000);
   s.explore = read.number("explore", 0.1, 0, 1);
   s.lambda = read.number("lambda", 0.1, 1e-9, 1e9);
   s.trees = read.word("model", "ridge", {"ridge", "xgboost"}) == "xgboost";
@@ -100,7 +94,8 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_learned(const SearchSpace&
   if (s.trees && !has_boosted_trees())
     return error("this build has no XGBoost",
                  "Debian: apt-get install libxgboost-dev, then build again; model=ridge is always there");
-  return as_strategy([&](const Knowledge& known) { return guided(space, known, s, Random(seed)); });
+  return begin_search(space, opening,
+                      [&space, s](const Knowledge& known, Random& random) { return guided(space, known, s, random); });
 }
 
 }  // namespace isamap

@@ -9,18 +9,17 @@
 #include <limits>
 
 #include "scheduler/inquiry.h"
-#include "scheduler/strategy_options.h"
 
 namespace isamap {
 
 namespace {
 
-struct Settings {
-  std::size_t starts, side;
+struct TreeSearch {
+  std::size_t side;
   double exploration, widening, fresh;
 };
 
-struct Node {
+struct Branch {
   int value = 0;  ///< of the decision that leads here
   double visits = 0, rewards = 0;
   std::vector<std::size_t> children;
@@ -28,7 +27,7 @@ struct Node {
 
 class Tree {
  public:
-  Tree(const SearchSpace& space, Settings s) : space_(space), settings_(s), nodes_(1) {}
+  Tree(const SearchSpace& space, TreeSearch s) : space_(space), settings_(s), nodes_(1) {}
 
   /// The nodes from the root to a leaf, which is new unless every decision is made. Each is charged a visit at once, so
   /// that questions side by side take different ways ("virtual loss").
@@ -84,7 +83,7 @@ class Tree {
     std::size_t best = nodes_[at].children.front();
     double most = -1;
     for (const std::size_t child : nodes_[at].children) {
-      const Node& n = nodes_[child];
+      const Branch& n = nodes_[child];
       const double bound =
           n.visits > 0
               ? n.rewards / n.visits + settings_.exploration * std::sqrt(std::log(nodes_[at].visits + 1) / n.visits)
@@ -95,22 +94,16 @@ class Tree {
   }
 
   const SearchSpace& space_;
-  Settings settings_;
-  std::vector<Node> nodes_;
+  TreeSearch settings_;
+  std::vector<Branch> nodes_;
 };
 
-Inquiry grow_tree(const SearchSpace& space, const Knowledge& known, Settings s, Random random) {
-  std::vector<Point> points = opening(space, s.starts, random);
-  co_await Ask(points);
-  while (!known.best()) {
-    points = draws(space, 16, random);
-    co_await Ask(points);
-  }
+Inquiry grow_tree(const SearchSpace& space, const Knowledge& known, TreeSearch s, Random& random) {
   Tree tree(space, s);
   while (true) {
     const Told best = *known.best();
     std::vector<std::vector<std::size_t>> paths;
-    points.clear();
+    std::vector<Point> points;
     for (std::size_t i = 0; i < s.side; ++i) {
       paths.push_back(tree.select(best.point, random));
       points.push_back(tree.complete(paths.back(), best.point, random));
@@ -126,14 +119,16 @@ Inquiry grow_tree(const SearchSpace& space, const Knowledge& known, Settings s, 
 Result<std::unique_ptr<SearchStrategy>> make_strategy_mcts(const SearchSpace& space, const StrategyOptions& options,
                                                            std::uint64_t seed) {
   OptionReader read("mcts", options);
-  Settings s{};
-  s.starts = static_cast<std::size_t>(read.whole("starts", 16, 0, 1000));
-  s.side = static_cast<std::size_t>(read.whole("side", 4, 1, 64));
+  TreeSearch s{};
+  const Opening opening = read_opening(read, seed);
+  s.side = read.count("side", 4, 1, 64);
   s.exploration = read.number("exploration", 0.2, 0, 100);
   s.widening = read.number("widening", 1, 0.1, 100);
   s.fresh = read.number("fresh", 0.1, 0, 1);
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return as_strategy([&](const Knowledge& known) { return grow_tree(space, known, s, Random(seed)); });
+  return begin_search(space, opening, [&space, s](const Knowledge& known, Random& random) {
+    return grow_tree(space, known, s, random);
+  });
 }
 
 }  // namespace isamap
