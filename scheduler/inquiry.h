@@ -108,6 +108,18 @@ Opening read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts 
 using GoOn = std::function<Inquiry(const Knowledge&, Random&)>;
 std::unique_ptr<SearchStrategy> begin_search(const SearchSpace& space, const Opening& opening, GoOn go_on);
 
+/// How factories end: what is wrong with the options, or the search with its settings.
+template <class Settings>
+Result<std::unique_ptr<SearchStrategy>> begin_search(const OptionReader& read, const SearchSpace& space,
+                                                     const Opening& opening, const Settings& settings,
+                                                     Inquiry (*go_on)(const SearchSpace&, const Knowledge&, Settings,
+                                                                      Random&)) {
+  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
+  return begin_search(space, opening, [&space, settings, go_on](const Knowledge& known, Random& random) {
+    return go_on(space, known, settings, random);
+  });
+}
+
 /// Cheapest first; equals stay in their order.
 void sort_by_cost(std::vector<Told>& points);
 /// The cheapest of some points that were asked for, or nothing when none is legal.

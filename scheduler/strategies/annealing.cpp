@@ -44,9 +44,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_annealing(const SearchSpac
   s.temperature = read.number("temperature", 0.3, 1e-6, 100);
   s.cooling = read.number("cooling", 0.985, 0.1, 0.999999);
   s.floor = read.number("floor", 0.003, 1e-9, 100);
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return begin_search(space, opening,
-                      [&space, s](const Knowledge& known, Random& random) { return anneal(space, known, s, random); });
+  return begin_search(read, space, opening, s, anneal);
 }
 
 }  // namespace isamap

@@ -76,9 +76,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_beam(const SearchSpace& sp
   const Opening opening = read_opening(read, seed);
   s.width = read.count("width", 4, 2, 1000);
   s.values = read.count("values", 4, 1, 1000);
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return begin_search(space, opening,
-                      [&space, s](const Knowledge& known, Random& random) { return widen(space, known, s, random); });
+  return begin_search(read, space, opening, s, widen);
 }
 
 }  // namespace isamap

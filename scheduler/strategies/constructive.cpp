@@ -73,10 +73,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_constructive(const SearchS
   Constructions s{};
   const Opening opening = read_opening(read, seed, 24);
   s.constructions = read.count("constructions", 3, 1, 1000);
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return begin_search(space, opening, [&space, s](const Knowledge& known, Random& random) {
-    return construct(space, known, s, random);
-  });
+  return begin_search(read, space, opening, s, construct);
 }
 
 }  // namespace isamap

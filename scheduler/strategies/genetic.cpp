@@ -54,12 +54,10 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_genetic(const SearchSpace&
   s.tournament = read.count("tournament", 3, 1, 100);
   s.elite = read.count("elite", 8, 1, 100000);
   s.mutation = read.number("mutation", 0.5, 0, 0.95);
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
   opening.drawn = std::max(opening.drawn, s.population);
   opening.again = s.population;
   if (s.elite >= s.population) return error("genetic keeps fewer than it breeds: elite is below population");
-  return begin_search(space, opening,
-                      [&space, s](const Knowledge& known, Random& random) { return evolve(space, known, s, random); });
+  return begin_search(read, space, opening, s, evolve);
 }
 
 }  // namespace isamap

@@ -55,9 +55,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_hill_climbing(const Search
   s.kick = read.count("kick", 3, 1, 100);
   s.side = read.count("side", 4, 1, 64);
   opening.again = s.side;
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return begin_search(space, opening,
-                      [&space, s](const Knowledge& known, Random& random) { return climb(space, known, s, random); });
+  return begin_search(read, space, opening, s, climb);
 }
 
 }  // namespace isamap

@@ -90,12 +90,10 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_learned(const SearchSpace&
   s.lambda = read.number("lambda", 0.1, 1e-9, 1e9);
   s.trees = read.word("model", "ridge", {"ridge", "xgboost"}) == "xgboost";
   s.seed = seed;
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
   if (s.trees && !has_boosted_trees())
     return error("this build has no XGBoost",
                  "Debian: apt-get install libxgboost-dev, then build again; model=ridge is always there");
-  return begin_search(space, opening,
-                      [&space, s](const Knowledge& known, Random& random) { return guided(space, known, s, random); });
+  return begin_search(read, space, opening, s, guided);
 }
 
 }  // namespace isamap

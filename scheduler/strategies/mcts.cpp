@@ -125,10 +125,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_mcts(const SearchSpace& sp
   s.exploration = read.number("exploration", 0.2, 0, 100);
   s.widening = read.number("widening", 1, 0.1, 100);
   s.fresh = read.number("fresh", 0.1, 0, 1);
-  if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  return begin_search(space, opening, [&space, s](const Knowledge& known, Random& random) {
-    return grow_tree(space, known, s, random);
-  });
+  return begin_search(read, space, opening, s, grow_tree);
 }
 
 }  // namespace isamap
