@@ -172,8 +172,8 @@ Result<Kernel> kernel_from_formula(const std::string& compute, const std::string
       if (problem.where.file == "--compute") yaml::Source(compute).attach(problem);
     return problems;
   };
-  if (!parsed) {
-    formula.diagnostics.insert(formula.diagnostics.end(), parsed.diagnostics().begin(), parsed.diagnostics().end());
+  if (Diagnostics problems = parsed ? refused_in_kernels(*parsed, where) : parsed.diagnostics(); !problems.empty()) {
+    formula.diagnostics.insert(formula.diagnostics.end(), problems.begin(), problems.end());
     return with_source(formula.diagnostics);
   }
   if (formula.diagnostics.empty()) check_iterators(*parsed, formula);

@@ -134,8 +134,9 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
 bool read_statement_text(KernelFile& file, const StatementText& statement, std::set<std::string>& iterators) {
   const SourceLocation where = text_place(*statement.text);
   const Result<ParsedStatement> parsed = parse_statement(statement.text->scalar, where);
-  if (!parsed) {
-    file.diagnostics.insert(file.diagnostics.end(), parsed.diagnostics().begin(), parsed.diagnostics().end());
+  const Diagnostics problems = parsed ? refused_in_kernels(*parsed, where) : parsed.diagnostics();
+  if (!problems.empty()) {
+    file.diagnostics.insert(file.diagnostics.end(), problems.begin(), problems.end());
     return false;
   }
   const std::set<std::string> names = names_in(*parsed);

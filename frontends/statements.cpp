@@ -58,6 +58,14 @@ std::set<std::string> names_in(const ParsedStatement& parsed) {
   return names;
 }
 
+Diagnostics refused_in_kernels(const ParsedStatement& parsed, const SourceLocation& where) {
+  if (parsed.reduction != Reduction::saturating_add) return {};
+  return {error_at(where,
+                   "`sat+=` is of instructions: a sum that saturates depends on the order of its terms, and statements "
+                   "of kernels have none",
+                   "write +=")};
+}
+
 Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
                            const std::map<std::string, std::int64_t>& extents, const SourceLocation& where) {
   std::vector<ParsedAccess> accesses = parsed.reads;

@@ -24,6 +24,9 @@ SourceLocation text_place(const yaml::Node& node);
 /// All names inside index brackets.
 std::set<std::string> names_in(const ParsedStatement& parsed);
 
+/// Operators that only instructions have.
+Diagnostics refused_in_kernels(const ParsedStatement& parsed, const SourceLocation& where);
+
 /// Stated extents that no dimension confirms although the iterator indexes some alone.
 Diagnostics contradictions(const ParsedStatement& parsed, const std::vector<Tensor>& tensors,
                            const std::map<std::string, std::int64_t>& extents, const SourceLocation& where);

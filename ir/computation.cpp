@@ -35,6 +35,12 @@ BinaryOp operator_of(Reduction reduction) {
   }
 }
 
+std::int64_t saturated_sum(DType type, std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) sum = a < 0 ? INT64_MIN : INT64_MAX;
+  return std::clamp(sum, integer_min(type), integer_max(type));
+}
+
 }  // namespace
 
 int IterationDomain::find(const std::string& name) const {
@@ -54,6 +60,7 @@ Scalar identity(Reduction reduction, DType type) {
   switch (reduction) {
     case Reduction::assign:
     case Reduction::add:
+    case Reduction::saturating_add:
       return {};
     case Reduction::mul:
       return is_float(type) ? Scalar{1, 0} : Scalar{0, 1};
@@ -69,7 +76,9 @@ Scalar combine(Reduction reduction, DType type, Scalar old_value, Scalar value) 
   if (reduction == Reduction::assign) return value;
   Scalar result;
   const BinaryOp op = operator_of(reduction);
-  if (is_float(type))
+  if (reduction == Reduction::saturating_add)
+    result.integer = saturated_sum(type, old_value.integer, value.integer);
+  else if (is_float(type))
     result.real = round_to(type, apply_real(op, old_value.real, value.real));
   else
     result.integer = wrap_to(type, apply_integer(op, old_value.integer, value.integer));
@@ -88,6 +97,8 @@ std::string_view symbol(Reduction reduction) {
       return "max=";
     case Reduction::min:
       return "min=";
+    case Reduction::saturating_add:
+      return "sat+=";
   }
   return "";
 }

@@ -1,6 +1,6 @@
 // Statements: `C[i,j] += A[i,k] * B[k,j]`, by recursive descent.
 //
-//   statement := access ("=" | "+=" | "*=" | "max=" | "min=") sum
+//   statement := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") sum
 //   sum       := product {("+" | "-") product}
 //   product   := factor {("*" | "/") factor}
 //   factor    := "-" factor | number | "(" sum ")" | access | function "(" sum {"," sum} ")"
@@ -63,10 +63,11 @@ class StatementReader {
                                       {"*=", Reduction::mul},
                                       {"max=", Reduction::max},
                                       {"min=", Reduction::min},
+                                      {"sat+=", Reduction::saturating_add},
                                       {"=", Reduction::assign}})
       if (cursor_.accept(text)) return value;
     const bool subtracts = cursor_.peek("-=");
-    cursor_.fail(at, "expected '=', '+=', '*=', 'max=' or 'min=', found " + cursor_.found(),
+    cursor_.fail(at, "expected '=', '+=', '*=', 'max=', 'min=' or 'sat+=', found " + cursor_.found(),
                  subtracts ? "write '+= -(...)'" : "");
     return Reduction::assign;
   }

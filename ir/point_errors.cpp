@@ -172,6 +172,7 @@ class PointErrors {
     const Scalar final_value = data_[out].get(static_cast<std::int64_t>(i));
     switch (s_.reduction) {
       case Reduction::assign:
+      case Reduction::saturating_add:  // of integers
         return sum.error;
       case Reduction::max:
       case Reduction::min:

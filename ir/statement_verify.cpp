@@ -179,6 +179,8 @@ class StatementCheck {
     if (is_bits(output) && s_.reduction != Reduction::assign) {
       fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "bits can only be copied");
     }
+    if (is_float(output) && s_.reduction == Reduction::saturating_add)
+      fail(fmt::format("`{}` is not defined on {}", symbol(s_.reduction), name(output)), "write +=");
   }
 
   void check_types(const ScalarExpr& e) {

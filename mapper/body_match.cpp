@@ -291,6 +291,7 @@ std::vector<Kill> kills(const Computation& instruction) {
   std::vector<Kill> all;
   switch (instruction.reduction) {
     case Reduction::add:
+    case Reduction::saturating_add:
       all = reaching(instruction.body, 0);
       break;
     case Reduction::mul:

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "mapper/roll_up.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -50,6 +51,17 @@ std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c
   std::vector<Interval> ranges;
   for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read.tensor, stated[read.tensor.index()]));
   return ranges;
+}
+
+/// How many terms are added up for one element of the output, at most.
+std::int64_t terms_of_an_element(const Computation& c) {
+  const bool plain = std::all_of(c.write.index.begin(), c.write.index.end(),
+                                 [](const AffineExpr& e) { return e.is_constant() || e.as_dim(); });
+  std::int64_t terms = 1;
+  for (const Dim& dim : c.domain.dims)
+    if (!plain || !uses(c.write, dim.name))
+      terms = checked_mul(terms, std::max<std::int64_t>(dim.extent, 1)).value_or(INT64_MAX);
+  return terms;
 }
 
 std::vector<Form> forms_of(const Instruction& instruction) {
@@ -105,7 +117,9 @@ class Matcher {
     const std::vector<DType> types = read_types(statement_, kernel_.tensors);
     int budget = kMaxBindings;
     for (const Form& form : forms_of(instruction_)) {
-      if (form.unit->reduction != statement_.reduction) continue;
+      const bool saturates =
+          form.unit->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
+      if (form.unit->reduction != statement_.reduction && !saturates) continue;
       if (form.rolled && form.rolled->overwrites && kernel_.tensors[statement_.write.tensor.index()].inout) continue;
       const auto have = expand(form.unit->body, std::vector<Interval>(form.types.size()));
       if (!have || have->polynomial.size() < wanted->polynomial.size()) continue;
@@ -116,7 +130,17 @@ class Matcher {
 
   /// The instruction's expansion where the reads hold what the binding puts there.
   std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding, const Stated& stated) const {
-    return expand(instruction_.statement().body, ranges(form, binding, stated));
+    const Computation& unit = instruction_.statement();
+    const std::vector<Interval> values = ranges(form, binding, stated);
+    auto expansion = expand(unit.body, values);
+    if (expansion && unit.reduction == Reduction::saturating_add) {
+      const TensorId out = statement_.write.tensor;
+      const bool added_to = kernel_.tensors[out.index()].inout;
+      const std::int64_t at_once = form.rolled ? form.rolled->instruction->statement().domain.dims.back().extent : 1;
+      require_sums(*expansion, unit.body, values, ceil_div(terms_of_an_element(statement_), at_once),
+                   added_to ? values_of(kernel_.tensors[out.index()].dtype) : Interval{0, 0});
+    }
+    return expansion;
   }
   std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const Stated& stated) const {
     const std::vector<Interval> bound = ranges_of_reads(kernel_, statement_, stated);

@@ -66,6 +66,19 @@ bool fits(const Values& values, DType type) {
   return values && all.low <= values->low && values->high <= all.high;
 }
 
+/// What an expression would be without wraps and saturation.
+Values free_values(const ScalarExpr& e, const std::vector<Interval>& ranges) {
+  if (const auto* r = std::get_if<Read>(&e.op)) return ranges[static_cast<std::size_t>(r->access)];
+  if (const auto* c = std::get_if<Constant>(&e.op))
+    return Interval{static_cast<std::int64_t>(c->value), static_cast<std::int64_t>(c->value)};
+  if (std::holds_alternative<Cast>(e.op)) return free_values(e.args[0], ranges);
+  if (std::holds_alternative<Unary>(e.op)) return interval_sum(Interval{0, 0}, free_values(e.args[0], ranges), true);
+  const auto* b = std::get_if<Binary>(&e.op);
+  if (b == nullptr) return std::nullopt;
+  const Values left = free_values(e.args[0], ranges), right = free_values(e.args[1], ranges);
+  return b->op == BinaryOp::mul ? interval_product(left, right) : interval_sum(left, right, b->op == BinaryOp::sub);
+}
+
 /// A node so far. `values`: the polynomial as an integer lies there and is what the machine has; nothing: only its
 /// lowest bits agree.
 struct Node {
@@ -124,17 +137,6 @@ class Expander {
   static Interval reach(const ScalarExpr& e, const std::vector<Interval>& ranges) {
     return free_values(e, ranges).value_or(Interval{1, 0});
   }
-  static Values free_values(const ScalarExpr& e, const std::vector<Interval>& ranges) {
-    if (const auto* r = std::get_if<Read>(&e.op)) return ranges[static_cast<std::size_t>(r->access)];
-    if (const auto* c = std::get_if<Constant>(&e.op))
-      return Interval{static_cast<std::int64_t>(c->value), static_cast<std::int64_t>(c->value)};
-    if (std::holds_alternative<Cast>(e.op)) return free_values(e.args[0], ranges);
-    if (std::holds_alternative<Unary>(e.op)) return interval_sum(Interval{0, 0}, free_values(e.args[0], ranges), true);
-    const auto* b = std::get_if<Binary>(&e.op);
-    if (b == nullptr) return std::nullopt;
-    const Values left = free_values(e.args[0], ranges), right = free_values(e.args[1], ranges);
-    return b->op == BinaryOp::mul ? interval_product(left, right) : interval_sum(left, right, b->op == BinaryOp::sub);
-  }
 
   std::optional<Node> converted(const ScalarExpr& e, bool saturate) {
     const ScalarExpr& argument = e.args[0];
@@ -162,6 +164,16 @@ class Expander {
 };
 
 }  // namespace
+
+void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vector<Interval>& ranges, std::int64_t count,
+                  const Interval& before) {
+  Values term = free_values(body, ranges);
+  if (term) term = Interval{std::min<std::int64_t>(term->low, 0), std::max<std::int64_t>(term->high, 0)};
+  const Values sums = interval_sum(interval_product(term, Interval{count, count}), before, false);
+  ScalarExpr argument = binary(BinaryOp::mul, constant(static_cast<double>(count), DType::s64), cast(DType::s64, body));
+  (fits(sums, body.type) ? expansion.held : expansion.losses)
+      .push_back({std::move(argument), true, body.type, sums.value_or(Interval{1, 0})});
+}
 
 Interval values_of(DType type) { return {integer_min(type), integer_max(type)}; }
 

@@ -37,6 +37,11 @@ struct Expansion {
 /// `ranges[r]`: what read r can be. Nothing for bodies with other operators, floats, or more than 64 terms.
 std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interval>& ranges);
 
+/// The obligation of `sat+=`: what stands in the output at first (`before`, which holds 0) and any number of values of
+/// the body up to `count` add up to nothing that its type does not hold. Values are those within the ranges, or 0.
+void require_sums(Expansion& expansion, const ScalarExpr& body, const std::vector<Interval>& ranges, std::int64_t count,
+                  const Interval& before);
+
 /// The values of an integer type.
 Interval values_of(DType type);
 

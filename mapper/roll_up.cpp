@@ -119,7 +119,8 @@ ScalarExpr product_of_reads(const std::vector<DType>& types, std::int64_t coeffi
 
 std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial& body, Axes axes) {
   const Computation& unit = instruction.statement();
-  if (unit.reduction != Reduction::assign && unit.reduction != Reduction::add) return std::nullopt;
+  const bool adds = unit.reduction == Reduction::add || unit.reduction == Reduction::saturating_add;
+  if (unit.reduction != Reduction::assign && !adds) return std::nullopt;
   auto terms = congruent_terms(unit, body);
   const auto steps = terms ? common_steps(unit, *terms) : std::nullopt;
   if (!steps) return std::nullopt;
@@ -129,7 +130,7 @@ std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial
   const std::string dim = free_name(unit.domain);
   statement.domain.dims.push_back({dim, count, DimKind::reduction});
   rolled->ranges.push_back({count, count, count, false, {}});
-  statement.reduction = Reduction::add;
+  if (!adds) statement.reduction = Reduction::add;
   statement.reads.clear();
   std::vector<DType> types;
   std::vector<std::size_t> factors(steps->size());  // in the order in which the tensors are read first

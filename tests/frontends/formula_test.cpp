@@ -46,6 +46,14 @@ TEST(Formula, WrongSettings) {
             "  note: known dtypes: f64, f32, tf32, bf16, f16, e4m3, e5m2, s64, s32, s16, s8, u32, u16, u8\n");
 }
 
+TEST(Formula, SumsOfKernelsDoNotSaturate) {
+  const auto kernel = kernel_from_formula("C[i] sat+= A[i,k]", "i=4,k=8", "A=s32,C=s32");
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(render(kernel.diagnostics()),
+            "--compute:1:1: `sat+=` is of instructions: a sum that saturates depends on the order of its terms, and "
+            "statements of kernels have none\n    C[i] sat+= A[i,k]\n    ^\n  hint: write +=\n");
+}
+
 TEST(Formula, WrongText) {
   EXPECT_EQ(tensors("C[i] = A[i)", "i=4"),
             "--compute:1:11: expected ']', found ')'\n    C[i] = A[i)\n              ^\n");

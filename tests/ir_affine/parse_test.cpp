@@ -61,6 +61,7 @@ TEST(ParseStatement, ReadsTheFormsOfTheContract) {
             "O[n,k,p,q] += I[n,c,2*p + r - 1,(q + s)/4] * F[k,c,r,s%3]");
   EXPECT_EQ(reprinted("s[] max= max(A[i], 0)"), "s[] max= max(A[i], 0)");
   EXPECT_EQ(reprinted("m[i] min= A[]"), "m[i] min= A[]");
+  EXPECT_EQ(reprinted("m[i] sat+= A[]"), "m[i] sat+= A[]");
   EXPECT_EQ(reprinted("p[] *= x[i]"), "p[] *= x[i]");
   EXPECT_EQ(reprinted("Y[i] = select(X[i], sat_s8(round(X[i] * 0.5)), -1e-3)"),
             "Y[i] = select(X[i], sat_s8(round(X[i] * 0.5)), -0.001)");
@@ -91,9 +92,9 @@ TEST(ParseStatement, SizesAreNumbers) {
 }
 
 TEST(ParseStatement, Errors) {
-  EXPECT_EQ(problem("C[i] A[i]"), "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found 'A'\n");
+  EXPECT_EQ(problem("C[i] A[i]"), "k.yaml:7:10: expected '=', '+=', '*=', 'max=', 'min=' or 'sat+=', found 'A'\n");
   EXPECT_EQ(problem("C[i] -= A[i]"),
-            "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found '-'\n  hint: write '+= -(...)'\n");
+            "k.yaml:7:10: expected '=', '+=', '*=', 'max=', 'min=' or 'sat+=', found '-'\n  hint: write '+= -(...)'\n");
   EXPECT_EQ(problem("C[i] = A"),
             "k.yaml:7:12: 'A' stands alone: neither a tensor access, a function call nor a known size\n"
             "  hint: a tensor without dims is read as 'A[]'\n");

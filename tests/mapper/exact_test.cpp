@@ -74,6 +74,56 @@ TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
   EXPECT_EQ(answer(updates, unit), "reduction: the instruction combines with =, the statement with +=");
 }
 
+TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
+  const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, kBytes);
+  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 8), unit), "3 mappings");
+  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 1 << 17), unit),
+            "saturation: 131072 * s64(s32(A[k,j]) * s32(B[k,j])) can reach [-4278190080, 4244766720], and s32 holds "
+            "[-2147483648, 2147483647]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
+  EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s32, 1 << 17), unit), "3 mappings, needs A in [0, 127]");
+  const Instruction pair =
+      instruction_of("C[j] sat+= s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])", {{"j", 4}}, kBytes);
+  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 9), pair), "3 mappings, k: 2 written out");
+  Kernel updates = dot(kDot, {}, {}, DType::s32, 8);
+  updates.tensors[0].inout = true;
+  EXPECT_EQ(answer(updates, unit),
+            "saturation: 8 * s64(s32(A[k,j]) * s32(B[k,j])) can reach [-2147744768, 2147742727], and s32 holds "
+            "[-2147483648, 2147483647]; it may saturate whatever range one input has");
+}
+
+/// The terms that saturate soonest are equal ones.
+TEST(Exact, SumsThatSaturateAgainstTheWorstTerms) {
+  const Types both{{"A", DType::s8}, {"B", DType::s8}};
+  const Instruction unit = instruction_of("C[j] sat+= s16(A[j]) * s16(B[j])", {{"j", 4}}, both, DType::s16);
+  Random random(3);
+  int exact = 0, lossy = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto range = [&] {
+      const std::int64_t low = random.between(-100, 0), high = random.between(0, 100);
+      return std::pair<double, double>(static_cast<double>(low), static_cast<double>(high));
+    };
+    const std::int64_t terms = random.between(1, 20);
+    Kernel kernel =
+        kernel_of("C[i,j] += s16(A[i,k]) * s16(B[k,j])", {{"i", 4}, {"j", 4}, {"k", terms}}, both, DType::s16);
+    const auto a = range(), b = range();
+    for (Tensor& tensor : kernel.tensors)
+      if (tensor.name != "C") tensor.range = tensor.name == "A" ? a : b;
+    bool saturates = false;
+    for (const double x : {a.first, a.second})
+      for (const double y : {b.first, b.second}) {
+        std::int64_t sum = 0;
+        for (std::int64_t t = 0; t < terms; ++t) sum += static_cast<std::int64_t>(x * y);
+        saturates = saturates || sum < -32768 || sum > 32767;
+      }
+    const bool maps = !map_one(kernel, unit, Rule::full).mappings.empty();
+    EXPECT_EQ(maps, !saturates) << terms << " terms, " << a.first << ".." << a.second << " by " << b.first << ".."
+                                << b.second;
+    ++(maps ? exact : lossy);
+  }
+  EXPECT_GT(exact, 30);
+  EXPECT_GT(lossy, 30);
+}
+
 TEST(Exact, SingleProductsKeepTheirDims) {
   const Instruction unit = instruction_of("C[j] += s32(sat_s16(A[k,j] * B[k,j]))", {{"j", 4}, {"k", 4}}, kBytes);
   EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 8), unit), "3 mappings");  // 255 * -128 is an s16
