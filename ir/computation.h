@@ -47,8 +47,8 @@ struct Access {
 /// Does some subscript of the access contain the dim?
 bool uses(const Access& access, const std::string& dim);
 
-/// How a value meets what stands in the output: `= += *= max= min= sat+=`. The last one is of instructions only: what it
-/// adds up to depends on the order where it saturates.
+/// How a value meets what stands in the output: `= += *= max= min= sat+=`. The last one is of instructions only: what
+/// it adds up to depends on the order where it saturates.
 enum class Reduction { assign, add, mul, max, min, saturating_add };
 
 /// The value that leaves others unchanged: 0, 1, -inf (or the smallest integer), +inf. assign: 0.
