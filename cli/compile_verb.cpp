@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/cost_choice.h"
 #include "cli/json.h"
 #include "scheduler/schedule_file.h"
 
@@ -12,6 +13,9 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   out.map = options.map;
   out.strict_float = options.strict_float;
   out.schedule = schedule_options(options, inputs.model);
+  const auto costs = cost_models(options, inputs.model);
+  if (!costs) return std::nullopt;
+  out.schedule.costs = *costs;
   auto progress = std::make_shared<Progress>();
   out.schedule.progress = [progress](std::int64_t evaluations, double best) {
     (*progress)(fmt::format("schedule: {} evaluations, best {}", evaluations, short_number(best)));

@@ -8,6 +8,7 @@
 #include "cli/execute.h"
 #include "cli/layers.h"
 #include "cli/pipeline.h"
+#include "cli/schedule_report.h"
 #include "cli/suite.h"
 #include "hwdesc/layout_proofs.h"
 #include "mapper/why_not.h"
@@ -36,6 +37,7 @@ struct ScheduleAnswer {
   Objective objective = Objective::edp;
   Scheduled scheduled;
   std::optional<double> lower_bound, gap;
+  std::string cost_model = "closed_form";
   bool certified = false;
   std::uint64_t seed = 0;
   std::string text;                             ///< of the schedule; empty: its lines
@@ -43,7 +45,9 @@ struct ScheduleAnswer {
   Diagnostics problems;                         ///< why what was asked for is not certified
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
-std::string json_of_evaluate(const Evaluation& evaluation);
+/// `cost`: the name of the model; `simulated`: empty unless asked for.
+std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost,
+                             const std::vector<NestExplanation>& explained, const std::vector<Timeline>& simulated);
 std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files);
 std::string json_of_run(const Checked& checked, const std::vector<ScalarCode>& scalar);
 

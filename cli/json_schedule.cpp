@@ -1,5 +1,7 @@
 // The JSON documents of `schedule` and `evaluate`.
 
+#include <cmath>
+
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
@@ -10,6 +12,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   Json json = document();
   const Scheduled& found = answer.scheduled;
   json["objective"] = std::string(name(answer.objective));
+  if (answer.cost_model != "closed_form") json["cost_model"] = answer.cost_model;
   json["best"] = {{"schedule", answer.text.empty() ? print(found.schedule) : answer.text}};
   json["cycles"] = number(found.cost.cycles);
   if (found.cost.scalar_cycles > 0) json["scalar_cycles"] = number(found.cost.scalar_cycles);
@@ -31,7 +34,60 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   return text_of(json);
 }
 
-std::string json_of_evaluate(const Evaluation& evaluation) {
+namespace {
+
+Json terms_json(const std::vector<CostTerm>& terms) {
+  Json list = Json::array();
+  for (const CostTerm& t : terms) {
+    Json term = {{"name", t.name}, {"value", number(t.value)}};
+    if (t.where.line > 0) term["from"] = place_of(t.where);
+    list.push_back(std::move(term));
+  }
+  return list;
+}
+
+/// Statements run one after the other: parts add up.
+Json times_json(const std::vector<NestExplanation>& statements) {
+  double cycles = 0, fill = 0, compute = 0, drain = 0;
+  Json waits = Json::object();
+  for (const NestExplanation& e : statements) {
+    cycles += e.latency_cycles;
+    fill += e.times.fill;
+    compute += e.times.compute;
+    drain += e.times.drain;
+    for (std::size_t f = 0; f < e.flows.size(); ++f)
+      if (e.times.waited[f] > 0) waits[e.flows[f]] = number(e.times.waited[f] + waits.value(e.flows[f], 0.0));
+  }
+  return {{"cycles", number(cycles)},
+          {"fill", number(fill)},
+          {"compute", number(compute)},
+          {"drain", number(drain)},
+          {"waits", waits}};
+}
+
+Json simulated_json(const std::vector<Timeline>& timelines) {
+  double cycles = 0, fill = 0, compute = 0, drain = 0;
+  Json waits = Json::object(), busy = Json::object();
+  for (const Timeline& t : timelines) {
+    cycles += std::ceil(t.simulated.cycles - 1e-9);
+    fill += t.simulated.fill;
+    compute += t.simulated.compute;
+    drain += t.simulated.drain;
+    for (std::size_t f = 0; f < t.flow.flows.size(); ++f)
+      if (const std::string& name = t.flow.flows[f].name; t.simulated.waited[f] > 0)
+        waits[name] = number(t.simulated.waited[f] + waits.value(name, 0.0));
+    for (std::size_t r = 0; r < t.flow.resources.size(); ++r)
+      if (const std::string& name = t.flow.resources[r].name; t.simulated.busy[r] > 0)
+        busy[name] = number(t.simulated.busy[r] + busy.value(name, 0.0));
+  }
+  return {{"cycles", number(cycles)}, {"fill", number(fill)}, {"compute", number(compute)},
+          {"drain", number(drain)},   {"waits", waits},       {"busy", busy}};
+}
+
+}  // namespace
+
+std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost_model,
+                             const std::vector<NestExplanation>& explained, const std::vector<Timeline>& simulated) {
   Json json = document();
   const Cost& cost = evaluation.total;
   json["memories"] = Json::object();
@@ -47,6 +103,16 @@ std::string json_of_evaluate(const Evaluation& evaluation) {
   json["energy_pJ"] = cost.energy_pJ;
   json["bytes"] = number(cost.bytes);
   json["bound"] = cost.bound;
+  json["cost_model"] = cost_model;
+  json["latency"] = times_json(explained);
+  if (!simulated.empty()) json["simulated"] = simulated_json(simulated);
+  if (explained.size() == 1) {
+    json["terms"] = {{"overlap", terms_json(explained.front().overlap)},
+                     {"latency", terms_json(explained.front().latency)},
+                     {"energy", terms_json(explained.front().energy)}};
+    json["links"] = Json::object();
+    for (const LinkRow& row : explained.front().links) json["links"][row.link][row.tensor] = number(row.bytes);
+  }
   return text_of(json);
 }
 

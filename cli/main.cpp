@@ -10,6 +10,7 @@
 
 #include "backends/process.h"
 #include "cli/common.h"
+#include "cli/cost_choice.h"
 #include "cli/verbs.h"
 
 namespace isamap::cli {
@@ -18,7 +19,7 @@ namespace {
 /// Texts that need a closer look than CLI11 takes: NAME:key=value,... and evals=N,seconds=S.
 struct Raw {
   std::vector<std::string> params, params_b;
-  std::string strategy, budget, space;
+  std::string strategy, budget, space, cost;
   std::optional<std::string> seed, limit, samples, threads, seeds, run, measured;
 };
 
@@ -141,6 +142,24 @@ void read_space(const std::string& text, SpaceOptions& options) {
   }
 }
 
+void read_cost(const Raw& raw, Options& options) {
+  const auto& names = cost_names();
+  if (std::find(names.begin(), names.end(), raw.cost) == names.end()) {
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    throw CLI::ValidationError("--cost", "'" + raw.cost + "' is none of: " + known);
+  }
+  options.cost = raw.cost;
+  const bool recorded = !options.lab.store.empty();
+  if (options.cost == "learned" && !recorded)
+    throw CLI::ValidationError("--cost", "learned corrects by what was measured before: name its --store");
+  if (options.cost == "measured" && recorded)
+    throw CLI::ValidationError("--cost", "measured has no trials that could be replayed; `tune --store` records them");
+  constexpr std::int64_t few = 40;  // each is compiled and run
+  if (options.cost == "measured" && !options.budget_given) options.schedule.max_evaluations = few;
+  if (options.cost == "measured") options.schedule.threads = 1;
+}
+
 /// A schedule file takes the place of the search: what only a search heeds cannot be given with it.
 void refuse_search_options(const Raw& raw, const Options& options) {
   if (options.schedule_file.empty()) return;
@@ -176,6 +195,7 @@ void finish(const Raw& raw, Options& options) {
   options.budget_given = !raw.budget.empty();
   if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
+  if (!raw.cost.empty()) read_cost(raw, options);
 }
 
 void add_output(CLI::App* verb, Options& options, Raw& raw) {
@@ -339,6 +359,12 @@ struct Program {
     map->add_option("--limit", raw.limit,
                     "at most N for each statement and instruction (default 4096; 1000000 with --count)");
     map->add_option("--certificates", options.map.certificates, "folder for proofs that z3 replays");
+    for (CLI::App* one : {schedule, evaluate}) {
+      one->add_option("--cost", raw.cost, "closed_form (default), latency, simulator, measured, learned");
+      one->add_flag("--explain", options.explain, "loops, tiles, links and terms of the cost, with their lines");
+      one->add_option("--report", options.report, "also write an HTML page with pictures to FILE");
+      one->add_option("--trace", options.trace, "also simulate, and write trace events (Perfetto, Chrome) to FILE");
+    }
     schedule->add_flag("--certify", options.certify, "fail unless no schedule of the space is better");
     evaluate->add_option("--schedule", options.schedule_file, "schedule file")->required();
     for (CLI::App* one : {schedule, emit, run})

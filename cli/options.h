@@ -52,11 +52,14 @@ struct Options {
   bool strategy_given = false, evaluations_given = false;  ///< --strategy, --budget evals=N
   bool budget_given = false;
   std::string schedule_file;
+  std::string cost = "closed_form";  ///< --cost NAME
+  bool explain = false;              ///< evaluate, schedule: what it costs, taken apart
+  std::string trace;                 ///< evaluate, schedule: file of trace events
   bool certify = false;
   bool strict_float = false;  ///< programs that assume finite inputs are refused
 
   bool run = false;                  ///< extract
-  std::string report;                ///< extract, coverage, hw diff: HTML file
+  std::string report;                ///< extract, coverage, hw diff, evaluate, schedule: HTML file
   std::string suite;                 ///< coverage, hw diff: folder of kernels
   bool program = false;              ///< emit: the program instead of target text
   std::string graph_format = "dot";  ///< hw graph

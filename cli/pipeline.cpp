@@ -18,10 +18,11 @@ Compilation stopped(Compilation reached, Exit code, const Diagnostics& problems)
 }
 
 /// A schedule that somebody wrote takes the place of the search; it is checked and priced in the same way.
-Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                       const CostModelFactory& costs) {
   Diagnostics problems = verify(schedule, kernel, model);
   if (has_errors(problems)) return problems;
-  auto cost = evaluate(schedule, kernel, model);
+  auto cost = evaluate(schedule, kernel, model, costs);
   if (!cost) return cost.diagnostics();
   Scheduled scheduled;
   scheduled.schedule = schedule;
@@ -95,7 +96,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   reached.mapped = std::move(*mapped);
 
   bool proved = false;
-  auto scheduled = by_hand ? take(*options.hand_written, kernel, model)
+  auto scheduled = by_hand ? take(*options.hand_written, kernel, model, options.schedule.costs)
                            : schedule(kernel, reached.mapped, model, options.schedule, &proved);
   if (!scheduled) {
     const Exit code = by_hand ? Exit::wrong_input : proved ? Exit::no_answer : Exit::limit;
@@ -163,11 +164,12 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
   return found;
 }
 
-Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
-  const auto closed_form = make_cost_model_closed_form();
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                            const CostModelFactory& costs) {
+  const auto by_model = costs();
   Evaluation evaluation;
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
-    auto cost = closed_form->estimate({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
+    auto cost = by_model->estimate({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
     if (!cost) return cost.diagnostics();
     Cost& total = evaluation.total;
     total.cycles += cost->cycles;

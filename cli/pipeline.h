@@ -44,6 +44,7 @@ struct Evaluation {
   Cost total;
   std::vector<Cost> statements;
 };
-Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                            const CostModelFactory& costs = make_cost_model_closed_form);
 
 }  // namespace isamap::cli

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/cost_choice.h"
 #include "lab/run.h"
 #include "scheduler/learned_cost.h"
 #include "support/yaml.h"
@@ -63,9 +64,9 @@ std::vector<Lesson> lessons_of(const std::vector<lab::TrialRecord>& trials, doub
 /// What else decides what a point means and costs.
 std::string space_text(const Options& options, Objective objective) {
   const SpaceOptions& s = options.schedule.space;
-  return fmt::format("{} {} {} {}{}{} {} {}", ISAMAP_VERSION, static_cast<int>(options.map.rule),
+  return fmt::format("{} {} {} {}{}{} {} {}{}", ISAMAP_VERSION, static_cast<int>(options.map.rule),
                      options.map.instruction, s.dividing, s.keep_all, s.single_buffered, options.map.max_mappings,
-                     name(objective));
+                     name(objective), options.cost == "closed_form" ? "" : " " + options.cost);
 }
 
 }  // namespace
@@ -102,6 +103,8 @@ std::string options_json(const Options& options) {
   json["evals"] = s.max_evaluations;
   json["seconds"] = s.max_seconds;
   json["space"] = {s.space.dividing, s.space.keep_all, s.space.single_buffered};
+  json["cost"] = options.cost;
+  json["explain"] = options.explain;
   json["seed"] = options.seed;
   json["json"] = options.json;
   json["certify"] = options.certify;
@@ -132,6 +135,8 @@ std::optional<Options> options_of(const std::string& text, const std::string& fo
     options.schedule.max_evaluations = json.at("evals");
     options.schedule.max_seconds = json.at("seconds");
     options.schedule.space = {json.at("space").at(0), json.at("space").at(1), json.at("space").at(2)};
+    options.cost = json.value("cost", options.cost);
+    options.explain = json.value("explain", options.explain);
     options.seed = json.at("seed");
     options.json = json.at("json");
     options.certify = json.at("certify");
@@ -147,6 +152,8 @@ CompileHook Recorder::hook() {
   return [this](CompileOptions& compile, const Inputs& inputs) {
     if (!options_.lab.store.empty() && !begin(compile, inputs)) return false;
     if (!known_.empty()) compile.schedule.known = known_;
+    if (options_.cost == "learned")
+      if (const auto costs = cost_models(options_, inputs.model, lessons_)) compile.schedule.costs = *costs;
     if (store_ || keep_) compile.schedule.watch = [this](const Trial& trial) { add(trial); };
     return true;
   };

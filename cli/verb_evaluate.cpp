@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/common.h"
+#include "cli/cost_choice.h"
+#include "cli/extras.h"
 #include "cli/json.h"
 #include "cli/pipeline.h"
 #include "cli/verbs.h"
@@ -22,6 +24,21 @@ std::string text_of(const Evaluation& evaluation) {
   return table(rows) + fmt::format("{} cycles, {} pJ\n", evaluation.total.cycles, evaluation.total.energy_pJ);
 }
 
+/// Beside the cycles with perfect overlap: those of the formula that has fill and drain, and of a simulation.
+std::string more_cycles(const Extras& extras, const std::string& cost) {
+  double latency = 0, fill = 0, drain = 0, simulated = 0;
+  for (const NestExplanation& e : extras.statements) {
+    latency += e.latency_cycles;
+    fill += e.times.fill;
+    drain += e.times.drain;
+  }
+  for (const Timeline& t : extras.timelines) simulated += t.simulated.cycles;
+  std::string text =
+      cost == "latency" ? "" : fmt::format("{} cycles with fill ({}), drain ({}) and buffers\n", latency, fill, drain);
+  if (!extras.timelines.empty() && cost != "simulator") text += fmt::format("{} cycles simulated\n", simulated);
+  return text;
+}
+
 }  // namespace
 
 Exit verb_evaluate(const Options& options) {
@@ -33,13 +50,19 @@ Exit verb_evaluate(const Options& options) {
   if (!schedule) return fail(Exit::wrong_input, schedule.diagnostics());
   const Diagnostics problems = verify(*schedule, kernel, model);
   if (has_errors(problems)) return fail(Exit::wrong_input, problems);
-  const auto evaluation = evaluate(*schedule, kernel, model);
+  const auto costs = cost_models(options, model);
+  if (!costs) return Exit::missing;
+  const auto evaluation = evaluate(*schedule, kernel, model, *costs);
   if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
   // Where moves are instructions a schedule is legal if it lowers; other machines can be priced without them.
   if (issues_moves(model))
     if (const auto program = lower(*schedule, kernel, model); !program)
       return fail(Exit::wrong_input, program.diagnostics());
-  return deliver(options, options.json ? json_of_evaluate(*evaluation) : text_of(*evaluation));
+  const auto extras = extras_of(options, *schedule, print(*schedule), kernel, model, std::nullopt, code);
+  if (!extras) return code;
+  if (options.json)
+    return deliver(options, json_of_evaluate(*evaluation, options.cost, extras->statements, extras->timelines));
+  return deliver(options, text_of(*evaluation) + more_cycles(*extras, options.cost) + extras->text);
 }
 
 }  // namespace isamap::cli

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/compile_verb.h"
+#include "cli/extras.h"
 #include "cli/json.h"
+#include "cli/runner_up.h"
 #include "cli/search_answer.h"
 #include "cli/verbs.h"
 #include "scheduler/levelled/schedule_exact.h"
@@ -23,6 +25,22 @@ std::string text_of(const ScheduleAnswer& answer) {
 /// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.
 constexpr std::int64_t nodes_by_default = 1'000'000;
 
+/// With what --explain, --report and --trace add; `second` is asked for only then.
+SearchAnswer finished(const Options& options, ScheduleAnswer& answer, const Inputs& inputs, Exit code,
+                      const std::function<std::optional<RunnerUp>()>& second) {
+  std::string more;
+  answer.cost_model = options.cost;
+  if (options.explain || !options.report.empty() || !options.trace.empty()) {
+    const Schedule& schedule = answer.scheduled.schedule;
+    Exit problem = Exit::ok;
+    const auto extras = extras_of(options, schedule, answer.text.empty() ? print(schedule) : answer.text, inputs.kernel,
+                                  inputs.model, second(), problem);
+    if (!extras) return {"", problem};
+    more = extras->text;
+  }
+  return {options.json ? json_of_schedule(answer) : text_of(answer) + more, code};
+}
+
 /// On machines that are priced, not programmed: the exact search. Nothing: it does not apply. It sees no points that a
 /// store could hold.
 std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs) {
@@ -32,6 +50,13 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
                                  "any other --strategy has; docs/laboratory.md lists them")};
   }
   if (!options.schedule_file.empty() || (options.strategy_given && options.schedule.strategy != "exact")) return {};
+  if (options.cost != "closed_form") {
+    if (options.schedule.strategy != "exact") return {};
+    return SearchAnswer{
+        "",
+        fail(Exit::usage, "the exact search is under the closed form; --cost " + options.cost + " is for strategies",
+             "leave --strategy out")};
+  }
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!mapped) return {};
   const Diagnostics refusals = not_levelled(inputs.kernel, *mapped, inputs.model);
@@ -70,7 +95,9 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
               "a larger --budget, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }
-  return SearchAnswer{options.json ? json_of_schedule(answer) : text_of(answer), code};
+  return finished(options, answer, inputs, code, [&] {
+    return best_neighbour(answer.scheduled.schedule, inputs.kernel, inputs.model, used.objective);
+  });
 }
 
 }  // namespace
@@ -82,7 +109,18 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   } else {
     return {"", code};
   }
-  const auto compiled = compile_inputs(options, code, false, recorder.hook());
+  SecondBest second;
+  const bool explained = options.explain || !options.report.empty();
+  const CompileHook record = recorder.hook();
+  const auto compiled = compile_inputs(options, code, false, [&](CompileOptions& compile, const Inputs& inputs) {
+    if (!record(compile, inputs)) return false;
+    if (explained)
+      compile.schedule.watch = [&, inner = compile.schedule.watch](const Trial& trial) {
+        if (inner) inner(trial);
+        second.see(trial);
+      };
+    return true;
+  });
   if (!compiled) return {"", code};
   const ScheduleOptions used = schedule_options(options, compiled->inputs.model);
   ScheduleAnswer answer;
@@ -100,7 +138,9 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
                              "--strategy exhaustive with a larger --budget evals=N, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }
-  return {options.json ? json_of_schedule(answer) : text_of(answer), code};
+  const Inputs& inputs = compiled->inputs;
+  return finished(options, answer, inputs, code,
+                  [&] { return second.of(answer.scheduled.schedule, inputs.kernel, inputs.model); });
 }
 
 Exit verb_schedule(const Options& options) {

@@ -70,7 +70,7 @@ std::string memories_section(const HardwareModel& model) {
             ? fmt::format("{:g}/{:g} pJ per {}", m.read_energy, m.write_energy, size_text(m.word))
             : "";
     rows.push_back({m.name, std::string(name(m.kind)), model.unit(m.per).name, size, rate_text(m.read_bandwidth),
-                    rate_text(m.write_bandwidth), energy});
+                    m.one_port ? "shared" : rate_text(m.write_bandwidth), energy});
   }
   return section("memories", rows);
 }

@@ -97,11 +97,12 @@ struct Memory {
   std::map<std::string, std::string> constraint;
   std::string pointer_type, pointer_constraint;
   double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
+  bool one_port = false;                           ///< reads and writes share that bandwidth
   std::int64_t word = 1;                           ///< bytes: the unit of access counts and energies
   double read_energy = 0, write_energy = 0;        ///< pJ for one word
   std::vector<StateField> fields;                  ///< state that every register of the file carries
   std::vector<MemoryView> views;
-  SourceLocation where;
+  SourceLocation where, bandwidth_where, energy_where;
 
   bool is_register() const { return kind == MemoryKind::register_file; }
   /// The target's compiler allocates these registers (`value` is given).
@@ -116,7 +117,7 @@ struct Link {
   double latency = 0;         ///< cycles
   double energy = 0;          ///< pJ/B
   std::string port;
-  SourceLocation where;
+  SourceLocation where, bandwidth_where, latency_where, energy_where;
 };
 
 /// Bits [low, high]; an array has `count` elements of `width` bits from `low` (then high is its last bit).

@@ -266,9 +266,14 @@ void read_rest(Reading& r) {
     for (const auto* list : {&needed.machine, &needed.cpu, &needed.arch})
       r.instruction.requires_features.insert(r.instruction.requires_features.end(), list->begin(), list->end());
   }
-  if (const Node* timing = r.map.child("timing")) read_timing(*timing, r);
-  if (const Node* energy = r.map.child("energy"))
+  if (const Node* timing = r.map.child("timing")) {
+    r.instruction.timing_where = timing->where;
+    read_timing(*timing, r);
+  }
+  if (const Node* energy = r.map.child("energy")) {
+    r.instruction.energy_where = energy->where;
     r.instruction.energy_pJ = read_energy(*energy, "'energy' of " + r.what, r.context).value_or(0);
+  }
 }
 
 }  // namespace

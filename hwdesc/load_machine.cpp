@@ -257,6 +257,25 @@ void load_views(const Node& node, Memory& memory, const std::string& what, Conte
   }
 }
 
+/// {read, write}: two ports; {shared}: one port for both.
+void load_bandwidth(const Node* node, const std::string& what, Context& context, Memory& memory) {
+  if (!node) return;
+  memory.bandwidth_where = node->where;
+  const auto rate = [&](const Node& value, const std::string& name) {
+    return read_rate(value, name, context, memory.word);
+  };
+  const Node* shared = node->kind == Kind::map ? node->find("shared") : nullptr;
+  if (!shared) return load_pair(node, "bandwidth", what, context, memory.read_bandwidth, memory.write_bandwidth, rate);
+  Fields fields(*node, "'bandwidth' of " + what, context.problems);
+  fields.child("shared");
+  memory.one_port = true;
+  memory.read_bandwidth = memory.write_bandwidth = rate(*shared, "'shared' of 'bandwidth' of " + what).value_or(0);
+  for (const char* key : {"read", "write"})
+    if (const Node* own = fields.child(key))
+      context.problems.error(own->where, "'bandwidth' of " + what + " is shared, and states '" + key + "' too",
+                             "give read and write a port each, or one rate that both share");
+}
+
 void load_memory(const Node& node, Context& context) {
   const std::string what = what_of("memory", node);
   Fields fields(node, what, context.problems);
@@ -282,10 +301,10 @@ void load_memory(const Node& node, Context& context) {
   if (const Node* pointer = fields.child("pointer")) load_pointer(*pointer, memory, what, context);
   if (const Node* state = fields.child("fields"))
     memory.fields = load_state_fields(*state, "'fields' of " + what, context);
-  load_pair(fields.child("bandwidth"), "bandwidth", what, context, memory.read_bandwidth, memory.write_bandwidth,
-            [&](const Node& value, const std::string& name) { return read_rate(value, name, context, memory.word); });
+  load_bandwidth(fields.child("bandwidth"), what, context, memory);
   load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
             [&](const Node& value, const std::string& name) { return read_energy(value, name, context); });
+  if (const Node* energy = fields.child("energy")) memory.energy_where = energy->where;
   if (const Node* views = fields.child("views")) load_views(*views, memory, what, context);
   fields.known_later("first");
   const bool register_only =
@@ -318,12 +337,18 @@ void load_link(const Node& node, Context& context) {
       link.via.push_back(*cache);
     }
   }
-  if (const Node* bandwidth = fields.child("bandwidth"))
+  if (const Node* bandwidth = fields.child("bandwidth")) {
+    link.bandwidth_where = bandwidth->where;
     link.bandwidth = read_rate(*bandwidth, "'bandwidth' of " + what, context).value_or(0);
-  if (const Node* latency = fields.child("latency"))
+  }
+  if (const Node* latency = fields.child("latency")) {
+    link.latency_where = latency->where;
     link.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
-  if (const Node* energy = fields.child("energy"))
+  }
+  if (const Node* energy = fields.child("energy")) {
+    link.energy_where = energy->where;
     link.energy = read_energy_per_byte(*energy, "'energy' of " + what, context).value_or(0);
+  }
   link.port = fields.text("port").value_or("");
   if (link.from.valid() && link.to.valid()) context.parts.links.push_back(std::move(link));
 }

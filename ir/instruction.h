@@ -158,7 +158,7 @@ struct Instruction {
   /// A program that uses it, made for one size of the target's symbols, is right where the sizes are larger.
   bool grows = true;
   Template emit, assembly;  ///< `emit:` and `asm:`
-  SourceLocation where;
+  SourceLocation where, timing_where, energy_where;
 
   const Computation& statement() const { return semantics.back(); }
 };

@@ -48,5 +48,9 @@ class CostModel {
 };
 
 std::unique_ptr<CostModel> make_cost_model_closed_form();
+/// The closed form with cycles that fill, drain, buffers and shared ports take (scheduler/latency.h).
+std::unique_ptr<CostModel> make_cost_model_latency();
+/// The same with cycles and counts of a simulation, event by event (scheduler/event_simulation.h).
+std::unique_ptr<CostModel> make_cost_model_simulator();
 
 }  // namespace isamap

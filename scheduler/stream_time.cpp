@@ -11,17 +11,6 @@ namespace isamap {
 
 namespace {
 
-/// What one command is asked to cover: where a dim cannot be as short as what it uses, all of it.
-std::vector<std::int64_t> padded_extents(const NestView& view) {
-  std::vector<std::int64_t> extents = view.call_extents();
-  for (std::size_t m = 0; m < extents.size(); ++m) {
-    const DimRange& range = view.instruction->ranges[m];
-    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
-    if (!allowed) extents[m] = range.max;
-  }
-  return extents;
-}
-
 /// Calls in a row that update different tiles of the output.
 double independent_calls(const NestView& view, const TileCounts& counts) {
   double calls = 1;
@@ -71,7 +60,7 @@ class Stream {
 
   StreamTime run(const Traffic& traffic) {
     const Instruction& instruction = *view_.instruction;
-    const std::vector<std::int64_t> extents = padded_extents(view_);
+    const std::vector<std::int64_t> extents = padded_call_extents(view_);
     const double interval = interval_of(instruction, extents, *view_.model) / ports_of(instruction, *view_.model);
     const double latency = latency_of(instruction, extents, *view_.model);
     const double chained =
@@ -100,36 +89,23 @@ class Stream {
   void transfer(const Transfer& t) {
     const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
     const double refills = counts_.refills(t.access, s.walks) / std::max(1.0, t.instances);
-    const auto tile = tile_extents(view_, t.access, s.walks);
     Level& level = levels_[s.walks];
     level.refills = std::max(level.refills, refills);
     const bool output = t.access == 0;
     if (t.elements_in > 0)
-      level.in = std::max(level.in, move(t.from, t.to, t, tile,
-                                         refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1)));
-    if (output && t.elements_out > 0) level.out = std::max(level.out, move(t.to, t.from, t, tile, refills));
+      level.in = std::max(
+          level.in, move(t.from, t.to, t, refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1)));
+    if (output && t.elements_out > 0) level.out = std::max(level.out, move(t.to, t.from, t, refills));
   }
 
   /// Adds the cycles; the latency.
-  double move(MemoryId from, MemoryId to, const Transfer& t, const std::vector<std::int64_t>& tile, double times) {
+  double move(MemoryId from, MemoryId to, const Transfer& t, double times) {
     const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
     const Instruction* move = move_between(*view_.model, from, to, type);
     if (!move) return 0;
-    const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
-    const auto& index = access_of(view_.statement, t.access).index;
-    const bool regular =
-        s.parent >= 0 || std::all_of(index.begin(), index.end(), [](const AffineExpr& e) { return e.is_linear(); });
-    double cycles = cycles_of_tile(*move, tile, regular, *view_.model);
-    if (const double rate = move->link.valid() ? view_.model->link(move->link).bandwidth : 0; rate > 0) {
-      double moved = static_cast<double>(bytes(type));
-      for (const std::int64_t extent : tile) moved *= static_cast<double>(extent);
-      cycles = std::max(cycles, moved / rate);  // no faster than its link
-    }
-    parts_["port " + (move->timing.port.empty() ? move->name : move->timing.port)] += times * cycles;
-    std::vector<std::int64_t> extents = full_extents(*move);
-    for (std::size_t d = 0; d < extents.size(); ++d)
-      if (!move->ranges[d].fixed()) extents[d] = std::min<std::int64_t>(extents[d], tile.empty() ? 1 : tile.back());
-    return latency_of(*move, extents, *view_.model);
+    const TileMove one = tile_move(view_, t.stage, *move);
+    parts_["port " + (move->timing.port.empty() ? move->name : move->timing.port)] += times * one.cycles;
+    return one.latency;
   }
 
   const NestView& view_;
@@ -141,6 +117,36 @@ class Stream {
 }  // namespace
 
 bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
+
+std::vector<std::int64_t> padded_call_extents(const NestView& view) {
+  std::vector<std::int64_t> extents = view.call_extents();
+  for (std::size_t m = 0; m < extents.size(); ++m) {
+    const DimRange& range = view.instruction->ranges[m];
+    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
+    if (!allowed) extents[m] = range.max;
+  }
+  return extents;
+}
+
+TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  const Access& access = access_of(view.statement, s.access);
+  const std::vector<std::int64_t> tile = tile_extents(view, s.access, s.walks);
+  const bool regular = s.parent >= 0 || std::all_of(access.index.begin(), access.index.end(),
+                                                    [](const AffineExpr& e) { return e.is_linear(); });
+  TileMove result;
+  result.cycles = cycles_of_tile(move, tile, regular, *view.model);
+  if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
+    double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
+    for (const std::int64_t extent : tile) moved *= static_cast<double>(extent);
+    result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
+  }
+  std::vector<std::int64_t> extents = full_extents(move);
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (!move.ranges[d].fixed()) extents[d] = std::min<std::int64_t>(extents[d], tile.empty() ? 1 : tile.back());
+  result.latency = latency_of(move, extents, *view.model);
+  return result;
+}
 
 StreamTime stream_time(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
   return Stream(view, counts).run(traffic);

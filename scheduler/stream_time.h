@@ -15,6 +15,16 @@ namespace isamap {
 /// Does the machine execute a stream of commands that have times?
 bool executes_a_stream(const HardwareModel& model);
 
+/// What one command is asked to cover: where a dim cannot be as short as what it uses, all of it.
+std::vector<std::int64_t> padded_call_extents(const NestView& view);
+
+/// The uses of a move that one full tile of a stage takes.
+struct TileMove {
+  double cycles = 0;   ///< of its port
+  double latency = 0;  ///< of the last use
+};
+TileMove tile_move(const NestView& view, int stage, const Instruction& move);
+
 struct StreamTime {
   double cycles = 0;
   std::string bound;  ///< the largest part: "compute", "port load", "latencies"

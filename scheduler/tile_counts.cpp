@@ -222,8 +222,9 @@ double TileCounts::sum(int access, int walks, const Modes& modes, const Step* st
 
 TileCounts::Modes TileCounts::modes_at(int access, int walks, Sharing sharing) const {
   Modes modes(static_cast<std::size_t>(walks), Mode::free);
-  for (int w = sharing.shared_from; w < walks; ++w)
-    if (!in_time(w) && !uses_walk(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
+  for (int w = 0; w < walks; ++w)
+    if (!in_time(w) && (sharing.one_instance || (w >= sharing.shared_from && !uses_walk(access, w))))
+      modes[static_cast<std::size_t>(w)] = Mode::first;
   return modes;
 }
 

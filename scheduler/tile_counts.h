@@ -25,6 +25,7 @@ class TileCounts {
   /// instances below the first `shared_from` walks get the same words at once.
   struct Sharing {
     int shared_from = 1 << 20;
+    bool one_instance = false;  ///< only the first instance of every unit
   };
 
   /// Elements of access `access` moved into (an output: out of) tiles below the first `walks` walks, over all
@@ -58,19 +59,7 @@ class TileCounts {
     return uses_[static_cast<std::size_t>(access)][static_cast<std::size_t>(dim)];
   }
 
- private:
-  enum class Mode {
-    free,
-    first,
-    later,
-    single
-  };  ///< all steps; the first; all but the first; the only one of an instance
-  using Modes = std::vector<Mode>;
-  struct Size {
-    std::int64_t extent = 0;
-    double count = 0;
-  };
-  using Sizes = std::vector<Size>;
+  /// How many elements a tile has: subscripts that share dims are taken together.
   /// One subscript: linear in dims (|coefficient|), or any quasi-affine expression.
   struct Axis {
     std::vector<std::pair<int, std::int64_t>> terms;
@@ -89,18 +78,34 @@ class TileCounts {
     std::int64_t shift = 0, before = 0;
   };
 
+  const std::vector<Group>& groups(int access) const { return groups_[static_cast<std::size_t>(access)]; }
+  double footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const;
+  /// Does a tile below the first `walks` walks move only what is new when this walk advances alone?
+  bool slides(int access, int walks, int walk) const;
+
+ private:
+  enum class Mode {
+    free,
+    first,
+    later,
+    single
+  };  ///< all steps; the first; all but the first; the only one of an instance
+  using Modes = std::vector<Mode>;
+  struct Size {
+    std::int64_t extent = 0;
+    double count = 0;
+  };
+  using Sizes = std::vector<Size>;
   int dim_of(int walk) const { return view_.walks[static_cast<std::size_t>(walk)].dim; }
   bool in_time(int walk) const { return !view_.walks[static_cast<std::size_t>(walk)].unit.valid(); }
   Sizes sizes(int dim, int walks, const Modes& modes) const;
   Sizes lone_sizes(int dim, int from, int walks, const Modes& modes, const Size& outer) const;
   double sum(int access, int walks, const Modes& modes, const Step* step, bool elements) const;
   std::int64_t room_for(int access, int dim) const;
-  double footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const;
   double group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const;
   double points(int walks, const Modes& modes) const;
   Modes modes_at(int access, int walks, Sharing sharing) const;
   Modes advanced(int access, int walks, int walk, const Modes& base) const;
-  bool slides(int access, int walks, int walk) const;
 
   const NestView& view_;
   std::vector<std::int64_t> trips_;

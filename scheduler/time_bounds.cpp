@@ -17,52 +17,6 @@ const Tensor& tensor_of(const NestView& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
 }
 
-/// A packed copy of a tensor: elements of its layout for each element of the tensor (an im2col copy repeats them),
-/// times the cycles of one.
-double copy_cycles(const NestView& view, const StageView& s) {
-  const Access& access = access_of(view.statement, s.access);
-  const Tensor& tensor = tensor_of(view, s.access);
-  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
-  if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
-  Tiles whole;
-  for (const Dim& dim : view.statement.domain.dims)
-    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
-  double copied = 1, natural = 1;
-  std::vector<AffineExpr> forms;
-  for (const LayoutDigit& digit : s.stage.layout) {
-    const auto split = split_digit(digit.index);
-    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
-    const auto name = split->form.as_dim();
-    if (name && name->front() == '$') {  // a replicated or virtual dim: as many copies
-      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
-      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
-      continue;
-    }
-    forms.push_back(split->form);
-    copied *= static_cast<double>(range_over(split->form, whole).extent);
-  }
-  for (const AffineExpr& e : access.index)
-    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
-      natural *= static_cast<double>(range->high - range->low + 1);
-  double each = divided_cycles;
-  if (offset.is_linear()) {
-    std::int64_t stride = 0;
-    for (const std::string& name : s.stage.layout.back().index.names())
-      stride = std::max(stride, std::abs(offset.coefficient(name)));
-    each = stride == 1 ? contiguous_cycles : strided_cycles;
-  }
-  return each * std::max(1.0, copied / std::max(natural, 1.0));
-}
-
-/// Elements that one use of a move carries.
-double piece(const Instruction& move, DType type) {
-  double points = 1;
-  for (const DimRange& r : move.ranges) points *= static_cast<double>(r.max);
-  const auto& own = move.operands[1].dtype;
-  if (own && is_bits(*own)) points = points * bits(*own) / bits(type);
-  return std::max(1.0, points);
-}
-
 /// Calls of moves by the port they occupy.
 class Ports {
  public:
@@ -117,6 +71,52 @@ int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId reg
 }
 
 }  // namespace
+
+/// A packed copy of a tensor: elements of its layout for each element of the tensor (an im2col copy repeats them),
+/// times the cycles of one.
+double copy_cycles(const NestView& view, const StageView& s) {
+  const Access& access = access_of(view.statement, s.access);
+  const Tensor& tensor = tensor_of(view, s.access);
+  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
+  if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
+  Tiles whole;
+  for (const Dim& dim : view.statement.domain.dims)
+    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
+  double copied = 1, natural = 1;
+  std::vector<AffineExpr> forms;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
+    const auto name = split->form.as_dim();
+    if (name && name->front() == '$') {  // a replicated or virtual dim: as many copies
+      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
+      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
+      continue;
+    }
+    forms.push_back(split->form);
+    copied *= static_cast<double>(range_over(split->form, whole).extent);
+  }
+  for (const AffineExpr& e : access.index)
+    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
+      natural *= static_cast<double>(range->high - range->low + 1);
+  double each = divided_cycles;
+  if (offset.is_linear()) {
+    std::int64_t stride = 0;
+    for (const std::string& name : s.stage.layout.back().index.names())
+      stride = std::max(stride, std::abs(offset.coefficient(name)));
+    each = stride == 1 ? contiguous_cycles : strided_cycles;
+  }
+  return each * std::max(1.0, copied / std::max(natural, 1.0));
+}
+
+/// Elements that one use of a move carries.
+double piece(const Instruction& move, DType type) {
+  double points = 1;
+  for (const DimRange& r : move.ranges) points *= static_cast<double>(r.max);
+  const auto& own = move.operands[1].dtype;
+  if (own && is_bits(*own)) points = points * bits(*own) / bits(type);
+  return std::max(1.0, points);
+}
 
 Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const double steps = counts.steps(static_cast<int>(view.walks.size()));

@@ -24,6 +24,10 @@ double copying_cycles(const NestView& view, const Traffic& traffic);
 /// ... and transfers of scratchpads with a single buffer.
 double serial_cycles(const NestView& view, const Traffic& traffic);
 
+/// Of one element of a packed copy; elements that one use of a move carries.
+double copy_cycles(const NestView& view, const StageView& stage);
+double piece(const Instruction& move, DType type);
+
 /// Registers or bytes that the stages of each memory need, where there are fewer.
 Diagnostics capacity_problems(const NestView& view, const TileCounts& counts);
 

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "scheduler/machine_costs.h"
+#include "scheduler/priced_nest.h"
 #include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"
 
@@ -20,79 +21,83 @@ namespace {
 constexpr double shared_issue = 1.0 / 16;  ///< of what runs beside the bound, where moves are instructions
 constexpr double max_code_calls = 65536;   ///< calls printed: beyond that no compiler is patient
 
+void add_energy(const NestView& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
+  for (const auto& [memory, tensors] : traffic.memories) {
+    const Memory& m = view.model->memory(memory);
+    for (const auto& [tensor, t] : tensors) {
+      const double words =
+          static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+      cost.energy_pJ += (t.reads * m.read_energy + (t.fills + t.updates) * m.write_energy) * words;
+    }
+  }
+  for (const auto& [link, moved] : traffic.link_bytes) cost.energy_pJ += moved * view.model->link(link).energy;
+  if (view.instruction)
+    cost.energy_pJ += counts.visits(static_cast<int>(view.walks.size())) * view.instruction->energy_pJ;
+}
+
+void add_time(const NestView& view, const TileCounts& counts, const Traffic& traffic, double code, Cost& cost) {
+  if (view.instruction && executes_a_stream(*view.model)) {
+    const StreamTime stream = stream_time(view, counts, traffic);
+    cost.scalar_cycles = copying_cycles(view, traffic);
+    cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
+    cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
+    return;
+  }
+  const bool program = issues_moves(*view.model);
+  std::vector<Bound> bounds{compute_bound(view, counts)};
+  const auto join = [&](const std::vector<Bound>& more) { bounds.insert(bounds.end(), more.begin(), more.end()); };
+  join(link_bounds(view, traffic));
+  join(memory_bounds(view, traffic));
+  if (program) join(move_bounds(view, counts, traffic));
+  double most = 0, sum = 0;
+  for (const Bound& b : bounds) {
+    sum += b.cycles;
+    if (b.cycles <= most) continue;
+    most = b.cycles;
+    cost.bound = b.name;
+  }
+  cost.cycles = most;
+  if (program) {  // code: each call printed is fetched once
+    cost.scalar_cycles = view.instruction ? copying_cycles(view, traffic) : most;
+    const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0);
+    if (alone > most) cost.bound = "transfers that nothing hides";
+    cost.cycles = most + (sum - most) * shared_issue + alone + code;
+  }
+  cost.cycles = std::ceil(cost.cycles - 1e-9);
+}
 class ClosedForm final : public CostModel {
  public:
   Result<Cost> estimate(const Candidate& candidate) override {
-    auto view = resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
-    if (!view) return view.diagnostics();
-    const TileCounts counts(*view);
-    Diagnostics problems = capacity_problems(*view, counts);
-    const double code = counts.code_calls();
-    if (code > max_code_calls)
-      problems.push_back(
-          error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
-                "unroll less, or choose tiles that divide"));
-    if (!problems.empty()) return problems;
-    const Traffic traffic = traffic_of(*view, counts);
-    Cost cost;
-    cost.memories = in_words(traffic, *view);
-    for (const auto& [link, moved] : traffic.link_bytes) {
-      cost.link_bytes[view->model->link(link).name] += moved;
-      cost.bytes += moved;
-    }
-    time(*view, counts, traffic, code, cost);
-    energy(*view, counts, traffic, cost);
-    return cost;
-  }
-
- private:
-  static void energy(const NestView& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
-    for (const auto& [memory, tensors] : traffic.memories) {
-      const Memory& m = view.model->memory(memory);
-      for (const auto& [tensor, t] : tensors) {
-        const double words =
-            static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
-        cost.energy_pJ += (t.reads * m.read_energy + (t.fills + t.updates) * m.write_energy) * words;
-      }
-    }
-    for (const auto& [link, moved] : traffic.link_bytes) cost.energy_pJ += moved * view.model->link(link).energy;
-    if (view.instruction)
-      cost.energy_pJ += counts.visits(static_cast<int>(view.walks.size())) * view.instruction->energy_pJ;
-  }
-
-  static void time(const NestView& view, const TileCounts& counts, const Traffic& traffic, double code, Cost& cost) {
-    if (view.instruction && executes_a_stream(*view.model)) {
-      const StreamTime stream = stream_time(view, counts, traffic);
-      cost.scalar_cycles = copying_cycles(view, traffic);
-      cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
-      cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
-      return;
-    }
-    const bool program = issues_moves(*view.model);
-    std::vector<Bound> bounds{compute_bound(view, counts)};
-    const auto join = [&](const std::vector<Bound>& more) { bounds.insert(bounds.end(), more.begin(), more.end()); };
-    join(link_bounds(view, traffic));
-    join(memory_bounds(view, traffic));
-    if (program) join(move_bounds(view, counts, traffic));
-    double most = 0, sum = 0;
-    for (const Bound& b : bounds) {
-      sum += b.cycles;
-      if (b.cycles <= most) continue;
-      most = b.cycles;
-      cost.bound = b.name;
-    }
-    cost.cycles = most;
-    if (program) {  // code: each call printed is fetched once
-      cost.scalar_cycles = view.instruction ? copying_cycles(view, traffic) : most;
-      const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0);
-      if (alone > most) cost.bound = "transfers that nothing hides";
-      cost.cycles = most + (sum - most) * shared_issue + alone + code;
-    }
-    cost.cycles = std::ceil(cost.cycles - 1e-9);
+    auto priced = price_nest(candidate);
+    if (!priced) return priced.diagnostics();
+    return std::move((*priced)->cost);
   }
 };
 
 }  // namespace
+
+Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate) {
+  auto view = resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
+  if (!view) return view.diagnostics();
+  auto priced = std::make_unique<PricedNest>(std::move(*view));
+  Diagnostics problems = capacity_problems(priced->view, priced->counts);
+  const double code = priced->counts.code_calls();
+  if (code > max_code_calls)
+    problems.push_back(
+        error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
+              "unroll less, or choose tiles that divide"));
+  if (!problems.empty()) return problems;
+  priced->traffic = traffic_of(priced->view, priced->counts);
+  Cost& cost = priced->cost;
+  cost.memories = in_words(priced->traffic, priced->view);
+  for (const auto& [link, moved] : priced->traffic.link_bytes) {
+    cost.link_bytes[priced->view.model->link(link).name] += moved;
+    cost.bytes += moved;
+  }
+  add_time(priced->view, priced->counts, priced->traffic, code, cost);
+  add_energy(priced->view, priced->counts, priced->traffic, cost);
+  return priced;
+}
 
 double value(const Cost& cost, Objective objective) {
   const bool energy_known = cost.energy_pJ > 0;

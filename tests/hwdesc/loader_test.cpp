@@ -112,6 +112,24 @@ TEST(Loader, QuantitiesBecomeCyclesAndBytes) {
   EXPECT_DOUBLE_EQ(model.links()[0].energy, 4);
 }
 
+TEST(Loader, AMemoryMayHaveOnePortAndKnowsTheLinesOfItsFigures) {
+  const std::string before =
+      "hardware: h\nclock: 1GHz\nunits: [{name: u}]\nmemories:\n  - name: m\n    per: u\n"
+      "    kind: dram\n    capacity: 1KiB\n    bandwidth: ";
+  const auto model = model_of(load_text(before + "{shared: 8B/cycle}\n    energy: {read: 1pJ, write: 1pJ}\n"));
+  const Memory& m = model.memories()[0];
+  EXPECT_TRUE(m.one_port);
+  EXPECT_DOUBLE_EQ(m.read_bandwidth, 8);
+  EXPECT_DOUBLE_EQ(m.write_bandwidth, 8);
+  EXPECT_EQ(m.bandwidth_where.line, 9);
+  EXPECT_EQ(m.energy_where.line, 10);
+  EXPECT_NE(describe(model).find("shared"), std::string::npos);
+  const auto twice = load_text(before + "{shared: 8B/cycle, read: 4B/cycle}\n");
+  ASSERT_FALSE(twice);
+  EXPECT_NE(render(twice.diagnostics()).find("is shared, and states 'read' too"), std::string::npos)
+      << render(twice.diagnostics());
+}
+
 TEST(Loader, RowsMultiplyAndParametersReachKeys) {
   const std::string text =
       "hardware: h\nextends: tiny\nparams: {g: 4}\ntables: {types: [{t: f32, n: 16}, {t: s8, n: 64}]}\ninstructions:\n"

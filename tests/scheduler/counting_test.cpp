@@ -1,5 +1,6 @@
 // The closed form against a counter that executes the nest step by step, on random nests with tails, units and windows.
 
+#include "scheduler/event_simulation.h"
 #include "support/arithmetic.h"
 #include "support/random.h"
 #include "tests/scheduler/nest_counter.h"
@@ -69,12 +70,20 @@ void compare_on(const Kernel& kernel, std::uint64_t seed, bool slide) {
     const TileCounts counts(*view);
     const Traffic traffic = traffic_of(*view, counts);
     const auto expected = Counter(*view).run();
+    const auto simulated = simulate_nest(*view, counts, traffic, flow_of(*view, counts, traffic));
+    ASSERT_TRUE(simulated) << text;
     for (const auto& [k, e] : expected) {
       const Totals& t = traffic.memories.at(k.first).at(k.second);
       ASSERT_EQ((Counted{t.reads, t.fills, t.updates}), e)
           << "seed " << seed << " round " << round << "\n"
           << text << model.memory(k.first).name << " " << kernel.tensors[k.second.index()].name << ": closed form "
           << t.reads << " " << t.fills << " " << t.updates << ", counter " << e.reads << " " << e.fills << " "
+          << e.updates;
+      const Totals& s = simulated->memories.at(k.first).at(k.second);
+      ASSERT_EQ((Counted{s.reads, s.fills, s.updates}), e)
+          << "seed " << seed << " round " << round << "\n"
+          << text << model.memory(k.first).name << " " << kernel.tensors[k.second.index()].name << ": simulated "
+          << s.reads << " " << s.fills << " " << s.updates << ", counter " << e.reads << " " << e.fills << " "
           << e.updates;
     }
   }

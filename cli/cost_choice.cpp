@@ -1,0 +1,50 @@
+#include "cli/cost_choice.h"
+
+#include "backends/backend.h"
+#include "cli/common.h"
+#include "scheduler/measure.h"
+#include "scheduler/regression.h"
+
+namespace isamap::cli {
+namespace {
+
+/// Keeps the runner that its model uses.
+class Measuring final : public CostModel {
+ public:
+  Measuring(const HardwareModel& machine, std::uint64_t seed) : runner_(make_runner(machine)) {
+    MeasureOptions options;
+    options.seed = seed;
+    model_ = make_cost_model_measured(*runner_, options);
+  }
+  Result<Cost> estimate(const Candidate& candidate) override { return model_->estimate(candidate); }
+
+ private:
+  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<CostModel> model_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& cost_names() {
+  static const std::vector<std::string> names{"closed_form", "latency", "simulator", "measured", "learned"};
+  return names;
+}
+
+std::optional<CostModelFactory> cost_models(const Options& options, const HardwareModel& model,
+                                            const std::vector<Lesson>& lessons) {
+  if (options.cost == "latency") return CostModelFactory(make_cost_model_latency);
+  if (options.cost == "simulator") return CostModelFactory(make_cost_model_simulator);
+  if (options.cost == "learned")
+    return CostModelFactory(
+        [lessons, seed = options.seed] { return make_cost_model_learned(lessons, has_boosted_trees(), seed); });
+  if (options.cost == "measured") {
+    if (const Availability here = availability(model); here.how == "unavailable") {
+      fail(Exit::missing, "nothing can be measured: " + here.why);
+      return std::nullopt;
+    }
+    return CostModelFactory([&model, seed = options.seed] { return std::make_unique<Measuring>(model, seed); });
+  }
+  return CostModelFactory(make_cost_model_closed_form);
+}
+
+}  // namespace isamap::cli

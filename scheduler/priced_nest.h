@@ -1,0 +1,24 @@
+#pragma once
+// A nest with everything the closed form says of it: what other cost models begin with.
+
+#include <memory>
+
+#include "scheduler/traffic.h"
+
+namespace isamap {
+
+struct PricedNest {
+  explicit PricedNest(NestView resolved) : view(std::move(resolved)), counts(view) {}
+  PricedNest(const PricedNest&) = delete;
+  PricedNest& operator=(const PricedNest&) = delete;
+
+  const NestView view;
+  const TileCounts counts;
+  Traffic traffic;
+  Cost cost;
+};
+
+/// Diagnostics as of CostModel::estimate.
+Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate);
+
+}  // namespace isamap
