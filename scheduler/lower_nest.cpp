@@ -109,12 +109,15 @@ class NestLowering : NestParts {
     Scope inner = scope;
     const std::string variable = full > 1 ? lowering_.variable(w.dim, full) : "";
     inner.tiles[w.dim] = {full > 1 ? parent.origin + AffineExpr::dim(variable) * tile : parent.origin, tile};
+    const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
+    if (in_time) inner.steps.push_back({w.dim, full > 1 ? AffineExpr::dim(variable) : AffineExpr(0)});
     auto body = walk(f, which + 1, at, inner);
     if (!body) return body;
     Nodes nodes = full > 1 ? loop_around(variable, full, f.unroll, std::move(*body)) : std::move(*body);
     if (full > 1 && !f.unit.empty() && !nodes.empty()) std::get<Loop>(nodes.front().is).unit = f.unit;
     if (rest == 0) return nodes;
     inner.tiles[w.dim] = {parent.origin + full * tile, rest};
+    if (in_time) inner.steps.back().number = AffineExpr(full);
     auto last = walk(f, which + 1, at, inner);
     if (!last) return last;
     append(nodes, std::move(*last));
@@ -155,10 +158,25 @@ class NestLowering : NestParts {
     auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
     if (!made) return made.diagnostics();
     TileBuffer tile = std::move(made->tile);
+    if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
     tile.buffer = add_buffer(std::move(made->buffer), s);
     Scope inner = scope;
     for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
     return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
+  }
+
+  // Tiles that follow one another along the innermost walk that the tensor uses lie in different buffers, so that moves
+  // of the next one need not wait for uses of this one.
+  void take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const {
+    const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
+                                   [&](const WalkStep& s) { return uses(access_of(statement_, access), s.dim); });
+    if (step == scope.steps.rend()) return;  // there is one tile only
+    const std::int64_t element = std::max<std::int64_t>(bytes(buffer.dtype), 1);
+    const std::int64_t apart =
+        round_up(element_span(buffer) * element, std::max<std::int64_t>(buffer.align, 1)) / element;
+    tile.turn = mod(step->number, buffers);
+    buffer.extents.push_back(buffers);
+    buffer.strides.push_back(apart);
   }
 
   BufferId add_buffer(Buffer buffer, const Stage& s) {

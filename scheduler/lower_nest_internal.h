@@ -8,9 +8,16 @@ namespace isamap {
 
 using Nodes = std::vector<Node>;
 
+/// A walk in time above some line, and the number of its step there.
+struct WalkStep {
+  std::string dim;
+  AffineExpr number;  ///< over loop variables
+};
+
 /// What is known at one line of the nest.
 struct Scope {
   Tiles tiles;
+  std::vector<WalkStep> steps;             ///< of walks with more than one step, outermost first
   std::vector<TileBuffer> holders;     ///< by access number
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
 };

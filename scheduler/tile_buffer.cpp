@@ -48,6 +48,7 @@ std::optional<std::vector<AffineExpr>> index_at(const TileBuffer& tile, const Kn
     local["#" + std::to_string(i)] = *value - tile.coordinates[i].start;
   }
   for (const AffineExpr& axis : tile.axes) index.push_back(simplify(substitute(axis, local), ranges));
+  if (tile.turn) index.push_back(simplify(*tile.turn, ranges));
   return index;
 }
 
