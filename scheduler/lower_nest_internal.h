@@ -17,7 +17,7 @@ struct WalkStep {
 /// What is known at one line of the nest.
 struct Scope {
   Tiles tiles;
-  std::vector<WalkStep> steps;             ///< of walks with more than one step, outermost first
+  std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
   std::vector<TileBuffer> holders;     ///< by access number
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
 };
