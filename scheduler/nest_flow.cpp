@@ -69,6 +69,7 @@ class FlowBuilder {
     } else if (f.moves) {
       way(f, stage, from, stage.memory, f.in);
       if (stage.access == 0) way(f, stage, stage.memory, from, f.out);
+      if (own.is_register() && !executes_a_stream(model_)) f.in.latency = f.out.latency = 0;  // loads run ahead
     }
     made_.flows.push_back(std::move(f));
   }

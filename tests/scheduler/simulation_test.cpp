@@ -164,6 +164,47 @@ instructions:
   EXPECT_GE(cycles[1], 8 * (8 + 8 + 64) + 7 * 64);
 }
 
+/// A block of calls against issuing them one by one, in order, each after the call that updated the same element.
+TEST(Simulation, BlocksTakeWhatCallsOneByOneTake) {
+  Levelled l = levelled_problem(gemm(6, 5, 4), "a1");
+  Random random(21);
+  for (int round = 0; round < 200; ++round) {
+    Nest nest;
+    std::vector<std::string> order{"m", "n", "k"};
+    for (std::size_t i = 2; i > 0; --i)
+      std::swap(order[i], order[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(i)))]);
+    for (const std::string tensor : {"Z", "A", "B"}) nest.lines.push_back(*parse_line("stage " + tensor + " in RF"));
+    for (const std::string& dim : order) nest.lines.push_back(*parse_line("for " + dim + " by 1"));
+    nest.lines.push_back(*parse_line("do s0 with mac()"));
+    const auto view = resolve(nest, l.kernel, l.mapping.statement, l.model);
+    ASSERT_TRUE(view) << render(view.diagnostics());
+    const TileCounts counts(*view);
+    NestFlow flow = flow_of(*view, counts, traffic_of(*view, counts));
+    flow.call.each = static_cast<double>(random.between(1, 3));
+    flow.call.latency = static_cast<double>(random.between(1, 40));
+    const WalkTable table(*view, counts);
+    const CallBlock block = block_of(flow, table, table.extents);
+    std::map<std::pair<std::int64_t, std::int64_t>, double> updated;
+    double free = 0, calls = 0;
+    WalkPosition position(table, static_cast<int>(view->walks.size()));
+    do {
+      std::int64_t m = 0, n = 0;
+      for (int w = 0; w < static_cast<int>(view->walks.size()); ++w) {
+        if (view->walks[static_cast<std::size_t>(w)].dim == 0) m = position.at(w);
+        if (view->walks[static_cast<std::size_t>(w)].dim == 1) n = position.at(w);
+      }
+      const auto at = updated.find({m, n});
+      const double start = std::max(free, at == updated.end() ? 0 : at->second);
+      updated[{m, n}] = start + flow.call.latency;
+      free = start + flow.call.each;
+      ++calls;
+    } while (position.advance() >= 0);
+    EXPECT_EQ(block.calls, calls);
+    EXPECT_NEAR(block.cycles, free, 1e-9)
+        << text_of(nest) << "interval " << flow.call.each << ", latency " << flow.call.latency;
+  }
+}
+
 /// One buffer: a tile is filled, used, filled. Two: fills hide behind calls.
 TEST(Simulation, TwoBuffersHideWhatOneShows) {
   const HardwareModel model = machine("a1");

@@ -1,0 +1,153 @@
+// Models behind the one interface: measured runs programs and believes only right results, learned ranks candidates by
+// what it has seen.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "backends/backend.h"
+#include "scheduler/learned_cost.h"
+#include "scheduler/measure.h"
+#include "scheduler/regression.h"
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/levelled_support.h"
+
+namespace isamap {
+namespace {
+
+using testing_support::formula;
+using testing_support::machine;
+
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> rank(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<double>(i);
+  return rank;
+}
+
+/// Spearman's coefficient.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> x = ranks(a), y = ranks(b);
+  const double mean = static_cast<double>(a.size() - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xy / std::sqrt(xx * yy);
+}
+
+/// A machine that differs from its closed form by a rule: bytes cost more than was thought, loops too.
+void learns(bool trees) {
+  const auto l = testing_support::levelled_problem(
+      formula("Z[m,n] += A[m,k] * B[k,n]", "m=24,n=20,k=18", "A=s16,B=s16,Z=s16"), "a1");
+  const auto closed_form = make_cost_model_closed_form();
+  const auto learned = make_cost_model_learned({}, trees, 7);
+  Random random(11);
+  std::vector<double> truth, before, after;
+  int seen = 0;
+  while (truth.size() < 60) {
+    const levelled::LevelPoint point = testing_support::random_point(l.problem, random, true);
+    const Candidate candidate{&l.kernel, l.mapping.statement, &l.model,
+                              nest_of(l.problem, point, do_line(l.mapping, l.kernel, l.model))};
+    const auto cost = closed_form->estimate(candidate);
+    if (!cost) continue;
+    Cost measured = *cost;
+    const std::vector<double> features = nest_features(candidate.nest, *cost);
+    measured.cycles *= std::exp(0.5 * (features[2] - 15) - 0.3 * (features[4] - 9));
+    if (++seen <= 150) {
+      learned->observe(candidate, measured);
+      continue;
+    }
+    const auto predicted = learned->estimate(candidate);
+    ASSERT_TRUE(predicted);
+    EXPECT_EQ(predicted->energy_pJ, cost->energy_pJ);
+    truth.push_back(measured.cycles);
+    before.push_back(cost->cycles);
+    after.push_back(predicted->cycles);
+  }
+  const double closed = rank_correlation(truth, before), corrected = rank_correlation(truth, after);
+  EXPECT_LT(closed, 0.9);
+  EXPECT_GT(corrected, 0.9) << (trees ? "trees" : "ridge") << ", the closed form has " << closed;
+}
+
+TEST(CostModels, LearnedRanksByRidge) { learns(false); }
+
+TEST(CostModels, LearnedRanksByTrees) {
+  if (!has_boosted_trees()) GTEST_SKIP() << "Debian: apt-get install libxgboost-dev";
+  learns(true);
+}
+
+TEST(CostModels, LearnedIsTheClosedFormUntilItHasSeenEnough) {
+  const auto l =
+      testing_support::levelled_problem(formula("Z[m,n] += A[m,k] * B[k,n]", "m=8,n=8,k=8", "A=s16,B=s16,Z=s16"), "a1");
+  const Candidate candidate{
+      &l.kernel, l.mapping.statement, &l.model,
+      nest_of(l.problem, levelled::plain_point(l.problem), do_line(l.mapping, l.kernel, l.model))};
+  const auto closed = make_cost_model_closed_form()->estimate(candidate);
+  ASSERT_TRUE(closed) << render(closed.diagnostics());
+  const auto learned = make_cost_model_learned();
+  EXPECT_EQ(learned->estimate(candidate)->cycles, closed->cycles);
+}
+
+struct Scheduling {
+  Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=12,j=10,k=8");
+  HardwareModel model = machine("scalar_c");
+  Nest nest;
+  Scheduling() {
+    const auto mapped = enumerate_mappings(kernel, model, {});
+    if (!mapped) return;
+    ScheduleOptions options;
+    options.objective = Objective::cycles;
+    if (const auto found = schedule(kernel, *mapped, model, options)) nest = found->schedule.nests.front();
+  }
+  Candidate candidate() const { return {&kernel, StatementId{0}, &model, nest}; }
+};
+
+MeasureOptions quick() {
+  MeasureOptions options;
+  options.rounds = 3;
+  options.min_seconds = 0.001;
+  return options;
+}
+
+/// Emitted, compiled by the system's compiler, compared with the interpreter, timed.
+TEST(CostModels, MeasuredRunsTheProgram) {
+  const Scheduling s;
+  ASSERT_FALSE(s.nest.lines.empty());
+  const auto runner = make_runner(s.model);
+  const auto cost = make_cost_model_measured(*runner, quick())->estimate(s.candidate());
+  ASSERT_TRUE(cost) << render(cost.diagnostics());
+  const auto closed = make_cost_model_closed_form()->estimate(s.candidate());
+  ASSERT_TRUE(closed);
+  EXPECT_EQ(cost->bytes, closed->bytes);
+  // 960 multiplications and additions take more than a nanosecond and less than a millisecond.
+  EXPECT_GT(cost->cycles, 1e-9 * s.model.clock_hz);
+  EXPECT_LT(cost->cycles, 1e-3 * s.model.clock_hz);
+}
+
+/// Runs nothing and says that it did.
+class Liar final : public Runner {
+ public:
+  Result<RunOutcome> run(const Program&, std::vector<TensorData>&, const RunLimits&, double) override {
+    RunOutcome outcome;
+    outcome.executed = "native";
+    outcome.seconds = 1e-9;
+    return outcome;
+  }
+};
+
+TEST(CostModels, MeasuredBelievesOnlyRightResults) {
+  const Scheduling s;
+  ASSERT_FALSE(s.nest.lines.empty());
+  Liar liar;
+  const auto cost = make_cost_model_measured(liar, quick())->estimate(s.candidate());
+  ASSERT_FALSE(cost);
+  EXPECT_NE(render(cost.diagnostics()).find("wrong result"), std::string::npos) << render(cost.diagnostics());
+}
+
+}  // namespace
+}  // namespace isamap
