@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "hwdesc/hardware_model.h"
@@ -38,11 +39,16 @@ struct Candidate {
   Nest nest;
 };
 
+struct LevelledPoint;
+
 class CostModel {
  public:
   virtual ~CostModel() = default;
   /// Diagnostics: a tile that does not fit (memory, needed, available), a dim that is not bound, ...
   virtual Result<Cost> estimate(const Candidate& candidate) = 0;
+  /// Cycles and energy of a point of the levelled form, without a nest: the same numbers, sooner. Nothing: the point is
+  /// not legal, or this model needs the nest.
+  virtual std::optional<Cost> quick_estimate(const LevelledPoint&) { return {}; }
   /// For models that learn.
   virtual void observe(const Candidate&, const Cost& /*measured*/) {}
 };

@@ -140,6 +140,7 @@ class Run {
     loop.threads = options_.threads;
     loop.refuse = lowers;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
+    loop.watch_nests = static_cast<bool>(options_.watch);
     loop.watch = [this, best = 0.0](const Trial& trial) mutable {
       if (trial.best) best = *trial.objective;
       if (options_.watch) options_.watch(trial);

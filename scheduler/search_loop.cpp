@@ -20,7 +20,7 @@ struct Evaluated {
   Diagnostics problems;
 };
 
-void evaluate(const SearchSpace& space, CostModel& model, Evaluated& at) {
+void price(const SearchSpace& space, CostModel& model, Evaluated& at) {
   auto nest = space.build(at.point);
   if (!nest) {
     at.problems = nest.diagnostics();
@@ -32,6 +32,13 @@ void evaluate(const SearchSpace& space, CostModel& model, Evaluated& at) {
     at.cost = std::move(*cost);
   else
     at.problems = cost.diagnostics();
+}
+
+/// Without a nest where the model can do without.
+void evaluate(const SearchSpace& space, CostModel& model, bool with_nest, Evaluated& at) {
+  if (!with_nest)
+    if (const auto levelled = space.levelled(at.point)) at.cost = model.quick_estimate(*levelled);
+  if (!at.cost) price(space, model, at);
 }
 
 class Searching {
@@ -77,7 +84,7 @@ class Searching {
     for (std::size_t i = 0; i < points.size(); ++i) batch[i].point = std::move(points[i]);
     std::atomic<std::size_t> next{0};
     const auto work = [&](CostModel& model) {
-      for (std::size_t i = next++; i < batch.size(); i = next++) evaluate(space_, model, batch[i]);
+      for (std::size_t i = next++; i < batch.size(); i = next++) evaluate(space_, model, options_.watch_nests, batch[i]);
     };
     std::vector<std::thread> others;
     for (std::size_t t = 1; t < std::min(models_.size(), batch.size()); ++t)
@@ -105,6 +112,11 @@ class Searching {
     double objective = value(*at.cost, options_.objective);
     if (options_.disturb) objective = options_.disturb(trial.number, objective);
     const bool best = !found_.best || objective < found_.best->objective;
+    if (best && !at.nest) price(space_, *models_.front(), at);
+    if (!at.problems.empty()) {
+      trial.problem = at.problems.front().message;
+      return;
+    }
     if (best && options_.refuse)
       if (const Diagnostics refused = options_.refuse(*at.nest); has_errors(refused)) {
         ++found_.refused;
@@ -113,7 +125,7 @@ class Searching {
         return;
       }
     ++found_.legal;
-    trial.nest = &*at.nest;
+    trial.nest = at.nest ? &*at.nest : nullptr;
     trial.cost = &*at.cost;
     trial.objective = objective;
     trial.best = best;

@@ -15,8 +15,8 @@ struct Trial {
   std::int64_t number = 0;  ///< from 1, within the statement
   const SearchSpace* space = nullptr;
   const Point* point = nullptr;
-  const Nest* nest = nullptr;       ///< nothing: the point is illegal
-  const Cost* cost = nullptr;       ///< nothing: illegal
+  const Nest* nest = nullptr;       ///< nothing: the point is illegal, or priced without one
+  const Cost* cost = nullptr;       ///< nothing: illegal; priced without a nest: cycles and energy only
   std::optional<double> objective;  ///< what the strategy is told
   bool best = false;                ///< better than everything before it
   std::string problem;              ///< why it is illegal
@@ -34,6 +34,7 @@ struct LoopOptions {
   /// What the strategy is told instead of the objective: measurements are noisy.
   std::function<double(std::int64_t number, double objective)> disturb;
   std::function<void(const Trial&)> watch;
+  bool watch_nests = false;  ///< `watch` is shown the nest and the whole cost of every legal point, not only of the best
 };
 
 struct Scored {

@@ -1,12 +1,15 @@
 #pragma once
-// What a search decides, as numbered choices with finite domains (notes on the normal form in docs/schedule.md).
+// What a search decides, as numbered choices with finite domains.
 //
-// The schedule language is open; a search enumerates only its levelled normal form: mapping, route of each operand,
-// register tile, tile of each dim at each memory level, order at each level, placement on units. `build` turns a
-// point into a nest and is the only thing that knows how.
+// The schedule language is open; a search enumerates one of two forms. On a machine whose memories stand in a row and
+// whose moves take no issue slots: tiles, order, kept tensors and buffers at every memory, steps on every unit
+// (docs/search.md); the exact search proves optima of this form. Anywhere else the normal form of docs/schedule.md:
+// mapping, route of each operand, register tile, tile of each dim at each memory level, what stands outermost,
+// placement on units. `build` turns a point into a nest and is the only thing that knows how.
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,20 +38,34 @@ struct SpaceOptions {
   bool single_buffered = false;
 };
 
+namespace levelled {
+struct Problem;
+struct LevelPoint;
+}  // namespace levelled
+
+class PointForm;
+
+/// A point of the levelled form as tiles: what a closed form without a nest reads.
+struct LevelledPoint {
+  const levelled::Problem* problem = nullptr;
+  std::shared_ptr<const levelled::LevelPoint> tiles;
+};
+
 /// All schedules of one statement on one machine.
 class SearchSpace {
  public:
-  /// `mappings`: those of this statement.
+  /// `mappings`: those of this statement. Points are of the levelled form where it covers all of them.
   SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
               const SpaceOptions& options);
   ~SearchSpace();
   SearchSpace(SearchSpace&&) noexcept;
 
   const std::vector<Decision>& decisions() const;
-  const std::vector<Mapping>& mappings() const;
+  const std::vector<Mapping>& mappings() const;  ///< that points choose from: those that differ in this form
   double size() const;  ///< number of points (as a double: it is large)
 
-  /// Clamps every choice into its domain and repairs tiles that exceed their parents.
+  /// Clamps every choice into its domain and repairs what cannot be: tiles that exceed their parents, in the levelled
+  /// form also tiles that do not fit their memories and steps that units do not have.
   Point repair(Point point) const;
   std::vector<Point> neighbours(const Point& point) const;
   Point random(std::uint64_t seed) const;
@@ -60,8 +77,9 @@ class SearchSpace {
   std::vector<double> features(const Point& point) const;
   std::vector<std::string> feature_names() const;  ///< "log2 level 0 i", "outermost = j", "mapping utilisation"
   Point first() const;                             ///< every choice at its first value
-  /// Promising points, about `count` or more: the mappings with the least work, each with a register tile that suits
-  /// the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in panels.
+  /// Promising points, about `count` or more. Normal form: the mappings with the least work, each with a register tile
+  /// that suits the machine's ports and with the largest tiles that fit its memories, as it is and with its inputs in
+  /// panels. Levelled form: units in full use, tiles that fit and save most traffic while an operand stays.
   std::vector<Point> starts(std::size_t count) const;
 
   /// The point with the smallest choices among those that differ only in what does not matter to its nest.
@@ -70,6 +88,7 @@ class SearchSpace {
   std::uint64_t hash(const Point& point) const;
 
   Result<Nest> build(const Point& point) const;  ///< diagnostics: why this point is not legal
+  std::optional<LevelledPoint> levelled(const Point& point) const;  ///< nothing: points are of the normal form
   const Mapping& mapping_of(const Point& point) const;
   std::string describe(const Point& point) const;  ///< "mapping 3, j 32, i 14, ..."
   const Kernel& kernel() const;
@@ -77,10 +96,7 @@ class SearchSpace {
   const HardwareModel& model() const;
 
  private:
-  Point start_at(Point point) const;
-  Point spread(Point point) const;
-  std::vector<Point> variants(const Point& start) const;
-  Point shrink_levels(Point point) const;
+  const PointForm& form() const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -2,7 +2,7 @@
 // than the dim), so points are told apart by what they build.
 
 #include "scheduler/canonical_nest.h"
-#include "scheduler/search_space.h"
+#include "scheduler/point_form.h"
 
 namespace isamap {
 
@@ -17,7 +17,7 @@ std::uint64_t SearchSpace::hash(const Point& point) const {
 
 Point SearchSpace::canonical(const Point& point) const {
   Point result = repair(point);
-  if (!build(result)) return result;
+  if (form().repairs_to_canonical() || !build(result)) return result;
   const std::uint64_t same = hash(result);
   for (std::size_t d = result.choice.size(); d-- > 0;)
     for (int smaller = 0; smaller < result.choice[d]; ++smaller) {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "scheduler/point_form.h"
 #include "scheduler/register_tile.h"
-#include "scheduler/search_space.h"
 #include "support/random.h"
 
 namespace isamap {
@@ -37,25 +37,28 @@ bool one_hot(const Decision& decision) { return !decision.ordered && decision.la
 
 }  // namespace
 
+Point changed_choice(const std::vector<Decision>& decisions, Point point, Random& random) {
+  std::vector<std::size_t> free;
+  for (std::size_t d = 0; d < decisions.size(); ++d)
+    if (decisions[d].labels.size() > 1) free.push_back(d);
+  if (free.empty()) return point;
+  const std::size_t d = free[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(free.size()) - 1))];
+  const int last = static_cast<int>(decisions[d].labels.size()) - 1;
+  int& choice = point.choice[d];
+  if (decisions[d].ordered && random.unit() < 0.8) {
+    choice += random.unit() < 0.5 ? -1 : 1;
+  } else {
+    const int drawn = static_cast<int>(random.between(0, last - 1));
+    choice = drawn < choice ? drawn : drawn + 1;  // any value but the present one
+  }
+  return point;
+}
+
 Point SearchSpace::mutate(const Point& point, std::uint64_t seed) const {
   constexpr int most_draws = 16;  // repair may undo a change
   Random random(seed);
   for (int draw = 0; draw < most_draws; ++draw) {
-    std::vector<std::size_t> free;
-    for (std::size_t d = 0; d < decisions().size(); ++d)
-      if (decisions()[d].labels.size() > 1) free.push_back(d);
-    if (free.empty()) return point;
-    const std::size_t d = free[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(free.size()) - 1))];
-    const int last = static_cast<int>(decisions()[d].labels.size()) - 1;
-    Point other = point;
-    int& choice = other.choice[d];
-    if (decisions()[d].ordered && random.unit() < 0.8) {
-      choice += random.unit() < 0.5 ? -1 : 1;
-    } else {
-      const int drawn = static_cast<int>(random.between(0, last - 1));
-      choice = drawn < choice ? drawn : drawn + 1;  // any value but the present one
-    }
-    other = repair(std::move(other));
+    Point other = repair(form().changed(point, random));
     if (!(other == point)) return other;
   }
   return point;

@@ -9,8 +9,10 @@
 
 #include <cmath>
 
+#include "scheduler/levelled/evaluate.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/priced_nest.h"
+#include "scheduler/search_space.h"
 #include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"
 
@@ -71,6 +73,15 @@ class ClosedForm final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     return std::move((*priced)->cost);
+  }
+
+  std::optional<Cost> quick_estimate(const LevelledPoint& point) override {
+    const levelled::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
+    if (!evaluated.fits || evaluated.energy_pJ == 0) return {};  // without energy the objective may be in bytes
+    Cost cost;
+    cost.cycles = evaluated.cycles;
+    cost.energy_pJ = evaluated.energy_pJ;
+    return cost;
   }
 };
 

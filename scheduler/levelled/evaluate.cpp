@@ -11,25 +11,6 @@ namespace {
 
 constexpr int none = max_levels;  ///< no level: nothing is shared
 
-/// Bytes of kept tiles.
-double room_of(const Problem& problem, const LevelPoint::At& level, const LevelPoint::Tiles& tile) {
-  double total = 0;
-  for (int a = 0; a < problem.operand_count(); ++a) {
-    if ((level.keep >> a & 1U) == 0) continue;
-    const Operand& operand = problem.operands[static_cast<std::size_t>(a)];
-    double elements = 1;
-    for (const Subscript& s : operand.subscripts) {
-      double width = 1;
-      for (const Term& term : s)
-        width +=
-            static_cast<double>(term.coefficient) * static_cast<double>(tile[static_cast<std::size_t>(term.dim)] - 1);
-      elements *= width;
-    }
-    total += elements * operand.bytes * ((level.doubled >> a & 1U) != 0 ? 2 : 1);
-  }
-  return total;
-}
-
 /// What one boundary moves: as the parent sees it (instances that take the same tile at once take it once), and summed
 /// over the instances filled.
 struct Both {
@@ -73,7 +54,7 @@ class Evaluation {
       if (l > 0 && level.capacity > 0) {
         LevelPoint::Tiles tile;
         for (int d = 0; d < dims(); ++d) tile[at(d)] = chains_[at(d)].tile_at(l);
-        overfull = room_of(problem_, point_.levels[at(l)], tile) > level.capacity;
+        overfull = bytes_of(problem_, point_.levels[at(l)].keep, point_.levels[at(l)].doubled, tile) > level.capacity;
       }
       bool crowded = false;
       for (std::size_t x = 0; x < level.axes.size(); ++x) {
@@ -319,6 +300,23 @@ Evaluated evaluate(const Problem& problem, const LevelPoint& point) {
   return result;
 }
 
+double bytes_of(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile) {
+  double total = 0;
+  for (int a = 0; a < problem.operand_count(); ++a) {
+    if ((keep >> a & 1U) == 0) continue;
+    const Operand& operand = problem.operands[at(a)];
+    double elements = 1;
+    for (const Subscript& s : operand.subscripts) {
+      double width = 1;
+      for (const Term& term : s)
+        width += static_cast<double>(term.coefficient) * static_cast<double>(tile[at(term.dim)] - 1);
+      elements *= width;
+    }
+    total += elements * operand.bytes * ((doubled >> a & 1U) != 0 ? 2 : 1);
+  }
+  return total;
+}
+
 double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
   if (level == 0) return 0;
   const auto& own = point.levels[static_cast<std::size_t>(level)];
@@ -332,7 +330,7 @@ double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
         t = std::min(t, outer.axis[x][static_cast<std::size_t>(d)]);
     }
   }
-  return room_of(problem, own, tile);
+  return bytes_of(problem, own.keep, own.doubled, tile);
 }
 
 }  // namespace isamap::levelled

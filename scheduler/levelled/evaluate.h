@@ -24,6 +24,8 @@ struct Evaluated {
 
 Evaluated evaluate(const Problem& problem, const LevelPoint& point);
 
+/// Bytes of tiles of these extents, two buffers counted twice.
+double bytes_of(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile);
 /// Bytes of the tiles that a level keeps, two buffers counted twice.
 double bytes_kept(const Problem& problem, const LevelPoint& point, int level);
 

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "scheduler/levelled/levels_text.h"
+#include "scheduler/levelled/problems.h"
 #include "scheduler/nest_view.h"
 
 namespace isamap {
@@ -14,25 +15,6 @@ namespace isamap {
 namespace {
 
 using levelled::Problem;
-
-/// Mappings of the only statement; those that are the same problem (operands exchanged) once.
-std::vector<std::pair<const Mapping*, Problem>> problems_of(const Kernel& kernel, const MapResult& mappings,
-                                                            const HardwareModel& model, Diagnostics& refusals) {
-  std::vector<std::pair<const Mapping*, Problem>> problems;
-  std::vector<InstructionId> seen;
-  for (const Mapping& mapping : mappings.mappings) {
-    // Operands in another order take the same words from the same memories: problem_of asks for one memory for all.
-    if (std::find(seen.begin(), seen.end(), mapping.instruction) != seen.end()) continue;
-    auto problem = levelled::problem_of(kernel, mapping.statement, mapping, model);
-    if (!problem) {
-      refusals = problem.diagnostics();
-      return {};
-    }
-    seen.push_back(mapping.instruction);
-    problems.emplace_back(&mapping, std::move(*problem));
-  }
-  return problems;
-}
 
 /// The smallest set of tiles that must be in one memory and do not fit together: single elements, largest first.
 Diagnostics conflict(const Problem& problem, bool keep_all) {
@@ -65,18 +47,16 @@ Diagnostics conflict(const Problem& problem, bool keep_all) {
 Diagnostics not_levelled(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
   if (kernel.statements.size() != 1) return {error("the levelled search takes kernels of one statement")};
   if (mappings.mappings.empty()) return {error("no instruction computes the statement")};
-  Diagnostics refusals;
-  problems_of(kernel, mappings, model, refusals);
-  return refusals;
+  return levelled::problems_of(kernel, StatementId{0}, mappings.mappings, model).diagnostics();
 }
 
 Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                        const ScheduleOptions& options, const ExactLimits& limits, bool* proved) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  Diagnostics refusals;
-  const auto problems = problems_of(kernel, mappings, model, refusals);
-  if (problems.empty()) return refusals;
+  const auto made = levelled::problems_of(kernel, StatementId{0}, mappings.mappings, model);
+  if (!made) return made.diagnostics();
+  const std::vector<levelled::MappedProblem>& problems = *made;
   levelled::ExactOptions search;
   search.objective = options.objective;
   search.dividing = options.space.dividing;
@@ -91,7 +71,7 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   std::size_t chosen = 0;
   double lower_bound = 0;
   for (std::size_t p = 0; p < problems.size(); ++p) {
-    levelled::Exact found = search_exact(problems[p].second, search);
+    levelled::Exact found = search_exact(problems[p].problem, search);
     lower_bound = p == 0 ? found.lower_bound : std::min(lower_bound, found.lower_bound);
     result.certified = result.certified && found.finished;
     result.counts.nodes += found.counts.nodes;
@@ -105,12 +85,12 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   }
   *proved = result.certified && !best;
   if (!best) {
-    if (*proved) return conflict(problems.front().second, options.space.keep_all);
+    if (*proved) return conflict(problems.front().problem, options.space.keep_all);
     return error("no legal schedule was found within the budget");
   }
   const auto& [mapping, problem] = problems[chosen];
-  const Nest nest = nest_of(problem, *best->best, do_line(*mapping, kernel, model));
-  auto cost = make_cost_model_closed_form()->estimate({&kernel, mapping->statement, &model, nest});
+  const Nest nest = nest_of(problem, *best->best, do_line(mapping, kernel, model));
+  auto cost = make_cost_model_closed_form()->estimate({&kernel, mapping.statement, &model, nest});
   if (!cost) return cost.diagnostics();
   Scheduled& scheduled = result.scheduled;
   scheduled.schedule.name = kernel.name;
@@ -120,7 +100,7 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   scheduled.schedule.nests = {nest};
   scheduled.statement_costs = {*cost};
   scheduled.cost = std::move(*cost);
-  scheduled.mappings = {*mapping};
+  scheduled.mappings = {mapping};
   scheduled.evaluations = result.counts.evaluations;
   scheduled.exhausted = result.certified;
   scheduled.curve = best->curve;
