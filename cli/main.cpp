@@ -130,16 +130,9 @@ void read_budget(const std::string& text, ScheduleOptions& options) {
 }
 
 void read_space(const std::string& text, SpaceOptions& options) {
-  for (const std::string& word : split(text, ',')) {
-    if (word == "dividing")
-      options.dividing = true;
-    else if (word == "keep-all")
-      options.keep_all = true;
-    else if (word == "single-buffered")
-      options.single_buffered = true;
-    else
-      throw CLI::ValidationError("--space", "'" + word + "' is none of: dividing, keep-all, single-buffered");
-  }
+  for (const std::string& word : split(text, ','))
+    if (const std::string wrong = set_space_word(options, word); !wrong.empty())
+      throw CLI::ValidationError("--space", wrong);
 }
 
 void read_cost(const Raw& raw, Options& options) {

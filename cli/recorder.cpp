@@ -63,10 +63,11 @@ std::vector<Lesson> lessons_of(const std::vector<lab::TrialRecord>& trials, doub
 
 /// What else decides what a point means and costs.
 std::string space_text(const Options& options, Objective objective) {
-  const SpaceOptions& s = options.schedule.space;
-  return fmt::format("{} {} {} {}{}{} {} {}{}", ISAMAP_VERSION, static_cast<int>(options.map.rule),
-                     options.map.instruction, s.dividing, s.keep_all, s.single_buffered, options.map.max_mappings,
-                     name(objective), options.cost == "closed_form" ? "" : " " + options.cost);
+  std::string space;
+  for (const auto& [word, option] : space_words) space += options.schedule.space.*option ? "1" : "0";
+  return fmt::format("{} {} {} {} {} {}{}", ISAMAP_VERSION, static_cast<int>(options.map.rule), options.map.instruction,
+                     space, options.map.max_mappings, name(objective),
+                     options.cost == "closed_form" ? "" : " " + options.cost);
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ std::string options_json(const Options& options) {
   json["strategy_options"] = s.strategy_options;
   json["evals"] = s.max_evaluations;
   json["seconds"] = s.max_seconds;
-  json["space"] = {s.space.dividing, s.space.keep_all, s.space.single_buffered};
+  for (const auto& [word, option] : space_words) json["space"].push_back(s.space.*option);
   json["cost"] = options.cost;
   json["explain"] = options.explain;
   json["seed"] = options.seed;
@@ -134,7 +135,8 @@ std::optional<Options> options_of(const std::string& text, const std::string& fo
     options.schedule.strategy_options = json.at("strategy_options").get<StrategyOptions>();
     options.schedule.max_evaluations = json.at("evals");
     options.schedule.max_seconds = json.at("seconds");
-    options.schedule.space = {json.at("space").at(0), json.at("space").at(1), json.at("space").at(2)};
+    for (std::size_t i = 0; i < std::min(space_words.size(), json.at("space").size()); ++i)  // older runs know fewer
+      options.schedule.space.*space_words[i].second = json.at("space").at(i);
     options.cost = json.value("cost", options.cost);
     options.explain = json.value("explain", options.explain);
     options.seed = json.at("seed");

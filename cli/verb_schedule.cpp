@@ -100,32 +100,56 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
   });
 }
 
+/// By a strategy that asks. Where the exact search applies nothing is compiled: the machine is priced.
+std::optional<Scheduled> by_asking(const Options& options, const Inputs& inputs, const CompileHook& hook, Exit& code) {
+  const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
+  if (!options.schedule_file.empty() || !mapped || !not_levelled(inputs.kernel, *mapped, inputs.model).empty()) {
+    auto compiled = compile_inputs(options, code, false, hook);
+    if (!compiled) return {};
+    return std::move(*compiled->compiled.scheduled);
+  }
+  code = Exit::usage;
+  if (!strategy_accepts(options, inputs.kernel, inputs.model)) return {};
+  auto with = compile_options(options, inputs);
+  code = Exit::wrong_input;
+  if (!with || !hook(*with, inputs)) return {};
+  with->schedule.must_lower = false;
+  bool proved = false;
+  auto scheduled = schedule(inputs.kernel, *mapped, inputs.model, with->schedule, &proved);
+  code = scheduled ? Exit::ok : proved ? Exit::no_answer : Exit::limit;
+  if (scheduled) return std::move(*scheduled);
+  code = fail_after_start(options, code, scheduled.diagnostics(), inputs, *mapped);
+  return {};
+}
+
 }  // namespace
 
 SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::optional<double> seconds) {
   Exit code = Exit::ok;
-  if (const auto inputs = load_inputs(options, code)) {
-    if (const auto done = exactly(options, *inputs)) return *done;
-  } else {
-    return {"", code};
-  }
+  const auto inputs = load_inputs(options, code);
+  if (!inputs) return {"", code};
+  if (const auto done = exactly(options, *inputs)) return *done;
   SecondBest second;
   const bool explained = options.explain || !options.report.empty();
   const CompileHook record = recorder.hook();
-  const auto compiled = compile_inputs(options, code, false, [&](CompileOptions& compile, const Inputs& inputs) {
-    if (!record(compile, inputs)) return false;
-    if (explained)
-      compile.schedule.watch = [&, inner = compile.schedule.watch](const Trial& trial) {
-        if (inner) inner(trial);
-        second.see(trial);
-      };
-    return true;
-  });
-  if (!compiled) return {"", code};
-  const ScheduleOptions used = schedule_options(options, compiled->inputs.model);
+  auto scheduled = by_asking(
+      options, *inputs,
+      [&](CompileOptions& compile, const Inputs& same) {
+        if (!record(compile, same)) return false;
+        if (explained)
+          compile.schedule.watch = [&, inner = compile.schedule.watch](const Trial& trial) {
+            if (inner) inner(trial);
+            second.see(trial);
+          };
+        return true;
+      },
+      code);
+  if (!scheduled) return {"", code};
+  const ScheduleOptions used = schedule_options(options, inputs->model);
   ScheduleAnswer answer;
   answer.objective = used.objective;
-  answer.scheduled = *compiled->compiled.scheduled;
+  answer.scheduled = std::move(*scheduled);
+  answer.text = answer.scheduled.view;
   if (seconds) answer.scheduled.seconds = *seconds;
   answer.seed = options.seed;
   answer.certified = options.schedule_file.empty() && answer.scheduled.exhausted;
@@ -138,9 +162,8 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
                              "--strategy exhaustive with a larger --budget evals=N, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }
-  const Inputs& inputs = compiled->inputs;
-  return finished(options, answer, inputs, code,
-                  [&] { return second.of(answer.scheduled.schedule, inputs.kernel, inputs.model); });
+  return finished(options, answer, *inputs, code,
+                  [&] { return second.of(answer.scheduled.schedule, inputs->kernel, inputs->model); });
 }
 
 Exit verb_schedule(const Options& options) {

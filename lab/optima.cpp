@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "scheduler/levelled/exact.h"
+#include "scheduler/levelled/problems.h"
 #include "scheduler/search_loop.h"
 
 namespace isamap::lab {
@@ -28,9 +30,32 @@ void keep_less(Optimum& best, const Found& found) {
   if (found.best && (!best.value || found.best->objective < *best.value)) best.value = found.best->objective;
 }
 
+/// Where the machine has the levelled form: branch and bound over all mappings. Nothing: it has not.
+std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_t nodes) {
+  const auto problems =
+      levelled::problems_of(instance.kernel, StatementId{0}, instance.mapped.mappings, *instance.model);
+  if (!problems) return {};
+  levelled::ExactOptions options;
+  options.objective = instance.objective;
+  options.dividing = instance.space.dividing;
+  options.keep_all = instance.space.keep_all;
+  options.double_buffered = instance.space.double_buffered;
+  options.max_nodes = nodes;
+  Optimum best;
+  best.proof = "branch and bound";
+  for (const levelled::MappedProblem& mapped : *problems) {
+    const levelled::Exact found = search_exact(mapped.problem, options);
+    best.evaluations += found.counts.evaluations;
+    if (!found.finished) best.proof.clear();
+    if (found.best && (!best.value || found.value < *best.value)) best.value = found.value;
+  }
+  return best;
+}
+
 }  // namespace
 
 Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads) {
+  if (auto exact = by_branch_and_bound(instance, 10 * evaluations)) return *exact;
   const SearchSpace space = instance.search_space();
   Optimum best;
   if (space.size() <= 4e8) {

@@ -1,5 +1,6 @@
 #pragma once
-// The optimum of an instance, found anew: by seeing every point.
+// The optimum of an instance, found anew: by branch and bound where the machine's memories stand in a row, elsewhere
+// by seeing every point.
 
 #include <optional>
 #include <string>
@@ -14,7 +15,8 @@ struct Optimum {
   std::int64_t evaluations = 0;
 };
 
-/// At most `evaluations` points are priced; beyond that the answer is the best known of the heuristics.
+/// At most `evaluations` points are priced, or ten times as many nodes bounded; beyond that the answer is the best that
+/// is known.
 Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads);
 
 /// What is wrong with the optimum that the suite states, if `found` tells; empty: nothing.

@@ -82,16 +82,8 @@ class Reader {
 
   void space(yaml::MapReader& read, Instance& made) {
     const yaml::Node* node = read.child("space");
-    for (const std::string& word : read.texts("space")) {
-      if (word == "dividing")
-        made.space.dividing = true;
-      else if (word == "keep-all")
-        made.space.keep_all = true;
-      else if (word == "single-buffered")
-        made.space.single_buffered = true;
-      else
-        wrong(*node, fmt::format("'{}' is none of: dividing, keep-all, single-buffered", word));
-    }
+    for (const std::string& word : read.texts("space"))
+      if (const std::string problem = set_space_word(made.space, word); !problem.empty()) wrong(*node, problem);
   }
 
   /// A file beside the suite, or the one-line form.
@@ -134,6 +126,10 @@ class Reader {
     made.mapped = std::move(*mapped);
     if (made.mapped.mappings.empty())
       wrong(node, fmt::format("nothing maps {} onto {}: there is nothing to search", made.name, target));
+    else if (const SearchSpace space = made.search_space();
+             made.space.double_buffered && !space.levelled(space.first()))
+      wrong(node,
+            fmt::format("double-buffered is a space of machines whose memories stand in a row; {} is none", target));
   }
 
   fs::path file_;

@@ -1,7 +1,7 @@
+// Points of the normal form of docs/schedule.md, for any machine.
+//
 // Decisions have the same names and order for every mapping, so that a point stays meaningful when its mapping changes;
 // what does not exist for a mapping (a second digit, a memory level) is read as its first value.
-
-#include "scheduler/search_space.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,9 @@
 
 #include "scheduler/build_nest.h"
 #include "scheduler/operand_check.h"
+#include "scheduler/point_form.h"
 #include "scheduler/register_tile.h"
+#include "scheduler/search_space.h"
 #include "support/arithmetic.h"
 #include "support/random.h"
 

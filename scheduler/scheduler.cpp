@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 
+#include "scheduler/levelled/levels_text.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/search_loop.h"
@@ -56,6 +57,7 @@ std::unique_ptr<SearchStrategy> exhaustive(const SearchSpace& space) {
 
 struct Statement {
   Nest nest;
+  std::string view;
   Mapping mapping;
   Cost cost;
 };
@@ -78,6 +80,7 @@ class Run {
       auto chosen = statement(make_id<StatementId>(s));
       if (!chosen) return chosen.diagnostics();
       result_.schedule.nests[s] = std::move(chosen->nest);
+      if (kernel_.statements.size() == 1) result_.view = std::move(chosen->view);
       result_.cost.cycles += chosen->cost.cycles;
       result_.cost.scalar_cycles += chosen->cost.scalar_cycles;
       result_.cost.energy_pJ += chosen->cost.energy_pJ;
@@ -96,6 +99,8 @@ class Run {
     std::vector<Mapping> mine = mappings_of(mappings_, kernel_, id, model_);
     if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search
     const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
+    if (options_.space.double_buffered && !space.levelled(space.first()))
+      return error("the space double-buffered is one of machines whose memories stand in a row", "see docs/search.md");
     std::unique_ptr<SearchStrategy> made;
     if (!options_.user_strategy) {
       auto named = strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
@@ -126,7 +131,11 @@ class Run {
       proved_ = found.exhausted && found.refused == 0 && !left_out_any(id);
       return nothing_legal(id, found);
     }
-    return Statement{std::move(found.best->nest), space.mapping_of(found.best->point), std::move(found.best->cost)};
+    std::string view;
+    if (const auto levelled = space.levelled(found.best->point))
+      view = levels_text(*levelled->problem, *levelled->tiles, result_.schedule);
+    return Statement{std::move(found.best->nest), std::move(view), space.mapping_of(found.best->point),
+                     std::move(found.best->cost)};
   }
 
   LoopOptions loop_options(StatementId id, const Lowers& lowers, const std::function<bool()>& out_of_time) const {
@@ -138,7 +147,7 @@ class Run {
     loop.sure_evaluations = least_evaluations;
     loop.out_of_time = out_of_time;
     loop.threads = options_.threads;
-    loop.refuse = lowers;
+    if (options_.must_lower) loop.refuse = lowers;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     loop.watch = [this, best = 0.0](const Trial& trial) mutable {

@@ -19,6 +19,7 @@ struct ScheduleOptions {
   std::int64_t max_evaluations = 2000;  ///< for each statement
   double max_seconds = 0;  ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
+  bool must_lower = true;  ///< the best is one that makes a program; false: a machine is priced, not programmed
   std::uint64_t seed = 0;
   SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
   int threads = 1;                          ///< evaluations side by side; never changes what is found
@@ -33,6 +34,7 @@ struct Scheduled {
   Schedule schedule;
   Cost cost;  ///< summed over statements
   std::vector<Cost> statement_costs;
+  std::string view;               ///< of one nest of the levelled form: the schedule in the per-memory view
   std::vector<Mapping> mappings;  ///< the chosen one of each statement; instruction invalid: scalar code
   /// By statement: why it is scalar code although it maps, "stage C in acc: no instruction fills C_acc in acc with 0".
   std::vector<std::vector<std::string>> refusals;

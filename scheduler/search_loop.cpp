@@ -84,7 +84,8 @@ class Searching {
     for (std::size_t i = 0; i < points.size(); ++i) batch[i].point = std::move(points[i]);
     std::atomic<std::size_t> next{0};
     const auto work = [&](CostModel& model) {
-      for (std::size_t i = next++; i < batch.size(); i = next++) evaluate(space_, model, options_.watch_nests, batch[i]);
+      for (std::size_t i = next++; i < batch.size(); i = next++)
+        evaluate(space_, model, options_.watch_nests, batch[i]);
     };
     std::vector<std::thread> others;
     for (std::size_t t = 1; t < std::min(models_.size(), batch.size()); ++t)

@@ -34,7 +34,8 @@ struct LoopOptions {
   /// What the strategy is told instead of the objective: measurements are noisy.
   std::function<double(std::int64_t number, double objective)> disturb;
   std::function<void(const Trial&)> watch;
-  bool watch_nests = false;  ///< `watch` is shown the nest and the whole cost of every legal point, not only of the best
+  bool watch_nests =
+      false;  ///< `watch` is shown the nest and the whole cost of every legal point, not only of the best
 };
 
 struct Scored {

@@ -46,11 +46,25 @@ std::vector<Point> SearchSpace::starts(std::size_t count) const { return form().
 Result<Nest> SearchSpace::build(const Point& point) const { return form().build(point); }
 std::optional<LevelledPoint> SearchSpace::levelled(const Point& point) const { return form().levelled(point); }
 
+std::string set_space_word(SpaceOptions& options, const std::string& word) {
+  std::string all;
+  for (const auto& [name, option] : space_words) {
+    if (word == name) {
+      options.*option = true;
+      return options.single_buffered && options.double_buffered
+                 ? "single-buffered and double-buffered exclude each other"
+                 : "";
+    }
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  }
+  return "'" + word + "' is none of: " + all;
+}
+
 std::string SearchSpace::describe(const Point& point) const {
   std::string text;
   for (std::size_t i = 0; i < point.choice.size(); ++i)
-    text += (i ? ", " : "") + decisions()[i].name + " " +
-            decisions()[i].labels[static_cast<std::size_t>(point.choice[i])];
+    text +=
+        (i ? ", " : "") + decisions()[i].name + " " + decisions()[i].labels[static_cast<std::size_t>(point.choice[i])];
   return text;
 }
 

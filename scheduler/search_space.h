@@ -7,10 +7,12 @@
 // mapping, route of each operand, register tile, tile of each dim at each memory level, what stands outermost,
 // placement on units. `build` turns a point into a nest and is the only thing that knows how.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hwdesc/hardware_model.h"
@@ -33,10 +35,20 @@ struct Point {
 };
 
 struct SpaceOptions {
-  bool dividing = false;  ///< only tiles that divide
-  bool keep_all = false;  ///< every tensor kept in every memory
-  bool single_buffered = false;
+  bool dividing = false;         ///< only tiles that divide
+  bool keep_all = false;         ///< every tensor kept in every memory
+  bool single_buffered = false;  ///< one buffer for every kept tile
+  bool double_buffered = false;  ///< two buffers for every kept tile; levelled form only
 };
+
+/// As --space and suites say it.
+inline constexpr std::array<std::pair<const char*, bool SpaceOptions::*>, 4> space_words{
+    {{"dividing", &SpaceOptions::dividing},
+     {"keep-all", &SpaceOptions::keep_all},
+     {"single-buffered", &SpaceOptions::single_buffered},
+     {"double-buffered", &SpaceOptions::double_buffered}}};
+/// What is wrong with such a word; empty: nothing.
+std::string set_space_word(SpaceOptions& options, const std::string& word);
 
 namespace levelled {
 struct Problem;
@@ -62,7 +74,7 @@ class SearchSpace {
 
   const std::vector<Decision>& decisions() const;
   const std::vector<Mapping>& mappings() const;  ///< that points choose from: those that differ in this form
-  double size() const;  ///< number of points (as a double: it is large)
+  double size() const;                           ///< number of points (as a double: it is large)
 
   /// Clamps every choice into its domain and repairs what cannot be: tiles that exceed their parents, in the levelled
   /// form also tiles that do not fit their memories and steps that units do not have.
@@ -87,7 +99,7 @@ class SearchSpace {
   /// Equal for points that build the same schedule; of an illegal point, of its choices.
   std::uint64_t hash(const Point& point) const;
 
-  Result<Nest> build(const Point& point) const;  ///< diagnostics: why this point is not legal
+  Result<Nest> build(const Point& point) const;                     ///< diagnostics: why this point is not legal
   std::optional<LevelledPoint> levelled(const Point& point) const;  ///< nothing: points are of the normal form
   const Mapping& mapping_of(const Point& point) const;
   std::string describe(const Point& point) const;  ///< "mapping 3, j 32, i 14, ..."

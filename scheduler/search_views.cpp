@@ -55,7 +55,7 @@ Point changed_choice(const std::vector<Decision>& decisions, Point point, Random
 }
 
 Point SearchSpace::mutate(const Point& point, std::uint64_t seed) const {
-  constexpr int most_draws = 16;  // repair may undo a change
+  constexpr int most_draws = 64;  // repair may undo a change
   Random random(seed);
   for (int draw = 0; draw < most_draws; ++draw) {
     Point other = repair(form().changed(point, random));

@@ -1,6 +1,7 @@
 // Points to begin with, made without pricing any: units in full use, and at every memory one operand that stays. The
-// idea is that of constructive schedulers (Huang et al., "CoSA", ISCA 2021; Zhu et al., "ROLLER", OSDI 2022); what tiles
-// save is the traffic of the access model under the assumption that the chosen operand stays and the others do not.
+// idea is that of constructive schedulers (Huang et al., "CoSA", ISCA 2021; Zhu et al., "ROLLER", OSDI 2022); what
+// tiles save is the traffic of the access model under the assumption that the chosen operand stays and the others do
+// not.
 
 #include <algorithm>
 #include <set>
@@ -114,8 +115,9 @@ class Constructing {
         if (operand.uses(d))
           elements *= extent;
         else if (a != stays)
-          elements *= static_cast<double>(ceil_div(problem_.dims[at(d)].extent,
-                                                   genomes_.tile(genome, level, d) * genome.levels[at(level - 1)].units[at(d)]));
+          elements *=
+              static_cast<double>(ceil_div(problem_.dims[at(d)].extent, genomes_.tile(genome, level, d) *
+                                                                            genome.levels[at(level - 1)].units[at(d)]));
       }
       const Level& parent = problem_.levels[at(level - 1)];
       energy += elements * (1e-6 + parent.read_energy / parent.word + (a == 0 ? parent.write_energy / parent.word : 0));
@@ -152,7 +154,7 @@ class Constructing {
   double bytes(const Genome& genome, int level) const {
     LevelPoint::Tiles tiles;
     for (int d = 0; d < problem_.dim_count(); ++d) tiles[at(d)] = genomes_.tile(genome, level, d);
-    return bytes_of(problem_, genome.levels[at(level)].keep, 0, tiles);
+    return bytes_of(problem_, genome.levels[at(level)].keep, genome.levels[at(level)].doubled, tiles);
   }
 
   /// About twice as many steps, or as many as there is room for.
@@ -165,7 +167,8 @@ class Constructing {
     for (int l = 0; l < level; ++l) outside *= genome.levels[at(l)].units[at(d)];
     const std::int64_t limit = ceil_div(problem_.dims[at(d)].extent, unit * outside);
     std::int64_t most = std::min({2 * n, limit, genomes_.room_for(genome, level, d) / unit});
-    while (genomes_.options().dividing && most > n && problem_.dims[at(d)].extent % (unit * outside * most) != 0) --most;
+    while (genomes_.options().dividing && most > n && problem_.dims[at(d)].extent % (unit * outside * most) != 0)
+      --most;
     if (genomes_.options().dividing && most <= n)  // the next divisor may be far
       for (std::int64_t m = 2 * n; m <= limit; ++m)
         if (problem_.dims[at(d)].extent % (unit * outside * m) == 0)

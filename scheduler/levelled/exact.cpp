@@ -50,7 +50,7 @@ class Search {
     const std::vector<Keep> keeps = all_keeps(problem_, options_.keep_all);
     std::vector<Root> roots;
     for (std::size_t k = 0; k < keeps.size(); ++k) {
-      TrafficBound traffic(problem_, keeps[k], options_.dividing);
+      TrafficBound traffic(problem_, keeps[k], options_.dividing, options_.double_buffered ? 2 : 1);
       for (std::size_t s = 0; s < spreads.size(); ++s) {
         begin(traffic, keeps[k], spreads[s], false);
         const double bound = root_bound();
@@ -65,7 +65,7 @@ class Search {
         result_.lower_bound = std::min(result_.lower_bound, root.bound);
         break;
       }
-      TrafficBound traffic(problem_, keeps[root.keep], options_.dividing);
+      TrafficBound traffic(problem_, keeps[root.keep], options_.dividing, options_.double_buffered ? 2 : 1);
       begin(traffic, keeps[root.keep], spreads[root.spread], true);
       if (const double bound = root_bound(); !cut(bound)) level(problem_.level_count() - 1);
       if (stopped_) result_.lower_bound = std::min(result_.lower_bound, root.bound);
@@ -378,6 +378,8 @@ class Search {
   /// All tiles are decided: the orders.
   void complete() {
     LevelPoint point = assemble(problem_, *keep_, *spread_, tile_.data());
+    for (int l = 1; l < problem_.level_count() && options_.double_buffered; ++l)
+      point.levels[at(l)].doubled = point.levels[at(l)].keep;
     const Loops loops = loops_of(problem_, point);
     std::array<const std::vector<Order>*, max_levels> orders{};
     for (int l = 0; l + 1 < problem_.level_count(); ++l)

@@ -13,6 +13,7 @@ struct ExactOptions {
   Objective objective = Objective::edp;
   bool dividing = false;             ///< only tiles that divide the ones around them
   bool keep_all = false;             ///< every level keeps every operand
+  bool double_buffered = false;      ///< every kept tile has two buffers
   std::int64_t max_evaluations = 0;  ///< complete schedules priced; 0: no limit
   std::int64_t max_nodes = 0;        ///< partial schedules bounded in the last of its searches; 0: no limit
   std::function<bool()> stop;        ///< asked now and then; empty: never

@@ -39,6 +39,7 @@ Genome Genomes::plain() const {
   for (int l = 0; l <= last(); ++l) {
     Genome::At& level = genome.levels[at(l)];
     level.keep = (1U << problem_->operand_count()) - 1;
+    if (l > 0 && options_.double_buffered) level.doubled = level.keep;
     for (int d = 0; d < dims(); ++d) {
       level.time[at(d)] = level.units[at(d)] = 1;
       level.place[at(d)] = static_cast<std::uint8_t>(d);
@@ -164,8 +165,7 @@ void Genomes::fit(Genome& genome, int level) const {
     while (over()) {
       int longest = -1;
       for (int d = 0; d < dims(); ++d)
-        if (steps(genome, slot, d) > 1 &&
-            (longest < 0 || steps(genome, slot, d) > steps(genome, slot, longest)))
+        if (steps(genome, slot, d) > 1 && (longest < 0 || steps(genome, slot, d) > steps(genome, slot, longest)))
           longest = d;
       if (longest < 0) break;
       std::int64_t& n = steps(genome, slot, longest);
@@ -174,7 +174,7 @@ void Genomes::fit(Genome& genome, int level) const {
       n = reduced(before, room / tile(genome, level, longest));
     }
   }
-  if (over() && genome.levels[at(level)].doubled != 0) genome.levels[at(level)].doubled = 0;
+  if (over() && !options_.double_buffered) genome.levels[at(level)].doubled = 0;
 }
 
 Genome Genomes::repaired(Genome genome) const {
@@ -182,7 +182,8 @@ Genome Genomes::repaired(Genome genome) const {
   for (int l = 0; l <= last(); ++l) {
     Genome::At& level = genome.levels[at(l)];
     level.keep = (level.keep & may_pass(l)) | (all & ~may_pass(l));
-    level.doubled = options_.single_buffered || l == 0 ? 0 : level.doubled & level.keep;
+    level.doubled =
+        options_.single_buffered || l == 0 ? 0 : level.keep & (options_.double_buffered ? all : level.doubled);
     for (int d = 0; d < dims(); ++d) {
       if (l == 0) level.time[at(d)] = 1;
       if (l == last() || problem_->levels[at(l)].axes.empty()) level.units[at(d)] = 1;

@@ -47,8 +47,9 @@ class Genomes {
   const std::vector<Slot>& slots() const { return slots_; }
   /// Steps that a loop of the dim may have: all up to 64 and those that change how many tiles there are.
   const std::vector<std::int64_t>& values(int dim) const { return values_[at(dim)]; }
-  std::int64_t most_units(int level) const;                   ///< longest axis
-  std::uint32_t may_pass(int level) const;                    ///< operands that may be kept or not
+  std::int64_t most_units(int level) const;  ///< longest axis
+  std::uint32_t may_pass(int level) const;   ///< operands that may be kept or not
+  bool chooses_buffers() const { return !options_.single_buffered && !options_.double_buffered; }
   std::int64_t outermost(const Genome& genome, int d) const;  ///< steps of the loop that takes what is left
   static std::int64_t& steps(Genome& genome, Slot slot, int d) {
     auto& level = genome.levels[at(slot.level)];

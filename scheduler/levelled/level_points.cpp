@@ -129,15 +129,15 @@ class LevelledPoints final : public PointForm {
     }
     for (int l = 0; l < last; ++l)
       for (int d = 0; d < dims; ++d)
-        add(Gene::place, problem.levels[at(l)], d, "place " + problem.levels[at(l)].name + " " + problem.dims[at(d)].name,
-            numbers_from(0, dims - 1), true);
+        add(Gene::place, problem.levels[at(l)], d,
+            "place " + problem.levels[at(l)].name + " " + problem.dims[at(d)].name, numbers_from(1, dims), true);
     for (int l = 1; l <= last; ++l)
       for (int a = 0; a < problem.operand_count(); ++a) {
         const Level& level = problem.levels[at(l)];
         const std::string& operand = problem.operands[at(a)].name;
         if ((genomes.may_pass(l) >> a & 1U) != 0)
           add(Gene::keep, level, a, "keep " + level.name + " " + operand, {"yes", "no"}, false);
-        if (!genomes.options().single_buffered)
+        if (genomes.chooses_buffers())
           add(Gene::buffers, level, a, "buffers " + level.name + " " + operand, {"1", "2"}, true);
       }
     for (const MappedProblem& p : problems_) {
@@ -194,7 +194,8 @@ class LevelledPoints final : public PointForm {
         switch (genes_[g].kind) {
           case Gene::time:
             choice = static_cast<int>(std::upper_bound(values.begin(), values.end(), level.time[at(index)]) -
-                                      values.begin()) - 1;
+                                      values.begin()) -
+                     1;
             break;
           case Gene::units:
             choice = static_cast<int>(level.units[at(index)]) - 1;

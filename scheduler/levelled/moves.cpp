@@ -57,7 +57,8 @@ void place_loop(const Genomes& genomes, Genome& genome, int level, int d, int pl
 void change_factor(const Genomes& genomes, Genome& genome, Random& random) {
   const int d = one_of(genomes.problem().dim_count(), random);
   const int slots = static_cast<int>(genomes.slots().size()) + 1;
-  const auto from = at(one_of(slots, random)), to = at((static_cast<int>(from) + 1 + one_of(slots - 1, random)) % slots);
+  const auto from = at(one_of(slots, random)),
+             to = at((static_cast<int>(from) + 1 + one_of(slots - 1, random)) % slots);
   const std::int64_t n = steps_at(genomes, genome, from, d);
   if (n == 1) return;
   std::int64_t factor = smallest_factor(n);
@@ -105,8 +106,8 @@ Genome drawn(const Genomes& genomes, Random& random) {
   for (int d = 0; d < problem.dim_count(); ++d) {
     double left = static_cast<double>(problem.dims[at(d)].extent);
     for (std::size_t i = genomes.slots().size(); i-- > 0;) {  // slots in an order that depends on the dim
-      const Slot slot = genomes.slots()[(i + at(one_of(static_cast<int>(genomes.slots().size()), random))) %
-                                        genomes.slots().size()];
+      const Slot slot =
+          genomes.slots()[(i + at(one_of(static_cast<int>(genomes.slots().size()), random))) % genomes.slots().size()];
       const double steps = std::exp(random.unit() * std::log(left));
       std::int64_t& n = Genomes::steps(genome, slot, d);
       if (n > 1) continue;
@@ -136,7 +137,7 @@ Genome changed(const Genomes& genomes, Genome genome, Random& random) {
   else if (kind < 0.88)
     change_units(genomes, genome, random);
   else
-    change_flag(genomes, genome, random, genomes.options().single_buffered || kind < 0.96);
+    change_flag(genomes, genome, random, !genomes.chooses_buffers() || kind < 0.96);
   return genome;
 }
 
@@ -172,7 +173,7 @@ std::vector<Genome> around(const Genomes& genomes, const Genome& genome) {
     }
     for (int a = 0; a < problem.operand_count() && l > 0; ++a) {
       with([&](Genome& g) { g.levels[at(l)].keep ^= 1U << a; });
-      if (!genomes.options().single_buffered) with([&](Genome& g) { g.levels[at(l)].doubled ^= 1U << a; });
+      if (genomes.chooses_buffers()) with([&](Genome& g) { g.levels[at(l)].doubled ^= 1U << a; });
     }
   }
   return found;

@@ -17,14 +17,16 @@ namespace {
 using levelled::Problem;
 
 /// The smallest set of tiles that must be in one memory and do not fit together: single elements, largest first.
-Diagnostics conflict(const Problem& problem, bool keep_all) {
-  for (const levelled::Level& level : problem.levels) {
+Diagnostics conflict(const Problem& problem, const SpaceOptions& space) {
+  const double buffers = space.double_buffered ? 2 : 1;
+  for (std::size_t l = 1; l < problem.levels.size(); ++l) {
+    const levelled::Level& level = problem.levels[l];
     std::vector<std::pair<double, std::string>> elements;
     double all = 0;
     for (std::size_t a = 0; a < problem.operands.size(); ++a) {
-      if (!keep_all && (level.must_keep >> a & 1U) == 0) continue;
-      elements.emplace_back(problem.operands[a].bytes, problem.operands[a].name);
-      all += problem.operands[a].bytes;
+      if (!space.keep_all && (level.must_keep >> a & 1U) == 0) continue;
+      elements.emplace_back(buffers * problem.operands[a].bytes, problem.operands[a].name);
+      all += elements.back().first;
     }
     if (level.capacity <= 0 || all <= level.capacity) continue;
     std::stable_sort(elements.begin(), elements.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -33,7 +35,8 @@ Diagnostics conflict(const Problem& problem, bool keep_all) {
     for (const auto& [bytes, name] : elements) {
       if (needed > level.capacity) break;
       needed += bytes;
-      parts += fmt::format("{}tile of {} with 1 element, {} bytes", parts.empty() ? "" : "; ", name, bytes);
+      parts += fmt::format("{}tile of {} with 1 element{}, {} bytes", parts.empty() ? "" : "; ", name,
+                           space.double_buffered ? " in two buffers" : "", bytes);
     }
     return {error(fmt::format("no schedule exists: memory {}: {} bytes needed, {} available ({})", level.name, needed,
                               level.capacity, parts),
@@ -61,6 +64,7 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   search.objective = options.objective;
   search.dividing = options.space.dividing;
   search.keep_all = options.space.keep_all;
+  search.double_buffered = options.space.double_buffered;
   search.max_evaluations = limits.max_evaluations;
   search.max_nodes = limits.max_nodes;
   if (limits.max_seconds > 0) search.stop = [&] { return seconds() > limits.max_seconds; };
@@ -85,7 +89,7 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   }
   *proved = result.certified && !best;
   if (!best) {
-    if (*proved) return conflict(problems.front().problem, options.space.keep_all);
+    if (*proved) return conflict(problems.front().problem, options.space);
     return error("no legal schedule was found within the budget");
   }
   const auto& [mapping, problem] = problems[chosen];

@@ -34,8 +34,9 @@ Load operator+(Load a, const Load& b) {
   return a;
 }
 
-TrafficBound::TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing)
-    : problem_(problem), keep_(keep), dividing_(dividing) {
+TrafficBound::TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing,
+                           int buffers)
+    : problem_(problem), keep_(keep), dividing_(dividing), buffers_(buffers) {
   for (int inner = 1; inner < problem.level_count(); ++inner)
     for (int outer = inner - 1; outer >= 0; --outer) {
       const Level& level = problem.levels[at(outer)];
@@ -255,18 +256,7 @@ double TrafficBound::cycles(const Load& load) const {
 }
 
 double TrafficBound::bytes(int level, const LevelPoint::Tiles& tile) const {
-  double total = 0;
-  for (int a = 0; a < problem_.operand_count(); ++a) {
-    if ((keep_[at(level)] >> a & 1U) == 0) continue;
-    double elements = 1;
-    for (const Subscript& s : problem_.operands[at(a)].subscripts) {
-      double width = 1;
-      for (const Term& term : s) width += static_cast<double>(term.coefficient * (tile[at(term.dim)] - 1));
-      elements *= width;
-    }
-    total += elements * problem_.operands[at(a)].bytes;
-  }
-  return total;
+  return buffers_ * bytes_of(problem_, keep_[at(level)], 0, tile);
 }
 
 }  // namespace isamap::levelled

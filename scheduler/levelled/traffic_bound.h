@@ -36,7 +36,7 @@ struct Known {
 /// Constants of one problem under one choice of what is kept and of walks on units.
 class TrafficBound {
  public:
-  TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing);
+  TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing, int buffers);
   void set(const Spread& spread);
 
   /// At least what moves into the tiles at `level` when those are `tile`; dims that are not in `decided` may have
@@ -72,6 +72,7 @@ class TrafficBound {
   const Problem& problem_;
   std::array<std::uint32_t, max_levels> keep_;
   bool dividing_;
+  int buffers_;                                        ///< of each kept tile
   std::array<std::vector<Chain>, max_levels> chains_;  ///< by child level
   std::array<double, max_operands> elements_;          ///< distinct ones of each operand
   std::array<std::array<double, max_levels>, max_operands> read_cost_, write_cost_;

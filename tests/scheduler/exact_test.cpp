@@ -21,6 +21,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 struct Space {
   bool dividing = false, keep_all = false, double_buffers = false;
+  bool all_doubled = false;  ///< two buffers for every kept tile
 };
 
 class Enumerator {
@@ -93,6 +94,10 @@ class Enumerator {
 
   void doubled(int l) {
     if (l == problem_.level_count()) return dim(0);
+    if (space_.all_doubled) {
+      point_.levels[at(l)].doubled = l > 0 ? point_.levels[at(l)].keep : 0;
+      return doubled(l + 1);
+    }
     for (std::uint32_t mask = 0; mask <= (space_.double_buffers && l > 0 ? point_.levels[at(l)].keep : 0); ++mask) {
       if ((mask & ~point_.levels[at(l)].keep) != 0) continue;
       point_.levels[at(l)].doubled = mask;
@@ -180,6 +185,7 @@ void expect_optimal(Problem problem, std::uint64_t seed, const Space& space) {
   options.objective = objective;
   options.dividing = space.dividing;
   options.keep_all = space.keep_all;
+  options.double_buffered = space.all_doubled;
   const levelled::Exact found = search_exact(problem, options);
   ASSERT_TRUE(found.finished);
   ASSERT_EQ(found.best.has_value(), best < std::numeric_limits<double>::infinity()) << "seed " << seed;
@@ -225,6 +231,11 @@ TEST(Exact, TailsKeptEverywhere) {
 TEST(Exact, BypassAndTwoBuffers) {
   for (std::uint64_t seed = 0; seed < 40; ++seed)
     expect_optimal(gemm(seed, "a1", 4), seed, {seed % 2 == 0, false, seed % 4 == 0});
+}
+
+TEST(Exact, TwoBuffersForEveryTile) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed)
+    expect_optimal(gemm(seed, "a1", 5), 500 + seed, {seed % 2 == 0, seed % 3 == 0, false, true});
 }
 
 TEST(Exact, TailsAndBypass) {
@@ -299,6 +310,22 @@ TEST(Exact, SaysWhichTilesExcludeEachOther) {
       exactly(formula("Z[m,n] += A[m,k] * B[k,n]", "m=4,n=4,k=4", "A=s16,B=s16,Z=s16"), model->model, {}, &proved);
   ASSERT_FALSE(found);
   EXPECT_TRUE(proved);
+  ScheduleOptions two;
+  two.space.double_buffered = true;
+  text.replace(text.find("4B,"), 2, "10B");  // room for one buffer of each, not for two
+  std::ofstream(path) << text;
+  const auto roomier = load_hardware(path, {});
+  ASSERT_TRUE(roomier);
+  const Kernel kernel = formula("Z[m,n] += A[m,k] * B[k,n]", "m=4,n=4,k=4", "A=s16,B=s16,Z=s16");
+  EXPECT_TRUE(exactly(kernel, roomier->model, {}, &proved));
+  const auto none = exactly(kernel, roomier->model, two, &proved);
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(proved);
+  EXPECT_NE(render(none.diagnostics())
+                .find("memory RF: 12 bytes needed, 10 available (tile of Z with 1 element in two "
+                      "buffers, 4 bytes;"),
+            std::string::npos)
+      << render(none.diagnostics());
   EXPECT_NE(render(found.diagnostics())
                 .find("memory RF: 6 bytes needed, 4 available (tile of Z with 1 element, 2 bytes; tile of A with 1 "
                       "element, 2 bytes; tile of B with 1 element, 2 bytes)"),

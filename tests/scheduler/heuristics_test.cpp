@@ -145,8 +145,13 @@ TEST(Points, MutationChangesThePointAndStaysInTheSpace) {
   }
 }
 
+/// In the normal form, that is: in the levelled form repair may have to shrink what a child has from both.
 TEST(Points, ChildrenHaveEveryChoiceFromAParent) {
-  const SearchSpace& space = problem().space;
+  const Kernel kernel = formula("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=40,j=33,k=50", "A=s8,B=s8,C=s32");
+  const HardwareModel model = machine("npu16");
+  const auto mapped = enumerate_mappings(kernel, model, {});
+  ASSERT_TRUE(mapped);
+  const SearchSpace space(kernel, StatementId{0}, mapped->mappings, model, {});
   int both = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Point a = space.repair(space.random(2 * seed)), b = space.repair(space.random(2 * seed + 1));

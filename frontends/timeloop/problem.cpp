@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontends/timeloop/timeloop.h"
+
+namespace isamap::timeloop {
+
+namespace {
+
+/// Keys are written with hyphens (up to 0.3) or underscores.
+const yaml::Node* find(const yaml::Node& node, const std::string& key) {
+  if (const yaml::Node* found = node.find(key)) return found;
+  std::string hyphens = key;
+  std::replace(hyphens.begin(), hyphens.end(), '_', '-');
+  return node.find(hyphens);
+}
+
+class ProblemReader {
+ public:
+  explicit ProblemReader(Diagnostics& problems) : problems_(problems) {}
+
+  std::optional<Problem> read(const yaml::Node& root) {
+    const yaml::Node* top = root.find("problem");
+    if (!top) return wrong(root, "there is no problem:");
+    const yaml::Node* shape = find(*top, "shape");
+    const yaml::Node* instance = find(*top, "instance");
+    if (!shape || !instance) return wrong(*top, "a problem has shape: and instance:");
+    const yaml::Node* dims = find(*shape, "dimensions");
+    const yaml::Node* spaces = find(*shape, "data_spaces");
+    if (!dims || !spaces) return wrong(*shape, "a shape has dimensions: and data_spaces:");
+    if (const yaml::Node* name = find(*shape, "name")) made_.name = name->scalar;
+    if (const yaml::Node* densities = find(*instance, "densities"))
+      wrong(*densities, "sparse problems are outside of what is imported");
+    coefficients(*shape, *instance);
+    for (const yaml::Node& dim : dims->items)
+      if (const auto value = number(*instance, dim.scalar, dim)) made_.dims.emplace_back(dim.scalar, *value);
+    for (const yaml::Node& space : spaces->items) data_space(space);
+    check();
+    if (has_errors(problems_)) return {};
+    return made_;
+  }
+
+ private:
+  std::nullopt_t wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
+    problems_.push_back(error_at(node.where, message, hint));
+    return std::nullopt;
+  }
+
+  std::optional<std::int64_t> number(const yaml::Node& map, const std::string& key, const yaml::Node& asked) {
+    const yaml::Node* node = map.find(key);
+    if (!node) return wrong(asked, fmt::format("the instance says no value for {}", key));
+    const auto value = yaml::to_integer(*node);
+    if (!value || *value < 1) return wrong(*node, fmt::format("{} is a whole number from 1 on", key));
+    return value;
+  }
+
+  void coefficients(const yaml::Node& shape, const yaml::Node& instance) {
+    const yaml::Node* list = find(shape, "coefficients");
+    for (const yaml::Node& item : list ? list->items : std::vector<yaml::Node>{}) {
+      const yaml::Node* name = item.find("name");
+      const yaml::Node* fallback = item.find("default");
+      if (!name) {
+        wrong(item, "a coefficient has a name:");
+        continue;
+      }
+      const yaml::Node* value = instance.find(name->scalar);
+      if (!value) value = fallback;
+      const auto n = value ? yaml::to_integer(*value) : std::nullopt;
+      if (!n || *n < 1)
+        wrong(item, fmt::format("coefficient {} has no whole number from 1 on", name->scalar));
+      else
+        coefficients_.emplace_back(name->scalar, *n);
+    }
+  }
+
+  void data_space(const yaml::Node& node) {
+    DataSpace made;
+    made.where = node.where;
+    const yaml::Node* name = node.find("name");
+    const yaml::Node* projection = node.find("projection");
+    if (!name || !projection || projection->kind != yaml::Kind::list) {
+      wrong(node, "a data space has name: and projection:, a list of ranks");
+      return;
+    }
+    made.name = name->scalar;
+    if (const yaml::Node* output = find(node, "read_write"))
+      made.output = output->scalar == "true" || output->scalar == "True";
+    for (const yaml::Node& rank : projection->items) {
+      std::vector<Term> sum;
+      for (const yaml::Node& product : rank.items) term(product, sum);
+      if (sum.empty()) wrong(rank, "a rank is a list of products: [[C]] or [[R, dilation], [P, stride]]");
+      made.ranks.push_back(std::move(sum));
+    }
+    made_.spaces.push_back(std::move(made));
+  }
+
+  void term(const yaml::Node& product, std::vector<Term>& sum) {
+    if (product.kind != yaml::Kind::list || product.items.empty() || product.items.size() > 2) {
+      wrong(product, "a product is a dim, or a dim and a coefficient: [R] or [R, dilation]");
+      return;
+    }
+    Term term{product.items[0].scalar, 1};
+    if (!made_.extent(term.dim)) wrong(product.items[0], fmt::format("{} is none of the dimensions", term.dim));
+    if (product.items.size() == 2) {
+      const std::string& name = product.items[1].scalar;
+      const auto known =
+          std::find_if(coefficients_.begin(), coefficients_.end(), [&](const auto& c) { return c.first == name; });
+      if (known == coefficients_.end())
+        wrong(product.items[1], fmt::format("{} is none of the coefficients", name));
+      else
+        term.coefficient = known->second;
+    }
+    sum.push_back(std::move(term));
+  }
+
+  void check() {
+    const auto outputs =
+        std::count_if(made_.spaces.begin(), made_.spaces.end(), [](const auto& s) { return s.output; });
+    if (outputs != 1 || made_.spaces.size() != 3) {
+      problems_.push_back(
+          error(fmt::format("the problem has {} data spaces, {} of them read_write", made_.spaces.size(), outputs),
+                "what is imported is one output that adds up products of two inputs"));
+      return;
+    }
+    for (const auto& [dim, extent] : made_.dims) {
+      const bool used = std::any_of(made_.spaces.begin(), made_.spaces.end(), [&, d = dim](const DataSpace& s) {
+        return std::any_of(s.ranks.begin(), s.ranks.end(), [&](const auto& rank) {
+          return std::any_of(rank.begin(), rank.end(), [&](const Term& t) { return t.dim == d; });
+        });
+      });
+      if (!used && extent > 1)
+        problems_.push_back(error(fmt::format("no data space uses dimension {} of {} steps", dim, extent)));
+    }
+  }
+
+  Problem made_;
+  std::vector<std::pair<std::string, std::int64_t>> coefficients_;
+  Diagnostics& problems_;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> Problem::extent(const std::string& dim) const {
+  for (const auto& [known, extent] : dims)
+    if (known == dim) return extent;
+  return {};
+}
+
+std::optional<Problem> read_problem(const yaml::Node& root, Diagnostics& problems) {
+  return ProblemReader(problems).read(root);
+}
+
+}  // namespace isamap::timeloop
