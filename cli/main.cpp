@@ -11,6 +11,7 @@
 #include "backends/process.h"
 #include "cli/common.h"
 #include "cli/cost_choice.h"
+#include "cli/verb_import.h"
 #include "cli/verbs.h"
 
 namespace isamap::cli {
@@ -325,6 +326,17 @@ struct Program {
     add_threads(replay, raw);
   }
 
+  void add_import() {
+    CLI::App* from = app.add_subcommand("import", "files of another tool as files of our own")->require_subcommand(1);
+    CLI::App* timeloop = verb(*from, "timeloop", "a Timeloop problem, architecture and mapping", verb_import_timeloop);
+    options.files.resize(import_files);
+    const auto file = [&](ImportFile which) -> std::string& { return options.files[static_cast<std::size_t>(which)]; };
+    timeloop->add_option("--problem", file(ImportFile::problem), "problem: file")->required();
+    timeloop->add_option("--architecture", file(ImportFile::architecture), "architecture: file")->required();
+    timeloop->add_option("--mapping", file(ImportFile::mapping), "mapping: file; without it no schedule is written");
+    timeloop->add_option("--energy", file(ImportFile::energy), "energy reference table, ERT:");
+  }
+
   void add_verbs() {
     CLI::App* targets = verb(app, "targets", "list models and how they run on this machine", verb_targets);
     targets->add_option("--best", options.best_dtype, "only the native model with the most arithmetic of this type");
@@ -381,6 +393,7 @@ int main_of(int argc, char** argv) {
   program.add_hw();
   program.add_verbs();
   program.add_lab();
+  program.add_import();
   if (const auto unknown = unknown_command(program.app, argc, argv))
     return static_cast<int>(fail(Exit::usage, "there is no command '" + *unknown + "'",
                                  "the commands are: " + commands_of(program.app) + "; --help says what they do"));
