@@ -55,10 +55,12 @@ std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_
 }  // namespace
 
 Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads) {
-  if (auto exact = by_branch_and_bound(instance, 10 * evaluations)) return *exact;
-  const SearchSpace space = instance.search_space();
   Optimum best;
-  if (space.size() <= 4e8) {
+  const auto exact = by_branch_and_bound(instance, 10 * evaluations);
+  if (exact && !exact->proof.empty()) return *exact;
+  if (exact) best = *exact;
+  const SearchSpace space = instance.search_space();
+  if (!exact && space.size() <= 4e8) {
     const Found all = searched(instance, space, "exhaustive", 0, evaluations, threads);
     keep_less(best, all);
     if (all.exhausted) {
