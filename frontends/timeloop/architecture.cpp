@@ -28,6 +28,23 @@ std::pair<std::string, std::int64_t> counted(const std::string& text) {
   return {text.substr(0, open), std::max<std::int64_t>(1, last - first + 1)};
 }
 
+const std::vector<yaml::Node>& items_of(const yaml::Node* list) {
+  static const std::vector<yaml::Node> none;
+  return list ? list->items : none;
+}
+
+/// "system.PE[1..256].RF[1..1]" -> RF
+std::string last_name(const std::string& path) {
+  std::string plain;
+  int open = 0;
+  for (const char c : path) {
+    if (c == '[') ++open;
+    if (open == 0) plain += c;
+    if (c == ']') --open;
+  }
+  return plain.substr(plain.rfind('.') + 1);
+}
+
 struct Component {
   std::string name, of;  ///< its class
   const yaml::Node* node = nullptr;
@@ -97,9 +114,8 @@ class ArchitectureReader {
     const yaml::Node* name = node.find("name");
     const auto [plain, count] = counted(name ? name->scalar : "");
     const yaml::Node* local = node.find("local");
-    const yaml::Node none;
     const yaml::Node* attributes = nullptr;  // the mesh stands in those of the first component below
-    for (const yaml::Node& item : local ? local->items : std::vector<yaml::Node>{})
+    for (const yaml::Node& item : items_of(local))
       if (!attributes && item.find("attributes") &&
           (item.find("attributes")->find("meshX") || item.find("attributes")->find("meshY")))
         attributes = item.find("attributes");
@@ -113,7 +129,7 @@ class ArchitectureReader {
       else
         take(node, plain, x, count / x);
     }
-    for (const yaml::Node& item : local ? local->items : std::vector<yaml::Node>{}) {
+    for (const yaml::Node& item : items_of(local)) {
       const yaml::Node *own = item.find("name"), *of = item.find("class");
       if (!own || !of) {
         wrong(item, "a component has name: and class:");
@@ -246,12 +262,10 @@ class ArchitectureReader {
   std::optional<double> table(const Component& c, const std::string& action) const {
     const yaml::Node* top = energies_ ? energies_->find("ERT") : nullptr;
     const yaml::Node* tables = top ? top->find("tables") : nullptr;
-    for (const yaml::Node& item : tables ? tables->items : std::vector<yaml::Node>{}) {
+    for (const yaml::Node& item : items_of(tables)) {
       const yaml::Node *name = item.find("name"), *actions = item.find("actions");
       if (!name || !actions) continue;
-      std::string last = counted(name->scalar).first;
-      if (const auto dot = last.rfind('.'); dot != std::string::npos) last = last.substr(dot + 1);
-      if (last != c.name) continue;
+      if (last_name(name->scalar) != c.name) continue;
       for (const yaml::Node& a : actions->items)
         if (a.find("name") && a.find("name")->scalar == action && a.find("energy"))
           return yaml::to_real(*a.find("energy"));
