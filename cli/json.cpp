@@ -7,7 +7,9 @@
 #include "cli/common.h"
 #include "cli/json_internal.h"
 #include "cli/names.h"
+#include "mapper/certificate_files.h"
 #include "mapper/claims.h"
+#include "mapper/other_orders.h"
 #include "mapper/price.h"
 
 namespace isamap::cli {
@@ -193,31 +195,52 @@ Json json_of(const FactoringResult& factoring, const HardwareModel& model) {
 
 namespace {
 
-/// [{statement, instructions, text}]: what the list does not claim to hold (docs/mapping.md), each text once.
+/// As the documents of failures have it: nothing maps (3), or nothing was found before a limit (4).
+void add_exit(Json& json, std::size_t mappings, bool limit_reached) {
+  if (mappings == 0) json["exit"] = static_cast<int>(limit_reached ? Exit::limit : Exit::no_answer);
+}
+
+/// `outside`: [{statement, instructions, text}], what the list does not hold (docs/mapping.md), each text once.
+/// `complete`: everything of its class is there.
 template <class Pairs>
-Json outside_of(const Kernel& kernel, const HardwareModel& model, Rule rule, const Pairs& pairs) {
+void add_claims(Json& json, const Kernel& kernel, const HardwareModel& model, Rule rule, const Pairs& pairs,
+                bool limit_reached) {
   std::map<std::pair<StatementId, std::string>, std::vector<std::string>> texts;
-  for (const auto& [statement, instruction] : pairs)
-    for (const std::string& text :
-         outside_the_class(kernel, statement, model.instruction(instruction), instruction, rule))
-      texts[{statement, text}].push_back(model.instruction(instruction).name);
-  Json json = Json::array();
+  bool complete = !limit_reached;
+  for (const auto& [statement, instruction] : pairs) {
+    for (const Unclaimed& one :
+         outside_the_class(kernel, statement, model.instruction(instruction), instruction, rule)) {
+      texts[{statement, one.text}].push_back(model.instruction(instruction).name);
+      complete = complete && !one.missing;
+    }
+  }
+  json["outside"] = Json::array();
   for (const auto& [what, instructions] : texts)
-    json.push_back({{"statement", what.first.value}, {"instructions", instructions}, {"text", what.second}});
-  return json;
+    json["outside"].push_back({{"statement", what.first.value}, {"instructions", instructions}, {"text", what.second}});
+  json["complete"] = complete;
+  if (limit_reached) json["limit_reached"] = true;
 }
 
 }  // namespace
 
 std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule rule, const MapResult& result) {
   Json json = document();
+  add_exit(json, result.mappings.size(), result.limit_reached);
   json["kernel"] = kernel.name;
   json["target"] = model.name;
   json["rule"] = std::string(name(rule));
   json["mappings"] = Json::array();
+  OtherOrders other_orders(kernel);
   for (std::size_t m = 0; m < result.mappings.size(); ++m) {
     Json mapping = json_of(result.mappings[m], kernel, model);
-    if (m < result.certificate_files.size()) mapping["proof"]["file"] = result.certificate_files[m];
+    const bool written = m < result.certificate_files.size();
+    if (written) mapping["proof"]["file"] = result.certificate_files[m];
+    int order = 0;
+    for (const Mapping& other :
+         other_orders.of(result.mappings[m], model.instruction(result.mappings[m].instruction))) {
+      mapping["other_orders"].push_back(json_of(other, kernel, model));
+      if (written) mapping["other_orders"].back()["proof"]["file"] = certificate_file(other, order++, model);
+    }
     json["mappings"].push_back(std::move(mapping));
   }
   json["rejected"] = rejected_of(result, model);
@@ -225,14 +248,13 @@ std::string json_of_map(const Kernel& kernel, const HardwareModel& model, Rule r
   std::set<std::pair<StatementId, InstructionId>> pairs;
   for (const Mapping& mapping : result.mappings) pairs.insert({mapping.statement, mapping.instruction});
   for (const Rejection& rejection : result.rejected) pairs.insert({rejection.statement, rejection.instruction});
-  json["outside"] = outside_of(kernel, model, rule, pairs);
-  json["complete"] = json["outside"].empty() && !result.limit_reached;
-  if (result.limit_reached) json["limit_reached"] = true;
+  add_claims(json, kernel, model, rule, pairs, result.limit_reached);
   return text_of(json);
 }
 
 std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, const MappingCounts& counts) {
   Json json = document();
+  add_exit(json, static_cast<std::size_t>(counts.summary.mappings), counts.summary.limit_reached);
   json["kernel"] = kernel.name;
   json["target"] = model.name;
   json["rule"] = std::string(name(counts.rule));
@@ -246,15 +268,14 @@ std::string json_of_counts(const Kernel& kernel, const HardwareModel& model, con
   std::set<std::pair<StatementId, InstructionId>> pairs;
   for (const auto& [pair, number] : counts.of) pairs.insert(pair);
   for (const Rejection& rejection : counts.summary.rejected) pairs.insert({rejection.statement, rejection.instruction});
-  json["outside"] = outside_of(kernel, model, counts.rule, pairs);
-  json["complete"] = json["outside"].empty() && !counts.summary.limit_reached;
-  if (counts.summary.limit_reached) json["limit_reached"] = true;
+  add_claims(json, kernel, model, counts.rule, pairs, counts.summary.limit_reached);
   return text_of(json);
 }
 
 std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, const MapResult& result,
                             const std::vector<Refusal>& refusals, const ProposedFiles& files) {
   Json json = document();
+  add_exit(json, result.mappings.size(), result.limit_reached);
   json["kernel"] = kernel.name;
   json["target"] = model.name;
   json["instructions"] = Json::array();

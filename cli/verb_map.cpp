@@ -6,6 +6,8 @@
 #include "cli/json.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "mapper/certificate_files.h"
+#include "mapper/other_orders.h"
 
 namespace isamap::cli {
 namespace {
@@ -28,11 +30,18 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
                                  result.limit_reached ? " (a limit was reached: there may be more)" : "");
   std::vector<std::vector<std::string>> rows{
       {"id", "instruction", "statement", "mapping", "operands", "outer", "kinds", "used", "proof"}};
-  for (const Mapping& m : result.mappings)
-    rows.push_back({std::to_string(m.id), model.instruction(m.instruction).name,
-                    kernel.statements[m.statement.index()].name, digits_text(m, model), operands_text(m, kernel, model),
-                    fmt::format("{}", fmt::join(m.outer, " ")), kinds_text(m),
-                    fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof))});
+  const auto add_row = [&](const std::string& id, const Mapping& m) {
+    rows.push_back({id, model.instruction(m.instruction).name, kernel.statements[m.statement.index()].name,
+                    digits_text(m, model), operands_text(m, kernel, model), fmt::format("{}", fmt::join(m.outer, " ")),
+                    kinds_text(m), fmt::format("{:.0f}%", 100 * m.utilisation), std::string(name(m.proof))});
+  };
+  OtherOrders other_orders(kernel);
+  for (const Mapping& m : result.mappings) {
+    add_row(number_of(m, -1), m);
+    int order = 0;
+    for (const Mapping& other : other_orders.of(m, model.instruction(m.instruction)))
+      add_row(number_of(m, order++), other);
+  }
   if (!result.mappings.empty()) text += table(rows);
   for (const Rejection& rejection : result.rejected)
     for (const std::string& reason : rejection.reasons)

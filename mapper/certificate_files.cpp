@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "mapper/certificate.h"
+#include "mapper/other_orders.h"
 #include "mapper/z3_solver.h"
 
 namespace isamap {
@@ -112,6 +113,36 @@ Verdict prove(const Kernel& kernel, const HardwareModel& model, const Mapping& m
   return verdict;
 }
 
+std::string number_of(const Mapping& mapping, int other_order) {
+  std::string text = std::to_string(mapping.id);
+  if (other_order >= 26) return text + "_" + std::to_string(other_order);
+  if (other_order >= 0) text += static_cast<char>('a' + other_order);
+  return text;
+}
+
+std::string certificate_file(const Mapping& mapping, int other_order, const HardwareModel& model) {
+  return "mapping_" + number_of(mapping, other_order) + "_" + plain(model.instruction(mapping.instruction).name) +
+         ".smt2";
+}
+
+namespace {
+
+/// Proves one mapping, says so in it, and writes the proof.
+Diagnostics write_certificate(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+                              const std::filesystem::path& path, Mapping& mapping, MapResult& result) {
+  const Certificate certificate = certificate_of(kernel, model, mapping);
+  std::string failed;
+  const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
+  ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
+  if (truth == Truth::unknown) mapping.proof = Proof::unknown;
+  const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
+  const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
+  if (write_whole(path, print(certificate) + any_size)) return {};
+  return {error_at({path.string(), 0, 0}, "cannot write this file")};
+}
+
+}  // namespace
+
 Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                MapResult& result) {
   const std::filesystem::path folder = options.certificates;
@@ -121,23 +152,21 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   if (problem && !std::filesystem::is_directory(folder, ignored))
     return {error_at({options.certificates, 0, 0}, "cannot create this folder: " + problem.message())};
   const auto start = std::filesystem::file_time_type::clock::now();
+  std::vector<std::string> written;
+  OtherOrders other_orders(kernel);
   for (Mapping& mapping : result.mappings) {
     if (options.progress) options.progress(result.certificate_files.size(), result.mappings.size());
-    const Certificate certificate = certificate_of(kernel, model, mapping);
-    std::string failed;
-    const Truth truth = replay(certificate, options.rlimit, result.solver, &failed);
-    ISAMAP_CHECK(truth != Truth::no, "the solver refutes a listed mapping: " + failed + "\n" + print(certificate));
-    if (truth == Truth::unknown) mapping.proof = Proof::unknown;
-    const Alignment alignment = alignment_behind(kernel, model.instruction(mapping.instruction), mapping);
-    const std::string any_size = proved_for_any_size(alignment, mapping, options, result);
-    const std::string file =
-        "mapping_" + std::to_string(mapping.id) + "_" + plain(model.instruction(mapping.instruction).name) + ".smt2";
-    if (!write_whole(folder / file, print(certificate) + any_size)) {
-      return {error_at({(folder / file).string(), 0, 0}, "cannot write this file")};
+    std::vector<Mapping> others = other_orders.of(mapping, model.instruction(mapping.instruction));
+    for (int order = -1; order < static_cast<int>(others.size()); ++order) {
+      Mapping& one = order < 0 ? mapping : others[static_cast<std::size_t>(order)];
+      written.push_back(certificate_file(mapping, order, model));
+      Diagnostics problems = write_certificate(kernel, model, options, folder / written.back(), one, result);
+      if (has_errors(problems)) return problems;
+      if (one.proof == Proof::unknown) mapping.proof = Proof::unknown;
     }
-    result.certificate_files.push_back(file);
+    result.certificate_files.push_back(certificate_file(mapping, -1, model));
   }
-  remove_older(folder, result.certificate_files, start);
+  remove_older(folder, written, start);
   return {};
 }
 

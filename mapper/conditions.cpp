@@ -136,6 +136,9 @@ std::int64_t walked_extent(const std::vector<Walker>& walkers, int m) {
 
 std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const std::vector<std::vector<Digit>>& dims) {
   std::vector<Walker> walkers;
+  std::size_t count = 0;
+  for (const auto& digits : dims) count += digits.size();
+  walkers.reserve(count);
   for (std::size_t m = 0; m < dims.size(); ++m) {
     std::int64_t weight = 1;
     for (const Digit& digit : dims[m])
@@ -260,22 +263,25 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers, Oper
 Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers) {
   if (!is_projection(alignment.unit_access(0))) return told(alignment, walkers, steps_of(alignment, walkers, 0), false);
   std::vector<IntVector> vectors;
-  std::vector<Image> images;
+  std::vector<std::int64_t> extents;
+  vectors.reserve(walkers.size());
   bool linear = true;
   for (const Walker& walker : walkers) {
     if (walker.extent <= 1 || !uses(uses_of(alignment, walker), 0)) continue;
     if (stands_still(alignment, 0, walker.column)) continue;  // kind `partial`
-    IntVector image;
+    IntVector& image = vectors.emplace_back();
     for (const IndexRow& row : alignment.rows[0]) {
       const auto step = step_of(row, walker.column);
       linear = linear && step.has_value();
       image.push_back(step.value_or(0));
     }
-    vectors.push_back(image);
-    images.push_back(image_of(std::move(image), walker.extent));
+    extents.push_back(walker.extent);
   }
   // Rows that are not linear only tell elements further apart: what the linear rows separate is separate.
-  if (independent(vectors) || radix(std::move(images))) return Truth::yes;
+  if (independent(vectors)) return Truth::yes;
+  std::vector<Image> images;
+  for (std::size_t v = 0; v < vectors.size(); ++v) images.push_back(image_of(std::move(vectors[v]), extents[v]));
+  if (radix(std::move(images))) return Truth::yes;
   return linear ? Truth::no : Truth::unknown;
 }
 
@@ -333,6 +339,7 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
 std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   std::vector<Padding> reasons;
+  reasons.reserve(8);
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
     for (const Walker& w : walkers) {
@@ -343,19 +350,18 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walk
   for (const AffineExpr& face : domain.faces) {
     std::uint32_t dims = 0;
     for (const std::string& name : face.names()) dims |= deciding(domain.find(name));
-    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, -1, 0, face});
+    if (dims != 0) reasons.push_back({print(face) + ">=0", dims, -1, -1, 0, {}});
   }
   for (std::size_t d = 0; d < domain.dims.size(); ++d) {
     const Dim& dim = domain.dims[d];
     const std::uint32_t dims = deciding(static_cast<int>(d));
     if (dims == 0 || dim.extent == 0) continue;
-    const AffineExpr x = AffineExpr::dim(dim.name);
     const std::size_t before = reasons.size();
-    if (cover.below[d]) reasons.push_back({dim.name + ">=0", dims, -1, -1, 0, x});
-    if (cover.beyond[d])
-      reasons.push_back(
-          {dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, -1, 0, AffineExpr(dim.extent - 1) - x});
-    for (std::size_t r = before; r < reasons.size(); ++r) reasons[r].aligned = aligned(alignment, walkers, cover, d);
+    if (cover.below[d]) reasons.push_back({dim.name + ">=0", dims, -1, -1, 0, {}});
+    if (cover.beyond[d]) reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, -1, 0, {}});
+    if (reasons.size() == before) continue;
+    const bool bounds_loops = aligned(alignment, walkers, cover, d);
+    for (std::size_t r = before; r < reasons.size(); ++r) reasons[r].aligned = bounds_loops;
   }
   for (Padding& fill : fills(alignment, walkers)) reasons.push_back(std::move(fill));
   return reasons;
@@ -369,6 +375,7 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
     return true;
   };
   Neutral result;
+  result.carriers.reserve(reasons.size() + 1);
   for (const Padding& padding : reasons) {
     if (tells(0, padding.dims)) {
       result.carriers.push_back({padding.reason, 0});

@@ -85,7 +85,7 @@ struct Padding {
   int fill = -1;           ///< the instruction dim that is filled, or -1;
   int tie = -1;            ///< the tied walker whose first place and `place` disagree, or -1;
   int place = 0;
-  AffineExpr face;         ///< the face of the domain that is crossed, >= 0 inside
+  AffineExpr face;         ///< in certificates: the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;  ///< the instruction can run with fewer points instead
   bool aligned = false;    ///< all points of a call are inside, or all outside: no padding, but a bound of loops
 };

@@ -98,15 +98,16 @@ class PivotSearch {
 };
 
 /// Digits along one direction: (stride, extent).
-using Strides = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using Strides = boost::container::small_vector<std::pair<std::int64_t, std::int64_t>, 4>;
 
 /// The loops of a chain: those between its digits, and the one on top when digits do not reach `extent` or float.
 struct ChainLoops {
-  std::vector<std::pair<std::int64_t, std::int64_t>> between;  ///< stride, extent
-  std::int64_t reach = 1;                                      ///< of all digits and loops between them
+  Strides between;         ///< stride, extent
+  std::int64_t reach = 1;  ///< of all digits and loops between them
 };
 std::optional<ChainLoops> chain_loops(Strides digits) {
-  std::stable_sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (digits.size() > 1)
+    std::stable_sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   ChainLoops chain;
   for (const auto& [stride, extent] : digits) {
     if (chain.reach == 0) continue;
@@ -169,6 +170,7 @@ bool by_coordinates(const Alignment& alignment, const std::vector<Walker>& walke
   bool taken = false;
   some_pivots(walkers, n, [&](const Pivots& pivots, const std::vector<int>& order) {
     Cover cover;
+    cover.loops.reserve(n + 1);
     cover.below.assign(n, false);
     cover.beyond.assign(n, false);
     for (const int d : order)

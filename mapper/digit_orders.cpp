@@ -10,16 +10,6 @@ namespace {
 constexpr std::size_t kMaxSupport = 16;
 constexpr std::size_t kMaxVariants = 64;
 
-/// Steps of the output's indices. Indices with divisions only tell elements further apart.
-IntVector image_of(const Alignment& alignment, const IntVector& column) {
-  IntVector image;
-  for (const IndexRow& row : alignment.rows[0]) {
-    if (!row.linear) continue;
-    image.push_back(std::inner_product(column.begin(), column.end(), row.coefficients.begin(), std::int64_t{0}));
-  }
-  return image;
-}
-
 bool divided(const Alignment& alignment, const IntVector& column) {
   for (const IndexRow& row : alignment.rows[0]) {
     if (row.linear) continue;
@@ -127,65 +117,125 @@ struct Pair {
   int a = 0, b = 0;
 };
 
-/// Pairs of parallel images; nothing when three are parallel, or images depend on each other in another way.
-std::optional<std::vector<Pair>> parallel_pairs(const Alignment& alignment, const std::vector<PlacedDirection>& placed,
-                                                const std::vector<int>& on_output) {
-  std::vector<Pair> pairs;
-  std::vector<IntVector> representatives;
-  std::vector<bool> paired(placed.size(), false);
-  for (std::size_t i = 0; i < on_output.size(); ++i) {
-    const int a = on_output[i];
-    if (paired[static_cast<std::size_t>(a)]) continue;
-    const IntVector u = image_of(alignment, placed[static_cast<std::size_t>(a)].column);
-    representatives.push_back(u);
+/// Digits on the output, what each moves there, and which two move it along one direction.
+struct Parallels {
+  std::vector<int> on_output;
+  std::vector<IntVector> images;
+  std::vector<Pair> pairs;  ///< positions in on_output
+};
+
+/// Nothing when three images are parallel, or images depend on each other in another way.
+std::optional<Parallels> parallels_of(const Alignment& alignment, const std::vector<PlacedDirection>& placed,
+                                      std::vector<int> on_output) {
+  Parallels found;
+  found.images.reserve(on_output.size());
+  for (const int l : on_output)
+    found.images.push_back(output_image(alignment, placed[static_cast<std::size_t>(l)].column));
+  found.on_output = std::move(on_output);
+  const std::vector<IntVector>& images = found.images;
+  std::vector<bool> paired(images.size(), false);
+  for (std::size_t i = 0; i < images.size(); ++i) {
     int others = 0;
-    for (std::size_t j = i + 1; j < on_output.size(); ++j) {
-      const int b = on_output[j];
-      if (independent({u, image_of(alignment, placed[static_cast<std::size_t>(b)].column)})) continue;
-      paired[static_cast<std::size_t>(b)] = true;
-      pairs.push_back({a, b});
+    for (std::size_t j = i + 1; j < images.size() && !paired[i]; ++j) {
+      if (!parallel(images[i], images[j])) continue;
+      paired[j] = true;
+      found.pairs.push_back({static_cast<int>(i), static_cast<int>(j)});
       if (++others > 1) return std::nullopt;
     }
   }
-  if (!independent(representatives)) return std::nullopt;
-  return pairs;
+  if (found.pairs.empty()) return independent(images) ? std::optional(std::move(found)) : std::nullopt;
+  std::vector<IntVector> representatives;
+  for (std::size_t i = 0; i < images.size(); ++i)
+    if (!paired[i]) representatives.push_back(images[i]);
+  return independent(representatives) ? std::optional(std::move(found)) : std::nullopt;
 }
 
 class Enumerator {
  public:
-  Enumerator(const Alignment& alignment, const std::vector<PlacedDirection>& placed, std::vector<Pair> pairs)
-      : alignment_(alignment), placed_(placed), pairs_(std::move(pairs)) {}
+  Enumerator(const std::vector<PlacedDirection>& placed, const Parallels& parallels)
+      : placed_(placed), parallels_(parallels), pairs_(parallels.pairs) {}
 
-  std::vector<std::vector<Order>> run() {
+  OutputOrders run() {
     choose(0);
+    if (!pairs_.empty()) choose_others(0);
     return std::move(found_);
   }
 
  private:
   const PlacedDirection& at(int l) const { return placed_[static_cast<std::size_t>(l)]; }
+  const IntVector& image(int i) const { return parallels_.images[static_cast<std::size_t>(i)]; }
+  int position(int i) const { return parallels_.on_output[static_cast<std::size_t>(i)]; }
 
   void choose(std::size_t p) {
-    if (found_.size() >= kMaxVariants) return;
+    if (found_.counted.size() >= kMaxVariants) return;
     if (p == pairs_.size()) {
-      if (covers()) found_.push_back(chosen_);
+      if (covers()) found_.counted.push_back(chosen_);
       return;
     }
-    for (const auto& [inner, outer] : {Pair{pairs_[p].a, pairs_[p].b}, Pair{pairs_[p].b, pairs_[p].a}}) {
-      const auto ratio = multiple(image_of(alignment_, at(outer).column), image_of(alignment_, at(inner).column));
+    for (const auto& [a, b] : {Pair{pairs_[p].a, pairs_[p].b}, Pair{pairs_[p].b, pairs_[p].a}}) {
+      const int inner = position(a), outer = position(b);
+      const auto ratio = multiple(image(b), image(a));
       if (!ratio) continue;
       const bool one_slot = at(inner).home.slot == at(outer).home.slot;
       const bool tied = at(inner).home.tied != 0 || at(outer).home.tied != 0;
       if (!tied && !one_slot) {
-        chosen_.push_back({inner, outer, *ratio, false});
+        chosen_.push_back({inner, outer, *ratio, 1, false});
         choose(p + 1);
         chosen_.pop_back();
       }
       if (std::abs(*ratio) > 1) {
-        chosen_.push_back({inner, outer, *ratio, true});
+        chosen_.push_back({inner, outer, *ratio, 1, true});
         choose(p + 1);
         chosen_.pop_back();
       }
     }
+  }
+
+  /// Two digits that share a slot and move the output equally far span a step of that slot which leaves it in place: a
+  /// sum that is spread over the slot, and no member of the class.
+  bool spreads_a_sum(const Order& order) const {
+    return std::abs(order.ratio) == std::abs(order.per) &&
+           (at(order.inner).home.slots() & at(order.outer).home.slots()) != 0;
+  }
+
+  void choose_others(std::size_t p) {
+    if (found_.others.size() >= kMaxVariants) return;
+    if (p == pairs_.size()) {
+      if (!is_counted() && free_without_outer()) found_.others.push_back(chosen_);
+      return;
+    }
+    for (const auto& [a, b] : {Pair{pairs_[p].a, pairs_[p].b}, Pair{pairs_[p].b, pairs_[p].a}}) {
+      const Order order = in_proportion(a, b);
+      if (spreads_a_sum(order)) return;
+      chosen_.push_back(order);
+      choose_others(p + 1);
+      chosen_.pop_back();
+    }
+  }
+
+  Order in_proportion(int a, int b) const {
+    const IntVector &u = image(a), &w = image(b);
+    const auto d =
+        static_cast<std::size_t>(std::find_if(u.begin(), u.end(), [](std::int64_t x) { return x != 0; }) - u.begin());
+    const std::int64_t common = std::gcd(u[d], w[d]) * (u[d] < 0 ? -1 : 1);
+    return {position(a), position(b), w[d] / common, u[d] / common, false};
+  }
+
+  bool is_counted() const {
+    return std::any_of(found_.counted.begin(), found_.counted.end(), [&](const std::vector<Order>& counted) {
+      return std::equal(counted.begin(), counted.end(), chosen_.begin(),
+                        [](const Order& a, const Order& b) { return a.inner == b.inner && a.outer == b.outer; });
+    });
+  }
+
+  bool free_without_outer() const {
+    std::vector<IntVector> columns;
+    for (std::size_t l = 0; l < placed_.size(); ++l) {
+      const bool outer = std::any_of(chosen_.begin(), chosen_.end(),
+                                     [&](const Order& order) { return order.outer == static_cast<int>(l); });
+      if (!outer) columns.push_back(at(static_cast<int>(l)).column);
+    }
+    return independent(std::move(columns));
   }
 
   bool covers() const {
@@ -199,17 +249,26 @@ class Enumerator {
     });
   }
 
-  const Alignment& alignment_;
   const std::vector<PlacedDirection>& placed_;
-  std::vector<Pair> pairs_;
+  const Parallels& parallels_;
+  const std::vector<Pair>& pairs_;
   std::vector<Order> chosen_;
-  std::vector<std::vector<Order>> found_;
+  OutputOrders found_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Order>> output_orders(const Alignment& alignment, const std::vector<Slot>& slots,
-                                              const std::vector<PlacedDirection>& placed) {
+IntVector output_image(const Alignment& alignment, const IntVector& column) {
+  IntVector image;
+  for (const IndexRow& row : alignment.rows[0]) {
+    if (!row.linear) continue;
+    image.push_back(std::inner_product(column.begin(), column.end(), row.coefficients.begin(), std::int64_t{0}));
+  }
+  return image;
+}
+
+OutputOrders output_orders(const Alignment& alignment, const std::vector<Slot>& slots,
+                           const std::vector<PlacedDirection>& placed) {
   std::vector<int> on_output;
   for (std::size_t l = 0; l < placed.size() && alignment.projection; ++l) {
     const Home& home = placed[l].home;
@@ -219,9 +278,9 @@ std::vector<std::vector<Order>> output_orders(const Alignment& alignment, const 
       output = output || ((home.slots() >> s & 1U) != 0 && (slots[s].uses & 1U) != 0);
     if (output && !home.partial) on_output.push_back(static_cast<int>(l));
   }
-  auto pairs = parallel_pairs(alignment, placed, on_output);
-  if (!pairs) return {};
-  return Enumerator(alignment, placed, std::move(*pairs)).run();
+  const auto parallels = parallels_of(alignment, placed, std::move(on_output));
+  if (!parallels) return {};
+  return Enumerator(placed, *parallels).run();
 }
 
 }  // namespace isamap

@@ -12,23 +12,31 @@
 
 namespace isamap {
 
+/// Steps of the output's indices by one step of a column. Indices with divisions only tell elements further apart.
+IntVector output_image(const Alignment& alignment, const IntVector& column);
+
 struct PlacedDirection {
   IntVector column;
   Home home;
   int unit = -1;
 };
 
-/// One step of `outer` moves the output like `ratio` steps of `inner`.
+/// `per` steps of `outer` move the output like `ratio` steps of `inner`.
 struct Order {
   int inner = 0, outer = 0;  ///< positions in the list of placed directions
-  std::int64_t ratio = 1;
+  std::int64_t ratio = 1, per = 1;
   bool bounded = false;  ///< `inner` is cut to the ratio; else `outer` steps over all of `inner`
 };
 
-/// Every way to order the parallel pairs of a placement; one empty list when there are none; nothing when they cannot
-/// be ordered. An order of a pair is listed when `outer` is ratio * inner plus an integer combination of the other
-/// directions (those placed and the unit directions that complete them), so that the cover stays exact.
-std::vector<std::vector<Order>> output_orders(const Alignment& alignment, const std::vector<Slot>& slots,
-                                              const std::vector<PlacedDirection>& placed);
+/// Ways to order the parallel pairs of a placement. `counted`: each is a mapping of its own, one empty list when there
+/// are no pairs. An order of a pair is counted when `outer` is ratio * inner plus an integer combination of the other
+/// directions, where these are the placed ones and the unit directions that complete them with least index, earliest
+/// first. `others`: whatever else the definitions allow, with other residual directions: the inner ones and those
+/// without a pair are independent. Both are empty when the pairs cannot be ordered.
+struct OutputOrders {
+  std::vector<std::vector<Order>> counted, others;
+};
+OutputOrders output_orders(const Alignment& alignment, const std::vector<Slot>& slots,
+                           const std::vector<PlacedDirection>& placed);
 
 }  // namespace isamap

@@ -56,15 +56,6 @@ std::string overwritten(const Alignment& alignment, const std::vector<Walker>& w
   return "";
 }
 
-/// Multiples of one another, both not zero.
-bool parallel(const IntVector& a, const IntVector& b) {
-  const auto i =
-      static_cast<std::size_t>(std::find_if(a.begin(), a.end(), [](std::int64_t x) { return x != 0; }) - a.begin());
-  for (std::size_t j = 0; j < a.size(); ++j)
-    if (static_cast<__int128>(a[i]) * b[j] != static_cast<__int128>(a[j]) * b[i]) return false;
-  return true;
-}
-
 /// Does another instruction dim walk the same column in other steps?
 bool is_split(const std::vector<Walker>& walkers, const Walker& walker) {
   return std::any_of(walkers.begin(), walkers.end(), [&](const Walker& other) {
@@ -99,7 +90,7 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& w
 
 }  // namespace
 
-Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std::vector<Kill>& kills) {
+Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kills) {
   const auto walkers = walkers_of(alignment, dims);
   if (!walkers) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
   Judged judged;
@@ -152,7 +143,8 @@ Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std
   mapping.utilisation = utilisation(alignment, *walkers, *cover);
   const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes;
   mapping.proof = exact ? Proof::proved : Proof::unknown;
-  mapping.dims = dims;
+  mapping.dims = std::move(dims);
+  mapping.loops.reserve(cover->loops.size());
   for (const Cover::Loop& loop : cover->loops)
     mapping.loops.push_back({as_expression(alignment, loop.step), loop.extent, loop.floating});
   return judged;

@@ -18,6 +18,6 @@ struct Judged {
   bool partials_open = false;      ///< the solver has to say whether O holds
 };
 /// `split`: two digits count along one direction of the output.
-Judged judge(const Alignment& alignment, const Dims& dims, bool split, const std::vector<Kill>& kills);
+Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kills);
 
 }  // namespace isamap

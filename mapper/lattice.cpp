@@ -204,8 +204,21 @@ GraverBasis graver_basis(const std::vector<IntVector>& rows, std::size_t n) {
   return result;
 }
 
-bool independent(std::vector<IntVector> vectors) {
-  if (plainly_independent(vectors)) return true;
+bool parallel(const IntVector& a, const IntVector& b) {
+  const auto lead = std::find_if(a.begin(), a.end(), [](std::int64_t x) { return x != 0; });
+  if (lead == a.end()) return true;
+  const std::int64_t first = *lead, other = b[static_cast<std::size_t>(lead - a.begin())];
+  for (std::size_t j = 0; j < a.size(); ++j)
+    if (static_cast<__int128>(first) * b[j] != static_cast<__int128>(a[j]) * other) return false;
+  return true;
+}
+
+bool independent(const std::vector<IntVector>& given) {
+  if (plainly_independent(given)) return true;
+  for (std::size_t i = 0; i < given.size(); ++i)  // what mostly is the reason, and no division
+    for (std::size_t j = 0; j < i; ++j)
+      if (parallel(given[i], given[j])) return false;
+  std::vector<IntVector> vectors = given;
   for (auto& v : vectors)
     for (auto& x : v) x = floor_mod(x, kPrime);
   for (std::size_t row = 0; row < vectors.size(); ++row) {

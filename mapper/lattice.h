@@ -24,7 +24,9 @@ struct GraverBasis {
 GraverBasis graver_basis(const std::vector<IntVector>& rows, std::size_t n);
 
 /// Linear independence over the rationals, decided modulo the prime 2^61 - 1: `true` is certain.
-bool independent(std::vector<IntVector> vectors);
+bool independent(const std::vector<IntVector>& vectors);
+/// Is one a multiple of the other?
+bool parallel(const IntVector& a, const IntVector& b);
 
 /// Determinant of a square matrix; nothing when it leaves 64 bits. The empty matrix has 1.
 std::optional<std::int64_t> determinant(std::vector<IntVector> rows);

@@ -4,11 +4,10 @@
 #include "mapper/mapper.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
-#include "mapper/judge.h"
+#include "mapper/listing.h"
 #include "mapper/reasons.h"
 #include "mapper/z3_solver.h"
 #include "support/arithmetic.h"
@@ -16,21 +15,6 @@
 
 namespace isamap {
 namespace {
-
-void add_reason(PairMappings& result, std::string reason) {
-  constexpr std::size_t kMaxReasons = 16;
-  if (result.reasons.size() < kMaxReasons &&
-      std::find(result.reasons.begin(), result.reasons.end(), reason) == result.reasons.end()) {
-    result.reasons.push_back(std::move(reason));
-  }
-}
-
-Automorphism identity_of(const Instruction& instruction) {
-  Automorphism same;
-  for (int t = 0; t < access_count(instruction.statement()); ++t) same.operands.push_back(t);
-  for (std::size_t m = 0; m < instruction.statement().domain.dims.size(); ++m) same.dims.push_back(static_cast<int>(m));
-  return same;
-}
 
 std::size_t digit_count(const Mapping& mapping) {
   std::size_t count = 0;
@@ -114,147 +98,6 @@ void each_candidate(const std::vector<Alignment>& alignments, const std::vector<
   }
 }
 
-/// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
-/// solver.
-Judged judge_fully(const Alignment& alignment, const Dims& dims, bool split, const std::vector<Kill>& kill_sets,
-                   const MapOptions& options, PairMappings& result) {
-  constexpr std::int64_t kMaxQueries = 2'000;
-  Judged judged = judge(alignment, dims, split, kill_sets);
-  if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
-  std::string failed;
-  const Truth truth = result.solver.queries > kMaxQueries
-                          ? Truth::unknown
-                          : replay(certify_slots(alignment, *judged.mapping, judged.sound_open, judged.shared_open,
-                                                 judged.partials_open),
-                                   options.rlimit, result.solver, &failed);
-  if (truth == Truth::yes) {
-    judged.mapping->proof = Proof::proved;
-    return judged;
-  }
-  result.limit_reached = result.limit_reached || truth == Truth::unknown;
-  return {std::nullopt,
-          (truth == Truth::no ? "there are points with " : "not decided within the solver's limit: ") + failed};
-}
-
-/// 128 bits: among a million mappings two different ones meet with probability 2^-89.
-struct Fingerprint {
-  std::uint64_t high = 0xcbf29ce484222325U, low = 0x9ae16a3b2f90404fU;
-  void mix(std::uint64_t x) {
-    high = (high ^ x) * 0x100000001b3U;
-    high ^= high >> 31U;
-    low = (low + x + 1) * 0x9e3779b97f4a7c15U;
-    low ^= low >> 29U;
-  }
-  void mix(const std::string& text) {
-    for (const char c : text) mix(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
-    mix(text.size());
-  }
-  void mix(const Fingerprint& other) { mix(other.high), mix(other.low); }
-  bool operator==(const Fingerprint&) const = default;
-};
-struct FingerprintHash {
-  std::size_t operator()(const Fingerprint& f) const { return f.high ^ f.low; }
-};
-
-Fingerprint fingerprint_of(const std::vector<Digit>& digits) {
-  Fingerprint print;
-  for (const Digit& digit : digits) {
-    for (const AffineTerm& term : digit.column.terms()) {
-      print.mix(std::get<std::string>(term.atom));  // columns are linear
-      print.mix(static_cast<std::uint64_t>(term.coefficient));
-    }
-    print.mix(static_cast<std::uint64_t>(digit.extent));
-  }
-  print.mix(digits.size());
-  return print;
-}
-
-/// A mapping with these operands and dims after a relabeling of the instruction.
-Fingerprint fingerprint_of(const std::vector<int>& operands, const std::vector<Fingerprint>& dims,
-                           const Automorphism& by) {
-  Fingerprint sum{0, 0};  // over positions, so that none has to be looked for
-  const auto add = [&](int position, const Fingerprint& what) {
-    Fingerprint one = what;
-    one.mix(static_cast<std::uint64_t>(position));
-    sum.high += one.high, sum.low += one.low;
-  };
-  for (std::size_t t = 0; t < operands.size(); ++t) {
-    Fingerprint operand;
-    operand.mix(static_cast<std::uint64_t>(operands[t]));
-    add(by.operands[t], operand);
-  }
-  for (std::size_t m = 0; m < dims.size(); ++m) add(by.dims[m] + static_cast<int>(operands.size()), dims[m]);
-  return sum;
-}
-
-/// Takes the mappings that are found; false ends the enumeration.
-using Sink = std::function<bool(Mapping&&)>;
-
-/// Passes mappings on once each: equal up to relabelings of the instruction are one.
-class Listing {
- public:
-  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink)
-      : options_(options),
-        result_(result),
-        sink_(sink),
-        symmetries_(automorphisms(hardware)),
-        same_(identity_of(hardware)),
-        kills_(kills(hardware.statement())) {}
-
-  /// The mapping of a plan, or each of its seatings. False: enough.
-  bool add(const Alignment& alignment, const Choices& choices, const Plan& plan) {
-    const std::vector<Dims> preferred = preferred_dims(alignment, choices, plan);
-    bool found = false, open = preferred.empty() && plan.split;
-    for (const Dims& dims : preferred) {
-      const Answer answer = consider(alignment, dims, plan.split, true);
-      if (answer == Answer::enough) return false;
-      found = found || answer == Answer::listed;
-      open = open || answer == Answer::other_extents;
-    }
-    if (found || !open || options_.rule == Rule::access || !alignment.projection) return true;
-    Answer answer = Answer::refused;
-    some_other_dims(alignment, choices, plan, [&](const Dims& dims) {
-      answer = consider(alignment, dims, plan.split, false);
-      return answer == Answer::listed || answer == Answer::enough;
-    });
-    return answer != Answer::enough;
-  }
-
- private:
-  enum class Answer { listed, refused, other_extents, enough };
-
-  Answer consider(const Alignment& alignment, const Dims& digits, bool split, bool say_why) {
-    if (count_ >= options_.max_mappings) {
-      result_.limit_reached = true;
-      return Answer::enough;
-    }
-    std::vector<Fingerprint> dims;
-    for (const auto& list : digits) dims.push_back(fingerprint_of(list));
-    const Fingerprint own = fingerprint_of(alignment.operands, dims, same_);
-    const auto listed = [&](const Automorphism& by) {
-      return seen_.count(fingerprint_of(alignment.operands, dims, by)) > 0;
-    };
-    if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return Answer::listed;
-    Judged judged = judge_fully(alignment, digits, split, kills_, options_, result_);
-    if (!judged.mapping) {
-      if (say_why) add_reason(result_, operand_prefix(alignment) + judged.refusal);
-      return judged.by_extents ? Answer::other_extents : Answer::refused;
-    }
-    seen_.insert(own);
-    ++count_;
-    return sink_(std::move(*judged.mapping)) ? Answer::listed : Answer::enough;
-  }
-
-  const MapOptions& options_;
-  PairMappings& result_;
-  const Sink& sink_;
-  std::vector<Automorphism> symmetries_;
-  Automorphism same_;
-  std::vector<Kill> kills_;
-  std::unordered_set<Fingerprint, FingerprintHash> seen_;
-  std::int64_t count_ = 0;
-};
-
 void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& options, PairMappings& result,
                    const Sink& sink) {
   std::vector<Choices> choices;
@@ -264,13 +107,12 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
   }
   Listing listing(*alignments[0].hardware, options, result, sink);
   each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
-    const std::vector<Plan> plans = plans_of(alignments[a], choices[a], placement, options.rule);
-    if (plans.empty()) {
+    const Plans plans = plans_of(alignments[a], choices[a], placement, options.rule);
+    if (plans.entries.empty() && plans.others.empty()) {
       add_reason(result, operand_prefix(alignments[a]) + "digits move " + alignments[a].tensor_name(0) +
                              " along one direction, so an element would have several slots (partial sums)");
     }
-    return std::all_of(plans.begin(), plans.end(),
-                       [&](const Plan& plan) { return listing.add(alignments[a], choices[a], plan); });
+    return listing.add(alignments[a], choices[a], plans);
   });
 }
 

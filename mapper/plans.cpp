@@ -133,9 +133,10 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
       continue;
     }
     const std::int64_t tile = wanted[in].extent > 0 ? wanted[in].extent : inner_steps(alignment, choices, inner, outer);
-    outer.stride = std::min(ceil_div(tile, ratio), largest_stride(alignment, outer.at.column));
+    const std::int64_t per = std::abs(order.per), parts = ceil_div(tile, ratio);
+    outer.stride = std::min(parts, largest_stride(alignment, outer.at.column) / per) * per;
     if (outer.stride < 1) return false;
-    inner.extent = outer.stride * ratio;
+    inner.extent = outer.stride / per * ratio;
   }
   return true;
 }
@@ -190,7 +191,13 @@ void spread(const Alignment& alignment, const Slot& slot, SlotDigits here, Dims&
 AffineExpr as_expression(const Alignment& alignment, const IntVector& column, std::int64_t stride) {
   AffineExpr e;
   for (std::size_t d = 0; d < column.size(); ++d) {
-    if (column[d] != 0) e += AffineExpr::dim(alignment.computation().domain.dims[d].name) * (column[d] * stride);
+    if (column[d] == 0) continue;
+    AffineExpr term = AffineExpr::dim(alignment.computation().domain.dims[d].name);
+    if (column[d] * stride != 1) term = term * (column[d] * stride);
+    if (e.is_constant())
+      e = std::move(term);
+    else
+      e += term;
   }
   return e;
 }
@@ -201,6 +208,7 @@ SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const s
                      std::size_t s, bool ties_first = true) {
   const Slot& slot = choices.slots[s];
   SlotDigits here;
+  here.digits.reserve(planned.size() + 1);
   const auto add = [&](const Planned& p) {
     if ((p.at.home.slots() >> s & 1U) == 0) return;
     here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
@@ -277,10 +285,11 @@ bool may_turn(const std::vector<PlacedDirection>& placed, const Order& order) {
 
 /// Digits with extents and strides; nothing where one has no room for two steps, and all could be free instead.
 std::optional<std::vector<Planned>> planned(const Alignment& alignment, const Choices& choices, const Plan& plan,
-                                            const std::vector<Order>& orders, const std::vector<Wanted>& wanted) {
+                                            const std::vector<Wanted>& wanted) {
   std::vector<Planned> digits;
+  digits.reserve(plan.placed.size());
   for (const PlacedDirection& at : plan.placed) digits.push_back({at});
-  if (!plan_tiles(alignment, choices, orders, wanted, digits)) return std::nullopt;
+  if (!plan_tiles(alignment, choices, plan.orders, wanted, digits)) return std::nullopt;
   plan_walks(alignment, digits);
   const bool idle = std::any_of(digits.begin(), digits.end(), [](const Planned& digit) { return digit.extent == 1; });
   if (idle && plan.split) return std::nullopt;  // the same mapping without that digit is listed
@@ -317,35 +326,45 @@ std::vector<Planned> in_front(std::vector<Planned> digits, std::size_t d) {
 
 }  // namespace
 
-std::vector<Plan> plans_of(const Alignment& alignment, const Choices& choices, const Placement& placement, Rule rule) {
+Plans plans_of(const Alignment& alignment, const Choices& choices, const Placement& placement, Rule rule) {
   std::vector<PlacedDirection> placed;
+  placed.reserve(placement.size());
   for (std::size_t d = 0; d < placement.size(); ++d) {
     if (placement[d] < 0) continue;
     const Direction& direction = choices.directions[d];
     placed.push_back({direction.column, direction.homes[static_cast<std::size_t>(placement[d])], direction.unit});
   }
-  std::vector<std::vector<Order>> variants = output_orders(alignment, choices.slots, placed);
-  std::vector<Plan> plans;
-  for (const std::vector<Order>& orders : variants) {
-    Plan plan{placed, {orders}, !std::all_of(orders.begin(), orders.end(), [](const Order& o) { return o.bounded; })};
-    if (rule == Rule::access && plan.split) continue;
-    // A pair with one order only, of free columns, may as well count the other way round: small steps for the combined
-    // column, whose window then moves least.
-    std::vector<Order> turned = orders;
-    for (Order& order : turned)
-      if (variants.size() == 1 && may_turn(placed, order)) std::swap(order.inner, order.outer);
-    const bool turns = std::any_of(orders.begin(), orders.end(), [&](const Order& o) { return may_turn(placed, o); });
-    if (variants.size() == 1 && turns) plan.orders.insert(plan.orders.begin(), std::move(turned));
-    plans.push_back(std::move(plan));
+  const auto plan_with = [&placed](const std::vector<Order>& orders) {
+    return Plan{placed, orders, !std::all_of(orders.begin(), orders.end(), [](const Order& o) { return o.bounded; })};
+  };
+  const OutputOrders found = output_orders(alignment, choices.slots, placed);
+  Plans plans;
+  for (const std::vector<Order>& orders : found.counted) {
+    if (found.counted.size() == 1 && found.others.empty() && orders.empty())  // the common case: nothing to order
+      return {{{Plan{std::move(placed), {}, false}}}, {}};
+    Plan plan = plan_with(orders);
+    if (rule != Rule::access || !plan.split) plans.entries.push_back({std::move(plan)});
   }
+  if (rule == Rule::access) return plans;
+  for (const std::vector<Order>& orders : found.others) plans.others.push_back(plan_with(orders));
+  if (found.counted.size() != 1) return plans;
+  // A pair with one order only, of free columns, may as well count the other way round: small steps for the combined
+  // column, whose window then moves least.
+  std::vector<Order> turned = found.counted[0];
+  for (Order& order : turned)
+    if (may_turn(placed, order)) std::swap(order.inner, order.outer);
+  const auto same = std::find_if(plans.others.begin(), plans.others.end(), [&](const Plan& other) {
+    return std::equal(other.orders.begin(), other.orders.end(), turned.begin(),
+                      [](const Order& a, const Order& b) { return a.inner == b.inner; });
+  });
+  if (same == plans.others.end()) return plans;
+  plans.entries[0].insert(plans.entries[0].begin(), std::move(*same));
+  plans.others.erase(same);
   return plans;
 }
 
 std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choices, const Plan& plan) {
-  const std::vector<Wanted> as_ruled(plan.placed.size());
-  std::optional<std::vector<Planned>> digits;
-  for (std::size_t o = 0; o < plan.orders.size() && !digits; ++o)
-    digits = planned(alignment, choices, plan, plan.orders[o], as_ruled);
+  const auto digits = planned(alignment, choices, plan, std::vector<Wanted>(plan.placed.size()));
   if (!digits) return {};
   if (!couples_dims(alignment.unit())) return {as_dims(alignment, choices, *digits)};
   std::vector<Dims> seatings;
@@ -359,44 +378,41 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
     if ((at.unit < 0 || at.home.tied != 0) && room(alignment, choices, {at}) <= 1) return false;
   constexpr int kMaxTries = 2048, kNoRoom = 32;  // what has no room for two steps mostly has none in other ways either
   const std::size_t n = alignment.computation().domain.dims.size();
-  for (const std::vector<Order>& orders : plan.orders) {
-    int tries = kMaxTries;
-    std::vector<std::vector<Wanted>> lists;
-    for (std::size_t l = 0; l < plan.placed.size(); ++l) {
-      const PlacedDirection& at = plan.placed[l];
-      const bool inner = std::any_of(orders.begin(), orders.end(),
-                                     [&](const Order& order) { return order.inner == static_cast<int>(l); });
-      const bool open = at.unit < 0 || at.home.tied != 0 || inner;
-      lists.push_back(open ? choices_to_try(alignment, choices, at) : std::vector<Wanted>(1));
-    }
-    std::vector<Wanted> wanted(plan.placed.size());
-    const std::function<bool(std::size_t)> choose = [&](std::size_t l) {
-      if (tries <= 0) return false;
-      if (l < wanted.size()) {
-        return std::any_of(lists[l].begin(), lists[l].end(), [&](const Wanted& one) {
-          wanted[l] = one;
-          return choose(l + 1);
-        });
-      }
-      const auto digits = planned(alignment, choices, plan, orders, wanted);
-      if (!digits) {
-        tries -= kNoRoom;
-        return false;
-      }
-      std::vector<Dims> seen;
-      for (std::size_t d = 0; d <= n + 1; ++d) {
-        for (const bool spread_out : {true, false}) {
-          Dims dims = as_dims(alignment, choices, d == 0 ? *digits : in_front(*digits, d - 1), {d == 0, spread_out});
-          if (std::find(seen.begin(), seen.end(), dims) != seen.end()) continue;
-          seen.push_back(dims);
-          if (--tries >= 0 && take(dims)) return true;
-        }
-      }
-      return false;
-    };
-    if (choose(0)) return true;
+  int tries = kMaxTries;
+  std::vector<std::vector<Wanted>> lists;
+  for (std::size_t l = 0; l < plan.placed.size(); ++l) {
+    const PlacedDirection& at = plan.placed[l];
+    const bool inner = std::any_of(plan.orders.begin(), plan.orders.end(),
+                                   [&](const Order& order) { return order.inner == static_cast<int>(l); });
+    const bool open = at.unit < 0 || at.home.tied != 0 || inner;
+    lists.push_back(open ? choices_to_try(alignment, choices, at) : std::vector<Wanted>(1));
   }
-  return false;
+  std::vector<Wanted> wanted(plan.placed.size());
+  const std::function<bool(std::size_t)> choose = [&](std::size_t l) {
+    if (tries <= 0) return false;
+    if (l < wanted.size()) {
+      return std::any_of(lists[l].begin(), lists[l].end(), [&](const Wanted& one) {
+        wanted[l] = one;
+        return choose(l + 1);
+      });
+    }
+    const auto digits = planned(alignment, choices, plan, wanted);
+    if (!digits) {
+      tries -= kNoRoom;
+      return false;
+    }
+    std::vector<Dims> seen;
+    for (std::size_t d = 0; d <= n + 1; ++d) {
+      for (const bool spread_out : {true, false}) {
+        Dims dims = as_dims(alignment, choices, d == 0 ? *digits : in_front(*digits, d - 1), {d == 0, spread_out});
+        if (std::find(seen.begin(), seen.end(), dims) != seen.end()) continue;
+        seen.push_back(dims);
+        if (--tries >= 0 && take(dims)) return true;
+      }
+    }
+    return false;
+  };
+  return choose(0);
 }
 
 }  // namespace isamap

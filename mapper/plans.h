@@ -15,14 +15,20 @@ AffineExpr as_expression(const Alignment& alignment, const IntVector& column, st
 
 using Dims = std::vector<std::vector<Digit>>;
 
-/// A placement in which digits along one direction of the output count in a certain order: one mapping, whose extents
-/// are still to be chosen. Several orders may do for it, the preferred one first.
+/// A placement in which digits along one direction of the output count in a certain order; extents are still to be
+/// chosen.
 struct Plan {
   std::vector<PlacedDirection> placed;
-  std::vector<std::vector<Order>> orders;
+  std::vector<Order> orders;
   bool split = false;  ///< two digits count along one direction of the output
 };
-std::vector<Plan> plans_of(const Alignment& alignment, const Choices& choices, const Placement& placement, Rule rule);
+/// The plans of a placement. `entries`: mappings of their own, each with the plans that do for it, the preferred one
+/// first. `others`: further orders (mapper/other_orders.h), which are listed where the placement has no entry.
+struct Plans {
+  std::vector<std::vector<Plan>> entries;
+  std::vector<Plan> others;
+};
+Plans plans_of(const Alignment& alignment, const Choices& choices, const Placement& placement, Rule rule);
 
 /// The preferred extents: unit digits walk their whole dim, combined ones a tile. Digits stand in the order of the
 /// statement's dims, combined columns last (fastest). Several where the instruction adds up dims in a subscript: each

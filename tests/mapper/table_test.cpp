@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "mapper/other_orders.h"
 #include "mapper/price.h"
 #include "tests/mapper/cases.h"
 
@@ -101,6 +104,30 @@ TEST(Table, TheBestStencil) {
   EXPECT_EQ(price.extra_points, 32);
   EXPECT_TRUE(price.operands[1].direct) << price.operands[1].why_packed;
   EXPECT_EQ(price.operands[2].why_packed, "its surplus slots hold the constant that makes s>=0 vanish");
+}
+
+/// Of two digits that move the output along one direction either may be the finer one. The published counts have one
+/// order of q and q - s where s is no digit; the other one is listed with it.
+TEST(Table, OtherOrdersStandWithTheirMapping) {
+  const Kernel stencil = kernel_of("O[q] += I[q+s] * F[s]", {{"q", 32}, {"s", 3}});
+  const Instruction unit = matrix_unit(4, 2, 4);
+  std::map<std::string, std::string> other;
+  OtherOrders orders(stencil);
+  for (const Mapping& mapping : map_one(stencil, unit, Rule::all).mappings) {
+    for (const Mapping& one : orders.of(mapping, unit)) {
+      EXPECT_EQ(one.proof, Proof::proved);
+      EXPECT_TRUE(other.emplace(shown(mapping, stencil, unit), shown(one, stencil, unit)).second);
+    }
+  }
+  const std::map<std::string, std::string> expected{
+      {"unit(i = (2*q), j = (q - s), k = -) O <- I, F kinds skew virtual split; s>=0 -> 0; s<=2 -> 0; fill k -> 1",
+       "unit(i = q, j = (2*q - 2*s), k = -) O <- I, F kinds skew virtual split; s>=0 -> 0; s<=2 -> 0; fill i -> 0; "
+       "fill k -> 1"},
+      {"unit(i = (q - s), j = (4*q), k = -) O <- F, I kinds skew virtual exchange split; s>=0 -> 0; s<=2 -> 0; fill k "
+       "-> 2",
+       "unit(i = (2*q - 2*s), j = q, k = -) O <- F, I kinds skew virtual exchange split; s>=0 -> 0; s<=2 -> 0; fill k "
+       "-> 2"}};
+  EXPECT_EQ(other, expected);
 }
 
 /// On 16x16x16, 14 steps of the band keep the window of 3 taps inside k: one call for 96 points of work.
