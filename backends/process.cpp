@@ -85,6 +85,7 @@ void set_child(pid_t child) {
   setpgid(0, 0);
   const sigset_t usual = ending_signals();
   sigprocmask(SIG_UNBLOCK, &usual, nullptr);
+  signal(SIGXFSZ, SIG_DFL);
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, 0);
   dup2(output, 1);

@@ -189,18 +189,19 @@ Exit deliver(const Options& options, const std::string& text, Exit code) {
   return written ? code : fail(Exit::wrong_input, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
 }
 
+void tell(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
 void Progress::operator()(const std::string& text) {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_ < std::chrono::seconds(1)) return;
   last_ = now;
-  fmt::print(stderr, "{}\n", text);
+  tell(text);
 }
 
 Doing::Doing(const std::string& what)
     : teller_([this, what] {
         std::unique_lock lock(mutex_);
-        if (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; }))
-          fmt::print(stderr, "{} ...\n", what);
+        if (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; })) tell(what + " ...");
       }) {}
 
 Doing::~Doing() {

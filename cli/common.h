@@ -45,6 +45,9 @@ Result<bool> write_file(const std::string& path, const std::string& text);
 /// With --json a verb that ended without a result says on stdout what `fail` has said on stderr. Gives the code back.
 Exit close_json(const Options& options, Exit code);
 
+/// A line on stderr; where that cannot be written nobody listens, and nothing happens.
+void tell(const std::string& line);
+
 /// Tells on stderr what is going on, when a second has passed since the last time.
 class Progress {
  public:

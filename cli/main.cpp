@@ -413,6 +413,7 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a write that fails, and is reported
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   isamap::remove_temporary_files_on_signals();
   return isamap::cli::main_of(argc, argv);
 }

@@ -123,8 +123,8 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
   if (!differs.empty())
     return fail(Exit::wrong_result,
                 fmt::format("run {} of {} is not what it was: {}", run->id, asked.lab.file, differs));
-  fmt::print(stderr, "run {}: {} trials{} are the same\n", run->id, trials->size(),
-             ended ? " and every byte printed" : " (the run did not end)");
+  tell(fmt::format("run {}: {} trials{} are the same", run->id, trials->size(),
+                   ended ? " and every byte printed" : " (the run did not end)"));
   return ended ? deliver(*options, answer.text, answer.code) : Exit::ok;
 }
 
@@ -145,7 +145,7 @@ Exit replay_lab(const Options& asked) {
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
   if (again != *text)
     return fail(Exit::wrong_result, fmt::format("{} is not what it was: {}", asked.lab.file, difference(*text, again)));
-  fmt::print(stderr, "{}: {} trials, every byte the same\n", asked.lab.file, trials->results.size());
+  tell(fmt::format("{}: {} trials, every byte the same", asked.lab.file, trials->results.size()));
   return deliver(asked, again, Exit::ok);
 }
 

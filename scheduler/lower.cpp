@@ -71,6 +71,7 @@ Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, 
   input.starts_from_memory =
       kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
   Computation statement = kernel.statements[s];
+  input.written = written_elements(statement, kernel.tensors[statement.write.tensor.index()]);
   Mapping mapping;
   InstructionForm instruction;
   if (!line->instruction.empty() && line->instruction != "scalar") {

@@ -32,12 +32,10 @@ class NestLowering : NestParts {
       scope.holders.push_back(whole);
     }
     Nodes nodes;
-    if (needs_start(0) && input_.only_access < 0) {
-      if (!input_.starts_from_memory) {
-        auto start = set_tensor(lowering_, scope.holders[0], identity());
-        if (!start) return start;
-        nodes = std::move(*start);
-      }
+    if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
+      auto start = set_tensor(lowering_, scope.holders[0], identity());
+      if (!start) return start;
+      nodes = std::move(*start);
     }
     if (std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(),
                     [](const Dim& d) { return d.extent == 0; }))
@@ -64,6 +62,7 @@ class NestLowering : NestParts {
   // Must whatever holds the output before line `at` hold a start value? Not if a stage further in takes over before any
   // reduction is walked, and not for plain assignments.
   bool needs_start(std::size_t at) const {
+    if (!written_whole()) return true;
     if (statement_.reduction == Reduction::assign) return false;
     for (; at < input_.nest->lines.size(); ++at) {
       if (const auto* f = std::get_if<For>(&input_.nest->lines[at].is))
@@ -74,6 +73,10 @@ class NestLowering : NestParts {
     }
     return true;
   }
+
+  // Otherwise elements between those of a tile keep what they hold, and tiles may share elements: the whole output is
+  // set at the very start, and every tile begins with what stands in memory.
+  bool written_whole() const { return input_.written.all && input_.written.once; }
 
   bool is_cache(const std::string& memory) const {
     const auto id = lowering_.model.find_memory(memory);
@@ -230,8 +233,8 @@ class NestLowering : NestParts {
       return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != d.extent;
     };
     const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
-    const bool from_memory = input_.starts_from_memory || partial || s.first == First::load;
-    if (statement_.reduction == Reduction::assign) return Nodes{};
+    const bool from_memory = input_.starts_from_memory || partial || s.first == First::load || !written_whole();
+    if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
     if (from_memory) return transfer(lowering_, copy_of(tile, scope.holders[0], s, true));
     if (!needs_start(at + 1)) return Nodes{};
     if (s.first == First::flag) {
@@ -241,7 +244,23 @@ class NestLowering : NestParts {
     return fill_tile(lowering_, tile, identity(), tile.slots >= 0);
   }
 
+  // Two places with parts of one element would each be stored over the other: where several points of the tile write
+  // one element, the tile's coordinates have to be what the output's indices add up (p + r), not the dims.
+  Diagnostics shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+    std::map<std::string, std::int64_t> extents;
+    for (const auto& [dim, part] : scope.tiles) extents[dim] = part.size;
+    if (input_.written.once || one_to_one(statement_.write, extents).value_or(false)) return {};
+    const auto is_index = [&](const Coordinate& c) {
+      return std::any_of(statement_.write.index.begin(), statement_.write.index.end(),
+                         [&](const AffineExpr& e) { return e - e.constant() == c.form; });
+    };
+    if (std::all_of(tile.coordinates.begin(), tile.coordinates.end(), is_index)) return {};
+    return {error(fmt::format("two places of the tile would hold parts of one element of {}", s.tensor),
+                  "walk all but one of the dims that an index of it adds up by 1 above the stage")};
+  }
+
   Result<Nodes> stage_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope, Scope inner) {
+    if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
     auto start = start_tile(s, at, tile, scope, inner);
     if (!start) return at_stage(s, start.diagnostics());
     auto body = lines(at + 1, inner);

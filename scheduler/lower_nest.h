@@ -3,6 +3,7 @@
 
 #include "scheduler/stage_tile.h"
 #include "scheduler/transfer.h"
+#include "scheduler/written_elements.h"
 
 namespace isamap {
 
@@ -12,6 +13,7 @@ struct NestInput {
   const Nest* nest = nullptr;
   std::vector<TileBuffer> tensors;  ///< where each tensor of the kernel lies as a whole, by tensor
   bool starts_from_memory = false;  ///< the output holds a value already: inout, or an earlier statement wrote it
+  WrittenElements written;          ///< by the whole statement
   int only_access = -1;  ///< >= 0: a trial for one operand; the others are taken for granted, nothing is called
 };
 
