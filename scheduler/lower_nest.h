@@ -11,9 +11,9 @@ struct NestInput {
   const Kernel* kernel = nullptr;
   Pairing pairing;
   const Nest* nest = nullptr;
-  std::vector<TileBuffer> tensors;  ///< where each tensor of the kernel lies as a whole, by tensor
-  bool starts_from_memory = false;  ///< the output holds a value already: inout, or an earlier statement wrote it
-  WrittenElements written;          ///< by the whole statement
+  std::vector<TileBuffer> tensors;      ///< where each tensor of the kernel lies as a whole, by tensor
+  bool starts_from_memory = false;      ///< the output holds a value already: inout, or an earlier statement wrote it
+  WrittenElements written{true, true};  ///< by the whole statement
   int only_access = -1;  ///< >= 0: a trial for one operand; the others are taken for granted, nothing is called
 };
 

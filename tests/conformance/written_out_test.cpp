@@ -90,7 +90,8 @@ TEST(WrittenOut, ScalarCodeSaysWhatWasMissing) {
   ASSERT_TRUE(compiled.program) << compiled.problem;
   const std::vector<std::string>& reasons = compiled.scheduled->refusals.at(0);
   EXPECT_NE(std::find(reasons.begin(), reasons.end(), "stage C in acc: no instruction fills C_acc in acc with 0"),
-            reasons.end());
+            reasons.end())
+      << testing::PrintToString(reasons);
 }
 
 }  // namespace
