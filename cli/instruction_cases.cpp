@@ -387,6 +387,7 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
   auto program = lower(schedule, kernel, model, DoLines::trusted);
   if (!program) return program.diagnostics();
   out.program = std::move(*program);
+  out.program.as_named = true;  // what states the same in another state is another instruction
   return out;
 }
 

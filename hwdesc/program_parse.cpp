@@ -62,6 +62,8 @@ struct Reader {
         read_kernel(head);
       else if (head.text == "sizes")
         for (; in_section(); ++at) size(lines[at]);
+      else if (head.text == "as named")
+        program.as_named = true;
       else if (head.text == "buffers")
         for (; in_section(); ++at) buffer(lines[at]);
       else if (head.text == "assume")
@@ -73,7 +75,7 @@ struct Reader {
       else if (head.text == "body")
         program.body = nodes(1);
       else
-        problem(head, "a section was expected: program, kernel, sizes, buffers, assume, schedule, prepack or body");
+        problem(head, "a section was expected: program, kernel, sizes, as named, buffers, assume, schedule, prepack or body");
     }
     if (!problems.empty()) return problems;
     return std::move(program);

@@ -108,6 +108,7 @@ std::string print(const Program& program, const HardwareModel& model) {
   printer.out = "program " + program.name + "\nkernel\n" + indented(print(program.kernel));
   if (!program.sizes.empty()) printer.out += "sizes\n";
   for (const auto& [name, value] : program.sizes) printer.line(1, fmt::format("{} {}", name, value));
+  if (program.as_named) printer.out += "as named\n";
   printer.out += "buffers\n";
   for (const Buffer& buffer : program.buffers) printer.buffer(buffer);
   if (!program.assumptions.empty()) printer.out += "assume\n";

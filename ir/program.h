@@ -125,6 +125,8 @@ struct Program {
   std::string schedule_text;                  ///< printed into what is emitted
   std::vector<std::string> assumptions;       ///< "inputs are finite: padding multiplies by 0"
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
+  /// Commands are the instructions that calls name: none that does the same in another state takes their place.
+  bool as_named = false;
   /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
   std::vector<Program> versions;
   bool operator==(const Program&) const;

@@ -97,7 +97,7 @@ const std::vector<const Instruction*>& CommandStream::twins(const Instruction& i
   const auto [found, fresh] = twins_.try_emplace(&instruction);
   if (!fresh) return found->second;
   found->second.push_back(&instruction);
-  if (!instruction.needs.empty())
+  if (!instruction.needs.empty() && !program_.as_named)
     for (const Instruction& other : model_.instructions())
       if (&other != &instruction && do_the_same(instruction, other)) found->second.push_back(&other);
   return found->second;

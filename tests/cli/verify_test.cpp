@@ -63,6 +63,39 @@ TEST(Verify, SumsThatSaturate) {
   EXPECT_EQ(row(parsed(wrong), "dpbusds").value("verdict", ""), "differs") << wrong.out;
 }
 
+/// Two instructions of one name, told apart by a mode: each is executed in its own.
+TEST(Verify, TwinsAreExecutedInTheirOwnState) {
+  const Folder folder;
+  const std::string model = folder.write("twins.yaml", R"(hardware: twins
+program: {language: asm, run: {simulator: "cp {program} )" +
+                                                           (folder / "seen.s") + R"("}}
+units: [{name: host, scalar: true}, {name: dev}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB}
+  - {name: acc, per: dev, kind: scratchpad, capacity: 4KiB}
+links: [{name: in, from: dram, to: acc}, {name: out, from: acc, to: dram}]
+states: [{name: mode, per: dev, fields: {sat: {values: [0, 1], reset: 0}}}]
+instructions:
+  - {name: set, unit: dev, sets: [mode.sat], emit: "mode {mode.sat}"}
+  - {name: get, link: in, compute: "D[j] = S[j]", dims: {j: 8}, operands: {D: {dtype: s32}, S: {dtype: s32}}, emit: "get {D}, {S}"}
+  - {name: put, link: out, compute: "D[j] = S[j]", dims: {j: 8}, operands: {D: {dtype: s32}, S: {dtype: s32}}, emit: "put {D}, {S}"}
+  - name: mul${e}
+    unit: dev
+    variants: [{e: a, needs: {mode.sat: 0}}, {e: b, needs: {mode.sat: 1}}]
+    compute: "C[j] = A[j] * B[j]"
+    dims: {j: 8}
+    operands: {A: {memory: acc, dtype: s32}, B: {memory: acc, dtype: s32}, C: {memory: acc, dtype: s32}}
+    emit: "mul {C}, {A}, {B}"
+)");
+  const auto program = [&](const std::string& instruction) {
+    const Said said = isamap({"hw", "verify", model, "--instruction", instruction});
+    EXPECT_TRUE(fs::exists(folder / "seen.s")) << said.out << said.err;
+    return read_file(folder / "seen.s");
+  };
+  EXPECT_EQ(program("mula").find("mode 1"), std::string::npos);
+  EXPECT_NE(program("mulb").find("mode 1"), std::string::npos);
+}
+
 TEST(Verify, EveryModelThatRunsHereIsTrue) {
   for (const auto& file : fs::directory_iterator(ISAMAP_SOURCE_DIR "/hardware_models")) {
     if (file.path().extension() != ".yaml") continue;
