@@ -12,6 +12,7 @@
 #include "scheduler/build_nest.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/point_form.h"
+#include "scheduler/promising_mappings.h"
 #include "scheduler/register_tile.h"
 #include "scheduler/search_space.h"
 #include "support/arithmetic.h"
@@ -266,7 +267,6 @@ class NormalPoints final : public PointForm {
     return changed_choice(state_.decisions, point, random);
   }
   std::vector<Point> starts(std::size_t count) const override;
-  std::vector<std::size_t> promising_mappings() const;
   Result<Nest> build(const Point& point) const override;
 
  private:
@@ -317,38 +317,9 @@ Point NormalPoints::random(std::uint64_t seed) const {
   return point;
 }
 
-// Mappings with the least work and those with the fewest digits in turn: fused digits fill the instruction better, but
-// what they walk may have to be packed element by element, which only a schedule tells.
-std::vector<std::size_t> NormalPoints::promising_mappings() const {
-  struct Promise {
-    std::size_t digits;
-    double cycles;
-    std::size_t mapping;
-  };
-  std::vector<Promise> by_work;
-  for (std::size_t m = 0; m < state_.mappings.size(); ++m) {
-    std::size_t digits = 0;
-    for (const std::vector<Digit>& dim : state_.mappings[m].dims) digits += dim.size();
-    by_work.push_back({digits, least_cycles(state_.unfused(), state_.mappings[m], *state_.model), m});
-  }
-  std::stable_sort(by_work.begin(), by_work.end(),
-                   [](const Promise& a, const Promise& b) { return a.cycles < b.cycles; });
-  std::vector<Promise> by_digits = by_work;
-  std::stable_sort(by_digits.begin(), by_digits.end(),
-                   [](const Promise& a, const Promise& b) { return a.digits < b.digits; });
-  std::vector<std::size_t> order;
-  std::vector<bool> taken(by_work.size(), false);
-  for (std::size_t i = 0; i < by_work.size(); ++i)
-    for (const std::size_t m : {by_work[i].mapping, by_digits[i].mapping}) {
-      if (!taken[m]) order.push_back(m);
-      taken[m] = true;
-    }
-  return order;
-}
-
 std::vector<Point> NormalPoints::starts(std::size_t count) const {
   std::vector<Point> points;
-  for (const std::size_t m : promising_mappings()) {
+  for (const std::size_t m : promising_mappings(state_.unfused(), state_.mappings, *state_.model)) {
     if (points.size() >= count) break;
     const Prepared& p = state_.prepare(m);
     if (!p.problem.empty()) continue;
