@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace isamap::cli {
 namespace {
@@ -85,6 +86,19 @@ std::string bar_figure(const std::vector<BarGroup>& groups, const std::vector<st
   }
   return fmt::format("<figure><svg role=\"img\" width=\"520\" height=\"{0:.0f}\" viewBox=\"0 0 520 {0:.0f}\">", y + 4) +
          legend_row(legend) + svg + "</svg><figcaption>" + escaped(caption) + "</figcaption></figure>\n";
+}
+
+std::string html_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string html = "<div class=\"wide\"><table><tr>";
+  for (const std::string& title : rows.front()) html += "<th>" + escaped(title) + "</th>";
+  html += "</tr>\n";
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    html += "<tr>";
+    for (const std::string& text : rows[r])
+      html += cell(text, !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0);
+    html += "</tr>\n";
+  }
+  return html + "</table></div>\n";
 }
 
 }  // namespace isamap::cli

@@ -29,4 +29,7 @@ struct BarGroup {
 std::string bar_figure(const std::vector<BarGroup>& groups, const std::vector<std::string>& legend,
                        const std::string& caption);
 
+/// The first row holds the titles; what begins with a digit stands on the right.
+std::string html_table(const std::vector<std::vector<std::string>>& rows);
+
 }  // namespace isamap::cli

@@ -74,18 +74,6 @@ Rows time_rows(const Study& study, double gap) {
   return rows;
 }
 
-std::string html_table(const Rows& rows) {
-  std::string html = "<div class=\"wide\"><table><tr>";
-  for (const std::string& title : rows.front()) html += "<th>" + escaped(title) + "</th>";
-  html += "</tr>\n";
-  for (std::size_t r = 1; r < rows.size(); ++r) {
-    html += "<tr>";
-    for (std::size_t c = 0; c < rows[r].size(); ++c) html += cell(rows[r][c], c > 0);
-    html += "</tr>\n";
-  }
-  return html + "</table></div>\n";
-}
-
 std::string anytime(const Study& study, const std::string& group) {
   std::vector<Series> series;
   double most = 1.1;

@@ -91,18 +91,6 @@ std::vector<std::string> second_lines(const std::vector<NestExplanation>& best, 
   return lines;
 }
 
-std::string html_table(const Rows& rows) {
-  std::string html = "<div class=wide><table><tr>";
-  for (const std::string& title : rows.front()) html += "<th>" + escaped(title) + "</th>";
-  html += "</tr>\n";
-  for (std::size_t r = 1; r < rows.size(); ++r) {
-    html += "<tr>";
-    for (const std::string& text : rows[r]) html += cell(text, !text.empty() && (std::isdigit(text.front()) != 0));
-    html += "</tr>\n";
-  }
-  return html + "</table></div>\n";
-}
-
 /// A tensor as a rectangle of its two largest dims, and in it the tile.
 std::string tile_cell(const TileRow& t, const NestExplanation& e, double x, double y) {
   constexpr double size = 84;
