@@ -75,7 +75,8 @@ struct Reader {
       else if (head.text == "body")
         program.body = nodes(1);
       else
-        problem(head, "a section was expected: program, kernel, sizes, as named, buffers, assume, schedule, prepack or body");
+        problem(head,
+                "a section was expected: program, kernel, sizes, as named, buffers, assume, schedule, prepack or body");
     }
     if (!problems.empty()) return problems;
     return std::move(program);
