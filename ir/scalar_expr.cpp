@@ -83,9 +83,9 @@ std::string show_call(std::string_view function, const ScalarExpr& e, const std:
 }
 
 Shown show_unary(const ScalarExpr& e, UnaryOp op, const std::vector<std::string>& names) {
-  static constexpr std::array<std::string_view, 10> functions = {"-",    "exp", "log",     "sqrt", "rsqrt",
-                                                                 "tanh", "erf", "sigmoid", "abs",  "round"};
-  if (op != UnaryOp::negate) return {show_call(functions[static_cast<std::size_t>(op)], e, names), 3};
+  static constexpr std::array<std::string_view, 10> called = {"-",    "exp", "log",     "sqrt", "rsqrt",
+                                                              "tanh", "erf", "sigmoid", "abs",  "round"};
+  if (op != UnaryOp::negate) return {show_call(called[static_cast<std::size_t>(op)], e, names), 3};
   const std::string inner = show_at(e.args[0], names, 3);
   // "--1" would be one token in C; a constant would be folded into its sign.
   const bool needs_parentheses = inner.front() == '-' || std::holds_alternative<Constant>(e.args[0].op);
@@ -94,9 +94,9 @@ Shown show_unary(const ScalarExpr& e, UnaryOp op, const std::vector<std::string>
 
 Shown show_binary(const ScalarExpr& e, BinaryOp op, const std::vector<std::string>& names) {
   if (op == BinaryOp::min || op == BinaryOp::max) return {show_call(op == BinaryOp::min ? "min" : "max", e, names), 3};
-  static constexpr std::array<std::string_view, 4> symbols = {" + ", " - ", " * ", " / "};
+  static constexpr std::array<std::string_view, 4> signs = {" + ", " - ", " * ", " / "};
   const int level = op == BinaryOp::add || op == BinaryOp::sub ? 1 : 2;
-  return {show_at(e.args[0], names, level) + std::string(symbols[static_cast<std::size_t>(op)]) +
+  return {show_at(e.args[0], names, level) + std::string(signs[static_cast<std::size_t>(op)]) +
               show_at(e.args[1], names, level + 1),
           level};
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontends/timeloop/reader.h"
 #include "frontends/timeloop/timeloop.h"
 
 namespace isamap::timeloop {
@@ -51,10 +52,10 @@ struct Component {
   Mesh mesh;  ///< towards the component around it
 };
 
-class ArchitectureReader {
+class ArchitectureReader : Reader {
  public:
   ArchitectureReader(const yaml::Node* energies, Diagnostics& problems, std::vector<std::string>& notes)
-      : energies_(energies), problems_(problems), notes_(notes) {}
+      : Reader(problems), energies_(energies), notes_(notes) {}
 
   std::optional<Architecture> read(const yaml::Node& root) {
     const yaml::Node* top = root.find("architecture");
@@ -75,11 +76,6 @@ class ArchitectureReader {
   }
 
  private:
-  std::nullopt_t wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
-    problems_.push_back(error_at(node.where, message, hint));
-    return std::nullopt;
-  }
-
   // The list of nodes.
 
   void list(const yaml::Node& nodes) {
@@ -277,7 +273,6 @@ class ArchitectureReader {
   std::vector<Component> components_;
   Mesh pending_;
   const yaml::Node* energies_;
-  Diagnostics& problems_;
   std::vector<std::string>& notes_;
 };
 

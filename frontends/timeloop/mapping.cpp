@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "frontends/timeloop/reader.h"
 #include "frontends/timeloop/timeloop.h"
 
 namespace isamap::timeloop {
@@ -30,10 +31,10 @@ std::vector<std::string> words_of(const yaml::Node& node) {
   return words;
 }
 
-class MappingReader {
+class MappingReader : Reader {
  public:
   MappingReader(const Problem& problem, const Architecture& architecture, Diagnostics& problems)
-      : problem_(problem), architecture_(architecture), problems_(problems), made_(architecture.levels.size()) {}
+      : Reader(problems), problem_(problem), architecture_(architecture), made_(architecture.levels.size()) {}
 
   std::optional<Mapping> read(const yaml::Node& root) {
     const yaml::Node* top = root.find("mapping");
@@ -45,11 +46,6 @@ class MappingReader {
   }
 
  private:
-  std::nullopt_t wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
-    problems_.push_back(error_at(node.where, message, hint));
-    return std::nullopt;
-  }
-
   void one(const yaml::Node& entry) {
     const yaml::Node *target = entry.find("target"), *type = entry.find("type");
     if (!target || !type) {
@@ -203,7 +199,6 @@ class MappingReader {
 
   const Problem& problem_;
   const Architecture& architecture_;
-  Diagnostics& problems_;
   Mapping made_;
 };
 

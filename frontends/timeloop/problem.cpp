@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontends/timeloop/reader.h"
 #include "frontends/timeloop/timeloop.h"
 
 namespace isamap::timeloop {
@@ -16,9 +17,9 @@ const yaml::Node* find(const yaml::Node& node, const std::string& key) {
   return node.find(hyphens);
 }
 
-class ProblemReader {
+class ProblemReader : Reader {
  public:
-  explicit ProblemReader(Diagnostics& problems) : problems_(problems) {}
+  explicit ProblemReader(Diagnostics& problems) : Reader(problems) {}
 
   std::optional<Problem> read(const yaml::Node& root) {
     const yaml::Node* top = root.find("problem");
@@ -42,11 +43,6 @@ class ProblemReader {
   }
 
  private:
-  std::nullopt_t wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
-    problems_.push_back(error_at(node.where, message, hint));
-    return std::nullopt;
-  }
-
   std::optional<std::int64_t> number(const yaml::Node& map, const std::string& key, const yaml::Node& asked) {
     const yaml::Node* node = map.find(key);
     if (!node) return wrong(asked, fmt::format("the instance says no value for {}", key));
@@ -136,7 +132,6 @@ class ProblemReader {
 
   Problem made_;
   std::vector<std::pair<std::string, std::int64_t>> coefficients_;
-  Diagnostics& problems_;
 };
 
 }  // namespace

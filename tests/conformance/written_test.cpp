@@ -52,7 +52,7 @@ TEST_P(Written, ElementsBetweenAndSharedOnes) {
     GTEST_SKIP() << model.name << " has neither these types nor a scalar unit that sets the rest";
 }
 INSTANTIATE_TEST_SUITE_P(Model, Written, testing::ValuesIn(fixed_model_names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& of) { return of.param; });
 
 TEST(WrittenElements, AllAndOnce) {
   const auto found = [](const char* compute, const char* dims) {

@@ -7,34 +7,14 @@
 namespace isamap {
 namespace {
 
+using testing_support::convolution;
 using testing_support::Counted;
 using testing_support::Counter;
-using testing_support::formula;
-using testing_support::kernel_yaml;
+using testing_support::gemm;
 using testing_support::Levelled;
 using testing_support::levelled_problem;
 using testing_support::random_point;
-
-Kernel gemm(int m, int n, int k) {
-  return formula("Z[m,n] += A[m,k] * B[k,n]",
-                 "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k), "A=s16,B=s16,Z=s16");
-}
-
-Kernel convolution(int k, int c, int p, int r, int stride) {
-  const auto text = [](int n) { return std::to_string(n); };
-  return kernel_yaml("kernel: conv\ndims: {K: " + text(k) + ", C: " + text(c) + ", P: " + text(p) + ", R: " + text(r) +
-                     "}\ntensors:\n  I: {shape: [C, " + text(stride) +
-                     "*P + R], dtype: s16}\n"
-                     "  F: {shape: [K, C, R], dtype: s16}\n  O: {shape: [K, P], dtype: s16}\n"
-                     "compute:\n  - O[k,p] += I[c," +
-                     text(stride) + "*p+r] * F[k,c,r]\n");
-}
-
-std::string text_of(const Nest& nest) {
-  std::string text;
-  for (const Line& line : nest.lines) text += print(line) + "\n";
-  return text;
-}
+using testing_support::text_of;
 
 /// Everything that the general closed form says of the same nest, to the digit.
 void expect_same(const Levelled& l, const levelled::LevelPoint& point, const std::string& where) {
