@@ -49,8 +49,7 @@ TEST_P(Turns, TwoBuffersGiveTheSame) {
   }
   EXPECT_GT(doubles, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Model, Turns, testing::ValuesIn(accelerator_names()),
-                         [](const auto& of) { return of.param; });
+INSTANTIATE_TEST_SUITE_P(Model, Turns, testing::ValuesIn(accelerator_names()), [](const auto& of) { return of.param; });
 
 TEST(TurnsOfQueues, TheNextTileArrivesWhileThisOneIsUsed) {
   const HardwareModel model = load_model("vta16");
