@@ -62,6 +62,18 @@ struct Told {
 };
 Told told;
 
+/// A name given with --instruction that the machine has not.
+std::optional<Diagnostic> unknown_instruction(const HardwareModel& model, const Options& options) {
+  const std::string& wanted = options.map.instruction;
+  if (wanted.empty() || model.find_instruction(wanted)) return std::nullopt;
+  std::vector<std::string> known;
+  for (const Instruction& one : model.instructions()) known.push_back(one.name);
+  const std::string near = yaml::nearest(wanted, known);
+  return error(fmt::format("hardware '{}' has no instruction '{}'", model.name, wanted),
+               near.empty() ? fmt::format("`isamap hw show {}` lists them", options.target)
+                            : fmt::format("did you mean '{}'?", near));
+}
+
 bool is_number(const std::string& cell) {
   return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell == "-");
 }
@@ -108,7 +120,13 @@ Exit fail(Exit code, const std::string& message, const std::string& hint) {
 
 std::optional<HardwareModel> load_target(const Options& options) {
   auto loaded = load_hardware(options.target, model_folders(), {options.params});
-  if (loaded) return std::move(loaded->model);
+  if (loaded) {
+    if (const auto unknown = unknown_instruction(loaded->model, options)) {
+      fail(Exit::wrong_input, Diagnostics{*unknown});
+      return std::nullopt;
+    }
+    return std::move(loaded->model);
+  }
   Diagnostics problems = loaded.diagnostics();
   if (known_models().empty() && !problems.empty())
     problems.front().notes.push_back("no folder of models was found; ISAMAP_MODELS=FOLDER[:FOLDER...] names them");
@@ -261,6 +279,7 @@ ScheduleOptions suite_schedule_options(const Options& options) {
   ScheduleOptions out = options.schedule;
   out.seed = options.seed;
   out.objective = Objective::cycles;
+  if (!options.budget_given) out.max_evaluations = 300;
   return out;
 }
 

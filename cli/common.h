@@ -82,7 +82,7 @@ double points_per_cycle(const Instruction& instruction);
 
 /// The objective asked for, else what the model can answer: edp where it states energies, cycles otherwise.
 ScheduleOptions schedule_options(const Options& options, const HardwareModel& model);
-/// For comparing machines: cycles, with the budget of the user for each kernel.
+/// For comparing machines: cycles, with the budget of the user for each kernel, or a small one.
 ScheduleOptions suite_schedule_options(const Options& options);
 std::string_view name(Objective objective);
 

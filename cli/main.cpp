@@ -149,9 +149,11 @@ void read_cost(const Raw& raw, Options& options) {
     throw CLI::ValidationError("--cost", "learned corrects by what was measured before: name its --store");
   if (options.cost == "measured" && recorded)
     throw CLI::ValidationError("--cost", "measured has no trials that could be replayed; `tune --store` records them");
+  if (options.cost != "measured") return;
   constexpr std::int64_t few = 40;  // each is compiled and run
-  if (options.cost == "measured" && !options.budget_given) options.schedule.max_evaluations = few;
-  if (options.cost == "measured") options.schedule.threads = 1;
+  if (!options.budget_given) options.schedule.max_evaluations = few;
+  if (!options.strategy_given) options.schedule.strategy = "greedy";  // draws nothing at random: few are enough
+  options.schedule.threads = 1;
 }
 
 /// A schedule file takes the place of the search: what only a search heeds cannot be given with it.
@@ -183,13 +185,30 @@ void finish(const Raw& raw, Options& options) {
   if (!raw.strategy.empty())
     read_strategy(raw.strategy, options.schedule);
   else if (options.certify)
-    options.schedule.strategy = "exhaustive";
+    options.schedule.strategy = "exhaustive", options.schedule.max_evaluations = 2000;
   options.strategy_given = !raw.strategy.empty();
   options.evaluations_given = raw.budget.find("evals") != std::string::npos;
   options.budget_given = !raw.budget.empty();
   if (!raw.budget.empty()) read_budget(raw.budget, options.schedule);
   if (!raw.space.empty()) read_space(raw.space, options.schedule.space);
   if (!raw.cost.empty()) read_cost(raw, options);
+}
+
+/// A flag that swallows the next one, or an empty text, is a value that was forgotten. Sizes and types may be empty.
+void expect_values(CLI::App& app) {
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
+    for (CLI::Option* option :
+         verb->get_options([](const CLI::Option* o) { return o->get_items_expected_max() > 0; })) {
+      const bool may_be_empty = option->check_name("--dims") || option->check_name("--dtypes");
+      option->check(
+          [may_be_empty](const std::string& text) {
+            if (text.rfind("--", 0) == 0) return "needs a value before " + text;
+            return std::string(text.empty() && !may_be_empty ? "needs a value" : "");
+          },
+          "");
+    }
+    expect_values(*verb);
+  }
 }
 
 void add_output(CLI::App* verb, Options& options, Raw& raw) {
@@ -394,16 +413,22 @@ int main_of(int argc, char** argv) {
   program.add_verbs();
   program.add_lab();
   program.add_import();
+  expect_values(program.app);
+  const auto wrong_usage = [&](const std::string& message, const std::string& hint) {
+    Options to_stdout;  // the parser may have stopped before it came to these
+    to_stdout.json = std::any_of(argv, argv + argc, [](const char* word) { return word == std::string("--json"); });
+    return static_cast<int>(close_json(to_stdout, fail(Exit::usage, message, hint)));
+  };
   if (const auto unknown = unknown_command(program.app, argc, argv))
-    return static_cast<int>(fail(Exit::usage, "there is no command '" + *unknown + "'",
-                                 "the commands are: " + commands_of(program.app) + "; --help says what they do"));
+    return wrong_usage("there is no command '" + *unknown + "'",
+                       "the commands are: " + commands_of(program.app) + "; --help says what they do");
   try {
     program.app.parse(argc, argv);
     finish(program.raw, program.options);
   } catch (const CLI::ParseError& problem) {
-    const bool asked_for_text = problem.get_exit_code() == 0;  // --help, --version
-    program.app.exit(problem, std::cout, std::cerr);
-    return static_cast<int>(asked_for_text ? Exit::ok : Exit::usage);
+    if (problem.get_exit_code() != 0) return wrong_usage(problem.what(), "--help says what there is");
+    program.app.exit(problem, std::cout, std::cerr);  // --help, --version
+    return static_cast<int>(Exit::ok);
   }
   return static_cast<int>(close_json(program.options, program.chosen(program.options)));
 }

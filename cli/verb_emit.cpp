@@ -35,7 +35,10 @@ Exit verb_emit(const Options& options) {
   if (!compiled) return code;
   const HardwareModel& model = compiled->inputs.model;
   const Program& program = *compiled->compiled.program;
-  if (options.program) return deliver(options, print(program, model));
+  if (options.program)
+    return deliver(options, options.json ? json_of_emit(program, model,
+                                                        {{program.kernel.name + ".program", print(program, model)}})
+                                         : print(program, model));
   const auto stop = [&](Exit why, const Diagnostics& problems) {
     return fail_after_start(options, why, problems, compiled->inputs, compiled->compiled.mapped);
   };

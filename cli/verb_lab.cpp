@@ -80,15 +80,18 @@ std::vector<std::string> suite_folders() {
 }
 
 std::optional<std::string> read_lab_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) {
-    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(errno)))});
+  const auto cannot = [&](int why) {
+    fail(Exit::wrong_input, {error_at({path, 0, 0}, fmt::format("cannot be read: {}", std::strerror(why)))});
     return std::nullopt;
-  }
+  };
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return cannot(errno);
   std::string text;
   char chunk[1 << 16];
   for (std::size_t got = 0; (got = std::fread(chunk, 1, sizeof chunk, file)) > 0;) text.append(chunk, got);
+  const int problem = std::ferror(file) ? errno : 0;  // a folder opens, and does not read
   std::fclose(file);
+  if (problem != 0) return cannot(problem);
   return text;
 }
 

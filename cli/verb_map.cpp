@@ -80,10 +80,6 @@ Exit verb_map(const Options& options) {
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;
   const auto& [kernel, model] = *inputs;
-  const std::string& wanted = options.map.instruction;
-  if (!wanted.empty() && !model.find_instruction(wanted))
-    return fail(Exit::wrong_input, fmt::format("hardware '{}' has no instruction '{}'", model.name, wanted),
-                fmt::format("`isamap hw show {}` lists them", options.target));
   if (options.count) return count(options, kernel, model);
   MapOptions with = options.map;
   Progress progress;

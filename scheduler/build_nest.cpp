@@ -93,8 +93,19 @@ class Builder {
     }
   }
 
-  void stage(int access, const Hop& hop) {
+  // Is there more than one tile of it?
+  bool renewed(int access) const {
+    return std::any_of(tile_.begin(), tile_.end(), [&](const auto& one) {
+      const auto& [dim, tile] = one;
+      const auto d = static_cast<std::size_t>(form_.statement->domain.find(dim));
+      return tile < form_.statement->domain.dims[d].extent && uses(access_of(*form_.statement, access), dim);
+    });
+  }
+
+  void stage(int access, const Hop& hop, int buffers = 1) {
     Stage line;
+    line.buffers = renewed(access) ? buffers : 1;
+    line.ahead = line.buffers - 1;
     line.tensor = tensor(access);
     line.memory = form_.model->memory(hop.memory).name;
     line.layout = hop.layout;
@@ -119,7 +130,7 @@ class Builder {
       if ((a == 0) != output) continue;
       std::size_t depth = 0;
       for (const Hop& hop : form_.routes[static_cast<std::size_t>(a)].hops)
-        if (is_scratch(*form_.model, hop) && depth++ == level) stage(a, hop);
+        if (is_scratch(*form_.model, hop) && depth++ == level) stage(a, hop, buffers_at(form_, level));
     }
   }
 
@@ -195,6 +206,10 @@ std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& mod
 bool in_registers(const NormalForm& form, int access) {
   const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
   return !hops.empty() && form.model->memory(hops.back().memory).is_register();
+}
+
+int buffers_at(const NormalForm& form, std::size_t level) {
+  return level < form.buffers.size() ? form.buffers[level] : 1;
 }
 
 Nest build_nest(const NormalForm& form) { return Builder(form).build(); }

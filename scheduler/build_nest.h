@@ -23,6 +23,7 @@ struct NormalForm {
   Pairing pairing;
   std::vector<Route> routes;                               ///< one for each access of the statement, in order
   std::vector<std::map<std::string, std::int64_t>> tiles;  ///< per level between home and registers, outermost first
+  std::vector<int> buffers;                                ///< per level: of each tile there; missing: one
   std::map<std::string, std::int64_t> register_tile;       ///< extent of each dim that is unrolled; missing: one step
   std::vector<std::string> parallel_order;                 ///< parallel dims, outermost first
   struct OnUnit {
@@ -40,6 +41,7 @@ std::int64_t step_of(const NormalForm& form, const std::string& dim);
 std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& model);
 /// Does the instruction take (or keep) this access in a register memory?
 bool in_registers(const NormalForm& form, int access);
+int buffers_at(const NormalForm& form, std::size_t level);
 
 Nest build_nest(const NormalForm& form);
 

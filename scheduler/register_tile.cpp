@@ -200,7 +200,7 @@ std::optional<std::size_t> level_over_capacity(const NormalForm& form) {
       std::size_t depth = 0;
       for (const Hop& hop : form.routes[static_cast<std::size_t>(a)].hops)
         if (!hop.packed && !form.model->memory(hop.memory).is_register() && depth++ == level)
-          needed[hop.memory] += tile_bytes(form, a, level);
+          needed[hop.memory] += buffers_at(form, level) * tile_bytes(form, a, level);
     }
     for (const auto& [memory, size] : needed)
       if (size > static_cast<double>(form.model->memory(memory).capacity)) return level;

@@ -34,9 +34,9 @@ std::vector<std::int64_t> tile_extents(const NestView& view, int access, int wal
   return extents;
 }
 
-/// Cycles of a move's uses for one tile: its last dims run over the tensor's last subscripts. Rows of fused dims (an
+/// A move's uses for one tile: its last dims run over the tensor's last subscripts. Rows of fused dims (an
 /// im2col copy) lie at irregular distances: one use for each.
-double cycles_of_tile(const Instruction& move, std::vector<std::int64_t> tile, bool regular,
+TileMove uses_of_tile(const Instruction& move, std::vector<std::int64_t> tile, bool regular,
                       const HardwareModel& model) {
   std::vector<std::int64_t> extents = full_extents(move);
   for (std::size_t d = 0; d < extents.size(); ++d)
@@ -51,7 +51,7 @@ double cycles_of_tile(const Instruction& move, std::vector<std::int64_t> tile, b
     if (!regular) break;
   }
   for (const std::int64_t rest : tile) uses *= static_cast<double>(rest);
-  return uses * interval_of(move, extents, model) / ports_of(move, model);
+  return {uses, uses * interval_of(move, extents, model) / ports_of(move, model), 0};
 }
 
 class Stream {
@@ -65,13 +65,20 @@ class Stream {
     const double latency = latency_of(instruction, extents, *view_.model);
     const double chained =
         view_.statement.reduction == Reduction::assign ? 0 : latency / independent_calls(view_, counts_);
-    parts_["compute"] = counts_.steps(static_cast<int>(view_.walks.size())) * std::max(interval, chained);
+    const double compute = counts_.steps(static_cast<int>(view_.walks.size())) * std::max(interval, chained);
     for (const Transfer& t : traffic.transfers)
-      if (t.stage >= 0 && t.from != t.to) transfer(t);
-    int deepest = -1;
-    for (const auto& [walks, level] : levels_) deepest = std::max(deepest, walks);
-    for (auto& [walks, level] : levels_)
-      parts_["latencies"] += level.refills * (level.in + level.out + (walks == deepest ? latency : 0));
+      if (t.stage >= 0 && t.from != t.to) add_tile(t);
+    double around = 1;  // how often tiles that are renewed in turn with the calls change outside
+    for (auto place = places_.begin(); place != places_.end(); ++place)
+      add_place(place->second, std::next(place) == places_.end() ? latency : 0, around);
+    std::pair<std::string, double> longest{"compute", compute};  // of what runs at the same time
+    double of_two = compute + hidden_;                           // a tile is moved and used within the time of two
+    for (const auto& [port, cycles] : beside_) {
+      of_two += cycles;
+      if (cycles > longest.second) longest = {port, cycles};
+    }
+    if (of_two / 2 > longest.second) longest = {"tiles in turn", of_two / 2};
+    parts_[longest.first] += longest.second;
     StreamTime time;
     double most = -1;
     for (const auto& [name, cycles] : parts_) {
@@ -82,36 +89,65 @@ class Stream {
   }
 
  private:
-  struct Level {
-    double refills = 0, in = 0, out = 0;
+  struct Moved {
+    double times = 0;  ///< tiles
+    std::string port;
+    TileMove one;
+  };
+  struct StagedTile {
+    double refills = 0;
+    int buffers = 1;
+    Moved in, out;
   };
 
-  void transfer(const Transfer& t) {
+  void add_tile(const Transfer& t) {
     const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
-    const double refills = counts_.refills(t.access, s.walks) / std::max(1.0, t.instances);
-    Level& level = levels_[s.walks];
-    level.refills = std::max(level.refills, refills);
+    StagedTile tile;
+    tile.refills = counts_.refills(t.access, s.walks) / std::max(1.0, t.instances);
+    tile.buffers = s.stage.buffers;
     const bool output = t.access == 0;
     if (t.elements_in > 0)
-      level.in = std::max(
-          level.in, move(t.from, t.to, t, refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1)));
-    if (output && t.elements_out > 0) level.out = std::max(level.out, move(t.to, t.from, t, refills));
+      tile.in = moved(t.from, t.to, t, tile.refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1));
+    if (output && t.elements_out > 0) tile.out = moved(t.to, t.from, t, tile.refills);
+    places_[s.walks].push_back(std::move(tile));
   }
 
-  /// Adds the cycles; the latency.
-  double move(MemoryId from, MemoryId to, const Transfer& t, double times) {
+  Moved moved(MemoryId from, MemoryId to, const Transfer& t, double times) const {
     const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
     const Instruction* move = move_between(*view_.model, from, to, type);
-    if (!move) return 0;
-    const TileMove one = tile_move(view_, t.stage, *move);
-    parts_["port " + (move->timing.port.empty() ? move->name : move->timing.port)] += times * one.cycles;
-    return one.latency;
+    if (!move) return {};
+    return {times, "port " + (move->timing.port.empty() ? move->name : move->timing.port),
+            tile_move(view_, t.stage, *move)};
+  }
+
+  void add_place(const std::vector<StagedTile>& tiles, double of_calls, double& around) {
+    double refills = 0, in = 0, out = 0;
+    bool all_beside = true;
+    for (const StagedTile& tile : tiles) {
+      const bool beside = tile.buffers > 1 && tile.refills > around;  // the first of each round is waited for
+      all_beside = all_beside && beside;
+      for (const Moved* move : {&tile.in, &tile.out}) {
+        if (move->times == 0) continue;
+        const double rounds = beside ? move->times * around / tile.refills : move->times;
+        const double waited_for = rounds / std::max(1.0, move->one.uses);  // for the first piece
+        parts_[move->port] += waited_for * move->one.cycles;
+        beside_[move->port] += (move->times - waited_for) * move->one.cycles;
+      }
+      refills = std::max(refills, tile.refills);
+      in = std::max(in, tile.in.one.latency);
+      out = std::max(out, tile.out.one.latency);
+    }
+    const double waited_for = all_beside ? around : refills;
+    parts_["latencies"] += waited_for * (in + out + of_calls);
+    hidden_ += (refills - waited_for) * (in + out);
+    if (!all_beside) around = std::max(around, refills);
   }
 
   const NestView& view_;
   const TileCounts& counts_;
-  std::map<std::string, double> parts_;
-  std::map<int, Level> levels_;
+  std::map<int, std::vector<StagedTile>> places_;  ///< by the walks around them
+  std::map<std::string, double> parts_, beside_;   ///< in turn; while calls run
+  double hidden_ = 0;                              ///< latencies of tiles that are moved while calls run
 };
 
 }  // namespace
@@ -134,8 +170,7 @@ TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
   const std::vector<std::int64_t> tile = tile_extents(view, s.access, s.walks);
   const bool regular = s.parent >= 0 || std::all_of(access.index.begin(), access.index.end(),
                                                     [](const AffineExpr& e) { return e.is_linear(); });
-  TileMove result;
-  result.cycles = cycles_of_tile(move, tile, regular, *view.model);
+  TileMove result = uses_of_tile(move, tile, regular, *view.model);
   if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
     double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
     for (const std::int64_t extent : tile) moved *= static_cast<double>(extent);

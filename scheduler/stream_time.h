@@ -1,12 +1,14 @@
 #pragma once
 // Cycles of a nest on a machine that executes one stream of commands: what is printed as assembly for an accelerator.
 //
-// Tiles have one buffer, so a tile is filled, used and drained in turn:
-//   cycles = calls x max(interval, latency / independent calls in a row)
-//          + for each stage: refills x (uses of the move x interval)
-//          + for each place of the nest with stages: refills x the longest latency of their moves, and of the calls
-//          inside.
-// Commands of different ports overlap only where a tile has several pieces; that is left out.
+// A tile with one buffer is filled, used and drained in turn; one with more is moved while the calls use another, all
+// but the first of each round of the tiles around it. Of the moves that make a tile, calls wait for the first: the
+// others run beside them, each on its port.
+//   cycles = the longest of calls x max(interval, latency / independent calls in a row), of the ports of moves beside
+//            them, and of half of all that with the latencies between: a tile is moved and used within the time of two
+//          + for each stage: refills that are waited for x interval of the move
+//          + for each place of the nest with stages: refills that are waited for x the longest latency of their moves,
+//            and of the calls inside.
 
 #include "scheduler/traffic.h"
 
@@ -20,6 +22,7 @@ std::vector<std::int64_t> padded_call_extents(const NestView& view);
 
 /// The uses of a move that one full tile of a stage takes.
 struct TileMove {
+  double uses = 0;
   double cycles = 0;   ///< of its port
   double latency = 0;  ///< of the last use
 };

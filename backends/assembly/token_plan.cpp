@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "backends/assembly/straight_line.h"
 #include "backends/operand_use.h"
@@ -11,7 +12,7 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t block = 64;  // bytes that are tracked together
+constexpr std::int64_t largest_block = 64;
 
 using Clock = std::vector<std::int64_t>;
 
@@ -44,6 +45,13 @@ class Planner {
     history_.resize(n);
     last_write_.resize(model.memories().size());
     last_read_.resize(model.memories().size());
+    blocks_.assign(model.memories().size(), largest_block);
+    for (const Buffer& buffer : program.buffers) {
+      if (buffer.memory == model.home() || buffer.slots >= 0 || buffer.strides.size() < 2) continue;
+      const std::int64_t apart = *std::max_element(buffer.strides.begin(), buffer.strides.end()) * bytes(buffer.dtype);
+      std::int64_t& block = blocks_[buffer.memory.index()];
+      block = std::max<std::int64_t>(1, std::gcd(block, std::gcd(buffer.address, apart)));
+    }
   }
 
   Result<std::vector<CallTokens>> plan() {
@@ -201,8 +209,9 @@ class Planner {
   }
 
   template <class Visit>
-  static void for_each_block(const Span& span, const Visit& visit) {
+  void for_each_block(const Span& span, const Visit& visit) const {
     if (!span.memory.valid() || span.high <= span.low) return;
+    const std::int64_t block = blocks_[span.memory.index()];
     for (std::int64_t b = span.low / block; b <= (span.high - 1) / block; ++b) visit(static_cast<std::size_t>(b));
   }
 
@@ -221,6 +230,7 @@ class Planner {
   std::vector<Clock> known_;
   std::vector<std::vector<Issued>> history_;
   Table last_write_, last_read_;
+  std::vector<std::int64_t> blocks_;  ///< by memory: bytes that are tracked together; tiles in turn share none
   std::map<const CallSite*, std::vector<std::optional<Interval>>> reach_;
   std::vector<CallTokens> plan_;
   std::optional<Diagnostic> problem_;

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
@@ -146,7 +145,7 @@ class CppRunner final : public Runner {
       auto& bytes = data[plan.tensors[a].index()].bytes;
       if (found.size() != size || bytes.size() != size)
         return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), bytes.size()));
-      std::memcpy(bytes.data(), found.data(), size);
+      std::copy(found.begin(), found.end(), bytes.begin());
     }
     double seconds = 0;
     if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;

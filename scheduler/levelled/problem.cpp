@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/instruction_form.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/nest_view.h"
 
@@ -68,7 +69,9 @@ Level::Wire wire_of(const HardwareModel& model, MemoryId from, MemoryId to) {
 Result<Problem> problem_of(const Kernel& kernel, StatementId id, const Mapping& mapping, const HardwareModel& model) {
   if (!mapping.instruction.valid()) return no("no instruction computes the statement");
   if (issues_moves(model)) return no("moves of " + model.name + " take issue slots");
-  const Instruction& instruction = model.instruction(mapping.instruction);
+  const InstructionForm form = instruction_form(mapping, model);
+  if (!form) return no("the sum that the instruction writes out is no dim");
+  const Instruction& instruction = *form;
   const Computation statement = fuse(kernel.statements[id.index()], mapping);
   Problem problem;
   std::vector<std::int64_t> call;

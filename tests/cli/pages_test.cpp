@@ -31,6 +31,11 @@ std::string settled(const std::string& line) {
   return text;
 }
 
+/// What a machine that is slow prints while it works: `12 of 91 on ...`.
+bool is_progress(const std::string& line) {
+  return std::regex_match(line, std::regex("(layer )?[0-9]+ of [0-9]+(: | on ).*"));
+}
+
 /// Words at blanks; single quotes group, ` #` begins a comment.
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
@@ -118,8 +123,10 @@ class Reader {
       const Said said = isamap(words_of(command.substr(9)));
       std::vector<std::string> found;
       for (const std::string& line : lines_of(said.err + said.out))  // what is wrong stands before what was found
-        found.push_back(settled(line));
-      if (said.code != 77) EXPECT_TRUE(matches(expected, found)) << command << "\n" << said.err << said.out;
+        if (!is_progress(line)) found.push_back(settled(line));
+      if (said.code != 77) {
+        EXPECT_TRUE(matches(expected, found)) << command << "\n" << said.err << said.out;
+      }
       ++commands;
     }
   }
