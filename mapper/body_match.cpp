@@ -140,11 +140,17 @@ std::vector<BodyMatch> matches(const Computation& statement, const Computation& 
   return result;
 }
 
-std::vector<std::string> tensor_like_names(std::size_t count) {
+/// The tensors' names; of one that is read at several places the access, `A[o + 1]`.
+std::string body_in_words(const Computation& c, const std::vector<Tensor>& tensors) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i)
-    names.push_back(i < 26 ? std::string(1, static_cast<char>('A' + i)) : "A" + std::to_string(i));
-  return names;
+  for (const Access& read : c.reads) {
+    const auto same = [&](const Access& other) { return other.tensor == read.tensor; };
+    std::string subscripts;
+    for (const AffineExpr& index : read.index) subscripts += (subscripts.empty() ? "" : ",") + print(index);
+    names.push_back(tensors[read.tensor.index()].name);
+    if (std::count_if(c.reads.begin(), c.reads.end(), same) > 1) names.back() += "[" + subscripts + "]";
+  }
+  return print(c.body, names);
 }
 
 void collect_read_types(const ScalarExpr& e, std::vector<std::string>& types) {
@@ -272,18 +278,19 @@ std::vector<BodyMatch> match_shapes(const Computation& statement, const Computat
   return matches(statement, instruction, false, Types::ignored);
 }
 
-std::string body_mismatch(const Computation& statement, const Computation& instruction) {
+std::string body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors,
+                          const Instruction& hardware) {
+  const Computation& instruction = hardware.statement();
   if (statement.reduction != instruction.reduction) {
     return "reduction: the instruction combines with " + std::string(symbol(instruction.reduction)) +
            ", the statement with " + std::string(symbol(statement.reduction));
   }
+  const std::string own = body_in_words(instruction, hardware.tensors), wanted = body_in_words(statement, tensors);
   if (!alignments(statement, instruction, Types::ignored).empty()) {
-    return "dtype: the instruction computes " + print(instruction.body, tensor_like_names(instruction.reads.size())) +
-           " (" + types_in_words(instruction) + ") exactly; the statement has " +
-           print(statement.body, tensor_like_names(statement.reads.size())) + " (" + types_in_words(statement) + ")";
+    return "dtype: the instruction computes " + own + " (" + types_in_words(instruction) +
+           ") exactly; the statement has " + wanted + " (" + types_in_words(statement) + ")";
   }
-  return "body: the instruction computes " + print(instruction.body, tensor_like_names(instruction.reads.size())) +
-         "; the statement computes " + print(statement.body, tensor_like_names(statement.reads.size()));
+  return "body: the instruction computes " + own + "; the statement computes " + wanted;
 }
 
 std::vector<Kill> kills(const Computation& instruction) {

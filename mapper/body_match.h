@@ -32,8 +32,9 @@ std::vector<BodyMatch> match_with_constant(const Computation& statement, const C
 /// The same with casts set aside: what would match if the types were right.
 std::vector<BodyMatch> match_shapes(const Computation& statement, const Computation& instruction);
 
-/// Why match_bodies is empty, in words: the reduction, a type, or the body.
-std::string body_mismatch(const Computation& statement, const Computation& instruction);
+/// Why match_bodies is empty, in words: the reduction, a type, or the body. `tensors`: the kernel's.
+std::string body_mismatch(const Computation& statement, const std::vector<Tensor>& tensors,
+                          const Instruction& hardware);
 
 /// Constants for some reads that make the body the identity of the reduction whatever the other (finite) reads are:
 /// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}.

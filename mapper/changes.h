@@ -19,7 +19,8 @@ struct Trial {
   bool last_resort = false;  ///< tried only where nothing simpler helped
 };
 
-/// What the kernel computes with: value ranges, the other signedness with a correction, the instruction's types.
+/// What the kernel computes with: value ranges, the other signedness with a correction, the instruction's types; and
+/// in how many steps.
 std::vector<Trial> kernel_value_changes(const Trial& from);
 /// What it walks: sizes padded to multiples, dims split, a batch added.
 std::vector<Trial> kernel_dim_changes(const Trial& from);

@@ -38,6 +38,20 @@ void add_sign_shifts(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
+/// A product of three factors or more in two steps, of which the instruction may cover one.
+void add_factorings(const Trial& from, std::vector<Trial>& to) {
+  if (from.kernel.statements.size() != 1) return;
+  for (const Factoring& factoring : factorings(from.kernel)) {
+    for (const std::size_t step : {1, 0}) {  // one text: it is proposed once, by the step that maps
+      Trial trial = from;
+      trial.kernel = factoring.kernel;
+      trial.statement = make_id<StatementId>(step);
+      trial.text = "split the product: " + factoring.description + " (`isamap extract` compares the ways)";
+      to.push_back(std::move(trial));
+    }
+  }
+}
+
 /// Reads in the order in which the body names them.
 void put_reads_in_order(Computation& statement) {
   std::vector<int> order(statement.reads.size() + 1, 0);
@@ -212,6 +226,7 @@ std::vector<Trial> kernel_value_changes(const Trial& from) {
   add_ranges(from, trials);
   add_sign_shifts(from, trials);
   add_types(from, trials);
+  add_factorings(from, trials);
   return trials;
 }
 

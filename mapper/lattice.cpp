@@ -208,8 +208,11 @@ bool parallel(const IntVector& a, const IntVector& b) {
   const auto lead = std::find_if(a.begin(), a.end(), [](std::int64_t x) { return x != 0; });
   if (lead == a.end()) return true;
   const std::int64_t first = *lead, other = b[static_cast<std::size_t>(lead - a.begin())];
-  for (std::size_t j = 0; j < a.size(); ++j)
+  if (other == 0) return is_zero(b);
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    if ((a[j] | b[j]) == 0) continue;  // mostly
     if (static_cast<__int128>(first) * b[j] != static_cast<__int128>(a[j]) * other) return false;
+  }
   return true;
 }
 

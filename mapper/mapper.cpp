@@ -169,7 +169,7 @@ PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instru
       alignments_of(kernel, statement, hardware, id, options.rule != Rule::access);
   if (alignments.empty()) {
     const SaturationReason lossy = why_not_exact(kernel, statement, hardware);
-    add_reason(result, lossy.text.empty() ? body_mismatch(computation, hardware.statement()) : lossy.text);
+    add_reason(result, lossy.text.empty() ? body_mismatch(computation, kernel.tensors, hardware) : lossy.text);
     return result;
   }
   pass_mappings(alignments, options, result, sink);

@@ -17,7 +17,7 @@ std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const 
   if (some) return "with these operands the bodies differ";
   const SaturationReason lossy = why_not_exact(kernel, stated.statement, instruction);
   if (!lossy.text.empty()) return lossy.text;
-  return body_mismatch(kernel.statements[stated.statement.index()], instruction.statement());
+  return body_mismatch(kernel.statements[stated.statement.index()], kernel.tensors, instruction);
 }
 
 }  // namespace

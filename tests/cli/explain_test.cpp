@@ -65,6 +65,7 @@ std::vector<Words> cases() {
       {"explain", example("gemm_s16"), "--target", "npu16"},
       {"explain", example("gemm"), "--target", "nvidia_sm80"},
       {"explain", example("max_pool"), "--target", "npu16"},
+      {"explain", example("depthwise_separable_fused"), "--target", "x86_avx2", "--instruction", "fma_f32"},
       {"explain", example("depthwise"), "--target", "x86_avx512_bf16"},
       {"explain", example("softmax"), "--target", "x86_avx2"},
       {"explain", example("stencil"), "--target", "x86_avx2", "--instruction", "fma_f32"},

@@ -17,7 +17,10 @@ std::string matches(const std::string& kernel, const std::string& unit, const Ty
     for (const int o : match.operands) text += std::to_string(o);
     text += " ";
   }
-  return text.empty() ? body_mismatch(a.statements[0], b.statements[0]) : text;
+  Instruction instruction;
+  instruction.tensors = b.tensors;
+  instruction.semantics = b.statements;
+  return text.empty() ? body_mismatch(a.statements[0], a.tensors, instruction) : text;
 }
 
 const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}},
