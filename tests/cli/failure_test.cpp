@@ -168,7 +168,8 @@ TEST(Failures, LongWorkSaysWhatItDoes) {
   const Setting setting("CXX", slow);
   const Said said = isamap(gemm("run", "scalar_c", "i=4,j=4,k=5"));
   EXPECT_EQ(said.code, 77);
-  EXPECT_EQ(said.err.find("compiling and running the emitted program ...\n"), 0u) << said.out << said.err;
+  EXPECT_NE(said.err.find("compiling and running the emitted program ...\n"), std::string::npos)
+      << said.out << said.err;
 }
 
 }  // namespace
