@@ -171,8 +171,9 @@ Mapping identity(const Instruction& instruction, InstructionId id) {
   return mapping;
 }
 
-Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag) {
+Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag, int buffers) {
   Stage stage;
+  if (!hop.packed && !model.memory(hop.memory).is_register()) stage.buffers = buffers;
   stage.tensor = tensor.name;
   stage.memory = model.memory(hop.memory).name;
   stage.layout = hop.layout;
@@ -182,14 +183,14 @@ Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model
 
 /// Packed copies, walks over vectors, the output's tile, walks over reductions, the inputs' tiles, the instruction.
 Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
-             const std::vector<Route>& routes, const HardwareModel& model, bool flag) {
+             const std::vector<Route>& routes, const HardwareModel& model, bool flag, int buffers) {
   const Computation& statement = kernel.statements[0];
   Nest nest;
   const auto stages = [&](const Route& route, bool packed) {
     for (const Hop& hop : route.hops)
       if (hop.packed == packed)
         nest.lines.push_back(stage_line(kernel.tensors[access_of(statement, route.access).tensor.index()], hop, model,
-                                        flag && route.access == 0 && !packed));
+                                        flag && route.access == 0 && !packed, buffers));
   };
   const auto walks = [&](DimKind kind) {
     for (const Dim& dim : statement.domain.dims) {
@@ -271,10 +272,11 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   for (int attempts = 0; attempts < 32; ++attempts) {
     std::vector<Route> chosen;
     for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
-    for (const bool flag : {true, false}) {
+    constexpr int turns = 3;  // tiles at several addresses: what is wrong in these shows
+    for (const auto& [flag, buffers] : {std::pair(true, turns), {true, 1}, {false, turns}, {false, 1}}) {
       if (flag && !(can_start_at_zero(instruction) && !kernel->tensors[statement.write.tensor.index()].inout)) continue;
       InstructionCase made{
-          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag), {}};
+          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers), {}};
       auto program = program_of({made}, model);
       if (program) collect_calls(program->program.body, made.uses);
       if (program) return made;

@@ -263,6 +263,8 @@ TEST(ExternalSimulator, CatchesADescriptionThatIsWrong) {
   expect_caught(changed(with_simulator(), "A: {memory: spad, dtype: s8, layout: {i: \"${dim}\", k: 1}",
                         "A: {memory: spad, dtype: s8, layout: {i: 1, k: \"${dim}\"}"),
                 "matmul", "A stands in another order: [i, k]");
+  // Right at address 0 only.
+  expect_caught(changed(with_simulator(), "matmul {C}, {A}, {B}", "matmul {C}, {A/2}, {B}"), "matmul", "");
   expect_caught(changed(with_simulator(), "s32(A[i,k]) * s32(B[k,j])", "sat_s8(s32(A[i,k]) * s32(B[k,j]))"), "matmul",
                 "nothing is cut off in between; the description says that it saturates");
 }
