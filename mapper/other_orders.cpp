@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "mapper/listing.h"
 
@@ -66,6 +67,14 @@ bool counts_so(const Alignment& alignment, const std::vector<Walker>& walkers, c
   });
 }
 
+/// Which digit of each pair is the finer one.
+std::vector<std::pair<int, int>> order_of(const Plan& plan) {
+  std::vector<std::pair<int, int>> order;
+  for (const Order& pair : plan.orders) order.emplace_back(pair.inner, pair.outer);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
 }  // namespace
 
 std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& instruction) {
@@ -96,20 +105,34 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
     Listing(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
     return found;
   };
-  const auto is_own = [&](const Plan& plan) { return counts_so(alignment, *walkers, plan); };
+  const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *walkers, plan); };
+  const auto is_own = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
+    if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
+    const std::vector<Mapping> found = mappings_of(plan);
+    return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
+  };
   std::vector<Plan> candidates = plans.others;
+  std::set<std::vector<std::pair<int, int>>> had;  // plans may differ in how far a digit counts, in the same order
+  const std::vector<Plan>* own = nullptr;
   for (const std::vector<Plan>& entry : plans.entries) {
-    if (std::any_of(entry.begin(), entry.end(), is_own)) {
+    if (own == nullptr && std::any_of(entry.begin(), entry.end(), is_own)) {
+      own = &entry;
       candidates.insert(candidates.end(), entry.begin(), entry.end());
-      break;
+      continue;
     }
-    if (std::any_of(entry.begin(), entry.end(), [&](const Plan& plan) { return !mappings_of(plan).empty(); }))
-      return {};  // an entry before this one
+    const auto listed =
+        std::find_if(entry.begin(), entry.end(), [&](const Plan& plan) { return !mappings_of(plan).empty(); });
+    if (listed == entry.end()) continue;
+    if (own == nullptr) return {};  // an entry before this one
+    had.insert(order_of(*listed));
   }
   std::vector<Mapping> others;
   for (const Plan& plan : candidates) {
-    if (is_own(plan)) continue;
-    for (Mapping& one : mappings_of(plan)) others.push_back(std::move(one));
+    if (counts_alike(plan) || had.count(order_of(plan)) > 0) continue;
+    for (Mapping& one : mappings_of(plan)) {
+      had.insert(order_of(plan));
+      others.push_back(std::move(one));
+    }
   }
   return others;
 }

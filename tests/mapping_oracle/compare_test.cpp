@@ -80,13 +80,25 @@ std::string joined(const std::set<std::string>& names) {
 /// Directions -> the orders of parallel output digits in which they are listed, as entries and inside entries.
 using Identities = std::map<std::string, std::set<std::string>>;
 
+/// How large the steps of each digit are: of two in one order the finer one may be cut to a step of the other, or the
+/// other steps over all of it, which are two mappings (the tables of counts have both).
+std::string steps_of(const isamap::Mapping& mapping) {
+  std::string text;
+  for (const auto& digits : mapping.dims) {
+    text += "|";
+    for (const isamap::Digit& digit : digits) text += print(digit.column) + " ";
+  }
+  return text;
+}
+
 Identities listed_identities(const Pair& pair, const PairMappings& found, int* twice = nullptr) {
   Identities listed;
+  std::set<std::string> once;
   const auto add = [&](const isamap::Mapping& mapping) {
     if (mapping.kinds.count(Kind::partial) > 0) return;
     const Identity identity = identity_of(mapping_of(mapping, pair.statement), pair.statement, pair.unit);
-    const bool fresh = listed[identity.directions].insert(identity.full).second;
-    if (!fresh && twice != nullptr) ++*twice;
+    listed[identity.directions].insert(identity.full);
+    if (!once.insert(identity.full + steps_of(mapping)).second && twice != nullptr) ++*twice;
   };
   for (const isamap::Mapping& mapping : found.mappings) add(mapping);
   for (const isamap::Mapping& mapping : other_orders_of(pair, found)) add(mapping);
