@@ -194,15 +194,18 @@ Result<bool> write_file(const std::string& path, const std::string& text) {
 
 Exit close_json(const Options& options, Exit code) {
   if (!options.json || code == Exit::ok || told.result) return code;
-  return deliver(options, json_of_failure(code, told.problems), code);
+  Options to_stdout = options;  // -o is for results; it may be what cannot be written
+  to_stdout.output.clear();
+  return deliver(to_stdout, json_of_failure(code, told.problems), code);
 }
 
 Exit deliver(const Options& options, const std::string& text, Exit code) {
-  told.result = true;
   if (!options.output.empty()) {
     const auto written = write_file(options.output, text);
+    told.result = bool(written);
     return written ? code : fail(Exit::wrong_input, written.diagnostics());
   }
+  told.result = true;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   return written ? code : fail(Exit::wrong_input, fmt::format("stdout cannot be written: {}", std::strerror(errno)));
 }

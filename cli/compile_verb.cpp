@@ -57,7 +57,7 @@ Exit fail_after_start(const Options& options, Exit code, const Diagnostics& prob
 
 bool strategy_accepts(const Options& options, const Kernel& kernel, const HardwareModel& model) {
   for (const auto& [name, make] : strategies()) {
-    if (name != options.schedule.strategy || options.schedule.strategy_options.empty()) continue;
+    if (name != options.schedule.strategy) continue;
     const SearchSpace space(kernel, make_id<StatementId>(0), {}, model, options.schedule.space);
     const auto made = make(space, options.schedule.strategy_options, options.seed);
     if (made) continue;

@@ -72,6 +72,9 @@ struct TargetRow {
   std::vector<std::string> families;  ///< of instructions that compute
   int lines = 0;                      ///< of YAML
 };
+/// A table as a list of objects, the first row their keys; and single texts.
+std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows);
+std::string json_of_texts(const std::vector<std::pair<std::string, std::string>>& texts);
 std::string json_of_targets(const std::vector<TargetRow>& targets);
 
 }  // namespace isamap::cli

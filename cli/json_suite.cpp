@@ -90,4 +90,21 @@ std::string json_of_difference(const Difference& difference) {
   return text_of(json);
 }
 
+std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows) {
+  Json json = document();
+  json[key] = Json::array();
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    Json one = Json::object();
+    for (std::size_t c = 0; c < rows[r].size(); ++c) one[rows[0][c]] = rows[r][c];
+    json[key].push_back(std::move(one));
+  }
+  return text_of(json);
+}
+
+std::string json_of_texts(const std::vector<std::pair<std::string, std::string>>& texts) {
+  Json json = document();
+  for (const auto& [key, text] : texts) json[key] = text;
+  return text_of(json);
+}
+
 }  // namespace isamap::cli

@@ -151,9 +151,9 @@ std::string lab_page(const lab::Trials& trials) {
   return page("Laboratory: " + trials.suite, body);
 }
 
-std::string lab_summary(const lab::Trials& trials) {
+std::vector<std::vector<std::string>> lab_summary(const lab::Trials& trials) {
   const Study study(trials);
-  return table(quality_rows(study));
+  return quality_rows(study);
 }
 
 std::string lab_csv(const lab::Trials& trials) {

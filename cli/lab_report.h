@@ -9,7 +9,7 @@ namespace isamap::cli {
 
 std::string lab_page(const lab::Trials& trials);
 /// Which strategy is how near the optimum after how many evaluations, and how long it takes to each gap.
-std::string lab_summary(const lab::Trials& trials);
+std::vector<std::vector<std::string>> lab_summary(const lab::Trials& trials);
 /// One row for each improvement: instance,strategy,seed,evaluations,objective,optimum,ratio
 std::string lab_csv(const lab::Trials& trials);
 /// One row for each trial of a run of a store; `features`: a column for each feature too.

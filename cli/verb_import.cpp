@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/json.h"
 #include "frontends/timeloop/timeloop.h"
 
 namespace isamap::cli {
@@ -28,8 +29,9 @@ Exit verb_import_timeloop(const Options& options) {
     if (const auto result = write_file(path, text); !result) return fail(Exit::wrong_input, result.diagnostics());
     written += path + "\n";
   }
-  fmt::print("{}", written);
-  return Exit::ok;
+  Options to_stdout = options;  // -o names the folder
+  to_stdout.output.clear();
+  return deliver(to_stdout, options.json ? json_of_texts({{"files", written}}) : written);
 }
 
 }  // namespace isamap::cli

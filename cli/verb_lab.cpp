@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "cli/common.h"
+#include "cli/json.h"
 #include "cli/lab_file.h"
 #include "cli/lab_report.h"
 #include "cli/verbs.h"
@@ -98,6 +99,10 @@ std::optional<std::string> read_lab_file(const std::string& path) {
 Exit verb_lab_run(const Options& options) {
   const auto strategies = chosen_strategies(options);
   if (!strategies) return fail(Exit::usage, strategies.diagnostics());
+  for (const lab::StrategyChoice& chosen : *strategies)
+    if (std::none_of(isamap::strategies().begin(), isamap::strategies().end(),
+                     [&](const auto& known) { return known.first == chosen.name; }))
+      return fail(Exit::usage, "there is no strategy '" + chosen.name + "'", "docs/laboratory.md lists them");
   const auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
   if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
   lab::RunOptions run;
@@ -129,17 +134,20 @@ Exit verb_lab_report(const Options& options) {
     const auto written = write_file(options.report, lab_page(*trials));
     if (!written) return fail(Exit::wrong_input, written.diagnostics());
   }
-  return deliver(options, lab_summary(*trials), code);
+  const auto rows = lab_summary(*trials);
+  return deliver(options, options.json ? json_of_rows("strategies", rows) : table(rows), code);
 }
 
 Exit verb_lab_csv(const Options& options) {
   if (lab::is_store(options.lab.file)) {
     const auto text = store_csv(options.lab.file, options.lab.run, options.lab.features);
-    return text ? deliver(options, *text, Exit::ok) : fail(Exit::wrong_input, text.diagnostics());
+    if (!text) return fail(Exit::wrong_input, text.diagnostics());
+    return deliver(options, options.json ? json_of_texts({{"csv", *text}}) : *text, Exit::ok);
   }
   const auto trials = load_trials(options.lab.file);
   if (!trials) return Exit::wrong_input;
-  return deliver(options, lab_csv(*trials), Exit::ok);
+  const std::string csv = lab_csv(*trials);
+  return deliver(options, options.json ? json_of_texts({{"csv", csv}}) : csv, Exit::ok);
 }
 
 Exit verb_lab_optima(const Options& options) {
@@ -158,7 +166,7 @@ Exit verb_lab_optima(const Options& options) {
     if (const std::string wrong = lab::contradiction(instance, found); !wrong.empty())
       code = fail(Exit::wrong_result, {error_at(instance.where, wrong)});
   }
-  return deliver(options, table(rows), code);
+  return deliver(options, options.json ? json_of_rows("instances", rows) : table(rows), code);
 }
 
 }  // namespace isamap::cli

@@ -7,6 +7,7 @@
 
 #include "backends/backend.h"
 #include "backends/process.h"
+#include "cli/json.h"
 #include "cli/lab_file.h"
 #include "cli/search_answer.h"
 #include "cli/verbs.h"
@@ -125,7 +126,9 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
                 fmt::format("run {} of {} is not what it was: {}", run->id, asked.lab.file, differs));
   tell(fmt::format("run {}: {} trials{} are the same", run->id, trials->size(),
                    ended ? " and every byte printed" : " (the run did not end)"));
-  return ended ? deliver(*options, answer.text, answer.code) : Exit::ok;
+  const bool wrap = asked.json && !options->json;  // the run that is recorded printed text
+  return ended ? deliver(*options, wrap ? json_of_texts({{"result", answer.text}}) : answer.text, answer.code)
+               : Exit::ok;
 }
 
 Exit replay_lab(const Options& asked) {

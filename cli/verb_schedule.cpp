@@ -62,7 +62,8 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
   const Diagnostics refusals = not_levelled(inputs.kernel, *mapped, inputs.model);
   if (!refusals.empty()) {
     if (options.schedule.strategy != "exact") return {};
-    return SearchAnswer{"", fail_after_start(options, Exit::usage, refusals, inputs, *mapped)};
+    const Exit code = mapped->mappings.empty() && !mapped->limit_reached ? Exit::no_answer : Exit::usage;
+    return SearchAnswer{"", fail_after_start(options, code, refusals, inputs, *mapped)};
   }
   const ScheduleOptions used = schedule_options(options, inputs.model);
   ExactLimits limits;

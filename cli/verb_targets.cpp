@@ -48,7 +48,7 @@ Exit print_best(const Options& options) {
     fail(Exit::missing, none);
     return options.json ? deliver(options, json_of_failure(Exit::missing, none), Exit::missing) : Exit::missing;
   }
-  return deliver(options, best + "\n");
+  return deliver(options, options.json ? json_of_texts({{"best", best}}) : best + "\n");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ class StatementReader {
                                       {"=", Reduction::assign}})
       if (cursor_.accept(text)) return value;
     const bool subtracts = cursor_.peek("-=");
-    cursor_.fail(at, "expected '=', '+=', '*=', 'max=', 'min=' or 'sat+=', found " + cursor_.found(),
+    cursor_.fail(at, "expected '=', '+=', '*=', 'max=' or 'min=', found " + cursor_.found(),
                  subtracts ? "write '+= -(...)'" : "");
     return Reduction::assign;
   }

@@ -216,7 +216,15 @@ class Resolver {
     if (s.drain_adds) later("drain add");
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
+    if (s.first == First::load && !inout(s.tensor))
+      problem("first load: " + s.tensor + " is not inout, so nothing stands in memory at the first visit",
+              "leave it out, or write inout: true at the tensor");
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
+  }
+
+  bool inout(const std::string& tensor) const {
+    return std::any_of(view_.kernel->tensors.begin(), view_.kernel->tensors.end(),
+                       [&](const Tensor& t) { return t.name == tensor && t.inout; });
   }
 
   /// What lowering would say of the layout, for the tiles at this line.

@@ -76,6 +76,10 @@ class Run {
     result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
     result_.refusals.resize(kernel_.statements.size());
+    if (const auto none = beyond_home(); none && options_.must_lower) {
+      proved_ = true;
+      return *none;
+    }
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
       auto chosen = statement(make_id<StatementId>(s));
       if (!chosen) return chosen.diagnostics();
@@ -95,6 +99,25 @@ class Run {
   }
 
  private:
+  /// Arguments stand in the home memory as long as a program runs.
+  std::optional<Diagnostic> beyond_home() const {
+    const Memory& home = model_.memory(model_.home());
+    double all = 0, most = 0;
+    std::string largest;
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
+      const Tensor& tensor = kernel_.tensors[t];
+      if (role_of(kernel_, make_id<TensorId>(t)) == Role::intermediate) continue;
+      double size = static_cast<double>(std::max<std::int64_t>(1, bytes(tensor.dtype)));
+      for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+      all += size;
+      if (size > most) most = size, largest = tensor.name;
+    }
+    if (home.capacity <= 0 || all <= static_cast<double>(home.capacity)) return std::nullopt;
+    return error(fmt::format("memory {} holds {} bytes; the tensors of {} take {:.0f}, {} alone {:.0f}", home.name,
+                             home.capacity, kernel_.name, all, largest, most),
+                 "smaller sizes, or a larger capacity");
+  }
+
   Result<Statement> statement(StatementId id) {
     std::vector<Mapping> mine = mappings_of(mappings_, kernel_, id, model_);
     if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search

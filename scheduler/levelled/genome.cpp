@@ -12,15 +12,17 @@ namespace isamap::levelled {
 
 namespace {
 
-/// All up to 64; beyond that the sizes n / j rounded up and down, the divisors of n among them.
+/// All up to 64; beyond that the sizes n / j rounded up and down, the divisors of n among them. Of extents in the
+/// millions the large ones, and powers of two.
 std::vector<std::int64_t> step_values(std::int64_t extent) {
-  constexpr std::int64_t all_up_to = 64;
+  constexpr std::int64_t all_up_to = 64, most = 1 << 16;
   std::set<std::int64_t> values;
   for (std::int64_t v = 1; v <= std::min(extent, all_up_to); ++v) values.insert(v);
-  for (std::int64_t j = 1; j * all_up_to <= extent; ++j) {
+  for (std::int64_t j = 1; j <= std::min(extent / all_up_to, most); ++j) {
     values.insert(extent / j);
     values.insert(ceil_div(extent, j));
   }
+  for (std::int64_t v = all_up_to; extent / all_up_to > most && v <= extent / 2; v *= 2) values.insert(v);
   return {values.begin(), values.end()};
 }
 

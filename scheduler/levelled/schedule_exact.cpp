@@ -50,6 +50,12 @@ Diagnostics conflict(const Problem& problem, const SpaceOptions& space) {
 Diagnostics not_levelled(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model) {
   if (kernel.statements.size() != 1) return {error("the levelled search takes kernels of one statement")};
   if (mappings.mappings.empty()) return {error("no instruction computes the statement")};
+  constexpr std::int64_t longest = 1 << 24;  // sizes of tiles are walked one by one
+  for (const Dim& dim : kernel.statements[0].domain.dims)
+    if (dim.extent > longest)
+      return {
+          error(fmt::format("the exact search takes dims of up to {} points; {} has {}", longest, dim.name, dim.extent),
+                "leave --strategy exact out")};
   return levelled::problems_of(kernel, StatementId{0}, mappings.mappings, model).diagnostics();
 }
 

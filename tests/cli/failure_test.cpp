@@ -161,6 +161,50 @@ TEST(Failures, TwoProcessesShareAFolderOfCertificates) {
   for (const pid_t child : children) EXPECT_EQ(finish(child), 0) << read_file(folder / "err");
 }
 
+TEST(Failures, WhatCannotBeIsSaidAtOnce) {
+  const auto large = [](const std::string& target, const std::string& dims) {
+    std::vector<std::string> words{"schedule", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims",
+                                   dims,       "--dtypes",  "A=s16,B=s16,C=s16"};
+    words.insert(words.end(), {"--target", target, "--json"});
+    return isamap(words);
+  };
+  fails(large("a1", "i=1000000000000,j=1,k=1"), 3, "memory DRAM holds 1073741824 bytes");
+  fails(large("scalar_c", "i=1000003,j=1000003,k=1000003"), 3, "the tensors of formula take");
+  fails(isamap({"schedule", example("gemm"), "--target", "a1", "--strategy", "exact", "--json"}), 3, "no instruction");
+  fails(isamap({"schedule", example("gemm"), "--target", "scalar_c", "--strategy", "external", "--json"}), 2,
+        "needs the command");
+  fails(isamap({"lab", "run", "small", "--strategies", "zz", "--json"}), 2, "there is no strategy 'zz'");
+}
+
+TEST(Failures, AnOutputThatIsNotInoutIsNotLoadedFirst) {
+  const Folder folder;
+  const std::string schedule = folder.write("load.yaml",
+                                            "schedule: s\nkernel: gemm_s8\ntarget: npu16\nnest:\n"
+                                            "  - stage C in acc first load\n  - stage A in spad\n  - stage B in spad\n"
+                                            "  - for i by 16\n  - for j by 16\n  - for k by 16\n"
+                                            "  - do s0 with mma(i=i, j=j, k=k)\n");
+  fails(isamap({"evaluate", example("gemm_s8"), "--target", "npu16", "--schedule", schedule, "--json"}), 1,
+        "first load: C is not inout");
+}
+
+using Words = std::vector<std::string>;
+
+TEST(Failures, JsonIsOneDocumentWhereverItIsAskedFor) {
+  const Folder folder;
+  for (const Words& words :
+       {Words{"targets", "--best", "f32"}, Words{"map", "--target"}, Words{"nothing"},
+        Words{"schedule", example("gemm"), "--target", "scalar_c", "-o", (folder / "no" + "/where")},
+        Words{"emit", example("gemm"), "--target", "scalar_c", "--program"},
+        Words{"lab", "optima", "small", "--budget", "evals=10"}}) {
+    Words with = words;
+    with.push_back("--json");
+    const Said said = isamap(with);
+    const auto json = parsed(said);
+    ASSERT_FALSE(json.is_discarded()) << words[0] << ": " << said.out;
+    EXPECT_EQ(json.value("schema_version", 0), 1) << words[0];
+  }
+}
+
 TEST(Failures, LongWorkSaysWhatItDoes) {
   const Folder folder;
   const std::string slow = folder.write("slow", "#!/bin/sh\nsleep 1.2\nexit 1\n");

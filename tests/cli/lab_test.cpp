@@ -33,7 +33,7 @@ TEST(Lab, RunsReportsAndReplays) {
 }
 
 TEST(Lab, SaysWhatIsWrong) {
-  EXPECT_EQ(isamap({"lab", "run", "small", "--strategies", "nonsense"}).code, 1);
+  EXPECT_EQ(isamap({"lab", "run", "small", "--strategies", "nonsense"}).code, 2);
   EXPECT_EQ(isamap({"lab", "run", "nonsense"}).code, 1);
   EXPECT_EQ(isamap({"lab", "run", "small", "--budget", "seconds=2"}).code, 2);
   EXPECT_EQ(isamap({"lab", "run", "small", "--seeds", "0"}).code, 2);

@@ -92,9 +92,9 @@ TEST(ParseStatement, SizesAreNumbers) {
 }
 
 TEST(ParseStatement, Errors) {
-  EXPECT_EQ(problem("C[i] A[i]"), "k.yaml:7:10: expected '=', '+=', '*=', 'max=', 'min=' or 'sat+=', found 'A'\n");
+  EXPECT_EQ(problem("C[i] A[i]"), "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found 'A'\n");
   EXPECT_EQ(problem("C[i] -= A[i]"),
-            "k.yaml:7:10: expected '=', '+=', '*=', 'max=', 'min=' or 'sat+=', found '-'\n  hint: write '+= -(...)'\n");
+            "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found '-'\n  hint: write '+= -(...)'\n");
   EXPECT_EQ(problem("C[i] = A"),
             "k.yaml:7:12: 'A' stands alone: neither a tensor access, a function call nor a known size\n"
             "  hint: a tensor without dims is read as 'A[]'\n");
