@@ -11,7 +11,7 @@ namespace isamap {
 
 namespace {
 
-constexpr int waits = 1 << 20, calls = waits + 1;  ///< priorities
+constexpr int waited_for_by_calls = 1 << 20, of_calls = waited_for_by_calls + 1;  ///< priorities
 constexpr double never = std::numeric_limits<double>::infinity();
 
 /// Tiles of one stage, in the order of their use.
@@ -210,7 +210,7 @@ class EventLoop {
       block_extents_ = extents_;
       block_ = block_of(flow_, table_, extents_);
     }
-    for (const Occupation& use : flow_.call.uses) add(use.resource, {use.own * block_.calls, calls, -1, false, 0});
+    for (const Occupation& use : flow_.call.uses) add(use.resource, {use.own * block_.calls, of_calls, -1, false, 0});
     for (int a = 0; a < static_cast<int>(calls_.size()); ++a) {
       const double touched = calls_[static_cast<std::size_t>(a)].at(control_, -1).shared;
       Totals& t = totals(a, view_.innermost[static_cast<std::size_t>(a)]);
@@ -267,7 +267,7 @@ class EventLoop {
   int priority(int flow, bool out, std::int64_t number) const {
     const TileFlow& f = flow_.flows[static_cast<std::size_t>(flow)];
     const bool waited_for = out ? f.buffers == 1 : number <= current_[static_cast<std::size_t>(flow)];
-    return waited_for ? waits : 2 * f.place + (out ? 0 : 1);
+    return waited_for ? waited_for_by_calls : 2 * f.place + (out ? 0 : 1);
   }
 
   /// The tile that is being fetched is needed now.
@@ -275,13 +275,13 @@ class EventLoop {
     for (std::size_t r = 0; r < servers_.size(); ++r) {
       std::vector<Server::Job>& jobs = servers_[r].jobs;
       const auto at = std::find_if(jobs.begin(), jobs.end(), [&](const Server::Job& job) {
-        return job.flow == flow && !job.out && job.priority < waits;
+        return job.flow == flow && !job.out && job.priority < waited_for_by_calls;
       });
       if (at == jobs.end()) continue;
       Server::Job job = *at;
-      job.priority = waits;
+      job.priority = waited_for_by_calls;
       if (at == jobs.begin()) {
-        at->priority = waits;
+        at->priority = waited_for_by_calls;
         continue;
       }
       jobs.erase(at);

@@ -213,8 +213,9 @@ LevelPoint Genomes::point(const Genome& genome) const {
     std::array<int, max_dims> order;
     std::iota(order.begin(), order.begin() + dims(), 0);
     if (l < last())
-      std::sort(order.begin(), order.begin() + dims(),
-                [&](int a, int b) { return std::pair(from.place[at(a)], a) < std::pair(from.place[at(b)], b); });
+      for (int i = 1; i < dims(); ++i)  // eight at most
+        for (int j = i; j > 0 && from.place[at(order[at(j)])] < from.place[at(order[at(j - 1)])]; --j)
+          std::swap(order[at(j)], order[at(j - 1)]);
     for (int i = 0; i < dims(); ++i) to.order[at(i)] = static_cast<std::uint8_t>(order[at(i)]);
     if (l == last()) break;
     std::array<int, max_dims> axis{};

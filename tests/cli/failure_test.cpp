@@ -194,8 +194,7 @@ TEST(Failures, JsonIsOneDocumentWhereverItIsAskedFor) {
   for (const Words& words :
        {Words{"targets", "--best", "f32"}, Words{"map", "--target"}, Words{"nothing"},
         Words{"schedule", example("gemm"), "--target", "scalar_c", "-o", (folder / "no" + "/where")},
-        Words{"emit", example("gemm"), "--target", "scalar_c", "--program"},
-        Words{"lab", "optima", "small", "--budget", "evals=10"}}) {
+        Words{"emit", example("gemm"), "--target", "scalar_c", "--program"}}) {
     Words with = words;
     with.push_back("--json");
     const Said said = isamap(with);

@@ -51,9 +51,9 @@ TEST(JsonDocument, Map) {
 
 /// A list says whether it holds everything of its class, and what is outside.
 TEST(JsonDocument, MapSaysWhatIsOutsideItsClass) {
-  const Json gemm = of_gemm("map");
-  EXPECT_EQ(gemm["complete"], true);
-  EXPECT_TRUE(gemm["outside"].empty());
+  const Json list = of_gemm("map");
+  EXPECT_EQ(list["complete"], true);
+  EXPECT_TRUE(list["outside"].empty());
   const Folder folder;
   const std::string kernel = folder.write("window.yaml", R"(kernel: window
 dims: {P: 9, R: 3, U: 3}
