@@ -105,6 +105,12 @@ bool needs_shim(const HardwareModel& model) {
   return !lacking.features.empty() && shim_covers(lacking, model.program.shim);
 }
 
+bool needs_emulator(const HardwareModel& model) {
+  if (model.program.run_emulated.empty()) return false;
+  const Lack lacking = lack(model);
+  return !lacking.machine.empty() || !lacking.features.empty();
+}
+
 Availability availability(const HardwareModel& model) {
   if (model.program.language == "asm") return simulator_availability(model);
   if (model.program.language == "c++") return cpp_availability(model);

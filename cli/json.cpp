@@ -9,6 +9,7 @@
 #include "cli/names.h"
 #include "mapper/certificate_files.h"
 #include "mapper/claims.h"
+#include "mapper/layout_advice.h"
 #include "mapper/other_orders.h"
 #include "mapper/price.h"
 
@@ -283,8 +284,22 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
     if (!is_compute(model.instructions()[i])) continue;
     const InstructionId id = make_id<InstructionId>(i);
     Json row{{"instruction", model.instructions()[i].name}, {"mappings", Json::array()}, {"reasons", Json::array()}};
-    for (const Mapping& mapping : result.mappings)
-      if (mapping.instruction == id) row["mappings"].push_back(json_of(mapping, kernel, model));
+    std::map<std::uint32_t, const Mapping*> best;  // of each statement, as the page shows it
+    for (const Mapping& mapping : result.mappings) {
+      if (mapping.instruction != id) continue;
+      row["mappings"].push_back(json_of(mapping, kernel, model));
+      const Mapping*& first = best[mapping.statement.value];
+      if (first == nullptr || mapping.utilisation > first->utilisation) first = &mapping;
+    }
+    row["layouts"] = Json::array();
+    for (const auto& [statement, mapping] : best)
+      for (const LayoutAdvice& advice : layout_advice(kernel, model, *mapping))
+        row["layouts"].push_back({{"mapping", mapping->id},
+                                  {"operand", advice.operand},
+                                  {"tensor", advice.tensor},
+                                  {"found", advice.found},
+                                  {"kernel", advice.kernel},
+                                  {"hardware", advice.hardware}});
     for (const Rejection& rejection : result.rejected)
       if (rejection.instruction == id)
         for (const std::string& reason : rejection.reasons) row["reasons"].push_back(reason);

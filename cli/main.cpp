@@ -381,7 +381,7 @@ struct Program {
     explain->add_option("--write", options.write, "folder for the changed kernels that are proposed");
     map->add_flag("--count", options.count, "only how many there are, of each statement and instruction");
     map->add_option("--limit", raw.limit,
-                    "at most N for each statement and instruction (default 4096; 1000000 with --count)");
+                    "at most N for each statement and instruction (default 3072; 1000000 with --count)");
     map->add_option("--certificates", options.map.certificates, "folder for proofs that z3 replays");
     for (CLI::App* one : {schedule, evaluate}) {
       one->add_option("--cost", raw.cost, "closed_form (default), latency, simulator, measured, learned");

@@ -11,6 +11,7 @@
 #include "cli/json.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "mapper/layout_advice.h"
 #include "mapper/why_not.h"
 
 namespace isamap::cli {
@@ -25,7 +26,7 @@ std::string cost_of_kinds(const Mapping& mapping) {
 }
 
 /// The mappings are many and alike: the best few are shown, by how much of the instruction they use.
-std::string best_mappings(std::vector<Mapping> mappings, const HardwareModel& model) {
+std::string best_mappings(std::vector<Mapping> mappings, const Kernel& kernel, const HardwareModel& model) {
   constexpr std::size_t shown = 3;
   std::stable_sort(mappings.begin(), mappings.end(),
                    [](const Mapping& a, const Mapping& b) { return a.utilisation > b.utilisation; });
@@ -33,6 +34,11 @@ std::string best_mappings(std::vector<Mapping> mappings, const HardwareModel& mo
   for (std::size_t m = 0; m < std::min(shown, mappings.size()); ++m)
     text += fmt::format("    {}: {}\n", digits_text(mappings[m], model), cost_of_kinds(mappings[m]));
   if (mappings.size() > shown) text += fmt::format("    and {} more (isamap map)\n", mappings.size() - shown);
+  for (const LayoutAdvice& advice : layout_advice(kernel, model, mappings[0])) {
+    text += fmt::format("    layout: {}\n", advice.found);
+    if (!advice.kernel.empty()) text += fmt::format("    kernel: {}\n", advice.kernel);
+    if (!advice.hardware.empty()) text += fmt::format("    hardware: {}\n", advice.hardware);
+  }
   return text;
 }
 
@@ -47,7 +53,8 @@ std::string listed(const std::vector<InstructionId>& ids, const HardwareModel& m
 }
 
 /// Instructions with the same mappings share a paragraph.
-std::string mapped_text(StatementId statement, const MapResult& result, const HardwareModel& model) {
+std::string mapped_text(StatementId statement, const MapResult& result, const Kernel& kernel,
+                        const HardwareModel& model) {
   std::vector<std::pair<std::string, std::vector<InstructionId>>> paragraphs;
   std::map<std::uint32_t, std::vector<Mapping>> by_instruction;
   for (const Mapping& m : result.mappings)
@@ -58,7 +65,7 @@ std::string mapped_text(StatementId statement, const MapResult& result, const Ha
     const bool cut = result.limit_reached && ways >= static_cast<std::size_t>(MapOptions{}.max_mappings);
     const std::string body = fmt::format("in {} {}{}\n", ways, ways == 1 ? "way" : "ways",
                                          cut ? " or more (isamap map --count tells how many)" : "") +
-                             best_mappings(std::move(mine), model);
+                             best_mappings(std::move(mine), kernel, model);
     const auto same =
         std::find_if(paragraphs.begin(), paragraphs.end(), [&](const auto& entry) { return entry.first == body; });
     if (same == paragraphs.end())
@@ -101,7 +108,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const auto statement = make_id<StatementId>(s);
     text += fmt::format("{}: {}\n", kernel.statements[s].name, print(kernel.statements[s], kernel.tensors));
-    text += mapped_text(statement, result, model);
+    text += mapped_text(statement, result, kernel, model);
     for (const Refusal& refusal : refusals)
       if (refusal.statement == statement) text += refusal_text(refusal, model, files);
   }

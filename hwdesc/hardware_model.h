@@ -164,7 +164,7 @@ struct AsyncObject {
   std::map<std::string, std::string> texts;
 };
 
-/// By compiler: "any", "gcc", "clang", "nvcc".
+/// By compiler: "any", "gcc", "clang", "nvcc"; and "emulated": besides, of programs that an emulator runs.
 using CompilerFlags = std::map<std::string, std::vector<std::string>>;
 
 /// A header in which the target's names have their meaning in plain C++, for machines without these features.

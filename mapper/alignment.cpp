@@ -156,6 +156,17 @@ bool stands_still(const Alignment& alignment, int t, const IntVector& column) {
   return true;
 }
 
+std::int64_t element_step(const Alignment& alignment, int t, const IntVector& column) {
+  const std::vector<IndexRow>& rows = alignment.rows[static_cast<std::size_t>(t)];
+  const Tensor& tensor = alignment.kernel->tensors[alignment.access(t).tensor.index()];
+  std::int64_t stride = 1, step = 0;
+  for (std::size_t r = rows.size(); r-- > 0;) {
+    for (std::size_t d = 0; d < column.size(); ++d) step += rows[r].coefficients[d] * column[d] * stride;
+    stride *= tensor.shape[r];
+  }
+  return step;
+}
+
 Alignment align(const Kernel& kernel, StatementId statement, const Instruction& hardware, InstructionId instruction,
                 const BodyMatch& match) {
   Alignment a;

@@ -66,6 +66,9 @@ Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, co
 /// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
 bool stands_still(const Alignment& alignment, int t, const IntVector& column);
 
+/// Elements between neighbours along the column in operand t's tensor, dense and row-major. Its indices must be linear.
+std::int64_t element_step(const Alignment& alignment, int t, const IntVector& column);
+
 /// Operands in the order in which both bodies are written.
 bool in_written_order(const std::vector<int>& operands);
 

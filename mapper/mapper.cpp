@@ -4,6 +4,8 @@
 #include "mapper/mapper.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
@@ -22,12 +24,10 @@ std::size_t digit_count(const Mapping& mapping) {
   return count;
 }
 
-/// Simple first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims. One list of
-/// numbers, a list inside it ended by a number below all of its own.
-std::vector<std::int64_t> rank_of(const Mapping& mapping, const Computation& statement) {
+/// Simple first: fewer kinds, fewer digits; then by operands, kinds and the positions of the digits' dims. Numbers at
+/// the end of `rank`; a list inside it is ended by a number below all of its own.
+void add_rank(const Mapping& mapping, const Computation& statement, std::vector<std::int64_t>& rank) {
   constexpr std::int64_t end = -1;
-  std::vector<std::int64_t> rank;
-  rank.reserve(48);
   rank.push_back(mapping.kinds.count(Kind::axis) > 0 ? 0 : static_cast<std::int64_t>(mapping.kinds.size()));
   rank.push_back(static_cast<std::int64_t>(digit_count(mapping)));
   rank.insert(rank.end(), mapping.operands.begin(), mapping.operands.end());
@@ -42,17 +42,25 @@ std::vector<std::int64_t> rank_of(const Mapping& mapping, const Computation& sta
     }
     rank.push_back(end);
   }
-  return rank;
 }
 
 void put_in_order(std::vector<Mapping>& mappings, const Computation& statement) {
-  std::vector<std::pair<std::vector<std::int64_t>, std::size_t>> order;
-  order.reserve(mappings.size());
-  for (std::size_t i = 0; i < mappings.size(); ++i) order.emplace_back(rank_of(mappings[i], statement), i);
-  std::sort(order.begin(), order.end());
+  std::vector<std::int64_t> ranks;  // of all, in one piece: thousands are sorted
+  std::vector<std::size_t> begins{0}, order;
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    add_rank(mappings[i], statement, ranks);
+    begins.push_back(ranks.size());
+    order.push_back(i);
+  }
+  const auto rank = [&](std::size_t i) { return std::span(ranks).subspan(begins[i], begins[i + 1] - begins[i]); };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto x = rank(a), y = rank(b);
+    const auto order_of = std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+    return order_of != 0 ? order_of < 0 : a < b;
+  });
   std::vector<Mapping> sorted;
   sorted.reserve(mappings.size());
-  for (const auto& entry : order) sorted.push_back(std::move(mappings[entry.second]));
+  for (const std::size_t i : order) sorted.push_back(std::move(mappings[i]));
   mappings = std::move(sorted);
 }
 
@@ -231,10 +239,12 @@ Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& 
     for (const InstructionId id : *instructions) {
       PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, options);
       add_pair(result, id, statement, pair, !pair.mappings.empty());
-      for (Mapping& mapping : pair.mappings) {
-        mapping.id = static_cast<int>(result.mappings.size());
-        result.mappings.push_back(std::move(mapping));
-      }
+      int next = static_cast<int>(result.mappings.size());
+      for (Mapping& mapping : pair.mappings) mapping.id = next++;
+      if (result.mappings.empty())
+        result.mappings = std::move(pair.mappings);
+      else
+        std::move(pair.mappings.begin(), pair.mappings.end(), std::back_inserter(result.mappings));
     }
   }
   if (!options.certificates.empty()) {

@@ -22,7 +22,7 @@ struct MapOptions {
   bool use_z3 = false;       ///< enumerate with Z3 instead of the direct construction (the two must agree)
   std::string certificates;  ///< folder for SMT-LIB files, cleared of those of earlier runs; empty: none
   std::function<void(std::size_t written, std::size_t all)> progress;  ///< of certificates
-  std::int64_t max_mappings = 4096;                                    ///< for each instruction and statement
+  std::int64_t max_mappings = 3072;                                    ///< for each instruction and statement
   std::uint64_t rlimit = 2'000'000;                                    ///< Z3 resource units for each query
 };
 

@@ -67,7 +67,7 @@ class Pricing {
     const Tensor& tensor = alignment_.kernel->tensors[alignment_.access(t).tensor.index()];
     price.operand = alignment_.unit_tensor_name(t);
     price.tensor = tensor.name;
-    price.why_packed = why_packed(t, tensor);
+    price.why_packed = why_packed(t);
     price.direct = price.why_packed.empty();
     double slots = 1, elements = 1;
     for (int m = 0; m < unit_dims(); ++m)
@@ -79,18 +79,7 @@ class Pricing {
     return price;
   }
 
-  /// Elements between neighbours along a column, in a dense row-major tensor.
-  std::int64_t address_step(int t, const Tensor& tensor, const IntVector& column) const {
-    std::int64_t stride = 1, step = 0;
-    const std::vector<IndexRow>& rows = alignment_.rows[static_cast<std::size_t>(t)];
-    for (std::size_t r = rows.size(); r-- > 0;) {
-      for (std::size_t d = 0; d < column.size(); ++d) step += rows[r].coefficients[d] * column[d] * stride;
-      stride *= tensor.shape[r];
-    }
-    return step;
-  }
-
-  std::string why_packed(int t, const Tensor& tensor) const {
+  std::string why_packed(int t) const {
     if (mapping_.constant &&
         mapping_.operands[static_cast<std::size_t>(t)] == access_count(alignment_.computation()) - 1)
       return "a constant tile, made once";
@@ -111,7 +100,7 @@ class Pricing {
       for (const Walker& w : walkers_) {
         const Walker::Place* place = w.on(m);
         if (place == nullptr || w.extent <= 1) continue;
-        const std::int64_t step = address_step(t, tensor, w.column);
+        const std::int64_t step = element_step(alignment_, t, w.column);
         if (step % place->weight != 0 || (per_count && *per_count != step / place->weight))
           return fmt::format("neighbours along {} are not one step apart", unit_dim(m));
         per_count = step / place->weight;

@@ -34,8 +34,8 @@ std::string file_identity(const std::string& program) {
   return program;
 }
 
-void add_flags(Command& command, const CompilerFlags& flags, bool clang) {
-  for (const std::string& set : {std::string("any"), std::string(clang ? "clang" : "gcc")})
+void add_flags(Command& command, const CompilerFlags& flags, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets)
     if (const auto found = flags.find(set); found != flags.end())
       command.insert(command.end(), found->second.begin(), found->second.end());
 }
@@ -46,10 +46,14 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
   for (const char* flag : {"-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
     command.emplace_back(flag);
-  if (!model.program.run_emulated.empty()) command.emplace_back("-static");
-  add_flags(command, model.program.flags, clang);
+  std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
+  if (needs_emulator(model)) {
+    command.emplace_back("-static");
+    sets.emplace_back("emulated");
+  }
+  add_flags(command, model.program.flags, sets);
   if (needs_shim(model)) {
-    add_flags(command, model.program.shim.flags, clang);
+    add_flags(command, model.program.shim.flags, sets);
     command.insert(command.end(), {"-include", model.program.shim.include});
   }
   command.insert(command.end(), sources.begin(), sources.end());

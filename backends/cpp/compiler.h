@@ -36,5 +36,7 @@ std::string identity(const HardwareModel& model);
 
 /// Does the shim stand in for features that this machine lacks? (availability.cpp)
 bool needs_shim(const HardwareModel& model);
+/// Programs of this model run here by its emulator only (availability.h).
+bool needs_emulator(const HardwareModel& model);
 
 }  // namespace isamap

@@ -195,7 +195,7 @@ body
   call store(C[$i, $j], c[$i, $j]) extents [4,4]
 )";
 
-HardwareModel stateful() {
+HardwareModel stateful_model() {
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/tests/backends/models";
   auto loaded = load_hardware(folder + "/stateful.yaml", {folder});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
@@ -203,7 +203,7 @@ HardwareModel stateful() {
 }
 
 TEST(Assembly, PlacesSettersAndPrintsRegisters) {
-  const auto model = stateful();
+  const auto model = stateful_model();
   const auto text = print_assembly(program(model, stateful_text), model);
   ASSERT_TRUE(text) << render(text.diagnostics());
   EXPECT_EQ(text->substr(text->find("start\n")), R"(start
@@ -225,12 +225,12 @@ stop
 }
 
 TEST(Simulator, SolvesNeedsAndSumsForTheirUnknown) {
-  const auto model = stateful();
+  const auto model = stateful_model();
   for (const std::uint64_t seed : {1, 2, 3}) expect_same(program(model, stateful_text), model, seed);
 }
 
 TEST(Simulator, CatchesStaleState) {
-  const auto model = stateful();
+  const auto model = stateful_model();
   const auto p = program(model, stateful_text);
   std::string text = *print_assembly(p, model);
   auto data = inputs(p, 1);
@@ -325,7 +325,7 @@ fence
 }
 
 TEST(State, SaysWhichSetterIsMissing) {
-  const auto model = stateful();
+  const auto model = stateful_model();
   KnownState known = reset_values(model);
   EXPECT_EQ(known, (KnownState{{"dma.mode", 0}}));
   const auto uses = place_setters(
@@ -336,7 +336,7 @@ TEST(State, SaysWhichSetterIsMissing) {
 }
 
 TEST(State, SaysWhatAFieldCannotHold) {
-  const auto model = stateful();
+  const auto model = stateful_model();
   const auto complaint = [&](const std::string& field, std::int64_t value) {
     KnownState known;
     const auto uses = place_setters(

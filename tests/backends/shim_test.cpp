@@ -9,7 +9,7 @@
 namespace isamap {
 namespace {
 
-const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/";
+const std::string model_folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/";
 
 /// Compiles `text` behind the shim; empty: it does not compile.
 std::string compiled_with(const std::string& shim, const std::string& flags, const std::string& text,
@@ -19,7 +19,7 @@ std::string compiled_with(const std::string& shim, const std::string& flags, con
   auto command = system_compiler();
   for (const std::string& word : split_command("-std=c++20 -O1 -Wall -Wextra -Werror " + flags))
     command.push_back(word);
-  command.insert(command.end(), {"-include", folder + shim, source.string(), "-o", program.string()});
+  command.insert(command.end(), {"-include", model_folder + shim, source.string(), "-o", program.string()});
   const auto compiled = run_process(command, {100, 0, 0}, place.path() / "log");
   EXPECT_EQ(compiled.exit_code, 0) << compiled.output;
   return compiled.exit_code == 0 ? program.string() : "";

@@ -26,8 +26,8 @@ class Setting {
   std::string old_;
 };
 
-std::vector<std::string> gemm(const std::string& verb, const std::string& target, const std::string& dims,
-                              const std::vector<std::string>& more = {}) {
+std::vector<std::string> gemm_words(const std::string& verb, const std::string& target, const std::string& dims,
+                                    const std::vector<std::string>& more = {}) {
   std::vector<std::string> words{verb, "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", dims, "--target", target};
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -45,12 +45,12 @@ void fails(const Said& said, int code, const std::string& why) {
 }
 
 TEST(Failures, TooManyPointsAreALimit) {
-  fails(isamap(gemm("run", "scalar_c", "i=4096,j=4096,k=4096", {"--json"})), 4, "points; at most 2e+10");
+  fails(isamap(gemm_words("run", "scalar_c", "i=4096,j=4096,k=4096", {"--json"})), 4, "points; at most 2e+10");
 }
 
 TEST(Failures, TooManyCommandsAreALimit) {
   for (const std::string verb : {"run", "emit"}) {
-    const Said said = isamap(gemm(verb, "a1", "i=512,j=512,k=512", {"--dtypes", "A=s16,B=s16,C=s16", "--json"}));
+    const Said said = isamap(gemm_words(verb, "a1", "i=512,j=512,k=512", {"--dtypes", "A=s16,B=s16,C=s16", "--json"}));
     fails(said, 4, "more than 20000000 commands");
   }
 }
@@ -63,7 +63,7 @@ TEST(Failures, ALanguageWithoutABackendIsMissing) {
 TEST(Failures, TheFolderForTemporaryFilesIsTheUsers) {
   const Setting setting("TMPDIR", "/no_such_folder");
   const std::string out = "/tmp/isamap_failure_" + std::to_string(::getpid()) + ".out", err = out + ".err";
-  const int code = finish(start(gemm("run", "scalar_c", "i=4,j=4,k=4"), out, err));
+  const int code = finish(start(gemm_words("run", "scalar_c", "i=4,j=4,k=4"), out, err));
   EXPECT_EQ(code, 1);
   EXPECT_NE(read_file(err).find("/no_such_folder"), std::string::npos) << read_file(err);
   fs::remove(out), fs::remove(err);
@@ -71,14 +71,15 @@ TEST(Failures, TheFolderForTemporaryFilesIsTheUsers) {
 
 TEST(Failures, ACompilerThatDoesNotWorkIsMissing) {
   const Setting setting("CXX", "/bin/false");
-  fails(isamap(gemm("run", "scalar_c", "i=4,j=4,k=4", {"--json"})), 77, "the compiler '/bin/false' does not work");
+  fails(isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=4", {"--json"})), 77,
+        "the compiler '/bin/false' does not work");
 }
 
 TEST(Failures, OptionsOfAStrategyAreUsage) {
   for (const auto& [text, says] : {std::pair<std::string, std::string>{"exhaustive:zz=1", "it has no options"},
                                    {"random:zz=1", "it has no options"},
                                    {"greedy:zz=1", "its options: starts, descents"}}) {
-    const Said said = isamap(gemm("schedule", "scalar_c", "i=4,j=4,k=4", {"--strategy", text}));
+    const Said said = isamap(gemm_words("schedule", "scalar_c", "i=4,j=4,k=4", {"--strategy", text}));
     EXPECT_EQ(said.code, 2) << text << said.err;
     EXPECT_NE(said.err.find(says), std::string::npos) << said.err;
   }
@@ -97,7 +98,7 @@ TEST(Failures, AKernelMayHaveTheNameOfALibraryFunction) {
 TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
   const std::vector<std::string> bf16{"--dtypes", "A=bf16,B=bf16,C=f32", "--json"};
   const auto words = [&](const std::string& dims) {
-    auto all = gemm("emit", "x86_avx512_bf16", dims, bf16);
+    auto all = gemm_words("emit", "x86_avx512_bf16", dims, bf16);
     all[2] = "C[i,j] += f32(A[i,k])*f32(B[k,j])";
     return all;
   };
@@ -112,7 +113,7 @@ TEST(Failures, EveryCodeHasReasons) {
   const auto json = parsed(isamap({"targets", "--best", "e4m3", "--json"}));
   EXPECT_EQ(json.value("exit", 0), 77) << json;
   const Said limited =
-      isamap(gemm("schedule", "scalar_c", "i=8,j=8,k=8", {"--certify", "--budget", "evals=3", "--json"}));
+      isamap(gemm_words("schedule", "scalar_c", "i=8,j=8,k=8", {"--certify", "--budget", "evals=3", "--json"}));
   EXPECT_EQ(limited.code, 4);
   EXPECT_EQ(parsed(limited)["reasons"].size(), 1u) << limited.out;
   const Said missing = isamap({"map", "/nowhere/k.yaml", "--target", "scalar_c", "--json"});
@@ -145,7 +146,7 @@ TEST(Failures, TheSummaryCountsTheChosenFactoring) {
 TEST(Failures, ASignalLeavesNoTemporaryFolder) {
   const Folder folder, said;
   const Setting setting("TMPDIR", folder / "");
-  const pid_t child = start(gemm("run", "scalar_c", "i=2048,j=1024,k=4096"), said / "out", said / "err");
+  const pid_t child = start(gemm_words("run", "scalar_c", "i=2048,j=1024,k=4096"), said / "out", said / "err");
   for (int i = 0; i < 500 && folder.names().empty(); ++i) ::usleep(10'000);
   EXPECT_FALSE(folder.names().empty()) << read_file(said / "err");
   ::kill(child, SIGTERM);
@@ -155,7 +156,7 @@ TEST(Failures, ASignalLeavesNoTemporaryFolder) {
 
 TEST(Failures, TwoProcessesShareAFolderOfCertificates) {
   const Folder folder;
-  const auto words = gemm("map", "scalar_c", "i=4,j=4,k=4", {"--certificates", folder / "new/proofs"});
+  const auto words = gemm_words("map", "scalar_c", "i=4,j=4,k=4", {"--certificates", folder / "new/proofs"});
   std::vector<pid_t> children;
   for (int i = 0; i < 3; ++i) children.push_back(start(words, folder / std::to_string(i), folder / "err"));
   for (const pid_t child : children) EXPECT_EQ(finish(child), 0) << read_file(folder / "err");
@@ -209,7 +210,7 @@ TEST(Failures, LongWorkSaysWhatItDoes) {
   const std::string slow = folder.write("slow", "#!/bin/sh\nsleep 1.2\nexit 1\n");
   fs::permissions(slow, fs::perms::owner_all);
   const Setting setting("CXX", slow);
-  const Said said = isamap(gemm("run", "scalar_c", "i=4,j=4,k=5"));
+  const Said said = isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=5"));
   EXPECT_EQ(said.code, 77);
   EXPECT_NE(said.err.find("compiling and running the emitted program ...\n"), std::string::npos)
       << said.out << said.err;

@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::vector<std::string> gemm{"--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target",
-                                    "scalar_c"};
+const std::vector<std::string> gemm_on_scalar{
+    "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target", "scalar_c"};
 
 Json document(std::vector<std::string> words, int code = 0) {
   words.push_back("--json");
@@ -27,7 +27,7 @@ Json document(std::vector<std::string> words, int code = 0) {
 
 Json of_gemm(const std::string& verb, const std::vector<std::string>& more = {}) {
   std::vector<std::string> words{verb};
-  words.insert(words.end(), gemm.begin(), gemm.end());
+  words.insert(words.end(), gemm_on_scalar.begin(), gemm_on_scalar.end());
   words.insert(words.end(), more.begin(), more.end());
   return document(words);
 }

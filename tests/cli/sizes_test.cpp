@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 
 const std::string lengths = ISAMAP_SOURCE_DIR "/tests/conformance/models/lengths.yaml";
 
-Said of_gemm(const std::string& verb, const std::vector<std::string>& more = {}) {
+Said at_length(const std::string& verb, const std::vector<std::string>& more = {}) {
   std::vector<std::string> words{verb,       "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=5,j=29,k=7",
                                  "--target", lengths};
   words.insert(words.end(), more.begin(), more.end());
@@ -21,21 +21,21 @@ Said of_gemm(const std::string& verb, const std::vector<std::string>& more = {})
 TEST(SizesOfTheMachine, AScheduleSaysForWhichItIs) {
   const Folder folder;
   const std::string file = folder / "s.yaml";
-  Said said = of_gemm("schedule", {"--set", "VB=48", "-o", file});
+  Said said = at_length("schedule", {"--set", "VB=48", "-o", file});
   ASSERT_EQ(said.code, 0) << said.err;
   EXPECT_NE(read_file(file).find("\nsizes: {VB: 48}\n"), std::string::npos);
-  said = of_gemm("evaluate", {"--schedule", file});
+  said = at_length("evaluate", {"--schedule", file});
   EXPECT_EQ(said.code, 1);
   EXPECT_NE(said.err.find("this schedule is for VB = 48; 'lengths' is taken with VB = 32"), std::string::npos)
       << said.err;
   EXPECT_NE(said.err.find("s.yaml:4:13: "), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("--set VB=48"), std::string::npos) << said.err;
-  said = of_gemm("evaluate", {"--schedule", file, "--set", "VB=48"});
+  said = at_length("evaluate", {"--schedule", file, "--set", "VB=48"});
   EXPECT_EQ(said.code, 0) << said.err;
 }
 
 TEST(SizesOfTheMachine, EmitHasAVersionForEach) {
-  const Said said = of_gemm("emit", {"--json"});
+  const Said said = at_length("emit", {"--json"});
   ASSERT_EQ(said.code, 0) << said.err;
   const Json json = parsed(said);
   EXPECT_EQ(json["sizes"], Json({{"VB", 32}}));
@@ -48,7 +48,7 @@ TEST(SizesOfTheMachine, EmitHasAVersionForEach) {
 }
 
 TEST(SizesOfTheMachine, ASizeThatIsSetIsTheOnlyVersion) {
-  const Said said = of_gemm("emit", {"--json", "--set", "VB=20"});
+  const Said said = at_length("emit", {"--json", "--set", "VB=20"});
   ASSERT_EQ(said.code, 0) << said.err;
   const Json json = parsed(said);
   EXPECT_EQ(json["sizes"], Json({{"VB", 20}}));
@@ -57,12 +57,12 @@ TEST(SizesOfTheMachine, ASizeThatIsSetIsTheOnlyVersion) {
 
 TEST(SizesOfTheMachine, RunTakesTheOneThatIsSet) {
   for (const char* size : {"VB=8", "VB=28", "VB=64"}) {
-    const Said said = of_gemm("run", {"--set", size, "--json"});
+    const Said said = at_length("run", {"--set", size, "--json"});
     if (said.code == 77) GTEST_SKIP() << said.err;
     ASSERT_EQ(said.code, 0) << said.err;
     EXPECT_EQ(parsed(said)["executed"], "emulated");
   }
-  const Said said = of_gemm("run", {"--set", "VB=30"});
+  const Said said = at_length("run", {"--set", "VB=30"});
   EXPECT_EQ(said.code, 1);
   EXPECT_NE(said.err.find("symbol 'VB' as set is 30; symbol 'VB' is 8 to 64, a multiple of 4"), std::string::npos)
       << said.err;

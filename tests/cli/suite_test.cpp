@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* gemm = R"(kernel: gemm
+constexpr const char* gemm_file = R"(kernel: gemm
 dims: {I: 8, J: 8, K: 8}
 tensors:
   A: {shape: [I, K], dtype: s8}
@@ -35,7 +35,7 @@ class Suites : public testing::Test {
     fs::create_directory(folder_ / "suite");
     toy_ = read_file(ISAMAP_SOURCE_DIR "/tests/cli/data/toy.yaml");
     a_ = folder_.write("a.yaml", toy_);
-    add("gemm.yaml", gemm);
+    add("gemm.yaml", gemm_file);
     add("dot.yaml", dot);
   }
   void add(const std::string& name, const std::string& text) { folder_.write("suite/" + name, text); }

@@ -7,7 +7,7 @@
 namespace isamap::cli_test {
 namespace {
 
-const std::vector<std::string> gemm{"--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8"};
+const std::vector<std::string> given_gemm{"--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8"};
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -57,7 +57,7 @@ TEST(Usage, WrongFlagsAreUsage) {
       {"hw"},
       {"targets", "--best", "zz"},
       {"hw", "new", "../evil"},
-      with(with({"map", example("gemm")}, gemm), {"--target", "scalar_c"}),
+      with(with({"map", example("gemm")}, given_gemm), {"--target", "scalar_c"}),
   };
   for (const auto& words : wrong) {
     const Said said = isamap(words);
@@ -92,7 +92,7 @@ TEST(Usage, AModelIsForExtract) {
 
 TEST(Usage, SameInputSameOutput) {
   for (const std::string verb : {"map", "explain", "emit"}) {
-    const auto words = with({verb, "--target", "scalar_c", "--seed", "7"}, gemm);
+    const auto words = with({verb, "--target", "scalar_c", "--seed", "7"}, given_gemm);
     EXPECT_EQ(isamap(words).out, isamap(words).out) << verb;
   }
 }

@@ -126,8 +126,7 @@ TEST_P(Conformance, SizesOfZero) {
   EXPECT_GT(programs_, 0);
 }
 
-std::string name_of(const testing::TestParamInfo<std::string>& model) { return model.param; }
-INSTANTIATE_TEST_SUITE_P(Model, Conformance, testing::ValuesIn(model_names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Model, Conformance, testing::ValuesIn(model_names()), model_of_case);
 
 /// With ISAMAP_UPDATE_GOLDEN=1 the list is written anew; the difference is reviewed.
 TEST(PairsFile, Written) {

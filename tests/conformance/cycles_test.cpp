@@ -43,8 +43,7 @@ TEST_P(Cycles, PredictionAndSimulationAgree) {
   EXPECT_GT(compared, 0);
 }
 
-std::string name_of(const testing::TestParamInfo<std::string>& model) { return model.param; }
-INSTANTIATE_TEST_SUITE_P(Model, Cycles, testing::ValuesIn(accelerator_names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Model, Cycles, testing::ValuesIn(accelerator_names()), model_of_case);
 
 }  // namespace
 }  // namespace isamap::conformance

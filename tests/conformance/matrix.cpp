@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 const std::string models_folder = ISAMAP_SOURCE_DIR "/hardware_models";
 const std::string examples_folder = ISAMAP_SOURCE_DIR "/examples";
 
-using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
+using NamedSizes = std::vector<std::pair<std::string, std::int64_t>>;
 
 std::vector<std::string> stems(const std::string& folder) {
   std::vector<std::string> names;
@@ -42,8 +42,8 @@ std::string text_of(const std::string& example) {
 /// `dims: {N: 1, K: 64}`, which examples write on one line.
 const std::regex dims_line(R"(dims:\s*\{([^}]*)\})");
 
-Sizes sizes_of(const std::string& text) {
-  Sizes sizes;
+NamedSizes sizes_of(const std::string& text) {
+  NamedSizes sizes;
   std::smatch found;
   if (!std::regex_search(text, found, dims_line)) return sizes;
   const std::string inside = found[1];
@@ -53,7 +53,7 @@ Sizes sizes_of(const std::string& text) {
   return sizes;
 }
 
-std::optional<Kernel> with_sizes(const std::string& example, const Sizes& sizes) {
+std::optional<Kernel> with_sizes(const std::string& example, const NamedSizes& sizes) {
   std::string list;
   for (const auto& [name, size] : sizes) list += (list.empty() ? "" : ", ") + name + ": " + std::to_string(size);
   const std::string text = std::regex_replace(text_of(example), dims_line, "dims: {" + list + "}");
@@ -62,7 +62,7 @@ std::optional<Kernel> with_sizes(const std::string& example, const Sizes& sizes)
   return std::move(*kernel);
 }
 
-std::optional<Variant> variant(const std::string& example, const std::string& label, const Sizes& sizes) {
+std::optional<Variant> variant(const std::string& example, const std::string& label, const NamedSizes& sizes) {
   auto kernel = with_sizes(example, sizes);
   if (!kernel) return std::nullopt;
   return Variant{example + " " + label, std::move(*kernel)};
@@ -122,7 +122,7 @@ Kernel original(const std::string& example) {
 }
 
 std::optional<Variant> small(const std::string& example, std::int64_t limit) {
-  Sizes sizes = sizes_of(text_of(example));
+  NamedSizes sizes = sizes_of(text_of(example));
   for (std::int64_t cap = 64; cap >= 1; cap /= 2) {
     for (auto& [name, size] : sizes) size = std::min(size, cap);
     auto found = variant(example, "small", sizes);
@@ -133,9 +133,9 @@ std::optional<Variant> small(const std::string& example, std::int64_t limit) {
 
 std::optional<Variant> odd(const std::string& example) {
   const std::int64_t primes[] = {17, 5, 19, 7, 11, 3, 13};
-  Sizes sizes = sizes_of(text_of(example));
+  NamedSizes sizes = sizes_of(text_of(example));
   for (double limit = 40000;; limit *= 2) {
-    Sizes tried = sizes;
+    NamedSizes tried = sizes;
     std::size_t next = 0;
     for (auto& [name, size] : tried)
       if (size > 3) size = primes[next++ % std::size(primes)];
@@ -152,16 +152,16 @@ std::optional<Variant> odd(const std::string& example) {
 }
 
 std::optional<Variant> ones(const std::string& example) {
-  Sizes sizes = sizes_of(text_of(example));
+  NamedSizes sizes = sizes_of(text_of(example));
   for (auto& [name, size] : sizes) size = 1;
   return variant(example, "ones", sizes);
 }
 
 std::vector<Variant> zeros(const std::string& example) {
   std::vector<Variant> found;
-  const Sizes sizes = sizes_of(text_of(example));
+  const NamedSizes sizes = sizes_of(text_of(example));
   for (std::size_t zero = 0; zero < sizes.size(); ++zero) {
-    Sizes tried = sizes;
+    NamedSizes tried = sizes;
     for (auto& [name, size] : tried) size = std::min<std::int64_t>(size, 3);
     tried[zero].second = 0;
     if (auto one = variant(example, tried[zero].first + "=0", tried)) found.push_back(std::move(*one));

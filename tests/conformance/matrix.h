@@ -1,6 +1,8 @@
 #pragma once
 // The conformance matrix: every hardware model x every example, both found in their folders, at several sizes.
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +18,9 @@ namespace isamap::conformance {
 
 std::vector<std::string> model_names();    ///< of hardware_models/*.yaml, sorted
 std::vector<std::string> example_names();  ///< of examples/*.yaml, sorted
+
+/// The name of a test is that of its model.
+inline std::string model_of_case(const testing::TestParamInfo<std::string>& info) { return info.param; }
 
 HardwareModel load_model(const std::string& name);
 std::vector<std::string> fixed_model_names();   ///< those whose sizes are all in the file

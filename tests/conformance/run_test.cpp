@@ -10,7 +10,7 @@
 namespace isamap::conformance {
 namespace {
 
-constexpr std::uint64_t seed = 7;
+constexpr std::uint64_t run_seed = 7;
 
 class Execution : public testing::TestWithParam<std::string> {
  protected:
@@ -30,7 +30,7 @@ class Execution : public testing::TestWithParam<std::string> {
   void execute(const Variant& variant, const Compiled& compiled) {
     SCOPED_TRACE(model_.name + " x " + variant.label);
     for (const Fill fill : {Fill::integers, Fill::real}) {
-      std::vector<TensorData> expected = random_data(variant.kernel, fill, seed), found = expected;
+      std::vector<TensorData> expected = random_data(variant.kernel, fill, run_seed), found = expected;
       const auto outcome = runner_->run(*compiled.program, found, RunLimits{}, 0);
       if (!outcome) {
         ADD_FAILURE() << render(outcome.diagnostics());
@@ -86,9 +86,8 @@ TEST_P(HeavyExecution, SizesOfOneAndZero) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<std::string>& model) { return model.param; }
-INSTANTIATE_TEST_SUITE_P(Model, Execution, testing::ValuesIn(fixed_model_names()), name_of);
-INSTANTIATE_TEST_SUITE_P(Model, HeavyExecution, testing::ValuesIn(fixed_model_names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Model, Execution, testing::ValuesIn(fixed_model_names()), model_of_case);
+INSTANTIATE_TEST_SUITE_P(Model, HeavyExecution, testing::ValuesIn(fixed_model_names()), model_of_case);
 
 }  // namespace
 }  // namespace isamap::conformance

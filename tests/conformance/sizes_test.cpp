@@ -14,7 +14,7 @@
 namespace isamap::conformance {
 namespace {
 
-constexpr std::uint64_t seed = 11;
+constexpr std::uint64_t sizes_seed = 11;
 
 /// The model, its programs run where its only symbol has this value.
 HardwareModel run_at(HardwareModel model, std::int64_t size) {
@@ -40,7 +40,7 @@ std::vector<std::int64_t> sizes_to_run(const Symbol& symbol) {
 /// Empty, or what went wrong at the first size where something did. "missing: .." where nothing can run.
 std::string difference_at(const Program& program, const HardwareModel& model, const std::vector<std::int64_t>& sizes) {
   for (const Fill fill : {Fill::integers, Fill::real}) {
-    std::vector<TensorData> expected = random_data(program.kernel, fill, seed);
+    std::vector<TensorData> expected = random_data(program.kernel, fill, sizes_seed);
     const std::vector<TensorData> given = expected;
     interpret(program.kernel, expected);
     for (const std::int64_t size : sizes) {
@@ -143,7 +143,7 @@ class Sizes : public testing::TestWithParam<std::string> {
       for (const HardwareModel& machine : model_.versions())
         if (machine.sizes() == version.sizes) {
           EXPECT_EQ(render(verify(version, machine)), "");
-          EXPECT_EQ(interpreted_difference(version, machine, Fill::integers, seed), "") << print(version.sizes);
+          EXPECT_EQ(interpreted_difference(version, machine, Fill::integers, sizes_seed), "") << print(version.sizes);
         }
     const std::string problem = difference_at(*compiled.program, model_, sizes_to_run(model_.symbols().front()));
     if (problem.starts_with("missing: ")) {
@@ -186,9 +186,8 @@ TEST_P(HeavySizes, SizesOfOneAndZero) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<std::string>& model) { return model.param; }
-INSTANTIATE_TEST_SUITE_P(Model, Sizes, testing::ValuesIn(scaled_model_names()), name_of);
-INSTANTIATE_TEST_SUITE_P(Model, HeavySizes, testing::ValuesIn(scaled_model_names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Model, Sizes, testing::ValuesIn(scaled_model_names()), model_of_case);
+INSTANTIATE_TEST_SUITE_P(Model, HeavySizes, testing::ValuesIn(scaled_model_names()), model_of_case);
 
 }  // namespace
 }  // namespace isamap::conformance

@@ -7,16 +7,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "hwdesc/yaml_loader.h"
+#include "tests/hwdesc/support.h"
 
 namespace isamap {
 namespace {
 
-const std::string folder = ISAMAP_SOURCE_DIR "/tests/invalid/hardware";
+const std::string invalid_folder = ISAMAP_SOURCE_DIR "/tests/invalid/hardware";
 
 std::vector<std::string> invalid_files() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path().stem().string());
+  for (const auto& entry : std::filesystem::directory_iterator(invalid_folder))
+    files.push_back(entry.path().stem().string());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -28,7 +29,7 @@ std::string expected(const std::string& path) {
   return text;
 }
 
-std::string place(const SourceLocation& where, const std::string& asked) {
+std::string place_of(const SourceLocation& where, const std::string& asked) {
   const std::string file = where.file == asked ? "" : std::filesystem::path(where.file).filename().string() + ":";
   return where.line == 0 ? file : file + std::to_string(where.line) + ":" + std::to_string(where.column) + ": ";
 }
@@ -36,13 +37,13 @@ std::string place(const SourceLocation& where, const std::string& asked) {
 class InvalidHardware : public testing::TestWithParam<std::string> {};
 
 TEST_P(InvalidHardware, ReportsWhatItsFirstCommentSays) {
-  const std::string path = folder + "/" + GetParam() + ".yaml";
-  const auto loaded = load_hardware(path, {ISAMAP_SOURCE_DIR "/tests/hwdesc/data"});
+  const std::string path = invalid_folder + "/" + GetParam() + ".yaml";
+  const auto loaded = load_hardware(path, {data_folder});
   ASSERT_FALSE(loaded);
   std::string found;
   for (const Diagnostic& d : loaded.diagnostics()) {
     if (d.severity != Severity::error) continue;
-    found += place(d.where, path) + d.message + "\n";
+    found += place_of(d.where, path) + d.message + "\n";
     EXPECT_TRUE(d.where.line == 0 || !d.source_line.empty()) << "no source line: " << d.message;
     EXPECT_FALSE(d.hint.empty() && d.notes.empty()) << "nothing says what would work: " << d.message;
   }

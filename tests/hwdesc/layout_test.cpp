@@ -2,7 +2,6 @@
 // is asked on machines of a few lines and on the models, and each error that is planted is named.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,25 +13,14 @@
 #include "hwdesc/layout_compose.h"
 #include "hwdesc/layout_proofs.h"
 #include "hwdesc/move_layouts.h"
-#include "hwdesc/yaml_loader.h"
 #include "tests/cost.h"
+#include "tests/hwdesc/support.h"
 
 namespace isamap {
 namespace {
 
-const std::string models = ISAMAP_SOURCE_DIR "/hardware_models";
-const std::string data = ISAMAP_SOURCE_DIR "/tests/hwdesc/data";
-
-Result<LoadedHardware> load_text(const std::string& text) {
-  const std::string path = testing::TempDir() + "isamap_layout_" + std::to_string(::getpid()) + ".yaml";
-  std::ofstream(path) << text;
-  auto loaded = load_hardware(path, {data, models}, {{}, true});
-  std::filesystem::remove(path);
-  return loaded;
-}
-
 HardwareModel model_named(const std::string& name) {
-  auto loaded = load_hardware(name, {data, models});
+  auto loaded = load_hardware(name, {data_folder, model_folder});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
   return loaded ? std::move(loaded->model) : HardwareModel{};
 }
@@ -223,7 +211,7 @@ TEST(Banks, RowsOfMatrixLoads) {
 
 TEST(Banks, ASwizzledOperandMeetsEveryBankOnce) {
   const HardwareModel gpu = model_named("nvidia_sm90a");
-  for (const std::string& name : {"wgmma_bf16_kk_sw128", "wgmma_bf16_ij_sw64", "wgmma_s8_sw32", "wgmma_tf32_sw128"}) {
+  for (const std::string name : {"wgmma_bf16_kk_sw128", "wgmma_bf16_ij_sw64", "wgmma_s8_sw32", "wgmma_tf32_sw128"}) {
     Instruction wgmma = instruction(gpu, name);
     for (const std::size_t operand : {std::size_t{1}, std::size_t{2}}) {
       EXPECT_EQ(operand_conflicts(gpu, wgmma, operand)->degree, 1) << name;
@@ -300,7 +288,7 @@ std::string with(std::string text, const std::string& name, const std::string& v
 }
 
 TEST(Proofs, AWrongSwizzleBitIsAWarningWithItsPlace) {
-  const auto right = load_text(with(with(swizzled_pair, "WRITTEN", "5"), "READ", "5"));
+  const auto right = load_text(with(with(swizzled_pair, "WRITTEN", "5"), "READ", "5"), {{}, true});
   ASSERT_TRUE(right) << render(right.diagnostics());
   EXPECT_EQ(render(right->warnings), "");
   std::vector<std::string> facts;
@@ -309,7 +297,7 @@ TEST(Proofs, AWrongSwizzleBitIsAWarningWithItsPlace) {
             (Lines{"proved: A of mac: no bank conflict, 2x4 neighbours at once, at 1 starts",
                    "proved: A of mac: read where load writes it (i = i, k = k; 256 bytes compared in 1 tiles)"}));
 
-  const auto wrong = load_text(with(with(swizzled_pair, "WRITTEN", "5"), "READ", "6"));
+  const auto wrong = load_text(with(with(swizzled_pair, "WRITTEN", "5"), "READ", "6"), {{}, true});
   ASSERT_TRUE(wrong) << render(wrong.diagnostics());
   ASSERT_EQ(wrong->warnings.size(), 1u);
   EXPECT_EQ(wrong->warnings[0].message,
@@ -320,7 +308,7 @@ TEST(Proofs, AWrongSwizzleBitIsAWarningWithItsPlace) {
 }
 
 TEST(Proofs, EveryModelIsProvedQuicklyAndWithoutAWarning) {
-  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+  for (const auto& entry : std::filesystem::directory_iterator(model_folder)) {
     if (entry.path().extension() != ".yaml") continue;
     const std::string name = entry.path().stem().string();
     const HardwareModel model = model_named(name);

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,24 +7,12 @@
 #include <functional>
 #include <sstream>
 
-#include "hwdesc/yaml_loader.h"
 #include "support/random.h"
 #include "tests/cost.h"
+#include "tests/hwdesc/support.h"
 
 namespace isamap {
 namespace {
-
-const std::string models = ISAMAP_SOURCE_DIR "/hardware_models";
-const std::string data = ISAMAP_SOURCE_DIR "/tests/hwdesc/data";
-
-/// Writes `text` to a file of its own and loads that.
-Result<LoadedHardware> load_text(const std::string& text, const LoadOptions& options = {}) {
-  const std::string path = testing::TempDir() + "isamap_loader_" + std::to_string(::getpid()) + ".yaml";
-  std::ofstream(path) << text;
-  auto loaded = load_hardware(path, {data, models}, options);
-  std::filesystem::remove(path);
-  return loaded;
-}
 
 HardwareModel model_of(const Result<LoadedHardware>& loaded) {
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
@@ -41,8 +28,8 @@ std::vector<std::string> yaml_files(const std::string& folder) {
 }
 
 TEST(Loader, AResolvedModelMeansTheSameByItself) {
-  for (const std::string& name : yaml_files(models)) {
-    const auto loaded = load_hardware(name, {models});
+  for (const std::string& name : yaml_files(model_folder)) {
+    const auto loaded = load_hardware(name, {model_folder});
     ASSERT_TRUE(loaded) << render(loaded.diagnostics());
     for (const char* left : {"${", "extends:", "variants:", "tables:", "params:"})
       EXPECT_EQ(loaded->resolved.find(left), std::string::npos) << name << left;
@@ -56,8 +43,8 @@ TEST(Loader, AResolvedModelMeansTheSameByItself) {
 }
 
 TEST(Loader, EveryModelLoadsWithoutAWarning) {
-  for (const std::string& name : yaml_files(models)) {
-    const auto loaded = load_hardware(name, {models});
+  for (const std::string& name : yaml_files(model_folder)) {
+    const auto loaded = load_hardware(name, {model_folder});
     ASSERT_TRUE(loaded) << render(loaded.diagnostics());
     EXPECT_EQ(render(loaded->warnings), "") << name;
     EXPECT_EQ(loaded->model.name, name);
@@ -70,7 +57,7 @@ TEST(Loader, TheLanguageOfTheNotesLoads) {
   const std::map<std::string, std::size_t> expected{
       {"arm_sme", 9}, {"arm_sve", 5}, {"gemmini_like", 16}, {"riscv_v", 6}, {"x86_amx", 30}};
   for (const auto& [name, instructions] : expected) {
-    const auto loaded = load_hardware(name, {data, models});
+    const auto loaded = load_hardware(name, {data_folder, model_folder});
     ASSERT_TRUE(loaded) << render(loaded.diagnostics());
     EXPECT_EQ(loaded->model.instructions().size(), instructions) << name;
     EXPECT_EQ(render(loaded->warnings), "") << name;
@@ -78,7 +65,7 @@ TEST(Loader, TheLanguageOfTheNotesLoads) {
 }
 
 TEST(Loader, TheToyHasAnAccumulatorThatCanBeNeitherClearedNorReadOut) {
-  const auto loaded = load_hardware(data + "/toy_npu.yaml", {});
+  const auto loaded = load_hardware(data_folder + "/toy_npu.yaml", {});
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   ASSERT_EQ(loaded->warnings.size(), 2u) << render(loaded->warnings);
   EXPECT_EQ(loaded->warnings[0].message,
@@ -164,7 +151,7 @@ TEST(Loader, AFileOnTopOfAnotherMergesByName) {
 }
 
 TEST(Loader, TheGraphAnswersForUnitsAndMemories) {
-  const auto npu = model_of(load_hardware("npu16", {models}));
+  const auto npu = model_of(load_hardware("npu16", {model_folder}));
   const MemoryId dram = *npu.find_memory("dram"), spad = *npu.find_memory("spad"), acc = *npu.find_memory("acc");
   EXPECT_EQ(npu.home(), dram);
   EXPECT_EQ(npu.path(dram, acc), (std::vector<MemoryId>{dram, acc}));
@@ -175,14 +162,14 @@ TEST(Loader, TheGraphAnswersForUnitsAndMemories) {
   EXPECT_TRUE(npu.inside(*npu.find_unit("npu"), *npu.find_unit("host")));
   EXPECT_FALSE(npu.inside(*npu.find_unit("host"), *npu.find_unit("npu")));
 
-  const auto gpu = model_of(load_hardware("nvidia_sm80", {models}));
+  const auto gpu = model_of(load_hardware("nvidia_sm80", {model_folder}));
   EXPECT_EQ(gpu.scalar_unit_for(*gpu.find_memory("shared")), gpu.find_unit("lane"));
   EXPECT_EQ(gpu.instances(*gpu.find_unit("lane")), 108 * 32 * 32 * 32);
   EXPECT_EQ(gpu.path(*gpu.find_memory("shared"), *gpu.find_memory("global")).size(), 3u);
 }
 
 TEST(Loader, AFragmentPlacesEveryElement) {
-  const auto gpu = model_of(load_hardware("nvidia_sm80", {models}));
+  const auto gpu = model_of(load_hardware("nvidia_sm80", {model_folder}));
   const Instruction& mma = gpu.instruction(*gpu.find_instruction("mma_bf16"));
   const auto places = positions(mma.operands[0], {16, 8});
   ASSERT_TRUE(places);
@@ -208,7 +195,7 @@ TEST(Loader, ExamplesOfTheManualLoad) {
 }
 
 TEST(Loader, MissingFilesAreNamedAsGiven) {
-  const auto missing = load_hardware("npu61", {models});
+  const auto missing = load_hardware("npu61", {model_folder});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.diagnostics()[0].where, (SourceLocation{"npu61", 0, 0}));
   EXPECT_EQ(missing.diagnostics()[0].message, "no such hardware file");
@@ -222,7 +209,7 @@ TEST(Loader, MissingFilesAreNamedAsGiven) {
 }
 
 TEST(Loader, DescribesInTables) {
-  const std::string text = describe(load_hardware(data + "/toy_npu.yaml", {})->model);
+  const std::string text = describe(load_hardware(data_folder + "/toy_npu.yaml", {})->model);
   EXPECT_EQ(text.substr(text.find("units")),
             "units\n"
             "  unit inside count instances\n"
@@ -242,8 +229,8 @@ TEST(Loader, DescribesInTables) {
 }
 
 TEST(Loader, DrawsEveryMemoryOnce) {
-  for (const std::string& name : yaml_files(models)) {
-    const auto model = model_of(load_hardware(name, {models}));
+  for (const std::string& name : yaml_files(model_folder)) {
+    const auto model = model_of(load_hardware(name, {model_folder}));
     const std::string picture = svg(model), dot = graphviz(model);
     for (const Memory& memory : model.memories()) {
       EXPECT_NE(picture.find(">" + memory.name + "<"), std::string::npos) << name;
@@ -300,7 +287,7 @@ TEST(Loader, HostileFilesCostLittle) {
 
 /// Damaged descriptions: lines dropped and repeated, characters changed. They load or are refused, in bounded time.
 TEST(Loader, AnyDamageIsReportedAndNothingBreaks) {
-  std::ifstream file(data + "/gemmini_like.yaml");
+  std::ifstream file(data_folder + "/gemmini_like.yaml");
   std::stringstream whole;
   whole << file.rdbuf();
   const std::string alphabet = "{}[]:,\"'$-*/%0129abijkDS \n";

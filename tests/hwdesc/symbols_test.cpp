@@ -2,23 +2,11 @@
 // right on a machine of a larger size.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "hwdesc/yaml_loader.h"
+#include "tests/hwdesc/support.h"
 
 namespace isamap {
 namespace {
-
-Result<LoadedHardware> load_text(const std::string& text, const LoadOptions& options = {}) {
-  const std::string path = testing::TempDir() + "isamap_symbols_" + std::to_string(::getpid()) + ".yaml";
-  std::ofstream(path) << text;
-  auto loaded = load_hardware(path, {}, options);
-  std::filesystem::remove(path);
-  return loaded;
-}
 
 /// A vector machine whose instructions are `instructions`.
 std::string machine(const std::string& symbols, const std::string& instructions = "") {

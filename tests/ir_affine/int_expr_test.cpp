@@ -6,7 +6,7 @@
 namespace isamap {
 namespace {
 
-std::string reprinted(const std::string& text) {
+std::string int_reprinted(const std::string& text) {
   const auto e = parse_int_expr(text, {"h.yaml", 4, 9});
   return e ? print(*e) : render(e.diagnostics());
 }
@@ -20,11 +20,11 @@ std::optional<std::int64_t> value(const std::string& text) {
 }
 
 TEST(IntExpr, BindsLikeC) {
-  EXPECT_EQ(reprinted("a|b&c<<d+e*f"), "a | b & c << d + e * f");
-  EXPECT_EQ(reprinted("((a|b)&c)<<(d+e)*f"), "((a | b) & c) << (d + e) * f");
-  EXPECT_EQ(reprinted("a - (b - c) - d"), "a - (b - c) - d");
-  EXPECT_EQ(reprinted("min(a, max(b,0x10)) % -3"), "min(a, max(b, 16)) % -3");
-  EXPECT_EQ(reprinted("-a"), "0 - a");
+  EXPECT_EQ(int_reprinted("a|b&c<<d+e*f"), "a | b & c << d + e * f");
+  EXPECT_EQ(int_reprinted("((a|b)&c)<<(d+e)*f"), "((a | b) & c) << (d + e) * f");
+  EXPECT_EQ(int_reprinted("a - (b - c) - d"), "a - (b - c) - d");
+  EXPECT_EQ(int_reprinted("min(a, max(b,0x10)) % -3"), "min(a, max(b, 16)) % -3");
+  EXPECT_EQ(int_reprinted("-a"), "0 - a");
 }
 
 TEST(IntExpr, References) {
@@ -34,7 +34,7 @@ TEST(IntExpr, References) {
   EXPECT_EQ(r("VB"), (Reference{"VB", "", ""}));
   EXPECT_EQ(r("ld.stride"), (Reference{"ld", "stride", ""}));
   EXPECT_EQ(r("C.stride[.0]"), (Reference{"C", "stride", ".0"}));
-  EXPECT_EQ(reprinted("C.stride[.0] + start[C]*0x40000000"), "C.stride[.0] + start[C] * 1073741824");
+  EXPECT_EQ(int_reprinted("C.stride[.0] + start[C]*0x40000000"), "C.stride[.0] + start[C] * 1073741824");
 }
 
 TEST(IntExpr, Evaluates) {
@@ -53,19 +53,19 @@ TEST(IntExpr, Evaluates) {
 }
 
 TEST(IntExpr, Errors) {
-  EXPECT_EQ(reprinted("a + "), "h.yaml:4:13: expected a number, a name or '(', found the end\n");
-  EXPECT_EQ(reprinted("foo(a)"),
+  EXPECT_EQ(int_reprinted("a + "), "h.yaml:4:13: expected a number, a name or '(', found the end\n");
+  EXPECT_EQ(int_reprinted("foo(a)"),
             "h.yaml:4:9: there is no function 'foo'\n  hint: functions: min(a, b), max(a, b), bits(x)\n");
-  EXPECT_EQ(reprinted("min(a)"), "h.yaml:4:9: 'min' takes 2 arguments, found 1\n");
-  EXPECT_EQ(reprinted("C.[i]"), "h.yaml:4:11: expected a property, found '['\n");
+  EXPECT_EQ(int_reprinted("min(a)"), "h.yaml:4:9: 'min' takes 2 arguments, found 1\n");
+  EXPECT_EQ(int_reprinted("C.[i]"), "h.yaml:4:11: expected a property, found '['\n");
   std::string sum = "a";
   for (int i = 0; i < 5000; ++i) sum += "+a";
-  EXPECT_NE(reprinted(sum).find("more than 512 operations"), std::string::npos);
-  EXPECT_NE(reprinted(std::string(5000, '-') + "a").find("more than 512 operations"), std::string::npos);
-  EXPECT_NE(reprinted(std::string(5000, '(')).find("nested deeper than 64"), std::string::npos);
+  EXPECT_NE(int_reprinted(sum).find("more than 512 operations"), std::string::npos);
+  EXPECT_NE(int_reprinted(std::string(5000, '-') + "a").find("more than 512 operations"), std::string::npos);
+  EXPECT_NE(int_reprinted(std::string(5000, '(')).find("nested deeper than 64"), std::string::npos);
 }
 
-IntExpr random_expr(Random& random, int depth) {
+IntExpr random_int_expr(Random& random, int depth) {
   IntExpr e;
   if (depth == 0 || random.between(0, 4) == 0) {
     if (random.between(0, 1))
@@ -77,11 +77,11 @@ IntExpr random_expr(Random& random, int depth) {
   }
   e.op = static_cast<IntExpr::Op>(random.between(2, 13));
   if (e.op == IntExpr::Op::bits) {
-    e.args = {random_expr(random, 0)};
+    e.args = {random_int_expr(random, 0)};
     if (e.args[0].op == IntExpr::Op::number) e = e.args[0];  // bits of a literal is read as its number
     return e;
   }
-  e.args = {random_expr(random, depth - 1), random_expr(random, depth - 1)};
+  e.args = {random_int_expr(random, depth - 1), random_int_expr(random, depth - 1)};
   const bool divides = e.op == IntExpr::Op::div || e.op == IntExpr::Op::mod;
   if (divides && evaluate(e.args[1], [](const Reference&) { return std::nullopt; }) == 0)
     e.op = IntExpr::Op::add;  // refused
@@ -91,7 +91,7 @@ IntExpr random_expr(Random& random, int depth) {
 TEST(IntExprLaw, PrintedTextReadsBack) {
   Random random(8);
   for (int round = 0; round < 2000; ++round) {
-    const IntExpr e = random_expr(random, 4);
+    const IntExpr e = random_int_expr(random, 4);
     const auto again = parse_int_expr(print(e));
     ASSERT_TRUE(again) << print(e);
     ASSERT_EQ(*again, e) << print(e);

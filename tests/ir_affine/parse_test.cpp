@@ -19,12 +19,12 @@ std::string shown(const ParsedStatement& s) {
   return shown(s.write.tensor, s.write.index) + " " + std::string(symbol(s.reduction)) + " " + print(s.body, reads);
 }
 
-std::string reprinted(const std::string& text) {
+std::string statement_reprinted(const std::string& text) {
   const auto s = parse_statement(text);
   return s ? shown(*s) : render(s.diagnostics());
 }
 
-std::string problem(const std::string& text) {
+std::string statement_problem(const std::string& text) {
   const auto s = parse_statement(text, {"k.yaml", 7, 5});
   return s ? "read as " + shown(*s) : render(s.diagnostics());
 }
@@ -56,25 +56,25 @@ std::string bound(const std::string& text, const std::vector<Tensor>& tensors,
 }
 
 TEST(ParseStatement, ReadsTheFormsOfTheContract) {
-  EXPECT_EQ(reprinted("C[i,j]+=A[i,k]*B[k,j]"), "C[i,j] += A[i,k] * B[k,j]");
-  EXPECT_EQ(reprinted("O[n,k,p,q] += I[n,c,2*p+r-1,(q+s)/4] * F[k,c,r,s%3]"),
+  EXPECT_EQ(statement_reprinted("C[i,j]+=A[i,k]*B[k,j]"), "C[i,j] += A[i,k] * B[k,j]");
+  EXPECT_EQ(statement_reprinted("O[n,k,p,q] += I[n,c,2*p+r-1,(q+s)/4] * F[k,c,r,s%3]"),
             "O[n,k,p,q] += I[n,c,2*p + r - 1,(q + s)/4] * F[k,c,r,s%3]");
-  EXPECT_EQ(reprinted("s[] max= max(A[i], 0)"), "s[] max= max(A[i], 0)");
-  EXPECT_EQ(reprinted("m[i] min= A[]"), "m[i] min= A[]");
-  EXPECT_EQ(reprinted("m[i] sat+= A[]"), "m[i] sat+= A[]");
-  EXPECT_EQ(reprinted("p[] *= x[i]"), "p[] *= x[i]");
-  EXPECT_EQ(reprinted("Y[i] = select(X[i], sat_s8(round(X[i] * 0.5)), -1e-3)"),
+  EXPECT_EQ(statement_reprinted("s[] max= max(A[i], 0)"), "s[] max= max(A[i], 0)");
+  EXPECT_EQ(statement_reprinted("m[i] min= A[]"), "m[i] min= A[]");
+  EXPECT_EQ(statement_reprinted("m[i] sat+= A[]"), "m[i] sat+= A[]");
+  EXPECT_EQ(statement_reprinted("p[] *= x[i]"), "p[] *= x[i]");
+  EXPECT_EQ(statement_reprinted("Y[i] = select(X[i], sat_s8(round(X[i] * 0.5)), -1e-3)"),
             "Y[i] = select(X[i], sat_s8(round(X[i] * 0.5)), -0.001)");
-  EXPECT_EQ(reprinted("Y[n.p] = X[n.p/7, n.p%7]"), "Y[n.p] = X[n.p/7,n.p%7]");
+  EXPECT_EQ(statement_reprinted("Y[n.p] = X[n.p/7, n.p%7]"), "Y[n.p] = X[n.p/7,n.p%7]");
 }
 
 TEST(ParseStatement, OperatorsBindAsUsual) {
-  EXPECT_EQ(reprinted("y[] = a[] - b[] - c[]"), "y[] = a[] - b[] - c[]");
-  EXPECT_EQ(reprinted("y[] = a[] - (b[] - c[])"), "y[] = a[] - (b[] - c[])");
-  EXPECT_EQ(reprinted("y[] = a[] + b[] * c[] / d[]"), "y[] = a[] + b[] * c[] / d[]");
-  EXPECT_EQ(reprinted("y[] = (a[] + b[]) * -c[]"), "y[] = (a[] + b[]) * (-c[])");
-  EXPECT_EQ(reprinted("y[] = -(a[] * b[])"), "y[] = -(a[] * b[])");
-  EXPECT_EQ(reprinted("y[] = -(1) - -1"), "y[] = -(1) - -1");
+  EXPECT_EQ(statement_reprinted("y[] = a[] - b[] - c[]"), "y[] = a[] - b[] - c[]");
+  EXPECT_EQ(statement_reprinted("y[] = a[] - (b[] - c[])"), "y[] = a[] - (b[] - c[])");
+  EXPECT_EQ(statement_reprinted("y[] = a[] + b[] * c[] / d[]"), "y[] = a[] + b[] * c[] / d[]");
+  EXPECT_EQ(statement_reprinted("y[] = (a[] + b[]) * -c[]"), "y[] = (a[] + b[]) * (-c[])");
+  EXPECT_EQ(statement_reprinted("y[] = -(a[] * b[])"), "y[] = -(a[] * b[])");
+  EXPECT_EQ(statement_reprinted("y[] = -(1) - -1"), "y[] = -(1) - -1");
 }
 
 TEST(ParseStatement, EqualReadsAreOne) {
@@ -92,33 +92,34 @@ TEST(ParseStatement, SizesAreNumbers) {
 }
 
 TEST(ParseStatement, Errors) {
-  EXPECT_EQ(problem("C[i] A[i]"), "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found 'A'\n");
-  EXPECT_EQ(problem("C[i] -= A[i]"),
+  EXPECT_EQ(statement_problem("C[i] A[i]"), "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found 'A'\n");
+  EXPECT_EQ(statement_problem("C[i] -= A[i]"),
             "k.yaml:7:10: expected '=', '+=', '*=', 'max=' or 'min=', found '-'\n  hint: write '+= -(...)'\n");
-  EXPECT_EQ(problem("C[i] = A"),
+  EXPECT_EQ(statement_problem("C[i] = A"),
             "k.yaml:7:12: 'A' stands alone: neither a tensor access, a function call nor a known size\n"
             "  hint: a tensor without dims is read as 'A[]'\n");
-  EXPECT_EQ(problem("C[i] = min(A[i])"), "k.yaml:7:12: 'min' takes 2 arguments, found 1\n");
-  EXPECT_EQ(problem("C[i] = sine(A[i])"),
+  EXPECT_EQ(statement_problem("C[i] = min(A[i])"), "k.yaml:7:12: 'min' takes 2 arguments, found 1\n");
+  EXPECT_EQ(statement_problem("C[i] = sine(A[i])"),
             "k.yaml:7:12: there is no function or type 'sine'\n"
             "  hint: functions: exp log sqrt rsqrt tanh erf sigmoid abs round min max select; casts: f32(x), "
             "sat_s8(x), ...\n");
-  EXPECT_EQ(problem("C[i] = A[i*j]"),
+  EXPECT_EQ(statement_problem("C[i] = A[i*j]"),
             "k.yaml:7:15: '*' between 'i' and 'j' is not affine; one side must be a constant\n");
-  EXPECT_EQ(problem("C[i] = A[i] B[i]"), "k.yaml:7:17: unexpected 'B' after the end\n");
-  EXPECT_EQ(problem("C[i = A[i]"), "k.yaml:7:9: expected ']', found '='\n");
-  EXPECT_EQ(problem("C[i] = 1.5x"), "k.yaml:7:12: '1.5x' is not a number\n");
-  EXPECT_EQ(problem(""), "k.yaml:7:5: expected the written tensor, found the end\n");
+  EXPECT_EQ(statement_problem("C[i] = A[i] B[i]"), "k.yaml:7:17: unexpected 'B' after the end\n");
+  EXPECT_EQ(statement_problem("C[i = A[i]"), "k.yaml:7:9: expected ']', found '='\n");
+  EXPECT_EQ(statement_problem("C[i] = 1.5x"), "k.yaml:7:12: '1.5x' is not a number\n");
+  EXPECT_EQ(statement_problem(""), "k.yaml:7:5: expected the written tensor, found the end\n");
 }
 
 TEST(ParseStatement, HostileTextsEndQuickly) {
   std::string sum = "C[] = a[]", many = "C[] = a[0]";
   for (int i = 0; i < 3000; ++i) sum += "+a[]";
   for (int i = 1; i < 3000; ++i) many += "+a[" + std::to_string(i) + "]";
-  EXPECT_NE(problem(sum).find("more than 512 operations"), std::string::npos);
-  EXPECT_NE(problem(many).find("more than 64 distinct reads"), std::string::npos);
-  EXPECT_NE(problem("C[] = " + std::string(5000, '-') + "a[]").find("more than 512 operations"), std::string::npos);
-  EXPECT_NE(problem("C[] = " + std::string(5000, '(')).find("nested deeper than 64"), std::string::npos);
+  EXPECT_NE(statement_problem(sum).find("more than 512 operations"), std::string::npos);
+  EXPECT_NE(statement_problem(many).find("more than 64 distinct reads"), std::string::npos);
+  EXPECT_NE(statement_problem("C[] = " + std::string(5000, '-') + "a[]").find("more than 512 operations"),
+            std::string::npos);
+  EXPECT_NE(statement_problem("C[] = " + std::string(5000, '(')).find("nested deeper than 64"), std::string::npos);
   Random random(6);
   const std::string alphabet = "CAi[](),+-*/=%. 012xmaf\"\n";
   for (int round = 0; round < 3000; ++round) {

@@ -7,7 +7,7 @@
 namespace isamap {
 namespace {
 
-std::string reprinted(const std::string& text) {
+std::string line_reprinted(const std::string& text) {
   const auto line = parse_line(text, {"s.yaml", 6, 5});
   return line ? print(*line) : render(line.diagnostics());
 }
@@ -30,32 +30,33 @@ TEST(ScheduleLine, PrintsAsItReads) {
            "do s0 with fma_f32(j=n.p) operands A=F B=I outside I pad",
            "do s0 with mma(i=p:7.q:7, j=-, k=(q - s):3.(2*r)) outside I skip outside F mask",
        })
-    EXPECT_EQ(reprinted(text), text);
+    EXPECT_EQ(line_reprinted(text), text);
 }
 
 TEST(ScheduleLine, WordsStandInAnyOrder) {
-  EXPECT_EQ(reprinted("for i by 0x10 unroll tail pad on core"), "for i by 16 on core tail pad unroll");
-  EXPECT_EQ(reprinted("stage A in L2 aot via mv as [ i/4,i%4 ] ahead 2 x3"),
+  EXPECT_EQ(line_reprinted("for i by 0x10 unroll tail pad on core"), "for i by 16 on core tail pad unroll");
+  EXPECT_EQ(line_reprinted("stage A in L2 aot via mv as [ i/4,i%4 ] ahead 2 x3"),
             "stage A in L2 x3 as [i/4, i%4] via mv aot");
 }
 
 TEST(ScheduleLine, Errors) {
-  EXPECT_EQ(reprinted("walk i by 4"), "s.yaml:6:5: expected 'for', 'stage' or 'do', found 'walk'\n");
-  EXPECT_EQ(reprinted("for i 4"), "s.yaml:6:11: expected 'by' and a tile size, found '4'\n");
-  EXPECT_EQ(reprinted("for i by 0"), "s.yaml:6:14: a tile size is at least 1, found 0\n");
-  EXPECT_EQ(reprinted("for i by 4 unrol"),
+  EXPECT_EQ(line_reprinted("walk i by 4"), "s.yaml:6:5: expected 'for', 'stage' or 'do', found 'walk'\n");
+  EXPECT_EQ(line_reprinted("for i 4"), "s.yaml:6:11: expected 'by' and a tile size, found '4'\n");
+  EXPECT_EQ(line_reprinted("for i by 0"), "s.yaml:6:14: a tile size is at least 1, found 0\n");
+  EXPECT_EQ(line_reprinted("for i by 4 unrol"),
             "s.yaml:6:16: unknown word 'unrol'\n  hint: known here: on, combine, tail, unroll\n");
-  EXPECT_EQ(reprinted("for i by 4 peel"), "s.yaml:6:16: 'peel' is not supported yet\n");
-  EXPECT_EQ(reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' stands twice\n");
-  EXPECT_EQ(reprinted("for i by 4 tail split tail mask"), "s.yaml:6:27: 'tail' stands twice\n");
-  EXPECT_EQ(reprinted("for i by 4 tail cut"),
+  EXPECT_EQ(line_reprinted("for i by 4 peel"), "s.yaml:6:16: 'peel' is not supported yet\n");
+  EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' stands twice\n");
+  EXPECT_EQ(line_reprinted("for i by 4 tail split tail mask"), "s.yaml:6:27: 'tail' stands twice\n");
+  EXPECT_EQ(line_reprinted("for i by 4 tail cut"),
             "s.yaml:6:21: expected a tail (partial, mask, pad, split), found 'cut'\n");
-  EXPECT_EQ(reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
-  EXPECT_EQ(reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
-  EXPECT_EQ(reprinted("stage A in L1 as [k/8 ^ i%8]"), "s.yaml:6:27: exclusive or in a layout is not supported yet\n");
-  EXPECT_EQ(reprinted("do s0 with fma"), "s.yaml:6:19: expected '(', found the end\n");
-  EXPECT_EQ(reprinted("do s0 with fma(i=(q/2))"), "s.yaml:6:22: the column of a digit must be linear\n");
-  EXPECT_EQ(reprinted("do s0 with fma(i=j) outside I"),
+  EXPECT_EQ(line_reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 as [k/8 ^ i%8]"),
+            "s.yaml:6:27: exclusive or in a layout is not supported yet\n");
+  EXPECT_EQ(line_reprinted("do s0 with fma"), "s.yaml:6:19: expected '(', found the end\n");
+  EXPECT_EQ(line_reprinted("do s0 with fma(i=(q/2))"), "s.yaml:6:22: the column of a digit must be linear\n");
+  EXPECT_EQ(line_reprinted("do s0 with fma(i=j) outside I"),
             "s.yaml:6:34: expected what reads outside do (pad, skip, mask), found the end\n");
 }
 

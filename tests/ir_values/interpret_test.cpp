@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-Kernel parsed(const std::string& text) {
+Kernel kernel_of(const std::string& text) {
   const auto kernel = parse_kernel(text);
   EXPECT_TRUE(static_cast<bool>(kernel)) << render(kernel.diagnostics());
   return kernel ? *kernel : Kernel{};
@@ -122,7 +122,7 @@ const std::vector<std::string> kernels = {
 
 TEST(Interpret, RowsDoWhatPointsDo) {
   for (const std::string& text : kernels) {
-    const Kernel kernel = parsed(text);
+    const Kernel kernel = kernel_of(text);
     EXPECT_EQ(print(kernel), text);
     EXPECT_TRUE(verify(kernel).empty()) << render(verify(kernel));
     for (const Fill fill : {Fill::integers, Fill::real}) {
@@ -137,14 +137,14 @@ TEST(Interpret, RowsDoWhatPointsDo) {
 }
 
 TEST(Interpret, EmptyReductionsLeaveTheIdentity) {
-  const Kernel kernel = parsed("kernel k\ntensor A: f32[0]\ntensor O: f32[2]\ns0: O[i] max= A[k] over i: 2, k: 0\n");
+  const Kernel kernel = kernel_of("kernel k\ntensor A: f32[0]\ntensor O: f32[2]\ns0: O[i] max= A[k] over i: 2, k: 0\n");
   auto data = random_inputs(kernel, Fill::real, 1);
   interpret(kernel, data);
   EXPECT_EQ(values(data[1]), (std::vector<double>{-INFINITY, -INFINITY}));
 }
 
 TEST(Interpret, FloatsRoundAfterEachAddition) {
-  const Kernel kernel = parsed("kernel k\ntensor A: f32[3]\ntensor O: f32[]\ns0: O[] += A[k] over k: 3\n");
+  const Kernel kernel = kernel_of("kernel k\ntensor A: f32[3]\ntensor O: f32[]\ns0: O[] += A[k] over k: 3\n");
   auto data = random_inputs(kernel, Fill::real, 1);
   for (int i = 0; i < 3; ++i) data[0].set(i, {i == 0 ? 0x1p24 : 1, 0});
   interpret(kernel, data);
@@ -153,7 +153,7 @@ TEST(Interpret, FloatsRoundAfterEachAddition) {
 
 // Another order of summation is within the bound; a wrong term is not.
 TEST(Compare, AcceptsReorderingAndNothingMore) {
-  const Kernel kernel = parsed(
+  const Kernel kernel = kernel_of(
       "kernel k\ntensor A: f32[3,500]\ntensor B: f32[500]\ntensor O: f32[3]\n"
       "s0: O[i] += A[i,k] * B[k] over i: 3, k: 500\n");
   Kernel reversed = kernel;
@@ -174,7 +174,7 @@ TEST(Compare, AcceptsReorderingAndNothingMore) {
 
 TEST(Compare, IntegersMustBeEqualAndSaysWhere) {
   const Kernel kernel =
-      parsed("kernel k\ntensor A: s8[2,3]\ntensor O: s32[2,3]\ns0: O[i,j] = s32(A[i,j]) over i: 2, j: 3\n");
+      kernel_of("kernel k\ntensor A: s8[2,3]\ntensor O: s32[2,3]\ns0: O[i,j] = s32(A[i,j]) over i: 2, j: 3\n");
   auto expected = random_inputs(kernel, Fill::integers, 3);
   interpret(kernel, expected);
   auto found = expected;
@@ -186,7 +186,7 @@ TEST(Compare, IntegersMustBeEqualAndSaysWhere) {
 }
 
 TEST(Compare, NanEqualsNanOnly) {
-  const Kernel kernel = parsed("kernel k\ntensor A: f32[2]\ntensor O: f32[2]\ns0: O[i] = A[i] over i: 2\n");
+  const Kernel kernel = kernel_of("kernel k\ntensor A: f32[2]\ntensor O: f32[2]\ns0: O[i] = A[i] over i: 2\n");
   auto expected = random_inputs(kernel, Fill::real, 3);
   expected[0].set(0, {NAN, 0});
   interpret(kernel, expected);
@@ -198,7 +198,7 @@ TEST(Compare, NanEqualsNanOnly) {
 
 // Errors of intermediates reach the output through division and functions.
 TEST(Compare, PropagatesThroughStatements) {
-  const Kernel kernel = parsed(kernels[6]);
+  const Kernel kernel = kernel_of(kernels[6]);
   auto expected = random_inputs(kernel, Fill::real, 5);
   auto found = expected;
   interpret(kernel, expected);

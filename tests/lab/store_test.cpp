@@ -155,11 +155,11 @@ TEST(Store, AKilledProcessLosesAtMostItsCurrentTrial) {
     if (child == 0) write_trials(path, 1'000'000, ends[1]);
     close(ends[1]);
     int told = 0;
-    while (told < 20 + 37 * round && read(ends[0], &told, sizeof told) == sizeof told) {
+    while (told < 20 + 37 * round && ::read(ends[0], &told, sizeof told) == sizeof told) {
     }
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    for (int next = 0; read(ends[0], &next, sizeof next) == sizeof next;) told = next;
+    for (int next = 0; ::read(ends[0], &next, sizeof next) == sizeof next;) told = next;
     close(ends[0]);
     const auto store = TrialStore::open(path, false);
     ASSERT_TRUE(store) << render(store.diagnostics());

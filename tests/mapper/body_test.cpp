@@ -23,8 +23,7 @@ std::string matches(const std::string& kernel, const std::string& unit, const Ty
   return text.empty() ? body_mismatch(a.statements[0], a.tensors, instruction) : text;
 }
 
-const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}},
-    kS8U8{{"A", DType::s8}, {"B", DType::u8}};
+const Types kS8U8{{"A", DType::s8}, {"B", DType::u8}};
 const std::string kProduct = "C[i,j] += A[i,k] * B[k,j]";
 
 TEST(Bodies, BothOrdersWhereTypesAllow) {

@@ -34,57 +34,57 @@ std::string answer(const Kernel& kernel, const Instruction& instruction) {
   return text;
 }
 
-const std::string kDot = "C[i,j] += A[i,k] * B[k,j]";
+const std::string kDotText = "C[i,j] += A[i,k] * B[k,j]";
 const std::string kPair = "C[j] += s32(sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])))";
 
 TEST(Exact, PairSumsThatCannotSaturate) {
   const Instruction pair = instruction_of(kPair, {{"j", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s32, 8), pair),
+  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 8), pair),
             "3 mappings, needs A in [0, 127], k: 2 written out");
   EXPECT_EQ(
-      answer(dot(kDot, {{0, 129}}, {}, DType::s32, 8), pair),
+      answer(dot(kDotText, {{0, 129}}, {}, DType::s32, 8), pair),
       "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-33024, 32766], and s16 holds "
       "[-32768, 32767]; with range: [0, 128] on A or range: [-127, 127] on B it would be exact");
   EXPECT_EQ(
-      answer(dot(kDot, {}, {}, DType::s32, 8), pair),
+      answer(dot(kDotText, {}, {}, DType::s32, 8), pair),
       "saturation: s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1]) can reach [-65280, 64770], and s16 holds "
       "[-32768, 32767]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
-  EXPECT_EQ(answer(dot(kDot, {}, {{-64, 64}}, DType::s32, 8), pair),
+  EXPECT_EQ(answer(dot(kDotText, {}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
   // Either range is enough: the one that is not needed is not asked for.
-  EXPECT_EQ(answer(dot(kDot, {{0, 255}}, {{-64, 64}}, DType::s32, 8), pair),
+  EXPECT_EQ(answer(dot(kDotText, {{0, 255}}, {{-64, 64}}, DType::s32, 8), pair),
             "3 mappings, needs B in [-64, 64], k: 2 written out");
 }
 
 TEST(Exact, NeighboursInOneIndexAreADimToo) {
   const std::string text = "C[j] += s32(sat_s16(s32(A[2*j])*s32(B[2*j]) + s32(A[2*j+1])*s32(B[2*j+1])))";
-  EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s32, 8), instruction_of(text, {{"j", 4}}, kBytes)),
+  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 8), instruction_of(text, {{"j", 4}}, kBytes)),
             "3 mappings, needs A in [0, 127], k: 2 written out");
 }
 
 TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
   const Instruction unit = instruction_of("C[j] = sat_s16(s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1]))",
                                           {{"j", 4}}, kBytes, DType::s16);
-  EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s16, 2), unit),
+  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 2), unit),
             "3 mappings, needs A in [0, 127], k: 2 written out");
-  EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s16, 4), unit),
+  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
             "each call writes C anew, so one call has to add up all: instruction dim k takes 2, and 4 would be walked");
-  Kernel updates = dot(kDot, {{0, 127}}, {}, DType::s16, 2);
+  Kernel updates = dot(kDotText, {{0, 127}}, {}, DType::s16, 2);
   updates.tensors[0].inout = true;
   EXPECT_EQ(answer(updates, unit), "reduction: the instruction combines with =, the statement with +=");
 }
 
 TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {
   const Instruction unit = instruction_of("C[j] sat+= s32(A[k,j]) * s32(B[k,j])", {{"j", 4}, {"k", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 8), unit), "3 mappings");
-  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 1 << 17), unit),
+  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 8), unit), "3 mappings");
+  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 1 << 17), unit),
             "saturation: 131072 * s64(s32(A[k,j]) * s32(B[k,j])) can reach [-4278190080, 4244766720], and s32 holds "
             "[-2147483648, 2147483647]; with range: [0, 128] on A or range: [-64, 64] on B it would be exact");
-  EXPECT_EQ(answer(dot(kDot, {{0, 127}}, {}, DType::s32, 1 << 17), unit), "3 mappings, needs A in [0, 127]");
+  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 1 << 17), unit), "3 mappings, needs A in [0, 127]");
   const Instruction pair =
       instruction_of("C[j] sat+= s32(A[j,0])*s32(B[j,0]) + s32(A[j,1])*s32(B[j,1])", {{"j", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 9), pair), "3 mappings, k: 2 written out");
-  Kernel updates = dot(kDot, {}, {}, DType::s32, 8);
+  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 9), pair), "3 mappings, k: 2 written out");
+  Kernel updates = dot(kDotText, {}, {}, DType::s32, 8);
   updates.tensors[0].inout = true;
   EXPECT_EQ(answer(updates, unit),
             "saturation: 8 * s64(s32(A[k,j]) * s32(B[k,j])) can reach [-2147744768, 2147742727], and s32 holds "
@@ -126,9 +126,9 @@ TEST(Exact, SumsThatSaturateAgainstTheWorstTerms) {
 
 TEST(Exact, SingleProductsKeepTheirDims) {
   const Instruction unit = instruction_of("C[j] += s32(sat_s16(A[k,j] * B[k,j]))", {{"j", 4}, {"k", 4}}, kBytes);
-  EXPECT_EQ(answer(dot(kDot, {}, {}, DType::s32, 8), unit), "3 mappings");  // 255 * -128 is an s16
+  EXPECT_EQ(answer(dot(kDotText, {}, {}, DType::s32, 8), unit), "3 mappings");  // 255 * -128 is an s16
   const Types both{{"A", DType::s8}, {"B", DType::s8}};
-  const Kernel kernel = kernel_of(kDot, {{"i", 4}, {"j", 4}, {"k", 8}}, both);
+  const Kernel kernel = kernel_of(kDotText, {{"i", 4}, {"j", 4}, {"k", 8}}, both);
   const Instruction narrow =
       instruction_of("C[j] += s32(sat_s8(s32(A[k,j]) * s32(B[k,j])))", {{"j", 4}, {"k", 4}}, both);
   EXPECT_EQ(
@@ -150,7 +150,7 @@ TEST(Exact, IntegersReassociateAndDistribute) {
 }
 
 TEST(Exact, TheCertificateAsksForAPairThatSaturates) {
-  const Kernel kernel = dot(kDot, {{0, 127}}, {}, DType::s32, 8);
+  const Kernel kernel = dot(kDotText, {{0, 127}}, {}, DType::s32, 8);
   const Instruction unit = instruction_of(kPair, {{"j", 4}}, kBytes);
   Mapping mapping = map_one(kernel, unit, Rule::full).mappings.at(0);
   mapping.statement = StatementId{0};

@@ -49,7 +49,7 @@ Kernel large(const Row& row) {
   return kernel;
 }
 
-std::size_t count(const Kernel& kernel, const Instruction& unit, Rule rule) {
+std::size_t whole_count(const Kernel& kernel, const Instruction& unit, Rule rule) {
   const PairMappings found = map_one(kernel, unit, rule);
   EXPECT_FALSE(found.limit_reached);
   return written_order(found.mappings).size();
@@ -57,8 +57,8 @@ std::size_t count(const Kernel& kernel, const Instruction& unit, Rule rule) {
 
 TEST(Table, MatrixUnit) {
   for (const Row& row : kMatrixRows) {
-    EXPECT_EQ(count(large(row), matrix_unit(4, 2, 4), Rule::all), row.all) << row.name;
-    EXPECT_EQ(count(large(row), matrix_unit(4, 2, 4), Rule::full), row.in_default) << row.name;
+    EXPECT_EQ(whole_count(large(row), matrix_unit(4, 2, 4), Rule::all), row.all) << row.name;
+    EXPECT_EQ(whole_count(large(row), matrix_unit(4, 2, 4), Rule::full), row.in_default) << row.name;
   }
 }
 
@@ -69,7 +69,7 @@ TEST(Table, OtherUnits) {
                     joined = instruction_of("C[i,j] += A[i,k,x] * B[k,x,j]", {{"i", 4}, {"j", 4}, {"k", 4}, {"x", 4}});
   const auto counts = [](const std::string& kernel, const std::string& sizes, const Instruction& unit) {
     const Kernel k = large({"", kernel, "", sizes, 0, 0});
-    return std::to_string(count(k, unit, Rule::all)) + "/" + std::to_string(count(k, unit, Rule::full));
+    return std::to_string(whole_count(k, unit, Rule::all)) + "/" + std::to_string(whole_count(k, unit, Rule::full));
   };
   EXPECT_EQ(counts(kConv1d, "nkcpr", vector), "8/7");
   EXPECT_EQ(counts(kConv2d, "nkcpqrs", vector), "16/15");

@@ -12,8 +12,6 @@
 namespace isamap::testing {
 namespace {
 
-const Types kS8{{"A", DType::s8}, {"B", DType::s8}}, kU8S8{{"A", DType::u8}, {"B", DType::s8}};
-
 struct Refused {
   Kernel kernel;
   Instruction instruction;

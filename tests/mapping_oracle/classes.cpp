@@ -11,12 +11,6 @@ bool unit_vector(const Vec& v) {
          std::accumulate(v.begin(), v.end(), Int{0}) == 1;
 }
 
-Vec image(const Nest& kernel, std::size_t operand, const Vec& v) {
-  Vec image;
-  for (const Row& row : kernel.operands[operand]) image.push_back(linear(row, v));
-  return image;
-}
-
 struct Direction {
   Vec v;
   std::vector<std::vector<int>> places;  ///< each: one class, or several tied ones

@@ -27,12 +27,6 @@ std::uint64_t other_seed() {
   return text == nullptr ? 0 : 1000 * std::strtoull(text, nullptr, 10);
 }
 
-PairMappings mapped(const Pair& pair, Rule rule) {
-  MapOptions options;
-  options.rule = rule;
-  return map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
-}
-
 // -- nothing is missed -----------------------------------------------------------------------------------------------
 
 /// The member as a mapping that is right by points, if it can be.

@@ -10,13 +10,6 @@
 namespace isamap::oracle {
 namespace {
 
-Vec primitive(Vec v) {
-  Int common = 0;
-  for (const Int x : v) common = std::gcd(common, x);
-  for (Int& x : v) x /= std::max<Int>(common, 1);
-  return canonical_sign(v);
-}
-
 /// Loops for one order of the directions; `coordinates` of each digit in the basis.
 std::optional<std::vector<Loop>> chains(const Mapping& mapping, const std::vector<Vec>& coordinates,
                                         const std::vector<std::size_t>& order) {

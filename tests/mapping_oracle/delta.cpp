@@ -37,12 +37,6 @@ std::vector<Step> differences(const Nest& kernel, const Nest& unit, const Mappin
   return steps;
 }
 
-Vec image(const Nest& nest, std::size_t operand, const Vec& v) {
-  Vec image;
-  for (const Row& row : nest.operands[operand]) image.push_back(linear(row, v));
-  return image;
-}
-
 /// Some operand, or inputs together, tell apart whatever `matters` tells apart.
 bool has_carrier(const Nest& unit, const std::vector<Step>& steps, const std::function<bool(const Step&)>& matters) {
   const auto tells = [&](int t) {

@@ -44,13 +44,6 @@ Vec image(const Nest& kernel, const Vec& column) {
   return image;
 }
 
-Vec primitive(Vec v) {
-  Int common = 0;
-  for (const Int x : v) common = std::gcd(common, x);
-  for (Int& x : v) x /= std::max<Int>(common, 1);
-  return canonical_sign(v);
-}
-
 std::string text(const Vec& v) {
   std::string text;
   for (const Int x : v) text += std::to_string(x) + " ";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 namespace isamap::oracle {
 namespace {
@@ -77,6 +78,13 @@ Vec canonical_sign(Vec v) {
     break;
   }
   return v;
+}
+
+Vec primitive(Vec v) {
+  Int common = 0;
+  for (const Int x : v) common = std::gcd(common, x);
+  for (Int& x : v) x /= std::max<Int>(common, 1);
+  return canonical_sign(v);
 }
 
 bool conformally_below(const Vec& u, const Vec& v) {

@@ -15,6 +15,8 @@ std::optional<Vec> scaled_coordinates(const std::vector<Vec>& basis, const Vec& 
 
 /// First entry that is not 0 made positive.
 Vec canonical_sign(Vec v);
+/// Divided by the greatest common divisor of its entries, first entry positive.
+Vec primitive(Vec v);
 bool zero(const Vec& v);
 /// u's entries have the signs of v's and are no larger.
 bool conformally_below(const Vec& u, const Vec& v);

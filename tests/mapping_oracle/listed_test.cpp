@@ -17,12 +17,6 @@
 namespace isamap::oracle {
 namespace {
 
-PairMappings mapped(const Pair& pair, Rule rule) {
-  MapOptions options;
-  options.rule = rule;
-  return map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
-}
-
 struct Tally {
   int pairs = 0, mappings = 0, garbage = 0;
   std::map<std::string, int> kinds;

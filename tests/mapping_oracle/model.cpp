@@ -29,6 +29,12 @@ Vec element(const Nest& nest, std::size_t operand, const Vec& x) {
   return index;
 }
 
+Vec image(const Nest& nest, std::size_t operand, const Vec& v) {
+  Vec image;
+  for (const Row& row : nest.operands[operand]) image.push_back(linear(row, v));
+  return image;
+}
+
 std::vector<Vec> box(const Vec& extents) {
   std::vector<Vec> points;
   for (const Int e : extents)

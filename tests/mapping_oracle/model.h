@@ -41,6 +41,8 @@ struct Nest {
 };
 
 Vec element(const Nest& nest, std::size_t operand, const Vec& x);
+/// By how much the operand's element moves when the point moves by `v`.
+Vec image(const Nest& nest, std::size_t operand, const Vec& v);
 /// All points of the box 0 <= x < extents, last dim fastest.
 std::vector<Vec> box(const Vec& extents);
 

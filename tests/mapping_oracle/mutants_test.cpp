@@ -68,7 +68,7 @@ bool mutate(Random& random, Change change, const Nest& unit, isamap::Mapping& ma
   return true;
 }
 
-struct Tally {
+struct MutantTally {
   int wrong = 0, right = 0, undecided = 0, differ = 0;
   /// Wrong in a way that no question speaks of: carriers that cannot make a term of the body vanish; of two ties of the
   /// same dims, which have one name, the second.
@@ -81,7 +81,8 @@ bool has_two_ties(const Mapping& mapping) {
                        [](const Digit& digit) { return digit.places.size() > 1; }) > 1;
 }
 
-void check(const Pair& pair, const isamap::Mapping& mutant, Change change, const std::string& seed, Tally& tally) {
+void check(const Pair& pair, const isamap::Mapping& mutant, Change change, const std::string& seed,
+           MutantTally& tally) {
   Mapping plain = mapping_of(mutant, pair.statement);
   const Certified answer = certified(pair, mutant);
   plain.turns = answer.turns;
@@ -108,9 +109,9 @@ void check(const Pair& pair, const isamap::Mapping& mutant, Change change, const
 }
 
 /// Until every change has made `enough` wrong mutants.
-std::map<Change, Tally> run(std::uint64_t seed, int enough, int most_pairs) {
+std::map<Change, MutantTally> run(std::uint64_t seed, int enough, int most_pairs) {
   Random random(seed);
-  std::map<Change, Tally> tallies;
+  std::map<Change, MutantTally> tallies;
   const auto done = [&] {
     return std::all_of(kChanges.begin(), kChanges.end(), [&](const auto& change) {
       return change.first == Change::none || tallies[change.first].wrong >= enough;
@@ -119,9 +120,7 @@ std::map<Change, Tally> run(std::uint64_t seed, int enough, int most_pairs) {
   for (int n = 0; n < most_pairs && !done(); ++n) {
     const Pair pair = random_pair(random, {3, 3, 1, 4, true, true});
     const bool commutes = pair.unit.body == Body::product || pair.unit.body == Body::sum;
-    MapOptions options;
-    options.rule = Rule::all;
-    const PairMappings found = map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
+    const PairMappings found = mapped(pair, Rule::all);
     for (std::size_t i = 0; i < found.mappings.size(); i += 1 + found.mappings.size() / 3) {
       const isamap::Mapping& mapping = found.mappings[i];
       for (const auto& [change, name] : kChanges) {

@@ -104,7 +104,7 @@ Sizes random_sizes(Random& random, int dims, const std::string& name, const Pair
   return sizes;
 }
 
-std::string shown(const std::string& statement, const Sizes& sizes) {
+std::string sized(const std::string& statement, const Sizes& sizes) {
   std::string text = statement;
   for (const auto& [name, extent] : sizes) text += " " + name + "=" + std::to_string(extent);
   return text;
@@ -131,7 +131,7 @@ Pair random_pair(Random& random, const PairLimits& limits) {
               {},
               true,
               true,
-              shown(kernel, kernel_sizes) + "  on  " + shown(unit, unit_sizes)};
+              sized(kernel, kernel_sizes) + "  on  " + sized(unit, unit_sizes)};
     IterationDomain& domain = pair.kernel.statements[0].domain;
     if (limits.cuts && domain.dims.size() > 1 && random.between(0, 4) == 0) {
       domain.faces.push_back(AffineExpr::dim(domain.dims[0].name) - AffineExpr::dim(domain.dims.back().name));
@@ -151,6 +151,12 @@ Pair random_pair(Random& random, const PairLimits& limits) {
       }
     return pair;
   }
+}
+
+PairMappings mapped(const Pair& pair, Rule rule) {
+  MapOptions options;
+  options.rule = rule;
+  return map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
 }
 
 }  // namespace isamap::oracle

@@ -5,6 +5,7 @@
 
 #include "ir/instruction.h"
 #include "ir/kernel.h"
+#include "mapper/mapper.h"
 #include "support/random.h"
 #include "tests/mapping_oracle/model.h"
 
@@ -29,5 +30,8 @@ struct PairLimits {
 /// Kernels: each operand uses a random set of the dims, one dim an index or two in one index (strides, dilations and
 /// signs -2..2, offsets so that no index is negative). Instructions: each dim on a random set of operands.
 Pair random_pair(Random& random, const PairLimits& limits);
+
+/// What the mapper lists for the pair.
+PairMappings mapped(const Pair& pair, Rule rule);
 
 }  // namespace isamap::oracle

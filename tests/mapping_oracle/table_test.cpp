@@ -31,7 +31,7 @@ Nest kernel_of(const Known& row) {
   return nest;
 }
 
-std::string shown(const Vec& v, const Nest& kernel) {
+std::string direction_text(const Vec& v, const Nest& kernel) {
   std::string text;
   for (std::size_t d = 0; d < v.size(); ++d) {
     if (v[d] == 0) continue;
@@ -100,7 +100,7 @@ TEST_P(Table, DirectionsAndCounts) {
   std::string raw, directions;
   for (const DimClass& c : dim_classes(kernel, kMatrix)) {
     std::string list;
-    for (const Vec& v : c.directions) list += (list.empty() ? "" : ",") + shown(v, kernel);
+    for (const Vec& v : c.directions) list += (list.empty() ? "" : ",") + direction_text(v, kernel);
     directions += list + ";";
   }
   for (const DimClass& c : dim_classes(kernel, kMatrix)) {

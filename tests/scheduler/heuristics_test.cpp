@@ -17,7 +17,7 @@ namespace {
 using testing_support::formula;
 using testing_support::machine;
 
-struct Problem {
+struct Searched {
   Kernel kernel = formula("Z[m,n] += A[m,k] * B[k,n]", "m=24,n=20,k=9", "A=s16,B=s16,Z=s16");
   HardwareModel model = machine("a1");
   MapResult mapped = [this] {
@@ -28,8 +28,8 @@ struct Problem {
   SearchSpace space{kernel, StatementId{0}, mapped.mappings, model, {}};
 };
 
-const Problem& problem() {
-  static const Problem only;
+const Searched& searched() {
+  static const Searched only;
   return only;
 }
 
@@ -45,7 +45,7 @@ using Story = std::vector<std::pair<std::vector<int>, std::optional<double>>>;
 
 Story story(const std::string& name, std::uint64_t seed, int threads, std::vector<Point> known = {},
             StrategyOptions options = {}, std::int64_t evaluations = 300) {
-  auto strategy = strategy_named(name, problem().space, options, seed);
+  auto strategy = strategy_named(name, searched().space, options, seed);
   EXPECT_TRUE(strategy) << render(strategy.diagnostics());
   Story told;
   if (!strategy) return told;
@@ -54,7 +54,7 @@ Story story(const std::string& name, std::uint64_t seed, int threads, std::vecto
   loop.threads = threads;
   loop.known = std::move(known);
   loop.watch = [&](const Trial& trial) { told.emplace_back(trial.point->choice, trial.objective); };
-  search(problem().space, **strategy, make_cost_model_closed_form, loop);
+  search(searched().space, **strategy, make_cost_model_closed_form, loop);
   return told;
 }
 
@@ -112,22 +112,22 @@ TEST(Heuristics, BeginWithWhatIsKnown) {
 }
 
 TEST(Heuristics, OptionsAreReadAndUnknownOnesAreRefusedWithTheList) {
-  const auto wrong = strategy_named("genetic", problem().space, {{"poplation", "3"}}, 0);
+  const auto wrong = strategy_named("genetic", searched().space, {{"poplation", "3"}}, 0);
   ASSERT_FALSE(wrong);
   EXPECT_EQ(render(wrong.diagnostics()),
             "genetic has no option 'poplation'\n  hint: its options: starts, population, tournament, elite, "
             "mutation\n");
-  const auto range = strategy_named("annealing", problem().space, {{"cooling", "2"}}, 0);
+  const auto range = strategy_named("annealing", searched().space, {{"cooling", "2"}}, 0);
   ASSERT_FALSE(range);
   EXPECT_NE(render(range.diagnostics()).find("option cooling of annealing is a number from 0.1 to 0.999999, found '2'"),
             std::string::npos);
-  const auto digits = strategy_named("beam", problem().space, {{"width", "4x"}}, 0);
+  const auto digits = strategy_named("beam", searched().space, {{"width", "4x"}}, 0);
   EXPECT_FALSE(digits);
   EXPECT_NE(story("genetic", 1, 1), story("genetic", 1, 1, {}, {{"population", "8"}, {"elite", "2"}}));
 }
 
 TEST(Heuristics, SayWhenTheBuildHasNoBoostedTrees) {
-  const auto made = strategy_named("learned", problem().space, {{"model", "xgboost"}}, 0);
+  const auto made = strategy_named("learned", searched().space, {{"model", "xgboost"}}, 0);
   EXPECT_EQ(static_cast<bool>(made), has_boosted_trees()) << render(made.diagnostics());
   if (!has_boosted_trees()) return;
   const StrategyOptions trees{{"model", "xgboost"}};
@@ -135,7 +135,7 @@ TEST(Heuristics, SayWhenTheBuildHasNoBoostedTrees) {
 }
 
 TEST(Points, MutationChangesThePointAndStaysInTheSpace) {
-  const SearchSpace& space = problem().space;
+  const SearchSpace& space = searched().space;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Point point = space.repair(space.random(seed));
     const Point other = space.mutate(point, seed);
@@ -165,7 +165,7 @@ TEST(Points, ChildrenHaveEveryChoiceFromAParent) {
 }
 
 TEST(Points, FeaturesHaveNamesAndTellPointsApart) {
-  const SearchSpace& space = problem().space;
+  const SearchSpace& space = searched().space;
   const std::vector<std::string> names = space.feature_names();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
   for (std::uint64_t seed = 0; seed < 100; ++seed) {

@@ -49,12 +49,12 @@ void expect_record(const Kernel& kernel, const std::string& levels, double cycle
   }
 }
 
-Kernel gemm(const std::string& size) {
+Kernel cube(const std::string& size) {
   return formula("Z[m,n] += A[m,k] * B[k,n]", "m=" + size + ",n=" + size + ",k=" + size, "A=s16,B=s16,Z=s16");
 }
 
 TEST(Records, GemmByHand) {
-  expect_record(gemm("64"), R"(schedule: g64_hand
+  expect_record(cube("64"), R"(schedule: g64_hand
 levels:
   - {memory: DRAM, loops: [n 2, k 4], keep: [A, B, Z]}
   - {memory: GLB,  loops: [m 2, n 4], spatial: [m 8 x, n 2 y, k 8 y]}
@@ -73,7 +73,7 @@ levels:
 }
 
 TEST(Records, GemmOptimum) {
-  expect_record(gemm("64"), R"(schedule: gemm_64_opt
+  expect_record(cube("64"), R"(schedule: gemm_64_opt
 levels:
   - {memory: DRAM, loops: [m 16]}
   - {memory: GLB, loops: [], spatial: [m 4 x, n 4 x, k 16 y]}
@@ -92,7 +92,7 @@ levels:
 }
 
 TEST(Records, LargeGemmOptimum) {
-  expect_record(gemm("1024"), R"(schedule: gemm_1024_opt
+  expect_record(cube("1024"), R"(schedule: gemm_1024_opt
 levels:
   - {memory: DRAM, loops: [n 4, m 8, k 1024]}
   - {memory: GLB, spatial: [m 16 x, n 16 y]}

@@ -17,15 +17,14 @@ namespace {
 using testing_support::formula;
 using testing_support::machine;
 
-struct Problem {
+struct Task {
   Kernel kernel;
   HardwareModel model;
   MapResult mapped;
 };
 
-Problem problem(const std::string& compute, const std::string& dims, const std::string& dtypes,
-                const std::string& target) {
-  Problem p{formula(compute, dims, dtypes), machine(target), {}};
+Task task(const std::string& compute, const std::string& dims, const std::string& dtypes, const std::string& target) {
+  Task p{formula(compute, dims, dtypes), machine(target), {}};
   auto mapped = enumerate_mappings(p.kernel, p.model, {});
   EXPECT_TRUE(mapped) << render(mapped.diagnostics());
   if (mapped) p.mapped = *mapped;
@@ -34,12 +33,12 @@ Problem problem(const std::string& compute, const std::string& dims, const std::
 
 /// A machine whose memory has room for the tensors but not for copies of them beside: most cheap schedules do not
 /// lower.
-Problem crowded(const std::string& capacity) {
+Task crowded_task(const std::string& capacity) {
   const std::string text =
       "hardware: crowded\nextends: x86_avx512\nmemories:\n  - {name: ram, capacity: " + capacity + "}\n";
   const std::string path = testing::TempDir() + "/crowded_" + capacity + ".yaml";
   std::ofstream(path) << text;
-  Problem p{formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=128"), {}, {}};
+  Task p{formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=128"), {}, {}};
   auto loaded = load_hardware(path, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
   if (loaded) p.model = loaded->model;
@@ -49,10 +48,10 @@ Problem crowded(const std::string& capacity) {
   return p;
 }
 
-std::vector<Problem> problems() {
-  return {problem("C[i,j] += A[i,k] * B[k,j]", "i=29,j=37,k=7", "", "x86_avx512"),
-          problem("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=40,j=33,k=50", "A=s8,B=s8,C=s32", "npu16"),
-          problem("C[i,j] += A[i,k] * B[k,j]", "i=5,j=1,k=3", "", "scalar_c")};
+std::vector<Task> tasks() {
+  return {task("C[i,j] += A[i,k] * B[k,j]", "i=29,j=37,k=7", "", "x86_avx512"),
+          task("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=40,j=33,k=50", "A=s8,B=s8,C=s32", "npu16"),
+          task("C[i,j] += A[i,k] * B[k,j]", "i=5,j=1,k=3", "", "scalar_c")};
 }
 
 /// What a strategy cannot do without.
@@ -62,7 +61,7 @@ StrategyOptions needed(const std::string& name) {
 }
 
 /// The points a strategy asks for, told what the closed form says.
-std::vector<Point> asked(const Problem& p, const std::string& name, std::uint64_t seed, int budget, int& legal) {
+std::vector<Point> asked(const Task& p, const std::string& name, std::uint64_t seed, int budget, int& legal) {
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   const auto at =
       std::find_if(strategies().begin(), strategies().end(), [&](const auto& s) { return s.first == name; });
@@ -91,7 +90,7 @@ std::vector<Point> asked(const Problem& p, const std::string& name, std::uint64_
 
 TEST(Strategies, AskForPointsOfTheSpaceAndRepeat) {
   for (const auto& [name, make] : strategies())
-    for (const Problem& p : problems()) {
+    for (const Task& p : tasks()) {
       SCOPED_TRACE(name + " on " + p.model.name);
       int legal = 0, again = 0;
       const auto points = asked(p, name, 3, 60, legal);
@@ -102,7 +101,7 @@ TEST(Strategies, AskForPointsOfTheSpaceAndRepeat) {
 }
 
 TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
-  for (const Problem& p : problems()) {
+  for (const Task& p : tasks()) {
     SCOPED_TRACE(p.model.name);
     ScheduleOptions options;
     auto found = schedule(p.kernel, p.mapped, p.model, options);
@@ -127,8 +126,8 @@ TEST(Strategies, GreedyFindsALegalScheduleThatComputesTheKernel) {
 
 /// Depthwise on a matrix unit fills a sixteenth of each tile, so constructed starts overflow the accumulator.
 TEST(Strategies, GreedyDrawsAFirstPointWhenNoConstructedOneIsLegal) {
-  const Problem p =
-      problem("O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", "n=2,c=64,p=28,q=28,r=3,s=3", "I=s8,F=s8,O=s32", "npu16");
+  const Task p =
+      task("O[n,c,p,q] += I[n,c,p+r,q+s] * F[c,r,s]", "n=2,c=64,p=28,q=28,r=3,s=3", "I=s8,F=s8,O=s32", "npu16");
   const auto found = schedule(p.kernel, p.mapped, p.model, ScheduleOptions{});
   ASSERT_TRUE(found) << render(found.diagnostics());
   EXPECT_FALSE(found->mappings[0].dims.empty());
@@ -136,7 +135,7 @@ TEST(Strategies, GreedyDrawsAFirstPointWhenNoConstructedOneIsLegal) {
 }
 
 TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
-  const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
+  const Task p = task("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   const auto make = std::find_if(strategies().begin(), strategies().end(), [](const auto& s) {
                       return s.first == "exhaustive";
@@ -159,14 +158,14 @@ TEST(Strategies, ExhaustiveSaysWhenTheSpaceIsExhausted) {
 }
 
 TEST(Strategies, GreedyComesNearTheProvenOptimaOfTheCheckArchitecture) {
-  struct Case {
+  struct Proven {
     std::string dims;
     double optimum;
   };
-  for (const Case& c : {Case{"m=64,n=64,k=64", 3.95103e9}, Case{"m=1024,n=1024,k=1024", 3.54527e16},
-                        Case{"m=512,n=512,k=64", 9.70877e12}}) {
+  for (const Proven& c : {Proven{"m=64,n=64,k=64", 3.95103e9}, Proven{"m=1024,n=1024,k=1024", 3.54527e16},
+                          Proven{"m=512,n=512,k=64", 9.70877e12}}) {
     SCOPED_TRACE(c.dims);
-    const Problem p = problem("Z[m,n] += A[m,k] * B[k,n]", c.dims, "A=s16,B=s16,Z=s16", "a1");
+    const Task p = task("Z[m,n] += A[m,k] * B[k,n]", c.dims, "A=s16,B=s16,Z=s16", "a1");
     ScheduleOptions options;
     options.space.dividing = options.space.keep_all = true;  // what was proved
     options.must_lower = false;
@@ -178,8 +177,7 @@ TEST(Strategies, GreedyComesNearTheProvenOptimaOfTheCheckArchitecture) {
 }
 
 TEST(Strategies, ReductionsStayInTime) {
-  const Problem p =
-      problem("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=64,k=64", "A=bf16,B=bf16,C=f32", "nvidia_sm80");
+  const Task p = task("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=64,k=64", "A=bf16,B=bf16,C=f32", "nvidia_sm80");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     auto nest = space.build(space.random(seed));
@@ -193,13 +191,13 @@ TEST(Strategies, ReductionsStayInTime) {
 }
 
 TEST(Strategies, UnknownOptionsAreRefused) {
-  const Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
+  const Task p = task("C[i,j] += A[i,k] * B[k,j]", "i=2,j=1,k=3", "", "scalar_c");
   const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
   for (const auto& [name, make] : strategies()) EXPECT_FALSE(make(space, {{"no_such_option", "1"}}, 0)) << name;
 }
 
 TEST(Scheduler, TheBestIsTheBestThatLowers) {
-  const Problem p = crowded("200KiB");  // the 32 cheapest of the random points do not lower
+  const Task p = crowded_task("200KiB");  // the 32 cheapest of the random points do not lower
   for (const std::string name : {"greedy", "random"}) {
     ScheduleOptions options;
     options.strategy = name;
@@ -214,7 +212,7 @@ TEST(Scheduler, TheBestIsTheBestThatLowers) {
 }
 
 TEST(Scheduler, SaysThatTheTensorsDoNotFit) {
-  const Problem p = crowded("100KiB");
+  const Task p = crowded_task("100KiB");
   const auto found = schedule(p.kernel, p.mapped, p.model, {});
   ASSERT_FALSE(found);
   const std::string text = render(found.diagnostics());
@@ -223,7 +221,7 @@ TEST(Scheduler, SaysThatTheTensorsDoNotFit) {
 }
 
 TEST(Scheduler, SecondsAreSharedAmongStatements) {
-  Problem p = problem("C[i,j] += A[i,k] * B[k,j]", "i=64,j=64,k=64", "", "x86_avx512");
+  Task p = task("C[i,j] += A[i,k] * B[k,j]", "i=64,j=64,k=64", "", "x86_avx512");
   ScheduleOptions options;
   options.strategy = "exhaustive";
   options.max_evaluations = std::numeric_limits<std::int64_t>::max();

@@ -1,0 +1,110 @@
+#include "mapper/layout_advice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "mapper/conditions.h"
+#include "mapper/price.h"
+
+namespace isamap {
+namespace {
+
+/// The instruction's dim behind a subscript of operand t, if it is one plain dim of more than one count.
+std::optional<int> dim_of(const Alignment& alignment, int t, std::size_t subscript) {
+  const auto name = alignment.unit_access(t).index[subscript].as_dim();
+  const int m = name ? alignment.unit().domain.find(*name) : -1;
+  return m >= 0 && unit_extent(alignment, m) > 1 ? std::optional(m) : std::nullopt;
+}
+
+/// The dim along which neighbours stand side by side in operand t; nothing where the layout does not say.
+std::optional<int> fastest(const Alignment& alignment, const Operand& operand, int t) {
+  const std::size_t count = alignment.unit_access(t).index.size();
+  if (std::holds_alternative<DenseLayout>(operand.layout)) {
+    for (std::size_t i = count; i-- > 0;)
+      if (const auto m = dim_of(alignment, t, i)) return m;
+    return std::nullopt;
+  }
+  const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+  if (strided == nullptr) return std::nullopt;
+  for (const StrideTerm& term : strided->terms) {
+    if (!term.stride || term.term.names().size() != 1) continue;
+    const std::string name = *term.term.names().begin();
+    if (evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) != 1) continue;
+    for (std::size_t i = 0; i < count && i < operand.index_names.size(); ++i)
+      if (operand.index_names[i] == name)
+        if (const auto m = dim_of(alignment, t, i)) return m;
+  }
+  return std::nullopt;
+}
+
+/// The column whose neighbours are neighbours on dim m too; null: the dim is virtual.
+const IntVector* innermost(const std::vector<Walker>& walkers, int m) {
+  for (const Walker& w : walkers)
+    if (const Walker::Place* place = w.on(m); place != nullptr && place->weight == 1 && w.extent > 1) return &w.column;
+  return nullptr;
+}
+
+/// "B[j,k]": the access with the one index that the column moves put last; empty: it moves several, or by larger steps.
+std::string reordered(const Alignment& alignment, int t, const IntVector& column) {
+  const std::vector<IndexRow>& rows = alignment.rows[static_cast<std::size_t>(t)];
+  std::vector<std::string> subscripts;
+  std::optional<std::size_t> moved;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::int64_t step = 0;
+    for (std::size_t d = 0; d < column.size(); ++d) step += rows[r].coefficients[d] * column[d];
+    if (step != 0 && (moved || std::abs(step) != 1)) return "";
+    if (step != 0)
+      moved = r;
+    else
+      subscripts.push_back(print(alignment.access(t).index[r]));
+  }
+  if (!moved) return "";
+  subscripts.push_back(print(alignment.access(t).index[*moved]));
+  return fmt::format("{}[{}]", alignment.tensor_name(t), fmt::join(subscripts, ","));
+}
+
+std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<Walker>& walkers, int t) {
+  const Operand& operand = alignment.hardware->operands[alignment.unit_access(t).tensor.index()];
+  const auto fast = fastest(alignment, operand, t);
+  const IntVector* column = fast ? innermost(walkers, *fast) : nullptr;
+  const std::int64_t step = column == nullptr ? 0 : std::abs(element_step(alignment, t, *column));
+  if (step <= 1) return std::nullopt;
+  const auto name = [&](int m) { return alignment.unit().domain.dims[static_cast<std::size_t>(m)].name; };
+  LayoutAdvice advice{operand.name, alignment.tensor_name(t), "", "", ""};
+  std::vector<std::string> written;
+  for (const AffineExpr& index : alignment.access(t).index) written.push_back(print(index));
+  advice.found =
+      fmt::format("{} holds {} with {} fastest; neighbours along it stand {} apart in {}[{}]", alignment.hardware->name,
+                  operand.name, name(*fast), step, advice.tensor, fmt::join(written, ","));
+  if (const std::string order = reordered(alignment, t, *column); !order.empty())
+    advice.kernel = fmt::format("store {} as {}", advice.tensor, order);
+  for (std::size_t i = 0; i < alignment.unit_access(t).index.size() && advice.hardware.empty(); ++i) {
+    const auto m = dim_of(alignment, t, i);
+    const IntVector* other = m && *m != *fast ? innermost(walkers, *m) : nullptr;
+    if (other != nullptr && std::abs(element_step(alignment, t, *other)) == 1)
+      advice.hardware = fmt::format("a variant that holds {} with {} fastest", operand.name, name(*m));
+  }
+  return advice;
+}
+
+}  // namespace
+
+std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping) {
+  std::vector<LayoutAdvice> advice;
+  const Instruction& instruction = model.instruction(mapping.instruction);
+  if (!mapping.rolled.empty()) return advice;  // its operands' layouts name the sum that was written out
+  const Alignment alignment = alignment_behind(kernel, instruction, mapping);
+  const auto walkers = walkers_of(alignment, mapping.dims);
+  if (!walkers) return advice;
+  const Price price = price_of(kernel, instruction, mapping);
+  for (int t = 0; t < alignment.operand_count(); ++t) {
+    if (!price.operands[static_cast<std::size_t>(t)].direct) continue;
+    if (auto one = advice_on(alignment, *walkers, t)) advice.push_back(std::move(*one));
+  }
+  return advice;
+}
+
+}  // namespace isamap

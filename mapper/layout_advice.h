@@ -1,0 +1,23 @@
+#pragma once
+// Operands that an instruction holds in another order than the tensor has them: they map, but their tiles are packed or
+// moved element by element.
+
+#include <string>
+#include <vector>
+
+#include "mapper/mapper.h"
+
+namespace isamap {
+
+struct LayoutAdvice {
+  std::string operand, tensor;  ///< of the instruction; of the kernel
+  std::string found;            ///< "dpbf16 holds B with x fastest; neighbours along it stand 72 apart in B[k,j]"
+  std::string kernel;           ///< "store B as B[j,k]"; empty: no order of its indices puts them side by side
+  std::string hardware;         ///< "a variant that holds B with j fastest"; empty: none of its dims does
+};
+
+/// The output included. Asked of operands whose tiles are boxes of the tensor (price.h) and whose layout is dense or has
+/// a term of stride 1; what a fragment map holds together is no single dim.
+std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
+
+}  // namespace isamap

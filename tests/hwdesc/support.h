@@ -1,0 +1,27 @@
+// What the tests of hwdesc share: where models lie, and a model from a text.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "hwdesc/yaml_loader.h"
+
+namespace isamap {
+
+inline const std::string model_folder = ISAMAP_SOURCE_DIR "/hardware_models";
+inline const std::string data_folder = ISAMAP_SOURCE_DIR "/tests/hwdesc/data";
+
+/// Writes `text` to a file of its own and loads that.
+inline Result<LoadedHardware> load_text(const std::string& text, const LoadOptions& options = {}) {
+  const std::string path = testing::TempDir() + "isamap_hwdesc_" + std::to_string(::getpid()) + ".yaml";
+  std::ofstream(path) << text;
+  auto loaded = load_hardware(path, {data_folder, model_folder}, options);
+  std::filesystem::remove(path);
+  return loaded;
+}
+
+}  // namespace isamap
