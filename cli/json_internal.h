@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "mapper/mapper.h"
 #include "support/diagnostic.h"
 
 namespace isamap::cli {
@@ -18,6 +19,8 @@ std::string text_of(const Json& json);
 Json number(double value);
 Json diagnostics_json(const Diagnostics& diagnostics);
 Json reasons_of(const Diagnostics& diagnostics);  ///< their messages
+/// [{instruction, statement, reasons}]
+Json rejected_json(const std::vector<Rejection>& rejected, const HardwareModel& model);
 
 template <class Pairs>
 Json object_of(const Pairs& pairs) {
