@@ -104,7 +104,13 @@ class Causes {
     static const std::regex rounding("\\bround\\(");
     if (const auto other = changed(rounding, "("); other && explains(*other, before_, found_))
       return "the result is truncated; the description says that it is rounded";
-    return saturating_sum();
+    static const std::regex clamping_sum(" sat\\+= "), plain_sum(" \\+= ");
+    if (const auto other = changed(clamping_sum, " += "); other && explains(*other, before_, found_))
+      return "the sum wraps; the description says that it saturates (sat+=)";
+    if (std::string words = saturating_sum(); !words.empty()) return words;
+    if (const auto other = changed(plain_sum, " sat+= "); other && explains(*other, before_, found_))
+      return "the sum saturates at each step (sat+=); the description adds exactly";
+    return "";
   }
 
   /// The sum in 64 bits, then clamped to the output's type.

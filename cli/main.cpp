@@ -11,6 +11,7 @@
 #include "backends/process.h"
 #include "cli/common.h"
 #include "cli/cost_choice.h"
+#include "cli/unknown_word.h"
 #include "cli/verb_import.h"
 #include "cli/verbs.h"
 
@@ -55,27 +56,6 @@ T choice(const std::string& flag, const std::map<std::string, T>& choices, const
   const auto found = choices.find(text);
   if (found == choices.end()) throw CLI::ValidationError(flag, "'" + text + "' is none of: " + names_of(choices));
   return found->second;
-}
-
-/// The word where a command should stand, if there is no such command: CLI11 says only that one is required.
-std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
-  const CLI::App* at = &app;
-  for (int a = 1; a < argc && argv[a][0] != '-'; ++a) {
-    const auto all = at->get_subcommands([](const CLI::App*) { return true; });
-    if (all.empty()) return std::nullopt;
-    const auto named =
-        std::find_if(all.begin(), all.end(), [&](const CLI::App* s) { return s->get_name() == argv[a]; });
-    if (named == all.end()) return argv[a];
-    at = *named;
-  }
-  return std::nullopt;
-}
-
-std::string commands_of(const CLI::App& app) {
-  std::vector<std::pair<std::string, const CLI::App*>> named;
-  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; }))
-    named.emplace_back(one->get_name(), one);
-  return names_of(named);
 }
 
 void read_strategy(const std::string& text, ScheduleOptions& options) {
@@ -419,9 +399,7 @@ int main_of(int argc, char** argv) {
     to_stdout.json = std::any_of(argv, argv + argc, [](const char* word) { return word == std::string("--json"); });
     return static_cast<int>(close_json(to_stdout, fail(Exit::usage, message, hint)));
   };
-  if (const auto unknown = unknown_command(program.app, argc, argv))
-    return wrong_usage("there is no command '" + *unknown + "'",
-                       "the commands are: " + commands_of(program.app) + "; --help says what they do");
+  if (const auto unknown = unknown_word(program.app, argc, argv)) return wrong_usage(unknown->message, unknown->hint);
   try {
     program.app.parse(argc, argv);
     finish(program.raw, program.options);

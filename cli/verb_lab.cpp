@@ -63,9 +63,14 @@ std::optional<lab::Trials> load_trials(const std::string& path) {
   const auto text = read_lab_file(path);
   if (!text) return std::nullopt;
   auto trials = lab::parse_trials(*text, path);
-  if (trials) return std::move(*trials);
-  fail(Exit::wrong_input, trials.diagnostics());
-  return std::nullopt;
+  if (!trials) {
+    fail(Exit::wrong_input, trials.diagnostics());
+    return std::nullopt;
+  }
+  if (trials->results.size() < trials->expected())
+    tell(
+        fmt::format("{}: {} of {} trials: the run was ended before", path, trials->results.size(), trials->expected()));
+  return std::move(*trials);
 }
 
 }  // namespace

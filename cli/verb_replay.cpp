@@ -146,9 +146,12 @@ Exit replay_lab(const Options& asked) {
       trials->suite, *suite, run, [&](const std::string& line) { again += line; },
       [&](std::size_t done, std::size_t all) { progress(fmt::format("replay: {} of {} trials", done, all)); });
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
-  if (again != *text)
+  const bool ended_before = trials->results.size() < trials->expected();
+  const std::string lines = text->substr(0, text->rfind('\n') + 1);  // of a run that was ended, the last may be in part
+  if (ended_before ? !again.starts_with(lines) : again != *text)
     return fail(Exit::wrong_result, fmt::format("{} is not what it was: {}", asked.lab.file, difference(*text, again)));
-  tell(fmt::format("{}: {} trials, every byte the same", asked.lab.file, trials->results.size()));
+  tell(fmt::format("{}: {} trials{}, every byte the same", asked.lab.file, trials->results.size(),
+                   ended_before ? fmt::format(" of {} (the run was ended before)", trials->expected()) : ""));
   return deliver(asked, again, Exit::ok);
 }
 

@@ -49,6 +49,10 @@ struct Trials {
   RunOptions options;
   std::vector<InstanceFacts> instances;
   std::vector<TrialResult> results;
+  /// Trials of the whole run; more than `results` where it was ended before.
+  std::size_t expected() const {
+    return instances.size() * options.strategies.size() * static_cast<std::size_t>(options.seeds);
+  }
 };
 
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,

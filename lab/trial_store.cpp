@@ -155,8 +155,11 @@ Result<TrialStore> TrialStore::open(const std::string& path, bool create) {
   state->db.reset(db);
   if (opened != SQLITE_OK) return error_at({path, 0, 0}, fmt::format("cannot be opened: {}", sqlite3_errmsg(db)));
   sqlite3_busy_timeout(db, patience_ms);
-  const std::int64_t owner = state->number("pragma application_id"), version = state->number("pragma user_version");
+  // Of one moment: another process may be setting the store up.
+  if (const Diagnostics failed = state->execute("begin"); has_errors(failed)) return failed;
   const std::int64_t tables = state->number("select count(*) from sqlite_master");
+  const std::int64_t owner = state->number("pragma application_id"), version = state->number("pragma user_version");
+  if (const Diagnostics failed = state->execute("commit"); has_errors(failed)) return failed;
   if (tables < 0) return state->problem();
   if (owner != application_id && tables > 0) return error_at({path, 0, 0}, "is an SQLite file, but no store of trials");
   if (owner == application_id && version != schema_version)

@@ -1,6 +1,7 @@
 #include "mapper/certificate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -81,21 +82,38 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
                   w.alignment().tensor_name(operand));
 }
 
-/// A padding point, if the inputs that carry its reason do not make the term vanish: decided by the body alone (0 in a
-/// factor, both sides of a distance).
+/// Values of the other inputs for which the term, with its constants in the inputs that carry the reason, is not the
+/// identity of the reduction. A padding point where they have no constants that would do. Infinite identities (of max
+/// and min) are no integers: there the body's structure alone decides.
 Question vanishing(Writer w, const Padding& padding, const std::set<int>& operands) {
-  const std::vector<Kill> known = kills(w.alignment().unit());
-  const bool vanishes = std::any_of(known.begin(), known.end(), [&](const Kill& kill) {
-    return std::all_of(kill.begin(), kill.end(),
-                       [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
+  const Computation& unit = w.alignment().unit();
+  const std::vector<Kill> known = kills(unit);
+  const auto kill = std::find_if(known.begin(), known.end(), [&](const Kill& one) {
+    return std::all_of(one.begin(), one.end(), [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
   });
-  if (vanishes) {
-    w.require("false");
-  } else {
+  const std::string name = "K " + padding.reason + ": the constants of its carriers leave something of the term";
+  if (kill == known.end()) {
     w.call(0);
     pad(w, 1, padding);
+    return w.finish(name);
   }
-  return w.finish("K " + padding.reason + ": the constants of its carriers leave something of the term");
+  std::map<int, std::int64_t> held;
+  bool finite = unit.reduction != Reduction::max && unit.reduction != Reduction::min;
+  for (const auto& [read, value] : *kill) {
+    finite = finite && std::isfinite(value);
+    if (finite) held[read] = static_cast<std::int64_t>(value);
+  }
+  const auto term = finite ? integer_text(unit.body, held) : std::nullopt;
+  if (!term) {
+    w.require("false");
+    return w.finish(name);
+  }
+  for (const int read : reads_of(unit.body))
+    if (held.count(read) == 0) w.declare("v" + std::to_string(read));
+  w.require(negation(equal(*term, unit.reduction == Reduction::mul ? "1" : "0")));
+  Question question = w.finish(name);
+  question.logic = "QF_NIA";
+  return question;
 }
 
 /// Every face that a digit can cross, and both ends of every dim.

@@ -1,22 +1,40 @@
 #include "mapper/value_question.h"
 
+#include <cmath>
+
 namespace isamap {
 namespace {
 
 std::string number(std::int64_t n) { return n < 0 ? "(- " + std::to_string(-n) + ")" : std::to_string(n); }
 
-/// The argument of a cast as an integer expression over the reads v0, v1, ...
-std::string as_integer(const ScalarExpr& e) {
-  if (const auto* r = std::get_if<Read>(&e.op)) return "v" + std::to_string(r->access);
-  if (const auto* c = std::get_if<Constant>(&e.op)) return number(static_cast<std::int64_t>(c->value));
-  if (std::holds_alternative<Cast>(e.op)) return as_integer(e.args[0]);
-  if (std::holds_alternative<Unary>(e.op)) return "(- " + as_integer(e.args[0]) + ")";
-  const BinaryOp op = std::get<Binary>(e.op).op;
-  const std::string symbol = op == BinaryOp::add ? "+" : op == BinaryOp::sub ? "-" : "*";
-  return "(" + symbol + " " + as_integer(e.args[0]) + " " + as_integer(e.args[1]) + ")";
-}
-
 }  // namespace
+
+std::optional<std::string> integer_text(const ScalarExpr& e, const std::map<int, std::int64_t>& held) {
+  if (const auto* r = std::get_if<Read>(&e.op)) {
+    const auto found = held.find(r->access);
+    return found != held.end() ? number(found->second) : "v" + std::to_string(r->access);
+  }
+  if (const auto* c = std::get_if<Constant>(&e.op)) {
+    if (c->value != std::floor(c->value) || std::abs(c->value) > 0x1p53) return std::nullopt;
+    return number(static_cast<std::int64_t>(c->value));
+  }
+  std::vector<std::string> args;
+  for (const ScalarExpr& arg : e.args) {
+    const auto text = integer_text(arg, held);
+    if (!text) return std::nullopt;
+    args.push_back(*text);
+  }
+  if (std::holds_alternative<Cast>(e.op)) return args[0];
+  if (const auto* unary = std::get_if<Unary>(&e.op)) {
+    if (unary->op != UnaryOp::negate && unary->op != UnaryOp::abs) return std::nullopt;
+    return (unary->op == UnaryOp::negate ? "(- " : "(abs ") + args[0] + ")";
+  }
+  const auto* binary = std::get_if<Binary>(&e.op);
+  if (binary == nullptr) return std::nullopt;
+  const BinaryOp op = binary->op;
+  if (op != BinaryOp::add && op != BinaryOp::sub && op != BinaryOp::mul) return std::nullopt;
+  return (op == BinaryOp::add ? "(+ " : op == BinaryOp::sub ? "(- " : "(* ") + args[0] + " " + args[1] + ")";
+}
 
 Question value_question(const Exactness& exact, const Loss& held) {
   Question question;
@@ -28,9 +46,10 @@ Question value_question(const Exactness& exact, const Loss& held) {
     question.text +=
         "(declare-const " + v + " Int)\n(assert (<= " + number(range.low) + " " + v + " " + number(range.high) + "))\n";
   }
+  const auto argument = integer_text(held.argument, {});
+  if (!argument) return question;  // no proof
   const Interval all = values_of(held.type);
-  question.text +=
-      "(assert (not (<= " + number(all.low) + " " + as_integer(held.argument) + " " + number(all.high) + ")))\n";
+  question.text += "(assert (not (<= " + number(all.low) + " " + *argument + " " + number(all.high) + ")))\n";
   return question;
 }
 

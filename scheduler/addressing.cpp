@@ -162,6 +162,50 @@ std::vector<std::vector<Hop>> turned_on_the_way(const std::vector<Hop>& hops, Me
   return all;
 }
 
+/// Elements that moves into the memory set side by side: extents of the last index of what they write.
+std::vector<std::int64_t> row_lengths(const HardwareModel& model, MemoryId memory) {
+  std::vector<std::int64_t> lengths;
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move) || move.operands[operand_of_access(move, 0).index()].memory != memory) continue;
+    const Computation& copy = move.statement();
+    const auto last = copy.write.index.empty() ? std::nullopt : copy.write.index.back().as_dim();
+    const int d = last ? copy.domain.find(*last) : -1;
+    const std::int64_t length = d < 0 ? 1 : full_extent(move, static_cast<std::size_t>(d));
+    if (length > 1 && std::find(lengths.begin(), lengths.end(), length) == lengths.end()) lengths.push_back(length);
+  }
+  return lengths;
+}
+
+/// Memories on the way may hold an input in its own order, for a move that spreads elements over the instruction's
+/// operand: [i, k], or in rows as moves write them, [i, k/8, k%8] and [k/8, i, k%8].
+std::vector<std::vector<Hop>> spread_at_the_end(const Trial& trial, const std::vector<Hop>& hops,
+                                                MemoryId operand_memory) {
+  std::vector<std::vector<LayoutDigit>> layouts(1);
+  const std::vector<AffineExpr> forms = natural_forms(access_of(trial.statement, trial.access));
+  for (const AffineExpr& form : forms) layouts[0].push_back({form, 0});
+  std::vector<std::int64_t> lengths;
+  for (const Hop& hop : hops)
+    if (hop.memory != operand_memory)
+      for (const std::int64_t length : row_lengths(trial.model, hop.memory))
+        if (std::find(lengths.begin(), lengths.end(), length) == lengths.end()) lengths.push_back(length);
+  for (const std::int64_t length : lengths) {
+    if (forms.empty()) break;
+    std::vector<LayoutDigit> rows = layouts[0];
+    rows.back().index = floordiv(forms.back(), length);
+    rows.push_back({mod(forms.back(), length), 0});
+    layouts.push_back(rows);
+    std::rotate(rows.begin(), rows.end() - 2, rows.end() - 1);
+    layouts.push_back(rows);
+  }
+  std::vector<std::vector<Hop>> all;
+  for (const auto& layout : layouts) {
+    all.push_back(hops);
+    for (Hop& hop : all.back())
+      if (hop.memory != operand_memory && !trial.model.memory(hop.memory).is_register()) hop.layout = layout;
+  }
+  return all;
+}
+
 }  // namespace
 
 Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
@@ -190,6 +234,8 @@ Routes routes(const Kernel& kernel, const Computation& statement, const Mapping&
   consider(*hops);
   if (result.routes.empty())
     for (std::vector<Hop>& turned : turned_on_the_way(*hops, memory)) consider(std::move(turned));
+  if (result.routes.empty() && access != 0 && hops->size() > 1)
+    for (std::vector<Hop>& spread : spread_at_the_end(trial, *hops, memory)) consider(std::move(spread));
   if (!model.scalar_unit_for(model.home())) return result;
   const auto with = [&](const Hop& first) {
     std::vector<Hop> all{first};

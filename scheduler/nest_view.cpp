@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "scheduler/lowerable.h"
 #include "support/arithmetic.h"
@@ -213,13 +214,29 @@ class Resolver {
       last = static_cast<int>(view_.stages.size()) - 1;
     }
     if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, did_you_mean(s.tensor, known));
+    moves(s);
     if (s.drain_adds) later("drain add");
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
-    if (s.first == First::load && !inout(s.tensor))
+    const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
+    if (found && s.first != First::fill && s.tensor != written)
+      problem("'first' says how sums begin; " + s.tensor + " is only read", "leave it out");
+    else if (s.first == First::load && !inout(s.tensor))
       problem("first load: " + s.tensor + " is not inout, so nothing stands in memory at the first visit",
               "leave it out, or write inout: true at the tensor");
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
+    if (s.ahead_of_time && *memory != view_.model->home())
+      problem("aot: what is packed before the program runs lies in " + view_.model->memory(view_.model->home()).name,
+              "put a second stage below it for " + s.memory);
+  }
+
+  void moves(const Stage& s) {
+    std::vector<std::string> known;
+    for (const Instruction& i : view_.model->instructions())
+      if (is_move(i)) known.push_back(i.name);
+    for (const std::string& name : s.via)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        problem("no move '" + name + "' in " + view_.model->name, did_you_mean(name, known));
   }
 
   bool inout(const std::string& tensor) const {
@@ -235,7 +252,29 @@ class Resolver {
     for (std::size_t d = 0; d < tile_.size(); ++d)
       tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
     if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
-      problem(no, "digits such as j/32 and j%32 together say j");
+      return problem(no, "digits such as j/32 and j%32 together say j");
+    std::set<std::string> said;
+    for (const LayoutDigit& digit : s.layout) said.merge(digit.index.names());
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const Access& access = access_of(view_.statement, a);
+      if (view_.kernel->tensors[access.tensor.index()].name != s.tensor) continue;
+      for (const AffineExpr& index : access.index)
+        for (const std::string& name : index.names())
+          if (tiles.at(name).size > 1 && said.insert(name).second)
+            problem(fmt::format("the layout does not say {}, of which the tile has {}", name, tiles.at(name).size),
+                    "each dim of " + s.tensor + " stands in its layout, whole or in digits such as " + name +
+                        "/16 and " + name + "%16");
+    }
+  }
+
+  /// ", or let mma walk it: k=k" where the instruction has dims to which the line gives nothing.
+  std::string free_dims(std::size_t d) const {
+    if (!view_.instruction || view_.instruction_dim[d] >= 0) return "";
+    std::vector<std::string> ways;
+    for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m)
+      if (view_.mapping.dims[m].empty())
+        ways.push_back(view_.instruction->statement().domain.dims[m].name + "=" + view_.statement.domain.dims[d].name);
+    return ways.empty() ? "" : fmt::format(", or let {} walk it: {}", view_.instruction->name, fmt::join(ways, " or "));
   }
 
   void walked_down() {
@@ -244,7 +283,7 @@ class Resolver {
         problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d],
                             view_.statement.domain.dims[d].name, view_.instruction ? view_.instruction->name : "scalar",
                             view_.block[d]),
-                fmt::format("add 'for {} by {}'", view_.statement.domain.dims[d].name, view_.block[d]));
+                fmt::format("add 'for {} by {}'", view_.statement.domain.dims[d].name, view_.block[d]) + free_dims(d));
     for (int a = 0; a < access_count(view_.statement); ++a) {
       const MemoryId needed = operand_memory(view_, a);
       const MemoryId given = view_.memory_of(view_.innermost[static_cast<std::size_t>(a)]);
@@ -341,6 +380,9 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   for (const auto& [name, digits] : line.dims) {
     const auto at = std::find(dims.begin(), dims.end(), name);
     if (at == dims.end()) return error("no dim '" + name + "' in " + instruction.name, did_you_mean(name, dims));
+    if (!mapping.dims[static_cast<std::size_t>(at - dims.begin())].empty())
+      return error("dim " + name + " of " + instruction.name + " is given twice",
+                   "several dims on one: " + name + "=c.r.s, the last one fastest");
     for (Digit digit : digits) {
       const auto dim = digit.column.as_dim();
       const int d = dim ? computation.domain.find(*dim) : -1;

@@ -327,16 +327,37 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
   return std::move(*root);
 }
 
+namespace {
+
+/// "did you mean 'gemm.yaml'?" of the files beside it, of which some thousand are looked at.
+std::string nearest_file(const std::string& path) {
+  const std::filesystem::path given(path);
+  const std::filesystem::path folder = given.has_parent_path() ? given.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator at(folder, ended), end; !ended && at != end && names.size() < 4096;
+       at.increment(ended))
+    names.push_back(at->path().filename().string());
+  std::sort(names.begin(), names.end());
+  const std::string near = nearest(given.filename().string(), names);
+  return near.empty() ? "" : "did you mean '" + (given.parent_path() / near).string() + "'?";
+}
+
+}  // namespace
+
 Result<std::string> read_text_file(const std::string& path) {
-  const auto cannot = [&](const std::string& why) { return error_at({path, 0, 0}, "cannot read the file: " + why); };
+  const auto cannot = [&](const std::string& why, const std::string& hint = "") {
+    return error_at({path, 0, 0}, "cannot read the file: " + why, hint);
+  };
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return cannot("it is a folder");
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) {
+    const bool missing = errno == ENOENT;
     std::string why = errno == 0 ? "it cannot be opened" : std::strerror(errno);
     why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
-    return cannot(why);
+    return cannot(why, missing ? nearest_file(path) : "");
   }
   std::string text;
   for (char block[16384]; text.size() <= max_bytes && stream;) {

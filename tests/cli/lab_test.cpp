@@ -75,6 +75,26 @@ TEST(Store, ASearchIsRecordedReplayedAndBeginsWithTheBest) {
   EXPECT_NE(csv.out.find(",log2 cycles,"), std::string::npos);
 }
 
+TEST(Lab, ARunThatWasEndedSaysHowFarItCame) {
+  const Folder folder;
+  const std::string trials = folder / "t.jsonl";
+  const Said ran = isamap(
+      {"lab", "run", "small", "--strategies", "random", "--seeds", "2", "--budget", "evals=20", "-o", trials});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::string whole = read_file(trials);
+  folder.write("t.jsonl", whole.substr(0, whole.size() - 20));
+  for (const char* verb : {"report", "replay"}) {
+    const Said said = verb == std::string("report") ? isamap({"lab", "report", trials, "--out", folder / "r.html"})
+                                                    : isamap({"replay", trials});
+    EXPECT_EQ(said.code, 0) << said.err;
+    EXPECT_NE(said.err.find("the run was ended before"), std::string::npos) << verb << ": " << said.err;
+  }
+  std::string changed = whole;
+  changed[whole.find("\"legal\":") + 8] = '9';
+  folder.write("t.jsonl", changed.substr(0, changed.size() - 20));
+  EXPECT_EQ(isamap({"replay", trials}).code, 5);
+}
+
 TEST(Store, ASearchThatTheClockEndedReplaysToo) {
   const Folder folder;
   const std::string store = folder / "trials.db";

@@ -75,6 +75,8 @@ TEST(Usage, WrongWordsAreNamedWithTheChoices) {
   };
   says({"nonsense"}, "there is no command 'nonsense'");
   says({"hw", "nonsense"}, "there is no command 'nonsense'");
+  says({"map", "--bad"}, "there is no flag '--bad'");  // before what else is missing
+  says({"map", example("gemm"), "--taget", "scalar_c"}, "did you mean '--target'?");
   says({"map", example("gemm"), "--target", "scalar_c", "--rule", "most"}, "'most' is none of: access, all, full");
   says({"map", example("gemm"), "--target", "scalar_c", "--seed", "-1"},
        "--seed: '-1' is no whole number from 0 to 18446744073709551615");

@@ -201,7 +201,7 @@ TEST_F(Onnx, GraphsThatContradictThemselves) {
   const std::int64_t huge = std::int64_t{1} << 40;
   EXPECT_EQ(layers(input("a", {huge, huge}) + input("b", {huge, 1}) + node("MatMul", {"a", "b"}, "y")),
             "M: node 0 (MatMul): kernel 'matmul_0': tensor 'A': 1099511627776 * 1099511627776 elements of f32 take "
-            "more than 2^63 - 1 bytes\n");
+            "more than 2^63 - 1 bytes\n  hint: at most 2^60 - 1 elements\n");
 }
 
 TEST_F(Onnx, WeightsThatAreNotThere) {

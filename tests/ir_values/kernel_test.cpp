@@ -156,7 +156,8 @@ TEST(VerifyKernel, IndicesStayInside) {
 
 TEST(VerifyKernel, NumbersFit) {
   EXPECT_EQ(problems("tensor A: f32[4294967296,4294967296]\ntensor O: f32[1]\ns0: O[i] = 1 over i: 1\n"),
-            "kernel 'k': tensor 'A': 4294967296 * 4294967296 elements of f32 take more than 2^63 - 1 bytes\n");
+            "kernel 'k': tensor 'A': 4294967296 * 4294967296 elements of f32 take more than 2^63 - 1 bytes\n"
+            "  hint: at most 2^60 - 1 elements\n");
   const std::string big = "4294967296";
   EXPECT_EQ(problems("tensor A: f32[" + big + "]\ntensor O: f32[" + big + "]\ns0: O[i] += A[j] over i: " + big +
                      ", j: " + big + "\n"),

@@ -60,6 +60,26 @@ TEST(ScheduleFile, NamesAndTiles) {
       "by 1'\n");
 }
 
+TEST(ScheduleFile, WhatALineCannotSay) {
+  const std::vector<std::string> walks{"for i by 1", "for k by 1", "for j by 16"};
+  const auto with = [&](const std::string& stage, const std::string& last = "do s0 with fma_f32_bcast(j=j)") {
+    std::vector<std::string> lines{stage};
+    lines.insert(lines.end(), walks.begin(), walks.end());
+    lines.insert(lines.end(), {"stage B in vec", "stage C in vec", last});
+    return nest_problems(lines);
+  };
+  EXPECT_EQ(with("stage B in ram", "do s0 with fma_f32_bcast(j=j, j=k)"),
+            "9:5: 'do s0 with fma_f32_bcast(j=j, j=k)': dim j of fma_f32_bcast is given twice | several dims on one: "
+            "j=c.r.s, the last one fastest\n");
+  EXPECT_EQ(with("stage B in ram via load_f3"),
+            "3:5: 'stage B in ram via load_f3': no move 'load_f3' in x86_avx512 | did you mean 'load_f32'?\n");
+  EXPECT_EQ(with("stage B in ram first flag"),
+            "3:5: 'stage B in ram first flag': 'first' says how sums begin; B is only read | leave it out\n");
+  EXPECT_EQ(with("stage B in ram as [k]"),
+            "3:5: 'stage B in ram as [k]': the layout does not say j, of which the tile has 64 | each dim of B stands in "
+            "its layout, whole or in digits such as j/16 and j%16\n");
+}
+
 TEST(ScheduleFile, WhatIsLeftAndWhereOperandsStand) {
   EXPECT_EQ(
       nest_problems({"for i by 1", "for j by 16", "stage C in vec", "for k by 4", "do s0 with fma_f32_bcast(j=j)"}),
