@@ -16,8 +16,8 @@ struct LayoutAdvice {
   std::string hardware;         ///< "a variant that holds B with j fastest"; empty: none of its dims does
 };
 
-/// The output included. Asked of operands whose tiles are boxes of the tensor (price.h) and whose layout is dense or has
-/// a term of stride 1; what a fragment map holds together is no single dim.
+/// The output included. Asked of operands whose tiles are boxes of the tensor (price.h) and whose layout is dense or
+/// has a term of stride 1; what a fragment map holds together is no single dim.
 std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
 
 }  // namespace isamap

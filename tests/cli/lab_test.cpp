@@ -78,8 +78,8 @@ TEST(Store, ASearchIsRecordedReplayedAndBeginsWithTheBest) {
 TEST(Lab, ARunThatWasEndedSaysHowFarItCame) {
   const Folder folder;
   const std::string trials = folder / "t.jsonl";
-  const Said ran = isamap(
-      {"lab", "run", "small", "--strategies", "random", "--seeds", "2", "--budget", "evals=20", "-o", trials});
+  const Said ran =
+      isamap({"lab", "run", "small", "--strategies", "random", "--seeds", "2", "--budget", "evals=20", "-o", trials});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const std::string whole = read_file(trials);
   folder.write("t.jsonl", whole.substr(0, whole.size() - 20));

@@ -75,9 +75,10 @@ TEST(ScheduleFile, WhatALineCannotSay) {
             "3:5: 'stage B in ram via load_f3': no move 'load_f3' in x86_avx512 | did you mean 'load_f32'?\n");
   EXPECT_EQ(with("stage B in ram first flag"),
             "3:5: 'stage B in ram first flag': 'first' says how sums begin; B is only read | leave it out\n");
-  EXPECT_EQ(with("stage B in ram as [k]"),
-            "3:5: 'stage B in ram as [k]': the layout does not say j, of which the tile has 64 | each dim of B stands in "
-            "its layout, whole or in digits such as j/16 and j%16\n");
+  EXPECT_EQ(
+      with("stage B in ram as [k]"),
+      "3:5: 'stage B in ram as [k]': the layout does not say j, of which the tile has 64 | each dim of B stands in "
+      "its layout, whole or in digits such as j/16 and j%16\n");
 }
 
 TEST(ScheduleFile, WhatIsLeftAndWhereOperandsStand) {
