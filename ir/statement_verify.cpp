@@ -302,9 +302,9 @@ void check_tensor(const Tensor& tensor, const std::string& who, const SourceLoca
   for (std::int64_t& factor : factors) factor = std::max<std::int64_t>(factor, 0);
   factors.push_back(8);  // bits of the widest element, in bytes
   if (!product(factors)) {
-    fail(fmt::format("{} elements of {} take more than 2^63 - 1 bytes", joined(tensor.shape, " * "),
-                     name(tensor.dtype)),
-         "at most 2^60 - 1 elements");
+    fail(
+        fmt::format("{} elements of {} take more than 2^63 - 1 bytes", joined(tensor.shape, " * "), name(tensor.dtype)),
+        "at most 2^60 - 1 elements");
   }
   if (tensor.outside && !holds(tensor.dtype, *tensor.outside)) {
     fail(fmt::format("`outside` {} is not a value of {}", *tensor.outside, name(tensor.dtype)));

@@ -1,5 +1,5 @@
-// An input that one load spreads over a register: it stands in the scratchpad as rows that the DMA engine writes, not as
-// copies that the host would make.
+// An input that one load spreads over a register: it stands in the scratchpad as rows that the DMA engine writes, not
+// as copies that the host would make.
 
 #include <gtest/gtest.h>
 
