@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "hwdesc/held_values.h"
+
 namespace isamap {
 namespace {
 
@@ -31,35 +33,6 @@ std::optional<KnownState> outcome(const HardwareModel& model, const Instruction&
 bool holds(const KnownState& known, const std::string& field, std::int64_t value) {
   const auto found = known.find(field);
   return found != known.end() && found->second == value;
-}
-
-/// The declaration of "ld0.stride" or "tile3.rows".
-const StateField* declared(const HardwareModel& model, const std::string& field) {
-  const std::size_t dot = std::min(field.find('.'), field.size());
-  const auto member = [&](const std::string& owner, bool numbered, const std::vector<StateField>& fields) {
-    const std::string number = field.starts_with(owner) ? field.substr(owner.size(), dot - owner.size()) : "?";
-    if (number.empty() == numbered || number.find_first_not_of("0123456789") != std::string::npos)
-      return static_cast<const StateField*>(nullptr);
-    for (const StateField& f : fields)
-      if (dot < field.size() && f.name == field.substr(dot + 1)) return &f;
-    return static_cast<const StateField*>(nullptr);
-  };
-  for (const State& s : model.states())
-    if (const auto* found = member(s.name, s.count > 1, s.fields)) return found;
-  for (const Memory& m : model.memories())
-    if (const auto* found = member(m.name, true, m.fields)) return found;
-  return nullptr;
-}
-
-/// Why the field cannot hold the value; empty: it can.
-std::string refused(const StateField& field, std::int64_t value) {
-  if (!field.values.empty() && std::find(field.values.begin(), field.values.end(), value) == field.values.end())
-    return "which is none of its values";
-  if (field.values.empty() && !field.dtype && (value < field.min || (field.max > 0 && value > field.max)))
-    return fmt::format("which holds {}..{}", field.min, field.max > 0 ? std::to_string(field.max) : "");
-  if (field.multiple_of > 1 && value % field.multiple_of != 0)
-    return fmt::format("which holds multiples of {}", field.multiple_of);
-  return "";
 }
 
 }  // namespace
@@ -140,8 +113,8 @@ Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const K
   std::vector<SetterUse> uses;
   for (const auto& [field, value] : needed) {
     if (holds(known, field, value)) continue;
-    if (const StateField* f = declared(model, field))
-      if (const std::string no = refused(*f, value); !no.empty())
+    if (const StateField* f = state_field(model, field))
+      if (const std::string no = refused_by(*f, value); !no.empty())
         return error(fmt::format("'{}' needs {} = {}, {}", user_of(field), field, value, no));
     std::optional<SetterUse> best;
     std::size_t best_met = 0;

@@ -19,14 +19,22 @@ namespace {
 
 double now() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-const HardwareModel& machine() {
-  static const LoadedHardware loaded = *load_hardware("a1", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+const std::vector<std::string> folders{ISAMAP_SOURCE_DIR "/hardware_models"};
+
+const HardwareModel& check_machine() {
+  static const LoadedHardware loaded = *load_hardware("a1", folders);
   return loaded.model;
 }
 
-levelled::Problem problem_of(const Kernel& kernel) {
-  const auto mapped = enumerate_mappings(kernel, machine(), MapOptions{});
-  return *levelled::problem_of(kernel, make_id<StatementId>(0), mapped->mappings.front(), machine());
+/// Four memories in a row, three of them buffers.
+const HardwareModel& four_levels() {
+  static const LoadedHardware loaded = *load_hardware(ISAMAP_SOURCE_DIR "/lab/suites/levels4.yaml", folders);
+  return loaded.model;
+}
+
+levelled::Problem problem_of(const Kernel& kernel, const HardwareModel& machine = check_machine()) {
+  const auto mapped = enumerate_mappings(kernel, machine, MapOptions{});
+  return *levelled::problem_of(kernel, make_id<StatementId>(0), mapped->mappings.front(), machine);
 }
 
 Kernel gemm(int m, int n, int k) {
@@ -60,25 +68,32 @@ void evaluations() {
              sum / rounds);
 }
 
-void prove(const std::string& what, const std::vector<Kernel>& kernels, bool dividing, bool keep_all) {
+struct Space {
+  bool dividing = false, keep_all = false, double_buffered = false;
+};
+
+void prove(const std::string& what, const std::vector<Kernel>& kernels, Space space,
+           const HardwareModel& machine = check_machine()) {
   std::vector<double> seconds;
   int certified = 0;
   double gap = 0;
   for (const Kernel& kernel : kernels) {
     levelled::ExactOptions options;
-    options.dividing = dividing;
-    options.keep_all = keep_all;
+    options.dividing = space.dividing;
+    options.keep_all = space.keep_all;
+    options.double_buffered = space.double_buffered;
     const double begin = now();
     options.stop = [&] { return now() - begin > 10; };
-    const levelled::Exact found = search_exact(problem_of(kernel), options);
+    const levelled::Exact found = search_exact(problem_of(kernel, machine), options);
     seconds.push_back(now() - begin);
     certified += found.finished ? 1 : 0;
     gap = std::max(gap, 1 - found.lower_bound / found.value);
   }
   std::sort(seconds.begin(), seconds.end());
-  fmt::print("{:14} {:9} {:9} proved {} of {}, median {:.3f} s, slowest {:.3f} s, largest gap {:.2f} %\n", what,
-             dividing ? "dividing" : "tails", keep_all ? "keep-all" : "bypass", certified, kernels.size(),
-             seconds[seconds.size() / 2], seconds.back(), 100 * gap);
+  fmt::print("{:10} {:8} {:9} {:9} {:12} proved {} of {}, median {:.3f} s, slowest {:.3f} s, largest gap {:.2f} %\n",
+             what, machine.name, space.dividing ? "dividing" : "tails", space.keep_all ? "keep-all" : "bypass",
+             space.double_buffered ? "two buffers" : "", certified, kernels.size(), seconds[seconds.size() / 2],
+             seconds.back(), 100 * gap);
 }
 
 }  // namespace
@@ -99,9 +114,11 @@ int main() {
                            {256, 14, 256, 3, 1},   {1024, 14, 512, 1, 1}, {512, 14, 512, 3, 2},  {512, 7, 2048, 1, 1},
                            {1024, 14, 2048, 1, 2}, {2048, 7, 512, 1, 1},  {512, 7, 512, 3, 1}};
   for (const auto& s : shapes) convolutions.push_back(convolution(s[0], s[1], s[2], s[3], s[4]));
-  for (const bool dividing : {true, false})
-    for (const bool keep_all : {true, false}) {
-      prove("GEMM", products, dividing, keep_all);
-      prove("ResNet-50", convolutions, dividing, keep_all);
-    }
+  for (const Space space : {Space{true, true}, Space{true, false}, Space{false, true}, Space{false, true, true},
+                            Space{false, false}, Space{false, false, true}}) {
+    prove("GEMM", products, space);
+    prove("ResNet-50", convolutions, space);
+  }
+  prove("GEMM", products, {true, false}, four_levels());
+  prove("ResNet-50", convolutions, {true, false}, four_levels());
 }

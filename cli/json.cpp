@@ -137,9 +137,11 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
   return text_of(json);
 }
 
-std::string json_of_run(const Checked& checked, const std::vector<ScalarCode>& scalar) {
+std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar) {
   Json json = document();
   add_run(json, checked);
+  json["predicted_cycles"] = number(predicted.cycles - predicted.scalar_cycles);
+  if (predicted.scalar_cycles > 0) json["predicted_scalar_cycles"] = number(predicted.scalar_cycles);
   json["scalar"] = Json::array();
   for (const ScalarCode& code : scalar)
     json["scalar"].push_back({{"statement", code.statement}, {"reasons", code.reasons}});

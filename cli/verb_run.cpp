@@ -26,6 +26,14 @@ std::string text_of(const std::vector<ScalarCode>& scalar) {
   return text;
 }
 
+/// Are steps dealt out to instances of a unit? A command stream has them one after another.
+bool deals_out(const Schedule& schedule) {
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines)
+      if (const auto* walk = std::get_if<For>(&line.is); walk != nullptr && !walk->unit.empty()) return true;
+  return false;
+}
+
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
   std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
@@ -36,7 +44,9 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };
   if (checked.cycles == 0 && checked.scalar_cycles == 0)
     return text + fmt::format("; {} cycles predicted\n", whole(cost.cycles));
-  text += fmt::format("; {} cycles", checked.cycles);  // what is simulated is compared with its own prediction
+  text += fmt::format("; {} cycles{}", checked.cycles,
+                      deals_out(scheduled.schedule) ? " of instances one after another"
+                                                    : "");  // what is simulated is compared with its own prediction
   if (checked.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(checked.scalar_cycles));
   text += fmt::format("; {} cycles", whole(cost.cycles - cost.scalar_cycles));
   if (cost.scalar_cycles > 0) text += fmt::format(" and {} of scalar code", whole(cost.scalar_cycles));
@@ -61,9 +71,10 @@ Exit verb_run(const Options& options) {
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
-  return deliver(
-      options,
-      options.json ? json_of_run(*checked, scalar) : text_of(*checked, *compilation.scheduled) + text_of(scalar), code);
+  return deliver(options,
+                 options.json ? json_of_run(*checked, compilation.scheduled->cost, scalar)
+                              : text_of(*checked, *compilation.scheduled) + text_of(scalar),
+                 code);
 }
 
 }  // namespace isamap::cli

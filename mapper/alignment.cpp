@@ -182,6 +182,8 @@ Alignment align(const Kernel& kernel, StatementId statement, const Instruction& 
   for (int t = 0; t < a.operand_count(); ++t) {
     a.rows.emplace_back();
     for (const AffineExpr& index : a.access(t).index) a.rows.back().push_back(row_of(index, a.computation().domain));
+    a.unit_rows.emplace_back();
+    for (const AffineExpr& index : a.unit_access(t).index) a.unit_rows.back().push_back(row_of(index, a.unit().domain));
   }
   a.unit_tells = tells_of(a.unit());
   a.projection = is_projection(a.unit());

@@ -38,6 +38,7 @@ struct Alignment {
   std::vector<OperandSet> unit_uses;        ///< for each dim of the instruction
   std::vector<OperandSet> unit_tells;       ///< operands in which the dim stands alone in an index: their slot tells it
   std::vector<std::vector<IndexRow>> rows;  ///< for each operand, its indices in the statement
+  std::vector<std::vector<IndexRow>> unit_rows;  ///< and in the instruction
   std::optional<double> constant;
   std::shared_ptr<const Exactness> exact;  ///< set where bodies are equal only for the values at hand; owns `hardware`
   bool projection = true;                  ///< every index of the instruction is one dim or a constant

@@ -170,14 +170,13 @@ struct Steps {
 /// Nothing where an index is not linear.
 std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Walker>& walkers, int t) {
   Steps steps;
-  for (const AffineExpr& index : alignment.unit_access(t).index) {
-    const auto row = as_column(index - index.constant(), alignment.unit().domain);
-    if (!row) return std::nullopt;
+  for (const IndexRow& row : alignment.unit_rows[static_cast<std::size_t>(t)]) {
+    if (!row.linear) return std::nullopt;
     IntVector moves;
     for (const Walker& walker : walkers) {
       std::int64_t sum = 0;
       for (const Walker::Place& place : walker.places) {
-        const auto step = checked_mul((*row)[static_cast<std::size_t>(place.dim)], place.weight);
+        const auto step = checked_mul(row.coefficients[static_cast<std::size_t>(place.dim)], place.weight);
         const auto total = step ? checked_add(sum, *step) : std::nullopt;
         if (!total) return std::nullopt;
         sum = *total;
@@ -200,23 +199,18 @@ std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Walk
 
 /// Is the element a linear function of the slot? Then equal slots hold equal elements.
 bool slot_tells_element(const Steps& steps) {
-  std::vector<IntVector> basis;
-  const auto extends_basis = [&](const IntVector& row) {
-    std::vector<IntVector> more = basis;
-    more.push_back(row);
-    return independent(std::move(more));
-  };
-  for (const IntVector& row : steps.slot)
-    if (extends_basis(row)) basis.push_back(row);
-  return std::none_of(steps.element.begin(), steps.element.end(), [&](const IntVector& row) {
-    const bool moves = std::any_of(row.begin(), row.end(), [](std::int64_t x) { return x != 0; });
-    return moves && extends_basis(row);
-  });
+  Span slots;
+  for (const IntVector& row : steps.slot) slots.add(row);
+  return std::all_of(steps.element.begin(), steps.element.end(),
+                     [&](const IntVector& row) { return slots.holds(row); });
 }
 
 /// Do differences of digits within a call that leave the rows `given` in place leave `wanted` in place?
 Truth told(const Alignment& alignment, const std::vector<Walker>& walkers, const std::optional<Steps>& steps,
            bool slot_tells) {
+  const std::vector<Dim>& dims = alignment.computation().domain.dims;
+  if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.extent == 0; }))
+    return Truth::yes;  // no point
   if (!steps) return Truth::unknown;
   if (slot_tells && slot_tells_element(*steps)) return Truth::yes;
   return slot_tells ? told_by_differences(alignment, walkers, steps->slot, steps->element)

@@ -42,6 +42,15 @@ class Differences {
   Truth ask(const std::vector<std::size_t>& group) {
     group_ = &group;
     truth_ = Truth::yes;
+    limits_.clear();
+    for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
+      const auto weight = [&](std::size_t w) {
+        const Walker::Place* place = walkers_[w].on(static_cast<int>(m));
+        return place == nullptr ? 0 : place->weight;
+      };
+      limit(unit_extent(alignment_, static_cast<int>(m)) - 1, weight);
+    }
+    for (const IntVector& row : given_) limit(0, [&](std::size_t w) { return row[w]; });
     visit(0);
     return truth_;
   }
@@ -49,22 +58,23 @@ class Differences {
  private:
   static constexpr std::int64_t kMaxVisits = 200'000;
 
-  /// Can the rest of the group still bring the two counters of each dim into one call?
-  bool in_one_call(std::size_t decided) const {
-    for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
-      std::int64_t moved = 0, rest = 0;
-      for (std::size_t i = 0; i < group_->size(); ++i) {
-        const Walker& w = walkers_[(*group_)[i]];
-        const Walker::Place* place = w.on(static_cast<int>(m));
-        if (place == nullptr) continue;
-        if (i < decided)
-          moved += place->weight * steps_[(*group_)[i]];
-        else
-          rest += place->weight * (w.extent - 1);
-      }
-      if (std::abs(moved) - rest >= unit_extent(alignment_, static_cast<int>(m))) return false;
-    }
-    return true;
+  /// A sum over the group that must end within -most..most: the difference of two counters of a dim, which stand in one
+  /// call, or a row that stays in place.
+  struct Limit {
+    std::int64_t most = 0, sum = 0;
+    IntVector weights, rest;  ///< by position; what positions from there on can add at most
+  };
+  template <class WeightOf>
+  void limit(std::int64_t most, const WeightOf& weight_of) {
+    Limit one{most, 0, {}, IntVector(group_->size() + 1, 0)};
+    for (const std::size_t w : *group_) one.weights.push_back(weight_of(w));
+    for (std::size_t i = group_->size(); i-- > 0;)
+      one.rest[i] = one.rest[i + 1] + std::abs(one.weights[i]) * (walkers_[(*group_)[i]].extent - 1);
+    if (one.rest[0] > most) limits_.push_back(std::move(one));
+  }
+  bool within_limits(std::size_t decided) const {
+    return std::all_of(limits_.begin(), limits_.end(),
+                       [&](const Limit& one) { return std::abs(one.sum) - one.rest[decided] <= one.most; });
   }
 
   bool still(const std::vector<IntVector>& rows) const {
@@ -97,7 +107,7 @@ class Differences {
   }
 
   void visit(std::size_t i) {
-    if (truth_ == Truth::no || !in_one_call(i)) return;
+    if (truth_ == Truth::no || !within_limits(i)) return;
     if (++visits_ > kMaxVisits) {
       truth_ = Truth::unknown;
       return;
@@ -108,11 +118,15 @@ class Differences {
       return;
     }
     const std::size_t w = (*group_)[i];
-    for (std::int64_t step = 1 - walkers_[w].extent; step < walkers_[w].extent && visits_ <= kMaxVisits; ++step) {
+    const auto step_to = [&](std::int64_t step) {
+      for (Limit& one : limits_) one.sum += one.weights[i] * (step - steps_[w]);
       steps_[w] = step;
+    };
+    for (std::int64_t step = 1 - walkers_[w].extent; step < walkers_[w].extent && visits_ <= kMaxVisits; ++step) {
+      step_to(step);
       visit(i + 1);
     }
-    steps_[w] = 0;
+    step_to(0);
   }
 
   const Alignment& alignment_;
@@ -120,6 +134,7 @@ class Differences {
   const std::vector<IntVector>&given_, &wanted_;
   const std::vector<std::size_t>* group_ = nullptr;
   std::vector<std::int64_t> steps_;
+  std::vector<Limit> limits_;
   std::int64_t visits_ = 0;
   Truth truth_ = Truth::yes;
 };

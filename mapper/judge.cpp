@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mapper/shared_operand.h"
+#include "mapper/tried_calls.h"
 
 namespace isamap {
 namespace {
@@ -96,6 +97,8 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
   Judged judged;
   const Truth slots = sound(alignment, *walkers, judged.sound_open), elements = no_partials(alignment, *walkers);
   if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
+  if (slots == Truth::unknown && slot_holds_two(alignment, *walkers, judged.sound_open))
+    return {std::nullopt, "one slot of an operand would hold several elements"};
   const Truth shared = told_apart_in_shared(alignment, *walkers);
   if (shared == Truth::no)
     return {std::nullopt,

@@ -114,7 +114,10 @@ std::vector<std::vector<std::size_t>> components(const std::vector<IntVector>& r
 
 constexpr std::int64_t kPrime = (std::int64_t{1} << 61) - 1;
 std::int64_t mul_mod(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<__int128>(a) * b % kPrime);
+  const auto product = static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b);  // both in [0, p)
+  const auto folded = static_cast<std::int64_t>(product & static_cast<unsigned __int128>(kPrime)) +
+                      static_cast<std::int64_t>(product >> 61U);  // 2^61 is 1
+  return folded >= kPrime ? folded - kPrime : folded;
 }
 std::int64_t inverse_mod(std::int64_t a) {
   std::int64_t result = 1;
@@ -239,6 +242,32 @@ bool independent(const std::vector<IntVector>& given) {
     }
   }
   return true;
+}
+
+IntVector Span::reduced(const IntVector& v) const {
+  IntVector rest = v;
+  for (auto& x : rest) x = floor_mod(x, kPrime);
+  for (const auto& [lead, row] : rows_) {
+    const std::int64_t factor = rest[lead];
+    if (factor == 0) continue;
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = floor_mod(rest[i] - mul_mod(factor, row[i]), kPrime);
+  }
+  return rest;
+}
+
+void Span::add(const IntVector& v) {
+  IntVector rest = reduced(v);
+  const auto lead = std::find_if(rest.begin(), rest.end(), [](std::int64_t x) { return x != 0; });
+  if (lead == rest.end()) return;
+  const auto at = static_cast<std::size_t>(lead - rest.begin());
+  const std::int64_t inverse = *lead == 1 ? 1 : inverse_mod(*lead);
+  for (auto& x : rest) x = mul_mod(x, inverse);
+  rows_.emplace_back(at, std::move(rest));
+}
+
+bool Span::holds(const IntVector& v) const {
+  const IntVector rest = reduced(v);
+  return std::all_of(rest.begin(), rest.end(), [](std::int64_t x) { return x == 0; });
 }
 
 // Fraction-free elimination (Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination",

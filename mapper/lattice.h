@@ -25,6 +25,16 @@ GraverBasis graver_basis(const std::vector<IntVector>& rows, std::size_t n);
 
 /// Linear independence over the rationals, decided modulo the prime 2^61 - 1: `true` is certain.
 bool independent(const std::vector<IntVector>& vectors);
+/// What vectors span, over the rationals; decided modulo the same prime.
+class Span {
+ public:
+  void add(const IntVector& v);
+  bool holds(const IntVector& v) const;
+
+ private:
+  IntVector reduced(const IntVector& v) const;
+  std::vector<std::pair<std::size_t, IntVector>> rows_;  // 1 at the first position, 0 at those of the rows before
+};
 /// Is one a multiple of the other?
 bool parallel(const IntVector& a, const IntVector& b);
 

@@ -13,7 +13,7 @@ namespace isamap {
 std::vector<std::pair<int, int>> shared_operands(const Alignment& alignment);
 
 /// Does a slot that two accesses of a pair reach in one call hold one element? `yes`: there are no such pairs. `no`: a
-/// slot of the first call would hold two. `unknown`: that call is right, or too large to be tried.
+/// slot of a call that is tried (tried_calls.h) would hold two.
 Truth told_apart_in_shared(const Alignment& alignment, const std::vector<Walker>& walkers);
 
 }  // namespace isamap

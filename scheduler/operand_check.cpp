@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "hwdesc/held_values.h"
+
 namespace isamap {
 
 namespace {
@@ -52,8 +54,12 @@ Bindings unit_point(const AffineExpr& term, const AffineExpr& e) {
 }
 
 struct LayoutTerms {
-  AffineExpr fixed;               // what the layout demands, in elements
-  std::vector<AffineExpr> free;   // `any`: one unknown stride each
+  AffineExpr fixed;  // what the layout demands, in elements
+  struct Free {
+    AffineExpr term;
+    std::string name;  // as strides are referred to: "i" of {X.stride[i]}
+  };
+  std::vector<Free> free;         // `any`: one unknown stride each
   std::vector<AffineExpr> apart;  // `each`: an address of its own for every value
 };
 
@@ -71,7 +77,7 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
       else if (stride)
         terms.fixed += e * *stride;
       else
-        terms.free.push_back(e);
+        terms.free.push_back({e, term.text});
     }
     return terms;
   }
@@ -81,8 +87,40 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
   return terms;
 }
 
+/// A stride stands in a state, or in the word of the command: is there room for it?
+std::string room_refusal(const Instruction& instruction, const Operand& operand, const std::string& term,
+                         std::int64_t stride, DType type, const HardwareModel& model) {
+  const auto value_of = [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (r.object != operand.name || r.argument != term) return std::nullopt;
+    if (r.property == "stride") return stride;
+    return r.property == "pitch" ? std::optional(stride * bytes(type)) : std::nullopt;
+  };
+  const auto text = [&](const std::string& field, std::int64_t value, const std::string& no) {
+    return fmt::format("neighbours along {} of {} are {} elements apart; {} needs {} = {}, {}", term, operand.name,
+                       stride, instruction.name, field, value, no);
+  };
+  for (const StateValue& need : instruction.needs) {
+    const auto value = evaluate(need.value, value_of);
+    const StateField* field = value && !references(need.value).empty() ? state_field(model, need.field) : nullptr;
+    if (field == nullptr) continue;
+    if (const std::string no = refused_by(*field, *value); !no.empty()) return text(need.field, *value, no);
+  }
+  if (!instruction.encoding) return "";
+  for (const Format& format : model.formats()) {
+    if (format.name != instruction.encoding->format) continue;
+    for (const auto& [name, expression] : instruction.encoding->fields) {
+      const auto value = evaluate(expression, value_of);
+      const auto field = std::find_if(format.fields.begin(), format.fields.end(),
+                                      [&](const FormatField& f) { return f.name == name; });
+      if (!value || references(expression).empty() || field == format.fields.end()) continue;
+      if (const std::string no = refused_by(*field, *value); !no.empty()) return text(name, *value, no);
+    }
+  }
+  return "";
+}
+
 std::string strides_refusal(const Instruction& instruction, int access, const Buffer& buffer,
-                            const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel&) {
+                            const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel& model) {
   const auto dollars = dollar_names(instruction);
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
@@ -97,11 +135,14 @@ std::string strides_refusal(const Instruction& instruction, int access, const Bu
   AffineExpr rest = without_single(simplify(walk - layout.fixed, ranges));
   for (const AffineExpr& apart : layout.apart)  // every value has its own address: leave those dims out
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
-  for (const AffineExpr& free : layout.free) {
-    const AffineExpr term = without_single(simplify(free, ranges));
+  for (const LayoutTerms::Free& free : layout.free) {
+    const AffineExpr term = without_single(simplify(free.term, ranges));
     if (term.is_constant()) continue;
     if (!only_dollars(rest)) break;
-    rest = simplify(rest - term * evaluate(rest, unit_point(term, rest)), ranges);
+    const std::int64_t stride = evaluate(rest, unit_point(term, rest));
+    if (std::string no = room_refusal(instruction, operand, free.name, stride, buffer.dtype, model); !no.empty())
+      return no;
+    rest = simplify(rest - term * stride, ranges);
   }
   if (rest == AffineExpr(0)) return "";
   for (const std::string& name : rest.names())

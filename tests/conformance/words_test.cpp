@@ -75,10 +75,9 @@ TEST(Words, OfGemmAndConvolutionsRunAlone) {
 
 /// An engine without a product: its one instruction is a small convolution.
 TEST(Words, OfConvolutionsOnAnEngineThatOnlyConvolves) {
-  const auto loaded = load_hardware(ISAMAP_SOURCE_DIR "/tests/backends/models/conv3x3.yaml", {});
-  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const HardwareModel model = load_model("conv3x3");
   for (const Kernel& kernel : {parsed(channels_first), original("conv2d_s8"), ragged_gemm()})
-    expect_words_run(kernel, loaded->model);
+    expect_words_run(kernel, model);
 }
 
 /// Weights stay in the array: one product with fresh weights, then those of before with another destination.

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "backends/process.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/support.h"
 
@@ -32,13 +33,11 @@ Outcome searched(const std::string& command, std::int64_t evaluations, const std
   return outcome;
 }
 
-/// A child made of lines of Python.
+/// A child made of lines of shell; it has read the space.
 std::string child(const std::string& name, const std::string& body) {
-  const std::string path = testing::TempDir() + "/external_" + name + ".py";
-  std::ofstream(path) << "import json, sys, time\nspace = json.loads(sys.stdin.readline())\n"
-                         "n = len(space['decisions'])\n"
-                      << body;
-  return "python3 " + path;
+  const std::string path = testing::TempDir() + "/external_" + name + ".sh";
+  std::ofstream(path) << "read -r space\n" << body << "\n";
+  return "sh " + path;
 }
 
 void expect_failure(const std::string& name, const std::string& body, const std::string& words,
@@ -48,6 +47,7 @@ void expect_failure(const std::string& name, const std::string& body, const std:
 }
 
 TEST(External, TheDocumentedExampleSearches) {
+  if (!command_exists("python3")) GTEST_SKIP() << "python3 is missing (Debian: apt-get install python3)";
   const std::string command = std::string("python3 ") + ISAMAP_SOURCE_DIR + "/examples/strategies/evolution.py";
   const Outcome once = searched(command, 200), again = searched(command, 200);
   EXPECT_EQ(once.failure, "");
@@ -58,26 +58,25 @@ TEST(External, TheDocumentedExampleSearches) {
 }
 
 TEST(External, ItMayEndTheSearch) {
-  const Outcome outcome = searched(child("done", R"(
-for line in sys.stdin:
-    if 'ask' in json.loads(line): print(json.dumps({'done': True}), flush=True)
-)"),
-                                   50);
+  const Outcome outcome =
+      searched(child("done", "while read -r line; do case $line in *ask*) echo '{\"done\": true}' ;; esac; done"), 50);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.found.evaluations, 0);
 }
 
 TEST(External, SaysWhatIsWrongWithAChild) {
-  expect_failure("dies", "sys.stdin.readline()\nsys.exit(3)\n", "ended with code 3 at question 1");
-  expect_failure("killed", "import os, signal\nsys.stdin.readline()\nos.kill(os.getpid(), signal.SIGKILL)\n",
-                 "ended by signal 9");
-  expect_failure("garbage", "sys.stdin.readline()\nprint('what?', flush=True)\ntime.sleep(9)\n",
+  expect_failure("dies", "read -r ask; exit 3", "ended with code 3 at question 1");
+  expect_failure("killed", "read -r ask; kill -9 $$", "ended by signal 9");
+  expect_failure("garbage", "read -r ask; echo 'what?'; exec sleep 9",
                  "answers question 1 with 'what?', which is no JSON object with a list 'point'");
-  expect_failure("short", "sys.stdin.readline()\nprint(json.dumps({'point': [0, 1]}), flush=True)\ntime.sleep(9)\n",
-                 "has 2 numbers; the space has ");
-  expect_failure("words", "sys.stdin.readline()\nprint(json.dumps({'point': ['a'] * n}), flush=True)\ntime.sleep(9)\n",
+  expect_failure("short", "read -r ask; echo '{\"point\": [0, 1]}'; exec sleep 9", "has 2 numbers; the space has ");
+  // As many words as the space has decisions, each of which has a list of labels.
+  expect_failure("words",
+                 "read -r ask\n"
+                 "words=$(printf '%s' \"$space\" | grep -o '\"labels\"' | sed 's/.*/\"a\"/' | tr '\\n' ',')\n"
+                 "echo \"{\\\"point\\\": [${words%,}]}\"; exec sleep 9",
                  "that is no whole number");
-  expect_failure("late", "time.sleep(30)\n", "has not answered question 1 within 1 seconds", "1");
+  expect_failure("late", "exec sleep 30", "has not answered question 1 within 1 seconds", "1");
 }
 
 TEST(External, SaysThatThereIsNoProgram) {
@@ -92,7 +91,7 @@ TEST(External, FailureEndsTheScheduleWithTheReason) {
   const auto mapped = enumerate_mappings(kernel, model, {});
   ScheduleOptions options;
   options.strategy = "external";
-  options.strategy_options = {{"command", child("dies_later", "sys.exit(7)\n")}};
+  options.strategy_options = {{"command", child("dies_later", "exit 7")}};
   const auto found = schedule(kernel, *mapped, model, options);
   ASSERT_FALSE(found);
   EXPECT_NE(render(found.diagnostics()).find("ended with code 7"), std::string::npos) << render(found.diagnostics());

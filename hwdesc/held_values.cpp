@@ -1,0 +1,44 @@
+#include "hwdesc/held_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace isamap {
+
+const StateField* state_field(const HardwareModel& model, const std::string& field) {
+  const std::size_t dot = std::min(field.find('.'), field.size());
+  const auto member = [&](const std::string& owner, bool numbered, const std::vector<StateField>& fields) {
+    const std::string number = field.starts_with(owner) ? field.substr(owner.size(), dot - owner.size()) : "?";
+    if (number.empty() == numbered || number.find_first_not_of("0123456789") != std::string::npos)
+      return static_cast<const StateField*>(nullptr);
+    for (const StateField& f : fields)
+      if (dot < field.size() && f.name == field.substr(dot + 1)) return &f;
+    return static_cast<const StateField*>(nullptr);
+  };
+  for (const State& s : model.states())
+    if (const auto* found = member(s.name, s.count > 1, s.fields)) return found;
+  for (const Memory& m : model.memories())
+    if (const auto* found = member(m.name, true, m.fields)) return found;
+  return nullptr;
+}
+
+std::string refused_by(const StateField& field, std::int64_t value) {
+  if (!field.values.empty() && std::find(field.values.begin(), field.values.end(), value) == field.values.end())
+    return "which is none of its values";
+  if (field.values.empty() && !field.dtype && (value < field.min || (field.max > 0 && value > field.max)))
+    return fmt::format("which holds {}..{}", field.min, field.max > 0 ? std::to_string(field.max) : "");
+  if (field.multiple_of > 1 && value % field.multiple_of != 0)
+    return fmt::format("which holds multiples of {}", field.multiple_of);
+  return "";
+}
+
+std::string refused_by(const FormatField& field, std::int64_t value) {
+  const int width = field.count > 0 ? field.width : field.high - field.low + 1;
+  if (width >= 64 || width < 1) return "";
+  const std::int64_t half = std::int64_t{1} << (width - 1);
+  const std::int64_t low = field.is_signed ? -half : 0, high = field.is_signed ? half - 1 : half - 1 + half;
+  return value >= low && value <= high ? "" : fmt::format("which holds {}..{}", low, high);
+}
+
+}  // namespace isamap

@@ -1,0 +1,18 @@
+#pragma once
+// Numbers that fields have to hold: of states, and of the words in which commands are encoded.
+
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+
+namespace isamap {
+
+/// The declaration of "ld0.stride" (of a state, numbered where there are several) or "tile3.rows" (of a register's own
+/// field); null: there is none.
+const StateField* state_field(const HardwareModel& model, const std::string& field);
+
+/// Why the field cannot hold the value, "which holds 0..65535"; empty: it can.
+std::string refused_by(const StateField& field, std::int64_t value);
+std::string refused_by(const FormatField& field, std::int64_t value);
+
+}  // namespace isamap
