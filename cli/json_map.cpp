@@ -186,17 +186,16 @@ std::string json_of_explain(const Kernel& kernel, const HardwareModel& model, co
     if (!is_compute(model.instructions()[i])) continue;
     const InstructionId id = make_id<InstructionId>(i);
     Json row{{"instruction", model.instructions()[i].name}, {"mappings", Json::array()}, {"reasons", Json::array()}};
-    std::map<std::uint32_t, const Mapping*> best;  // of each statement, as the page shows it
+    std::map<std::uint32_t, std::vector<Mapping>> mine;  // by statement
     for (const Mapping& mapping : result.mappings) {
       if (mapping.instruction != id) continue;
       row["mappings"].push_back(json_of(mapping, kernel, model));
-      const Mapping*& first = best[mapping.statement.value];
-      if (first == nullptr || mapping.utilisation > first->utilisation) first = &mapping;
+      mine[mapping.statement.value].push_back(mapping);
     }
     row["layouts"] = Json::array();
-    for (const auto& [statement, mapping] : best)
-      for (const LayoutAdvice& advice : layout_advice(kernel, model, *mapping))
-        row["layouts"].push_back({{"mapping", mapping->id},
+    for (const auto& [statement, mappings] : mine)
+      for (const LayoutAdvice& advice : least_layout_advice(kernel, model, mappings))
+        row["layouts"].push_back({{"statement", statement},
                                   {"operand", advice.operand},
                                   {"tensor", advice.tensor},
                                   {"found", advice.found},

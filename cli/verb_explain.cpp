@@ -34,7 +34,7 @@ std::string best_mappings(std::vector<Mapping> mappings, const Kernel& kernel, c
   for (std::size_t m = 0; m < std::min(shown, mappings.size()); ++m)
     text += fmt::format("    {}: {}\n", digits_text(mappings[m], model), cost_of_kinds(mappings[m]));
   if (mappings.size() > shown) text += fmt::format("    and {} more (isamap map)\n", mappings.size() - shown);
-  for (const LayoutAdvice& advice : layout_advice(kernel, model, mappings[0])) {
+  for (const LayoutAdvice& advice : least_layout_advice(kernel, model, mappings)) {
     text += fmt::format("    layout: {}\n", advice.found);
     if (!advice.kernel.empty()) text += fmt::format("    kernel: {}\n", advice.kernel);
     if (!advice.hardware.empty()) text += fmt::format("    hardware: {}\n", advice.hardware);

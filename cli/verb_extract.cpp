@@ -127,8 +127,10 @@ std::string factorings_of(const Extraction& extraction) {
                         short_number(factoring.cycles), short_number(factoring.multiplications),
                         short_number(factoring.bytes));
     if (factoring.checked && why_not_run(*factoring.checked).empty())
-      text += fmt::format("; executed {}, {}, {:.3g} s", factoring.checked->executed,
-                          factoring.checked->correct ? "correct" : "WRONG", factoring.checked->seconds);
+      text += fmt::format("; executed {}, {}, {}", factoring.checked->executed,
+                          factoring.checked->correct ? "correct" : "WRONG",
+                          factoring.checked->seconds > 0 ? fmt::format("{:.3g} s", factoring.checked->seconds)
+                                                         : fmt::format("{} cycles", factoring.checked->cycles));
     if (factoring.equals_original)
       text +=
           *factoring.equals_original ? "; same result as the one statement" : "; NOT the result of the one statement";

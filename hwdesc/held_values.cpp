@@ -6,6 +6,24 @@
 
 namespace isamap {
 
+std::optional<DType> moved_type(const Instruction& move, const std::vector<Instruction>& all) {
+  for (const Operand& operand : move.operands)
+    if (operand.dtype) return operand.dtype;
+  for (const Operand& end : move.operands) {  // the written one first
+    std::optional<DType> only;
+    bool several = false;
+    for (const Instruction& other : all)
+      for (const Operand& operand : is_compute(other) ? other.operands : std::vector<Operand>{}) {
+        if (!operand.dtype || !end.memory.valid() || operand.memory != end.memory) continue;
+        several = several || (only && *only != *operand.dtype);
+        only = operand.dtype;
+      }
+    if (several) return std::nullopt;
+    if (only) return only;
+  }
+  return std::nullopt;
+}
+
 const StateField* state_field(const HardwareModel& model, const std::string& field) {
   const std::size_t dot = std::min(field.find('.'), field.size());
   const auto member = [&](const std::string& owner, bool numbered, const std::vector<StateField>& fields) {

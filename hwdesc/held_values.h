@@ -1,11 +1,17 @@
 #pragma once
 // Numbers that fields have to hold: of states, and of the words in which commands are encoded.
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "hwdesc/hardware_model.h"
 
 namespace isamap {
+
+/// What a move carries: the type of an operand that has one; else the only type that what computes has in
+/// the memory it writes, or reads. Nothing: there are several, or none.
+std::optional<DType> moved_type(const Instruction& move, const std::vector<Instruction>& all);
 
 /// The declaration of "ld0.stride" (of a state, numbered where there are several) or "tile3.rows" (of a register's own
 /// field); null: there is none.

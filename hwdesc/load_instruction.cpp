@@ -298,6 +298,7 @@ void load_instruction(const Entry& entry, Context& context) {
   check_operands(r.instruction, entry.node, context);
   check_references(r.instruction, entry.node, context);
   check_formats(r.instruction, entry.node, context);
+  check_printed(r.instruction, entry.node, context);
   resolve_symbols(r.instruction, context);
   context.parts.instructions.push_back(std::move(r.instruction));
 }

@@ -217,6 +217,8 @@ void check_fits(std::int64_t value, const FormatField& field, const Format& form
                 const SourceLocation& where, Context& context);
 /// Doubly set bits, values that do not fit.
 void check_formats(const Instruction& instruction, const Node& node, Context& context);
+void check_printed(const Instruction& instruction, const Node& node, Context& context);
+void check_moved_types(Context& context);
 void check_tokens(Context& context);   ///< queues and what orders them
 void check_machine(Context& context);  ///< setters, masks, fills, reachability
 

@@ -251,11 +251,10 @@ Question covering(Writer w) {
   std::vector<std::string> misses;
   for (int i = 0; i < w.dim_count(); ++i) {
     const std::vector<Peel> peels = peels_of(w, i, *chosen);
-    const std::string walked = equal(w.x(1, i), w.position(1, 1, i));
-    if (peels.empty())
-      misses.push_back(negation(walked));
-    else
-      w.require(walked);
+    // Taken from arithmetic: the finest digit is what the others leave of the coordinate. Asked: does the mapping, as
+    // it is printed everywhere else, bring these values to the point?
+    if (!peels.empty()) w.require(equal(peels.front().value, w.remainder(1, 1, i, peels.front().value)));
+    misses.push_back(negation(equal(w.x(1, i), w.position(1, 1, i))));
     for (std::size_t p = 0; p < peels.size(); ++p) {
       if (p + 1 < peels.size()) w.require(within(peels[p].value, peels[p + 1].stride / peels[p].stride));
       if (peels[p].ranged) misses.push_back(negation(below(peels[p].value, peels[p].size)));

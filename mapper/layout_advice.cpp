@@ -101,10 +101,27 @@ std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareMode
   if (!walkers) return advice;
   const Price price = price_of(kernel, instruction, mapping);
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    if (!price.operands[static_cast<std::size_t>(t)].direct) continue;
+    const OperandPrice& operand = price.operands[static_cast<std::size_t>(t)];
+    if (!operand.direct && !operand.padded) continue;
     if (auto one = advice_on(alignment, *walkers, t)) advice.push_back(std::move(*one));
   }
   return advice;
+}
+
+std::vector<LayoutAdvice> least_layout_advice(const Kernel& kernel, const HardwareModel& model,
+                                              const std::vector<Mapping>& mappings) {
+  constexpr int most = 64;
+  double best = 0;
+  for (const Mapping& mapping : mappings) best = std::max(best, mapping.utilisation);
+  std::optional<std::vector<LayoutAdvice>> least;
+  int asked = 0;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.utilisation < best || (least && (least->empty() || asked == most))) continue;
+    auto advice = layout_advice(kernel, model, mapping);
+    ++asked;
+    if (!least || advice.size() < least->size()) least = std::move(advice);
+  }
+  return least.value_or(std::vector<LayoutAdvice>{});
 }
 
 }  // namespace isamap

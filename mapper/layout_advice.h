@@ -20,4 +20,9 @@ struct LayoutAdvice {
 /// has a term of stride 1; what a fragment map holds together is no single dim.
 std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
 
+/// Of the mappings of one statement and instruction that use it best, what the one with the least to say has to say: if
+/// one of them takes every operand as it lies, nothing.
+std::vector<LayoutAdvice> least_layout_advice(const Kernel& kernel, const HardwareModel& model,
+                                              const std::vector<Mapping>& mappings);
+
 }  // namespace isamap

@@ -67,7 +67,11 @@ class Pricing {
     const Tensor& tensor = alignment_.kernel->tensors[alignment_.access(t).tensor.index()];
     price.operand = alignment_.unit_tensor_name(t);
     price.tensor = tensor.name;
-    price.why_packed = why_packed(t);
+    price.why_packed = shape_of(t);
+    if (const std::string padding = padding_of(t); price.why_packed.empty() && !padding.empty()) {
+      price.why_packed = padding;
+      price.padded = true;
+    }
     price.direct = price.why_packed.empty();
     double slots = 1, elements = 1;
     for (int m = 0; m < unit_dims(); ++m)
@@ -79,14 +83,18 @@ class Pricing {
     return price;
   }
 
-  std::string why_packed(int t) const {
-    if (mapping_.constant &&
-        mapping_.operands[static_cast<std::size_t>(t)] == access_count(alignment_.computation()) - 1)
-      return "a constant tile, made once";
+  std::string padding_of(int t) const {
     for (const Carrier& carrier : mapping_.carriers) {
       if (t > 0 && carrier.access == mapping_.operands[static_cast<std::size_t>(t)])
         return "its surplus slots hold the constant that makes " + carrier.reason + " vanish";
     }
+    return "";
+  }
+
+  std::string shape_of(int t) const {
+    if (mapping_.constant &&
+        mapping_.operands[static_cast<std::size_t>(t)] == access_count(alignment_.computation()) - 1)
+      return "a constant tile, made once";
     for (const IndexRow& row : alignment_.rows[static_cast<std::size_t>(t)])
       if (!row.linear) return "its index divides";
     for (const Walker& w : walkers_) {

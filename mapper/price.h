@@ -13,6 +13,7 @@ struct OperandPrice {
   std::string operand, tensor;  ///< of the instruction; of the kernel ("1" for a constant)
   bool direct = false;          ///< each tile is a strided box of the tensor without a slot that needs a constant
   std::string why_packed;       ///< "k holds (q - s) and s"; empty when direct
+  bool padded = false;          ///< it is packed for its surplus slots: with sizes that divide it would not be
   double bytes = 0;             ///< of all different tiles, slots times element size
   double extra_bytes = 0;       ///< bytes beyond one copy of the tensor; 0 when direct
 };

@@ -140,17 +140,12 @@ class Writer {
     }
   }
 
-  std::string position(int k, int c, int dim) const {
-    std::vector<std::string> terms;
-    for (std::size_t l = 0; l < loops_.size(); ++l) {
-      const std::int64_t step = loops_[l].step[static_cast<std::size_t>(dim)];
-      if (step != 0) terms.push_back(times(step, z(c, l)));
-    }
-    for (std::size_t w = 0; w < walkers_.size(); ++w) {
-      const std::int64_t step = walkers_[w].column[static_cast<std::size_t>(dim)];
-      if (step != 0) terms.push_back(times(step, d(k, w)));
-    }
-    return sum(terms);
+  std::string position(int k, int c, int dim) const { return sum(terms_of(k, c, dim, "")); }
+  /// What all but one of the values leave of the coordinate.
+  std::string remainder(int k, int c, int dim, const std::string& without) const {
+    std::vector<std::string> terms = terms_of(k, c, dim, without);
+    terms.insert(terms.begin(), x(k, dim));
+    return terms.size() == 1 ? terms[0] : list("-", terms, "0");
   }
 
   std::string counter(int c, int k, int m) const {
@@ -240,6 +235,16 @@ class Writer {
   }
 
  private:
+  std::vector<std::string> terms_of(int k, int c, int dim, const std::string& without) const {
+    std::vector<std::string> terms;
+    const auto add = [&](std::int64_t step, const std::string& value) {
+      if (step != 0 && value != without) terms.push_back(times(step, value));
+    };
+    for (std::size_t l = 0; l < loops_.size(); ++l) add(loops_[l].step[static_cast<std::size_t>(dim)], z(c, l));
+    for (std::size_t w = 0; w < walkers_.size(); ++w) add(walkers_[w].column[static_cast<std::size_t>(dim)], d(k, w));
+    return terms;
+  }
+
   template <class NameOf>
   std::string expression(const AffineExpr& e, const NameOf& name_of) {
     std::vector<std::string> terms;

@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_reasons = 12;
-constexpr std::int64_t last_look = 20'000;        // points seen in order where a heuristic found no legal one
+constexpr std::int64_t first_look = 1'000;        // points that greedy search takes where another found no legal one
+constexpr std::int64_t last_look = 20'000;        // and that are seen in order where it found none either
 constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no schedule yet, whatever the clock says
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -181,18 +182,22 @@ class Run {
     return loop;
   }
 
-  // A heuristic found nothing: every point in order, for as long as it takes to see all of a small space.
+  // A heuristic found nothing: the constructive one, then every point in order, as long as it takes to see a small
+  // space.
   void look_again(const SearchSpace& space, Found& found, LoopOptions in_order) const {
-    const auto strategy = exhaustive(space);
-    if (!strategy) return;
     in_order.known.clear();
-    in_order.max_evaluations = std::max(options_.max_evaluations, last_look);
-    Found again = search(space, *strategy, costs_, in_order);
-    again.evaluations += found.evaluations;
-    again.refused += found.refused;
-    remember(again.problems, found.problems);
-    remember(again.refusals, found.refusals);
-    found = std::move(again);
+    const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
+      in_order.max_evaluations = std::max(options_.max_evaluations, evaluations);
+      Found again = search(space, strategy, costs_, in_order);
+      again.evaluations += found.evaluations;
+      again.refused += found.refused;
+      remember(again.problems, found.problems);
+      remember(again.refusals, found.refusals);
+      found = std::move(again);
+    };
+    if (auto constructive = strategy_named("greedy", space, {}, options_.seed)) look(**constructive, first_look);
+    if (found.best || found.exhausted) return;
+    if (const auto strategy = exhaustive(space)) look(*strategy, last_look);
   }
 
   // Mappings that no schedule was tried for.

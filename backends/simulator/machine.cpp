@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backends/operand_use.h"
+#include "hwdesc/held_values.h"
 #include "support/overloaded.h"
 #include "support/random.h"
 
@@ -117,13 +118,22 @@ Result<AffineExpr> Machine::position_of(const Command& command, const Operand& o
   return position;
 }
 
+std::optional<DType> Machine::type_moved_by(const Instruction& move) const {
+  const auto [found, fresh] = moved_types_.try_emplace(&move);
+  if (fresh) found->second = moved_type(move, model_.instructions());
+  return found->second;
+}
+
 std::optional<Diagnostic> Machine::access_of_operand(const Command& command, int number, Use& use) const {
   const Instruction& instruction = *command.instruction;
   const Operand& operand = operand_of(instruction, number);
   const isamap::Access& subscripts = isamap::access_of(instruction.statement(), number);
   use.accesses.emplace_back();
   Access& access = use.accesses.back();
-  access.dtype = operand.dtype.value_or(instruction.tensors[subscripts.tensor.index()].dtype);
+  access.dtype = operand.dtype ? *operand.dtype
+                 : is_move(instruction)
+                     ? type_moved_by(instruction).value_or(instruction.tensors[subscripts.tensor.index()].dtype)
+                     : instruction.tensors[subscripts.tensor.index()].dtype;
   auto at = command.value({operand.name, "", ""});
   if (!at && operand.memory.valid() && model_.memory(operand.memory).is_register() &&
       model_.memory(operand.memory).count == 1)

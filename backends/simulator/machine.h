@@ -69,6 +69,7 @@ class Machine {
   };
 
   std::optional<Diagnostic> extents_of(const Command& command, Use& use) const;
+  std::optional<DType> type_moved_by(const Instruction& move) const;
   std::optional<Diagnostic> access_of_operand(const Command& command, int number, Use& use) const;
   Result<AffineExpr> position_of(const Command& command, const Operand& operand, const isamap::Access& subscripts,
                                  const Use& use) const;
@@ -87,6 +88,7 @@ class Machine {
   SimulatedTime time_;
   std::int64_t issue_ = 0;
   std::map<std::string, std::vector<std::int64_t>> port_free_;
+  mutable std::map<const Instruction*, std::optional<DType>> moved_types_;
 };
 
 }  // namespace isamap

@@ -275,7 +275,7 @@ links:
   - {name: in, from: dram, to: spad}
   - {name: out, from: acc, to: dram}
 instructions:
-  - {name: load, link: in, compute: "D[i,k] = S[i,k]", dims: {i: 8, k: 8}, emit: "load {D}, {S}",
+  - {name: load, link: in, compute: "D[i,k] = S[i,k]", dims: {i: 8, k: 8}, emit: "load {D}, {S}, {S.stride[i]}",
      operands: {D: {dtype: s32, layout: {i: 8, k: 1, xor: {bits: 1, from: WRITTEN, to: 4}}, align: 256B}, S: {dtype: s32, layout: {i: any, k: 1}}}}
   - {name: mac, unit: npu, compute: "C[i] += A[i,k] * A[i,k]", start: {C: [zero, keep]}, dims: {i: 8, k: 8}, emit: "mac {C}, {A}, {start[C]}",
      operands: {A: {memory: spad, dtype: s32, layout: {i: 8, k: 1, xor: {bits: 1, from: READ, to: 4}}, align: 256B, at_once: {i: 2, k: 4}},

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "support/random.h"
@@ -62,6 +64,54 @@ TEST(Loader, TheLanguageOfTheNotesLoads) {
     EXPECT_EQ(loaded->model.instructions().size(), instructions) << name;
     EXPECT_EQ(render(loaded->warnings), "") << name;
   }
+}
+
+TEST(Loader, CommandsTellWhatDiffersBetweenTwoUses) {
+  const auto loaded = load_text(R"(hardware: h
+program: {language: asm}
+units: [{name: host, scalar: true}, {name: npu}]
+memories:
+  - {name: dram, per: host, kind: dram, capacity: 1MiB}
+  - {name: pad, per: npu, kind: scratchpad, capacity: 4KiB}
+links: [{name: in, from: dram, to: pad}, {name: out, from: pad, to: dram}]
+instructions:
+  - {name: get, link: in, compute: "D[i,j] = S[i,j]", dims: {i: {max: 8}, j: 8}, inactive: zero, emit: "get {D}, {S}",
+     operands: {D: {dtype: s8, layout: {i: 8, j: 1}}, S: {dtype: s8, layout: {i: any, j: 1}}}}
+  - {name: put, link: out, compute: "D[j] = S[j]", dims: {j: 8}, emit: "put {D}, {S}"}
+  - {name: mac, unit: npu, compute: "C[j] += A[j] * B[j]", dims: {j: 8}, start: {C: [zero, keep]}, emit: "mac {C}, {A}, {B}",
+     operands: {A: {memory: pad, dtype: s8}, B: {memory: pad, dtype: s8}, C: {memory: pad, dtype: s8}}}
+)");
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::set<std::string> warned;
+  for (const Diagnostic& d : loaded->warnings) warned.insert(d.message);
+  for (const char* message : {"the command of instruction 'get' does not tell {extent[i]}: dim i takes 1 to 8",
+                              "the command of instruction 'get' does not tell {S.stride[i]}: neighbours along i of S "
+                              "may be any distance apart",
+                              "the command of instruction 'mac' does not tell {start[C]}: C starts in one of 2 ways"})
+    EXPECT_TRUE(warned.contains(message)) << message << "\n" << render(loaded->warnings);
+}
+
+/// A move without a type carries what its memory holds, where that is one type only.
+TEST(Loader, AMoveOfSeveralTypesTellsWhich) {
+  const std::string machine =
+      "hardware: h\nprogram: {language: asm}\nunits: [{name: host, scalar: true}, {name: u}]\nmemories:\n"
+      "  - {name: dram, per: host, kind: dram, capacity: 1MiB}\n  - {name: v, per: u, kind: register, count: 4, size: "
+      "16B}\n"
+      "links: [{name: in, from: dram, to: v}, {name: out, from: v, to: dram}]\ninstructions:\n"
+      "  - {name: ld, link: in, compute: \"D[j] = S[j]\", dims: {j: 8}, emit: \"ld {D}, {S}\"}\n"
+      "  - {name: st, link: out, compute: \"D[j] = S[j]\", dims: {j: 8}, operands: {D: {dtype: f16}}, emit: \"st {D}, "
+      "{S}\"}\n"
+      "  - {name: add, unit: u, compute: \"C[j] = A[j] + f16(B[j])\", dims: {j: 8}, emit: \"add {C}, {A}, {B}\",\n"
+      "     operands: {A: {memory: v, dtype: f16}, B: {memory: v, dtype: f16}, C: {memory: v, dtype: f16}}}\n";
+  const auto one = load_text(machine),
+             two = load_text(
+                 std::regex_replace(machine, std::regex("B: \\{memory: v, dtype: f16"), "B: {memory: v, dtype: s8"));
+  const auto says = [](const Result<LoadedHardware>& loaded) {
+    return render(loaded ? loaded->warnings : loaded.diagnostics()).find("'ld' moves elements of any type") !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(says(one)) << render(one ? one->warnings : one.diagnostics());
+  EXPECT_TRUE(says(two)) << render(two ? two->warnings : two.diagnostics());
 }
 
 TEST(Loader, TheToyHasAnAccumulatorThatCanBeNeitherClearedNorReadOut) {

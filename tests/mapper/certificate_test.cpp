@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "mapper/z3_solver.h"
@@ -116,6 +117,25 @@ TEST(Certificates, MutantsWithTheLoopsKeptAreRefuted) {
     EXPECT_EQ(said.find("error"), std::string::npos) << name << said;
     EXPECT_TRUE(said.rfind("sat\n", 0) == 0 || said.find("\nsat\n") != std::string::npos) << name << "\n" << said;
   }
+}
+
+/// In the files themselves: each column of the mapping doubled where it is printed as such.
+TEST(Certificates, ATextThatIsEditedIsRefuted) {
+  if (!z3_found()) GTEST_SKIP() << "no z3 program (Debian: z3)";
+  const Kernel kernel = conv1d();
+  const Instruction unit = matrix_unit(4, 4, 4);
+  const PairMappings found = map_one(kernel, unit, Rule::full);
+  int edited = 0;
+  for (const Mapping& mapping : found.mappings)
+    for (const std::string dim : {"n", "k", "c", "p", "r"}) {
+      const std::string text = print(certify(alignment_of(kernel, unit, mapping), mapping));
+      const std::string changed = std::regex_replace(text, std::regex("\\(= x([12])\\." + dim + " (d[12]\\.[0-9])\\)"),
+                                                     "(= x$1." + dim + " (* 2 $2))");
+      if (changed == text || edited >= 60) continue;
+      ++edited;
+      EXPECT_FALSE(only_unsat(z3_says(changed, "edited"))) << dim << " of " << shown(mapping, kernel, unit);
+    }
+  EXPECT_GT(edited, 20);
 }
 
 TEST(Certificates, AnySizeOfDimsThatAreWalkedWhole) {

@@ -40,8 +40,8 @@ TEST(Examples, MapOnEveryMachineQuickly) {
         const auto result = enumerate_mappings(*kernel, machine->model, options);
         const double ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         ASSERT_TRUE(result);
-        // 50 ms is the aim, on an idle machine: `bench map` lists the slowest.
-        EXPECT_LT(ms, 1e3 * cost::allowed(0.1)) << hardware << " " << file;
+        // 50 ms is the aim, in a Release build on an idle machine: `bench map` lists the slowest.
+        EXPECT_LT(ms, 1e3 * cost::allowed(0.15)) << hardware << " " << file;
         if (rule == Rule::access) {
           EXPECT_FALSE(result->limit_reached) << hardware << " " << file;
         }

@@ -49,6 +49,27 @@ TEST(LayoutAdvice, TheOrderItAsksForNeedsNoMore) {
   EXPECT_TRUE(on("x86_avx512").of("C[i,j] += A[i,k] * B[k,j]", "i=8,j=48,k=64", "", "fma_f32_bcast").empty());
 }
 
+TEST(LayoutAdvice, PaddingHidesNoOrder) {
+  const auto advice =
+      on("x86_avx512_vnni").of("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=8,j=48,k=63", kBytes, "dpbusd_bcast");
+  ASSERT_EQ(advice.size(), 1U);
+  EXPECT_EQ(advice[0].kernel, "store B as B[j,k]");
+}
+
+/// One of the two orders of operands takes all as they lie.
+TEST(LayoutAdvice, SomeMappingWithNothingToSayIsEnough) {
+  auto machine = on("npu16");
+  const auto kernel = kernel_from_formula("C[j,i] += s32(A[k,i]) * s32(B[j,k])", "i=32,j=48,k=64", "A=s8,B=s8,C=s32");
+  ASSERT_TRUE(kernel);
+  const auto mapped = enumerate_mappings(*kernel, machine.model, {});
+  ASSERT_TRUE(mapped);
+  std::size_t most = 0;
+  for (const Mapping& mapping : mapped->mappings)
+    most = std::max(most, layout_advice(*kernel, machine.model, mapping).size());
+  EXPECT_GT(most, 0U);
+  EXPECT_TRUE(least_layout_advice(*kernel, machine.model, mapped->mappings).empty());
+}
+
 TEST(LayoutAdvice, ATileOfOtherStepsHasNoVariant) {
   const auto advice = on("outer16").of("C[i,j] += A[i,k] * B[k,j]", "i=32,j=48,k=64", "", "outer_f32");
   ASSERT_EQ(advice.size(), 1U);
