@@ -37,9 +37,9 @@ std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<Walk
   return moves;
 }
 
-class Trial {
+class TriedCalls {
  public:
-  Trial(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet operands)
+  TriedCalls(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet operands)
       : alignment_(alignment), walkers_(walkers), moves_(moving_dims(alignment, walkers, operands)) {
     const std::vector<Dim>&dims = alignment.unit().domain.dims, &own = alignment.computation().domain.dims;
     faces_ = compiled(alignment.computation().domain.faces, own);
@@ -142,7 +142,7 @@ class Trial {
 bool slot_holds_two(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet operands) {
   if (std::any_of(walkers.begin(), walkers.end(), [](const Walker& w) { return w.extent < 1; }))
     return false;  // no call
-  return Trial(alignment, walkers, operands).some_call_is_wrong();
+  return TriedCalls(alignment, walkers, operands).some_call_is_wrong();
 }
 
 }  // namespace isamap
