@@ -192,7 +192,11 @@ int run() {
 }  // namespace
 }  // namespace isamap
 
-int main() {
-  setenv("OMP_NUM_THREADS", "1", 1);  // before the peer's runtime starts
+int main(int, char** argv) {
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  if (threads == nullptr || std::string(threads) != "1") {  // the peer's runtime reads it when it is loaded
+    setenv("OMP_NUM_THREADS", "1", 1);
+    execv("/proc/self/exe", argv);
+  }
   return isamap::run();
 }
