@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/held_values.h"
 #include "hwdesc/loader_internal.h"
 
 namespace isamap::loader {
@@ -83,17 +84,15 @@ void check_use(const FormatUse& use, const FormatPlace& place) {
 
 void check_fits(std::int64_t value, const FormatField& field, const Format& format, const std::string& what,
                 const SourceLocation& where, Context& context) {
+  const auto range = range_of(field);
+  if (!range || (value >= range->low && value <= range->high)) return;
   const int width = field.count > 0 ? field.width : field.high - field.low + 1;
-  if (width >= 64) return;
-  const std::int64_t half = std::int64_t{1} << (width - 1);
-  const std::int64_t low = field.is_signed ? -half : 0, high = field.is_signed ? half - 1 : half - 1 + half;
-  if (value >= low && value <= high) return;
-  const bool as_signed = value < 0 && value >= -half;
+  const bool as_signed = value < 0 && value >= -(std::int64_t{1} << (width - 1));
   context.problems.error(
       where,
       what + " puts " + std::to_string(value) + " into field '" + field.name + "' of format '" + format.name +
-          "', whose " + std::to_string(width) + (width == 1 ? " bit holds " : " bits hold ") + std::to_string(low) +
-          " to " + std::to_string(high),
+          "', whose " + std::to_string(width) + (width == 1 ? " bit holds " : " bits hold ") +
+          std::to_string(range->low) + " to " + std::to_string(range->high),
       as_signed ? "'" + field.name + ": {bits: [" + std::to_string(field.high) + ", " + std::to_string(field.low) +
                       "], signed: true}' in the format holds negative numbers"
                 : "write a number in this range, or widen the field");

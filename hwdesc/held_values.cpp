@@ -51,12 +51,18 @@ std::string refused_by(const StateField& field, std::int64_t value) {
   return "";
 }
 
-std::string refused_by(const FormatField& field, std::int64_t value) {
+std::optional<Interval> range_of(const FormatField& field) {
   const int width = field.count > 0 ? field.width : field.high - field.low + 1;
-  if (width >= 64 || width < 1) return "";
+  if (width >= 64 || width < 1) return std::nullopt;
   const std::int64_t half = std::int64_t{1} << (width - 1);
-  const std::int64_t low = field.is_signed ? -half : 0, high = field.is_signed ? half - 1 : half - 1 + half;
-  return value >= low && value <= high ? "" : fmt::format("which holds {}..{}", low, high);
+  return field.is_signed ? Interval{-half, half - 1} : Interval{0, half - 1 + half};
+}
+
+std::string refused_by(const FormatField& field, std::int64_t value) {
+  const auto range = range_of(field);
+  return !range || (value >= range->low && value <= range->high)
+             ? ""
+             : fmt::format("which holds {}..{}", range->low, range->high);
 }
 
 }  // namespace isamap

@@ -17,6 +17,8 @@ std::optional<DType> moved_type(const Instruction& move, const std::vector<Instr
 /// field); null: there is none.
 const StateField* state_field(const HardwareModel& model, const std::string& field);
 
+/// Numbers that the field's bits hold; nothing: all of 64 bits.
+std::optional<Interval> range_of(const FormatField& field);
 /// Why the field cannot hold the value, "which holds 0..65535"; empty: it can.
 std::string refused_by(const StateField& field, std::int64_t value);
 std::string refused_by(const FormatField& field, std::int64_t value);

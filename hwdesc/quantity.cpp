@@ -15,7 +15,7 @@ struct UnitOfMeasure {
 };
 
 // Factors to bytes, seconds, pJ, Hz.
-constexpr UnitOfMeasure sizes[] = {
+constexpr UnitOfMeasure size_units[] = {
     {"B", 1},    {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776.0},
     {"kB", 1e3}, {"KB", 1e3},   {"MB", 1e6},      {"GB", 1e9},         {"TB", 1e12},
     {"b", 0.125}};
@@ -89,8 +89,8 @@ std::optional<double> read(const Node& node, const std::string& what, const std:
 }  // namespace
 
 std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context) {
-  const auto bytes =
-      read(node, what, "a size", "256KiB or 64B", context, [](const std::string& unit) { return factor(sizes, unit); });
+  const auto bytes = read(node, what, "a size", "256KiB or 64B", context,
+                          [](const std::string& unit) { return factor(size_units, unit); });
   if (!bytes) return std::nullopt;
   if (*bytes > 0x1p60) {
     context.problems.error(node.where, what + " is larger than 2^60 bytes", "is the unit right?");
@@ -100,18 +100,18 @@ std::optional<std::int64_t> read_size(const Node& node, const std::string& what,
 }
 
 std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context, std::int64_t word) {
-  return read(node, what, "a rate", "16B/cycle or 35GB/s", context,
-              [&](const std::string& unit) -> std::optional<double> {
-                const std::size_t slash = unit.find('/');
-                if (slash == std::string::npos) return std::nullopt;
-                const std::string amount = unit.substr(0, slash), per = unit.substr(slash + 1);
-                const auto bytes =
-                    amount == "words" && word > 0 ? std::optional(static_cast<double>(word)) : factor(sizes, amount);
-                if (!bytes) return std::nullopt;
-                if (per == "cycle") return bytes;
-                const auto seconds = factor(times, per);
-                return seconds ? std::optional(*bytes / *seconds / context.model.clock_hz) : std::nullopt;
-              });
+  return read(
+      node, what, "a rate", "16B/cycle or 35GB/s", context, [&](const std::string& unit) -> std::optional<double> {
+        const std::size_t slash = unit.find('/');
+        if (slash == std::string::npos) return std::nullopt;
+        const std::string amount = unit.substr(0, slash), per = unit.substr(slash + 1);
+        const auto bytes =
+            amount == "words" && word > 0 ? std::optional(static_cast<double>(word)) : factor(size_units, amount);
+        if (!bytes) return std::nullopt;
+        if (per == "cycle") return bytes;
+        const auto seconds = factor(times, per);
+        return seconds ? std::optional(*bytes / *seconds / context.model.clock_hz) : std::nullopt;
+      });
 }
 
 std::optional<double> read_time(const Node& node, const std::string& what, const Context& context) {
@@ -132,7 +132,7 @@ std::optional<double> read_energy_per_byte(const Node& node, const std::string& 
       node, what, "an energy for each byte", "2pJ/B", context, [](const std::string& unit) -> std::optional<double> {
         const std::size_t slash = unit.find('/');
         if (slash == std::string::npos) return std::nullopt;
-        const auto energy = factor(energies, unit.substr(0, slash)), size = factor(sizes, unit.substr(slash + 1));
+        const auto energy = factor(energies, unit.substr(0, slash)), size = factor(size_units, unit.substr(slash + 1));
         return energy && size ? std::optional(*energy / *size) : std::nullopt;
       });
 }

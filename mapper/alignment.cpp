@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mapper/body_match.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -143,6 +144,18 @@ std::shared_ptr<const Kernel> with_constant(const Kernel& kernel, StatementId st
 
 }  // namespace
 
+std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column) {
+  std::int64_t sum = 0;
+  for (std::size_t d = 0; d < column.size(); ++d) {
+    if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
+    const auto term = row.linear ? checked_mul(row.coefficients[d], column[d]) : std::nullopt;
+    const auto total = term ? checked_add(sum, *term) : std::nullopt;
+    if (!total) return std::nullopt;
+    sum = *total;
+  }
+  return sum;
+}
+
 bool stands_still(const Alignment& alignment, int t, const IntVector& column) {
   for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
     std::int64_t step = 0;
@@ -161,7 +174,7 @@ std::int64_t element_step(const Alignment& alignment, int t, const IntVector& co
   const Tensor& tensor = alignment.kernel->tensors[alignment.access(t).tensor.index()];
   std::int64_t stride = 1, step = 0;
   for (std::size_t r = rows.size(); r-- > 0;) {
-    for (std::size_t d = 0; d < column.size(); ++d) step += rows[r].coefficients[d] * column[d] * stride;
+    step += step_of(rows[r], column).value_or(0) * stride;
     stride *= tensor.shape[r];
   }
   return step;

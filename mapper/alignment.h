@@ -64,6 +64,9 @@ std::vector<Alignment> alignments_of(const Kernel& kernel, StatementId statement
 /// The alignment that a mapping was made from.
 Alignment alignment_behind(const Kernel& kernel, const Instruction& hardware, const Mapping& mapping);
 
+/// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves, or beyond 64
+/// bits.
+std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column);
 /// Does one step of the column leave operand t in place? A column that touches a division does not count as such.
 bool stands_still(const Alignment& alignment, int t, const IntVector& column);
 

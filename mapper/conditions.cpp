@@ -22,19 +22,6 @@ std::optional<IntVector> as_column(const AffineExpr& e, const IterationDomain& d
   return column;
 }
 
-/// What one step of a column adds to an index; nothing when the index is not linear in a dim that moves.
-std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column) {
-  std::int64_t sum = 0;
-  for (std::size_t d = 0; d < column.size(); ++d) {
-    if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
-    const auto term = row.linear ? checked_mul(row.coefficients[d], column[d]) : std::nullopt;
-    const auto total = term ? checked_add(sum, *term) : std::nullopt;
-    if (!total) return std::nullopt;
-    sum = *total;
-  }
-  return sum;
-}
-
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 
 /// Operands that use one of the walker's dims.

@@ -53,8 +53,7 @@ std::string reordered(const Alignment& alignment, int t, const IntVector& column
   std::vector<std::string> subscripts;
   std::optional<std::size_t> moved;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::int64_t step = 0;
-    for (std::size_t d = 0; d < column.size(); ++d) step += rows[r].coefficients[d] * column[d];
+    const std::int64_t step = step_of(rows[r], column).value_or(0);  // of boxes, whose indices are linear
     if (step != 0 && (moved || std::abs(step) != 1)) return "";
     if (step != 0)
       moved = r;

@@ -25,6 +25,17 @@ std::vector<std::string> yaml_files(const std::string& folder) {
   return files;
 }
 
+/// Calls that are wrong are found by trying some of their points.
+TEST(Examples, WrongCallsOfAConvolutionEngineNeedNoSolver) {
+  const auto machine = load_hardware("conv3x3", {ISAMAP_SOURCE_DIR "/hardware_models"});
+  const auto kernel = load_kernel(ISAMAP_SOURCE_DIR "/examples/conv2d_capsule.yaml");
+  ASSERT_TRUE(machine && kernel);
+  const auto result = enumerate_mappings(*kernel, machine->model, {});
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->mappings.empty());
+  EXPECT_EQ(result->solver.queries, 0);
+}
+
 TEST(Examples, MapOnEveryMachineQuickly) {
   int mapped = 0;
   for (const std::string& hardware : yaml_files("hardware_models")) {
