@@ -76,6 +76,12 @@ AffineExpr AffineExpr::dim(std::string name) {
   return e;
 }
 
+AffineExpr AffineExpr::of(AffineTerm term) {
+  AffineExpr e;
+  e.terms_.push_back(std::move(term));
+  return e;
+}
+
 bool AffineExpr::is_linear() const { return terms_.empty() || !division(terms_.back()); }
 
 std::optional<std::string> AffineExpr::as_dim() const {
@@ -97,32 +103,28 @@ std::set<std::string> AffineExpr::names() const {
   return result;
 }
 
-AffineExpr& AffineExpr::operator+=(const AffineExpr& other) {
-  constant_ = wrapping_add(constant_, other.constant_);
-  if (other.terms_.empty()) return *this;
-  std::vector<AffineTerm> sum;
-  sum.reserve(terms_.size() + other.terms_.size());
-  auto a = terms_.begin();
-  auto b = other.terms_.begin();
-  while (a != terms_.end() && b != other.terms_.end()) {
-    const auto order = compare(a->atom, b->atom);
-    if (order < 0) {
-      sum.push_back(std::move(*a++));
-    } else if (order > 0) {
-      sum.push_back(*b++);
+AffineExpr& AffineExpr::add(const AffineExpr& other, std::int64_t times) {
+  if (times == 0) return *this;
+  if (&other == this) return *this = scaled(wrapping_add(times, 1));
+  constant_ = wrapping_add(constant_, wrapping_mul(other.constant_, times));
+  // Most sums add few terms to few: each is added where it stands, found from where the last one was.
+  std::size_t at = 0;
+  if (terms_.empty()) terms_.reserve(other.terms_.size());
+  for (const AffineTerm& term : other.terms_) {
+    const std::int64_t more = wrapping_mul(term.coefficient, times);
+    auto order = std::strong_ordering::greater;
+    while (at < terms_.size() && (order = compare(terms_[at].atom, term.atom)) < 0) ++at;
+    const auto here = terms_.begin() + static_cast<std::ptrdiff_t>(at);
+    if (at == terms_.size() || order > 0) {
+      if (more != 0) terms_.insert(here, {more, term.atom}), ++at;
+    } else if (here->coefficient = wrapping_add(here->coefficient, more); here->coefficient == 0) {
+      terms_.erase(here);
     } else {
-      a->coefficient = wrapping_add(a->coefficient, b->coefficient);
-      if (a->coefficient != 0) sum.push_back(std::move(*a));
-      ++a, ++b;
+      ++at;
     }
   }
-  sum.insert(sum.end(), std::make_move_iterator(a), std::make_move_iterator(terms_.end()));
-  sum.insert(sum.end(), b, other.terms_.end());
-  terms_ = std::move(sum);
   return *this;
 }
-
-AffineExpr AffineExpr::operator-() const { return scaled(-1); }
 
 AffineExpr AffineExpr::scaled(std::int64_t factor) const {
   AffineExpr e;
@@ -172,7 +174,10 @@ AffineExpr floordiv(const AffineExpr& a, std::int64_t divisor) {
   return whole + quotient;
 }
 
-AffineExpr mod(const AffineExpr& a, std::int64_t divisor) { return a - floordiv(a, divisor) * divisor; }
+AffineExpr mod(const AffineExpr& a, std::int64_t divisor) {
+  AffineExpr rest = a;
+  return std::move(rest.add(floordiv(a, divisor), -divisor));
+}
 
 std::int64_t evaluate(const AffineExpr& e, const Bindings& values) {
   std::int64_t result = e.constant();
@@ -193,14 +198,15 @@ std::int64_t evaluate(const AffineExpr& e, const Bindings& values) {
 AffineExpr substitute(const AffineExpr& e, const std::map<std::string, AffineExpr>& by) {
   AffineExpr result(e.constant());
   for (const AffineTerm& term : e.terms()) {
-    const AffineExpr value = std::visit(
-        overloaded{[&](const std::string& name) {
-                     const auto found = by.find(name);
-                     return found == by.end() ? AffineExpr::dim(name) : found->second;
-                   },
-                   [&](const FloorDiv& div) { return floordiv(substitute(*div.numerator, by), div.divisor); }},
-        term.atom);
-    result += value * term.coefficient;
+    if (const FloorDiv* div = division(term)) {
+      result.add(floordiv(substitute(*div->numerator, by), div->divisor), term.coefficient);
+      continue;
+    }
+    const auto found = by.find(std::get<std::string>(term.atom));
+    if (found == by.end())
+      result += AffineExpr::of(term);
+    else
+      result.add(found->second, term.coefficient);
   }
   return result;
 }

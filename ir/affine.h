@@ -51,6 +51,7 @@ class AffineExpr {
   AffineExpr() = default;                                     ///< 0
   AffineExpr(std::int64_t constant) : constant_(constant) {}  // NOLINT: implicit on purpose
   static AffineExpr dim(std::string name);
+  static AffineExpr of(AffineTerm term);  ///< one term of another expression: its atom has its one form already
 
   const std::vector<AffineTerm>& terms() const { return terms_; }
   std::int64_t constant() const { return constant_; }
@@ -64,10 +65,11 @@ class AffineExpr {
   /// All names, those inside floor divisions included, in sorted order.
   std::set<std::string> names() const;
 
-  AffineExpr& operator+=(const AffineExpr& other);
-  AffineExpr operator-() const;
-  friend AffineExpr operator+(AffineExpr a, const AffineExpr& b) { return a += b; }
-  friend AffineExpr operator-(AffineExpr a, const AffineExpr& b) { return a += -b; }
+  AffineExpr& add(const AffineExpr& other, std::int64_t times);  ///< += other * times, without a copy of it
+  AffineExpr& operator+=(const AffineExpr& other) { return add(other, 1); }
+  AffineExpr operator-() const { return scaled(-1); }
+  friend AffineExpr operator+(AffineExpr a, const AffineExpr& b) { return std::move(a.add(b, 1)); }
+  friend AffineExpr operator-(AffineExpr a, const AffineExpr& b) { return std::move(a.add(b, -1)); }
   friend AffineExpr operator*(const AffineExpr& a, std::int64_t factor) { return a.scaled(factor); }
   friend AffineExpr operator*(std::int64_t factor, const AffineExpr& a) { return a.scaled(factor); }
 

@@ -41,11 +41,6 @@ Interval operator*(std::int64_t c, const Interval& a) {
   return {saturated(std::min(x, y)), saturated(std::max(x, y))};
 }
 
-AffineExpr as_expr(const AffineTerm& term) {
-  if (const FloorDiv* div = division(term)) return floordiv(*div->numerator, div->divisor) * term.coefficient;
-  return AffineExpr::dim(std::get<std::string>(term.atom)) * term.coefficient;
-}
-
 std::int64_t largest_coefficient(const AffineExpr& e) {
   std::int64_t result = 1;
   for (const AffineTerm& term : e.terms())
@@ -84,7 +79,7 @@ struct Relaxed {
 };
 
 bool shares_names(const AffineExpr& e, const AffineTerm& term) {
-  const AffineExpr others = e - as_expr(term);
+  const AffineExpr others = e - AffineExpr::of(term);
   const std::set<std::string> names = others.names();
   for (const std::string& name : division(term)->numerator->names())
     if (names.count(name)) return true;
@@ -102,7 +97,7 @@ bool relax(Relaxed& relaxed) {
     const std::int64_t c = term->coefficient;
     if (size > scale_limit || Wide{c} * div->divisor > scale_limit || Wide{c} * div->divisor < -scale_limit)
       return false;
-    relaxed.rest = (e - as_expr(*term)) * div->divisor + *div->numerator * c;
+    relaxed.rest = (e - AffineExpr::of(*term)) * div->divisor + *div->numerator * c;
     relaxed.slack = div->divisor * relaxed.slack + c * Interval{-(div->divisor - 1), 0};
     relaxed.scale *= div->divisor;
     return true;
@@ -141,7 +136,7 @@ std::optional<std::int64_t> constant_quotient(const AffineExpr& e, std::int64_t 
 std::optional<AffineExpr> constant_with_sign(const AffineExpr& n, std::int64_t d, int sign, const Ranges& ranges) {
   AffineExpr whole;
   for (const AffineTerm& term : n.terms())
-    if ((term.coefficient < 0) != (sign < 0)) whole += as_expr({-sign, term.atom});
+    if ((term.coefficient < 0) != (sign < 0)) whole += AffineExpr::of({-sign, term.atom});
   if (whole.is_constant()) return std::nullopt;
   if (const auto q = constant_quotient(n - whole * d, d, ranges)) return whole + *q;
   return std::nullopt;
@@ -157,9 +152,9 @@ std::optional<AffineExpr> without_small_part(const AffineExpr& n, std::int64_t d
     AffineExpr whole, small(n.constant());
     for (const AffineTerm& term : n.terms())
       if (term.coefficient % g == 0)
-        whole += as_expr({term.coefficient / g, term.atom});
+        whole += AffineExpr::of({term.coefficient / g, term.atom});
       else
-        small += as_expr(term);
+        small += AffineExpr::of(term);
     if (const auto q = constant_quotient(small, g, ranges)) return floordiv(whole + *q, d / g);
   }
   return std::nullopt;
@@ -185,17 +180,17 @@ AffineExpr simplify(const AffineExpr& e, const Ranges& ranges) {
   for (const AffineTerm& term : e.terms()) {
     const FloorDiv* div = division(term);
     if (!div) {
-      result += as_expr(term);
+      result += AffineExpr::of(term);
       continue;
     }
     const AffineExpr quotient = floordiv(simplify(*div->numerator, ranges), div->divisor);
     for (const AffineTerm& part : quotient.terms()) {
       const FloorDiv* left = division(part);
       const auto found = left ? simpler(*left, ranges) : std::nullopt;
-      const AffineExpr value = found ? simplify(*found, ranges) : as_expr({1, part.atom});
-      result += value * part.coefficient * term.coefficient;
+      const AffineExpr value = found ? simplify(*found, ranges) : AffineExpr::of({1, part.atom});
+      result.add(value * part.coefficient, term.coefficient);
     }
-    result += AffineExpr(quotient.constant()) * term.coefficient;
+    result.add(quotient.constant(), term.coefficient);
   }
   return result;
 }

@@ -31,12 +31,12 @@ constexpr const char* trial_columns =
     "statement, number, point, schedule, problem, objective, cycles, energy_pJ, bytes, measured, checked, "
     "trial.features";
 
-struct Closer {
+}  // namespace
+
+struct Closer {  // of a type with a name: TrialStore::State, which has one too, holds it
   void operator()(sqlite3* db) const { sqlite3_close(db); }
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
-
-}  // namespace
 
 struct TrialStore::State {
   std::string path;

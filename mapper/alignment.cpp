@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "mapper/body_match.h"
 #include "support/arithmetic.h"
@@ -146,8 +147,9 @@ std::shared_ptr<const Kernel> with_constant(const Kernel& kernel, StatementId st
 
 std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column) {
   std::int64_t sum = 0;
-  for (std::size_t d = 0; d < column.size(); ++d) {
-    if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
+  for (std::uint32_t left = row.dims; left != 0; left &= left - 1) {
+    const auto d = static_cast<std::size_t>(std::countr_zero(left));
+    if (column[d] == 0) continue;
     const auto term = row.linear ? checked_mul(row.coefficients[d], column[d]) : std::nullopt;
     const auto total = term ? checked_add(sum, *term) : std::nullopt;
     if (!total) return std::nullopt;
@@ -157,16 +159,8 @@ std::optional<std::int64_t> step_of(const IndexRow& row, const IntVector& column
 }
 
 bool stands_still(const Alignment& alignment, int t, const IntVector& column) {
-  for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
-    std::int64_t step = 0;
-    for (std::size_t d = 0; d < column.size(); ++d) {
-      if (column[d] == 0 || (row.dims >> d & 1U) == 0) continue;
-      if (!row.linear) return false;
-      step += row.coefficients[d] * column[d];
-    }
-    if (step != 0) return false;
-  }
-  return true;
+  const std::vector<IndexRow>& rows = alignment.rows[static_cast<std::size_t>(t)];
+  return std::all_of(rows.begin(), rows.end(), [&](const IndexRow& row) { return step_of(row, column) == 0; });
 }
 
 std::int64_t element_step(const Alignment& alignment, int t, const IntVector& column) {

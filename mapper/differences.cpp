@@ -95,13 +95,14 @@ class Differences {
         if (const Walker::Place* place = walkers_[w].on(static_cast<int>(m))) counter += place->weight * digit(w);
       if (counter >= unit_extent(alignment_, static_cast<int>(m))) return false;
     }
-    std::vector<std::string> names;
     std::vector<std::int64_t> x(domain.dims.size(), 0);
     for (std::size_t d = 0; d < x.size(); ++d) {
-      names.push_back(domain.dims[d].name);
       for (const std::size_t w : *group_) x[d] += walkers_[w].column[d] * digit(w);
       if (x[d] < 0 || x[d] >= domain.dims[d].extent) return false;
     }
+    if (domain.faces.empty()) return true;
+    std::vector<std::string> names;
+    for (const Dim& dim : domain.dims) names.push_back(dim.name);
     return std::all_of(domain.faces.begin(), domain.faces.end(),
                        [&](const AffineExpr& face) { return CompiledAffine(face, names)(x.data()) >= 0; });
   }

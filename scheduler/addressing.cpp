@@ -6,12 +6,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "scheduler/lower_nest.h"
 
 namespace isamap {
 
 namespace {
+
+/// The dims that the operand has in the statement or is walked by.
+std::set<std::string> dims_of_operand(const Computation& statement, const Pairing& pairing, int access) {
+  std::set<std::string> dims;
+  for (const AffineExpr& index : access_of(statement, access).index) dims.merge(index.names());
+  const int operand = pairing.operand_access[static_cast<std::size_t>(access)];
+  for (const AffineExpr& index : access_of(pairing.instruction->statement(), operand).index)
+    for (const std::string& own : index.names())
+      dims.insert(pairing.walked_by[static_cast<std::size_t>(pairing.instruction->statement().domain.find(own))]);
+  dims.erase("");
+  return dims;
+}
+
+/// A step of the walk over a dim.
+std::int64_t step_of(const Pairing& pairing, const std::string& dim) {
+  const auto digit = pairing.digit_of.find(dim);
+  return digit == pairing.digit_of.end() ? 1 : full_extent(*pairing.instruction, digit->second);
+}
+
+/// The statement with one step of every dim that the operand does not have: their tails are none of its business.
+Computation as_operand_sees(Computation statement, const Pairing& pairing, int access) {
+  const std::set<std::string> own = dims_of_operand(statement, pairing, access);
+  for (Dim& dim : statement.domain.dims)
+    if (!own.contains(dim.name)) dim.extent = std::min(dim.extent, step_of(pairing, dim.name));
+  return statement;
+}
 
 struct Trial {
   const Kernel& kernel;
@@ -28,9 +55,8 @@ const Tensor& tensor_of(const Trial& trial) {
 }
 
 Line walk_line(const Trial& trial, const Dim& dim) {
-  const auto digit = trial.pairing.digit_of.find(dim.name);
   For line;
-  line.walks = {{dim.name, digit == trial.pairing.digit_of.end() ? 1 : full_extent(trial.instruction, digit->second)}};
+  line.walks = {{dim.name, step_of(trial.pairing, dim.name)}};
   return {line};
 }
 
@@ -208,11 +234,12 @@ std::vector<std::vector<Hop>> spread_at_the_end(const Trial& trial, const std::v
 
 }  // namespace
 
-Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
+Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& mapping, int instruction_access,
               const HardwareModel& model) {
   const InstructionForm form = instruction_form(mapping, model);
   const Instruction& instruction = *form;
   const int access = mapping.operands[static_cast<std::size_t>(instruction_access)];
+  const Computation statement = as_operand_sees(whole, pair(whole, form, mapping), access);
   const Trial trial{kernel, statement, mapping, access, model, instruction, pair(statement, form, mapping)};
   const MemoryId memory = instruction.operands[operand_of_access(instruction, instruction_access).index()].memory;
   Routes result;
@@ -248,6 +275,27 @@ Routes routes(const Kernel& kernel, const Computation& statement, const Mapping&
   // A copy in the tensor's own order has room for what calls read past the end of a window.
   if (access != 0 && !with_outside && result.routes.empty()) consider(with(packed_hop(trial, false)));
   return result;
+}
+
+const Routes& RouteTable::of(const Computation& statement, const Mapping& mapping, int instruction_access) {
+  const InstructionForm form = instruction_form(mapping, *model_);
+  const int access = mapping.operands[static_cast<std::size_t>(instruction_access)];
+  const Pairing pairing = pair(statement, form, mapping);
+  const std::set<std::string> own = dims_of_operand(statement, pairing, access);
+  std::string key = fmt::format("{} {} {} {}", mapping.instruction.index(), mapping.rolled.size(), instruction_access,
+                                mapping.constant.value_or(0));
+  for (const int operand : mapping.operands) key += fmt::format(" {}", operand);
+  for (const AffineExpr& index : access_of(statement, access).index) key += ", " + print(index);
+  for (const Dim& dim : statement.domain.dims) {
+    if (!own.contains(dim.name)) continue;
+    const auto digit = pairing.digit_of.find(dim.name);
+    key += fmt::format("; {} {} {} {}", dim.name, dim.extent, static_cast<int>(dim.kind),
+                       digit == pairing.digit_of.end() ? -1 : static_cast<int>(digit->second));
+  }
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  return known_.emplace(std::move(key), routes(*kernel_, statement, mapping, instruction_access, *model_))
+      .first->second;
 }
 
 }  // namespace isamap

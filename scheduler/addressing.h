@@ -5,6 +5,7 @@
 // operand as it lies. A route that nothing can address directly gets a packed copy, made element by element by a
 // scalar unit, whose layout is the instruction's own digits: [k/32, c, k%32].
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,18 @@ struct Routes {
 /// `statement` is fused (ir/mapping.h).
 Routes routes(const Kernel& kernel, const Computation& statement, const Mapping& mapping, int instruction_access,
               const HardwareModel& model);
+
+/// The same for many mappings of one statement: mappings that differ in dims that an operand does not have share its
+/// routes. What is told of an access lives as long as the table.
+class RouteTable {
+ public:
+  RouteTable(const Kernel& kernel, const HardwareModel& model) : kernel_(&kernel), model_(&model) {}
+  const Routes& of(const Computation& statement, const Mapping& mapping, int instruction_access);
+
+ private:
+  const Kernel* kernel_;
+  const HardwareModel* model_;
+  std::map<std::string, Routes> known_;  ///< by everything that routes depend on
+};
 
 }  // namespace isamap

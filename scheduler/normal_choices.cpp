@@ -29,7 +29,12 @@ std::vector<std::string> numbers(const std::vector<std::int64_t>& values) {
 
 NormalChoices::NormalChoices(const Kernel& of_kernel, StatementId of, std::vector<Mapping> chosen_from,
                              const HardwareModel& machine, const SpaceOptions& wanted)
-    : kernel(of_kernel), statement(of), mappings(std::move(chosen_from)), model(&machine), options(wanted) {
+    : kernel(of_kernel),
+      statement(of),
+      mappings(std::move(chosen_from)),
+      model(&machine),
+      options(wanted),
+      routes_(kernel, machine) {
   prepared_.resize(mappings.size());
   make_decisions();
 }
@@ -136,7 +141,7 @@ std::unique_ptr<PreparedMapping> NormalChoices::make(const Mapping& mapping) con
   p->pairing = pair(p->statement, form, mapping);
   for (std::size_t a = 0; a < accesses; ++a) {
     const int operand = p->pairing.operand_access[a];
-    p->routes.push_back(isamap::routes(kernel, p->statement, mapping, operand, *model));
+    p->routes.push_back(routes_.of(p->statement, mapping, operand));
     if (!p->routes.back().routes.empty() || !p->problem.empty()) continue;
     p->problem =
         fmt::format("{} has no way to operand {} of {}",

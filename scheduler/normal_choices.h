@@ -77,6 +77,7 @@ class NormalChoices {
   std::int64_t tile(const NormalForm& form, const PreparedMapping& p, const std::string& dim, std::int64_t steps) const;
 
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;
+  mutable RouteTable routes_;
   mutable std::mutex mutex_;
 };
 

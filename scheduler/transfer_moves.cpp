@@ -178,15 +178,27 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
     };
     return for_each_block(lowering, *copy.inner, shape.blocks, shape.covered(), copy.unroll, body);
   };
-  std::vector<const MoveShape*> hopeless;
-  for (const MoveShape& shape : all)
-    if (!distances_fit(lowering, copy, shape))
+  std::vector<const MoveShape*> hopeless, failed_shapes;
+  const auto has_failed = [&](const MoveShape& shape) {  // with one move as with the others
+    return std::any_of(failed_shapes.begin(), failed_shapes.end(), [&](const MoveShape* other) {
+      return other->coordinate == shape.coordinate && other->blocks == shape.blocks;
+    });
+  };
+  for (const MoveShape& shape : all) {
+    if (has_failed(shape)) continue;
+    if (!distances_fit(lowering, copy, shape)) {
       hopeless.push_back(&shape);
-    else if (auto nodes = with(shape))
-      return nodes;
+      continue;
+    }
+    if (auto nodes = with(shape)) return nodes;
+    failed_shapes.push_back(&shape);
+  }
   hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
-  for (const MoveShape* shape : hopeless)
+  for (const MoveShape* shape : hopeless) {
+    if (has_failed(*shape)) continue;
     if (auto nodes = with(*shape)) return nodes;
+    failed_shapes.push_back(shape);
+  }
   Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering.buffer(copy.inner->buffer).name,
                                         lowering.model.memory(from).name, lowering.model.memory(to).name));
   failed.notes = reasons;

@@ -86,7 +86,7 @@ double measure(void (*run)(), double once, double min_seconds) {
 
 )";
 
-const char* const body = R"(int main(int argc, char** argv) {
+const char* const main_text = R"(int main(int argc, char** argv) {
   if (argc != 3 || chdir(argv[1]) != 0) fail("usage: driver DIRECTORY MIN_SECONDS");
   for (std::size_t i = 0; i < count; ++i) {
     arrays[i].at = allocate(arrays[i]);
@@ -125,7 +125,7 @@ std::string driver_text(const std::vector<RunArray>& arrays, const RunCall& pack
   for (const RunArray& a : arrays)
     text += fmt::format("    {{{}, {}, {}, {}, nullptr}},\n", a.bytes, a.align, a.input, a.output);
   return text + "};\nconstexpr std::size_t count = sizeof arrays / sizeof arrays[0];\n" + use("pack", pack) +
-         use("entry", entry) + "\n}  // namespace\n\n" + body;
+         use("entry", entry) + "\n}  // namespace\n\n" + main_text;
 }
 
 }  // namespace isamap

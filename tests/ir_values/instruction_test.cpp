@@ -90,7 +90,7 @@ TEST(Positions, OfLayouts) {
 TEST(Positions, OfFragments) {
   Operand operand;
   operand.layout =
-      FragmentLayout{{{"lane", 4}, {"elem", 2}}, {*parse_affine("lane/2 + 2*elem"), *parse_affine("lane%2")}};
+      FragmentLayout{{{"lane", 4}, {"elem", 2}}, {*parse_affine("lane/2 + 2*elem"), *parse_affine("lane%2")}, {}};
   EXPECT_EQ(positions(operand, {4, 2}), Table({0, 2, 4, 6, 1, 3, 5, 7}));
   EXPECT_EQ(positions(operand, {5, 2}), std::nullopt);  // row 4 stands nowhere
 }
