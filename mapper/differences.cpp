@@ -42,6 +42,10 @@ class Differences {
   Truth ask(const std::vector<std::size_t>& group) {
     group_ = &group;
     truth_ = Truth::yes;
+    moved_.clear();
+    for (const IntVector& row : wanted_)
+      if (std::any_of(group.begin(), group.end(), [&](std::size_t w) { return row[w] != 0; })) moved_.push_back(&row);
+    if (moved_.empty()) return truth_;  // none of its differences moves what is wanted
     limits_.clear();
     for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
       const auto weight = [&](std::size_t w) {
@@ -77,10 +81,11 @@ class Differences {
                        [&](const Limit& one) { return std::abs(one.sum) - one.rest[decided] <= one.most; });
   }
 
-  bool still(const std::vector<IntVector>& rows) const {
-    return std::all_of(rows.begin(), rows.end(), [&](const IntVector& row) {
+  /// Does the difference leave the rows wanted in place? Those given stay by their limits.
+  bool still() const {
+    return std::all_of(moved_.begin(), moved_.end(), [&](const IntVector* row) {
       std::int64_t sum = 0;
-      for (const std::size_t w : *group_) sum += row[w] * steps_[w];
+      for (const std::size_t w : *group_) sum += (*row)[w] * steps_[w];
       return sum == 0;
     });
   }
@@ -114,7 +119,7 @@ class Differences {
       return;
     }
     if (i == group_->size()) {
-      if (!still(given_) || still(wanted_)) return;
+      if (still()) return;
       truth_ = active(1) && active(-1) ? Truth::no : Truth::unknown;
       return;
     }
@@ -134,6 +139,7 @@ class Differences {
   const std::vector<Walker>& walkers_;
   const std::vector<IntVector>&given_, &wanted_;
   const std::vector<std::size_t>* group_ = nullptr;
+  std::vector<const IntVector*> moved_;  ///< rows wanted that the group moves
   std::vector<std::int64_t> steps_;
   std::vector<Limit> limits_;
   std::int64_t visits_ = 0;
