@@ -8,7 +8,9 @@
 //            them, and of half of all that with the latencies between: a tile is moved and used within the time of two
 //          + for each stage: refills that are waited for x interval of the move
 //          + for each place of the nest with stages: refills that are waited for x the longest latency of their moves,
-//            and of the calls inside.
+//            and of the calls inside; fills of two places that begin together wait once for the shorter of their
+//            latencies, unless the inner tile is part of the outer one.
+// A move's uses for a tile: scheduler/stream_time.cpp, uses_of_tile.
 
 #include "scheduler/traffic.h"
 

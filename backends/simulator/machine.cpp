@@ -13,7 +13,6 @@
 namespace isamap {
 namespace {
 
-constexpr std::int64_t memory_block = 4;
 constexpr std::int64_t max_scratch = std::int64_t{64} << 20;
 
 std::vector<std::string> dim_names(const Computation& statement) {
@@ -39,8 +38,10 @@ void for_each_point(const std::vector<std::int64_t>& extents, F&& f) {
 
 Machine::Machine(const Program& program, const HardwareModel& model) : model_(model), images_(model.memories().size()) {
   Random random(0x9a7ba9e);
-  std::vector<std::int64_t> needed(images_.size(), 0);
+  std::vector<std::int64_t> needed(images_.size(), 0), narrowest(images_.size(), 4);
   for (const Buffer& buffer : program.buffers) {
+    narrowest[buffer.memory.index()] =
+        std::clamp<std::int64_t>(bytes(buffer.dtype), 1, narrowest[buffer.memory.index()]);
     const Memory& memory = model.memory(buffer.memory);
     const std::int64_t end = buffer.slots >= 0
                                  ? (buffer.address + slot_count(buffer) * buffer.registers_per_slot) * memory.size
@@ -55,7 +56,7 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
       size = std::max(size, memory.capacity);
     images_[m].bytes.resize(static_cast<std::size_t>(size));
     for (std::uint8_t& byte : images_[m].bytes) byte = static_cast<std::uint8_t>(random.next() >> 56);
-    images_[m].block = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : memory_block;
+    images_[m].block = memory.is_register() ? std::max<std::int64_t>(memory.size, 1) : narrowest[m];
     images_[m].written.resize(static_cast<std::size_t>(size / images_[m].block + 1), 0);
     images_[m].read.resize(static_cast<std::size_t>(size / images_[m].block + 1), 0);
   }
@@ -287,10 +288,13 @@ void Machine::account(const Command& command, const Use& use, Turn* turn) {
   const auto blocks = [&](std::size_t a, auto&& f) {
     Image* image = use.accesses[a].memory.valid() ? &images_[use.accesses[a].memory.index()] : nullptr;
     std::size_t last = SIZE_MAX;
+    const auto more = static_cast<std::size_t>(std::max<std::int64_t>(bytes(use.accesses[a].dtype), 1) - 1);
     for_each_element(use, a, [&](std::size_t byte) {
-      const std::size_t b = byte / static_cast<std::size_t>(image->block);
-      if (b != last) f(*image, b);
-      last = b;
+      const auto block = static_cast<std::size_t>(image->block);
+      for (std::size_t b = byte / block; b <= (byte + more) / block; ++b) {
+        if (b != last) f(*image, b);
+        last = b;
+      }
     });
   };
   for (std::size_t a = 0; a < use.accesses.size(); ++a)

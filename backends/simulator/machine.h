@@ -1,8 +1,8 @@
 #pragma once
 // Memories as bytes, and commands executed on them by their described semantics.
 //
-// Time: commands start in order; one waits for a free port and for the data of those before it (tracked by register,
-// or in words of 4 bytes); a port is busy for the interval, results are there after the latency.
+// Time: commands start in order; one waits for a free port and for the data of those before it (tracked by register, in
+// memories by the narrowest element there); a port is busy for the interval, results are there after the latency.
 
 #include <functional>
 #include <map>
@@ -45,7 +45,7 @@ class Machine {
  private:
   struct Image {
     std::vector<std::uint8_t> bytes;
-    std::int64_t block = 1;  ///< bytes whose times are kept together: a register, or a line
+    std::int64_t block = 1;  ///< bytes whose times are kept together: a register, or the narrowest element
     std::vector<std::int64_t> written, read;
   };
 

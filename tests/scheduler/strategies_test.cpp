@@ -213,6 +213,21 @@ TEST(Scheduler, TheBestIsTheBestThatLowers) {
   }
 }
 
+TEST(Scheduler, WhereAHeuristicFindsNothingTheConstructiveStrategyLooks) {
+  const Task p = task("C[i,j] += s32(A[i,k]) * s32(B[k,j])", "i=29,j=37,k=53", "A=s8,B=s8,C=s32", "dot16");
+  ScheduleOptions options;
+  options.strategy = "random";
+  options.max_evaluations = 1;
+  bool looked_again = false;
+  for (options.seed = 0; options.seed < 4; ++options.seed) {
+    const auto found = schedule(p.kernel, p.mapped, p.model, options);
+    ASSERT_TRUE(found) << render(found.diagnostics());
+    EXPECT_TRUE(found->refusals[0].empty()) << "scalar code";
+    looked_again = looked_again || found->evaluations > 1;
+  }
+  EXPECT_TRUE(looked_again) << "every first point was legal";
+}
+
 TEST(Scheduler, SaysThatTheTensorsDoNotFit) {
   const Task p = crowded_task("100KiB");
   const auto found = schedule(p.kernel, p.mapped, p.model, {});
