@@ -110,7 +110,8 @@ class Builder {
     line.memory = form_.model->memory(hop.memory).name;
     line.layout = hop.layout;
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
-    if (access == 0 && !hop.packed && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
+    const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
+    if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
     for (const Line& other : nest_.lines)  // a tensor that is read twice in the same way is staged once
       if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory)
         return;
