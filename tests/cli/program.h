@@ -54,12 +54,18 @@ inline std::string read_file(const std::string& path) {
   return text.str();
 }
 
+#ifdef ISAMAP_SANITIZED
+inline constexpr unsigned slower = 10;  ///< than without sanitizers
+#else
+inline constexpr unsigned slower = 1;
+#endif
+
 /// Starts the program; `seconds` of processor time is the most it may take.
 inline pid_t start(const std::vector<std::string>& arguments, const std::string& out, const std::string& err,
                    unsigned seconds = 60) {
   const pid_t child = ::fork();
   if (child != 0) return child;
-  const rlimit limit{seconds, seconds};
+  const rlimit limit{seconds * slower, seconds * slower};
   ::setrlimit(RLIMIT_CPU, &limit);
   ::dup2(::open("/dev/null", O_RDONLY), 0);
   ::dup2(::open(out.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600), 1);
