@@ -7,6 +7,8 @@
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
 #include "mapper/mapper.h"
+#include "scheduler/instruction_form.h"
+#include "scheduler/lowerable.h"
 
 namespace isamap {
 namespace {
@@ -53,6 +55,31 @@ TEST(Routes, RowMajorFactorIsLoadedDirectlyOrFromPanels) {
   EXPECT_EQ(b.routes[1], "ram [j/16, k, j%16] -> vec");
   const Found a = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 1);
   EXPECT_EQ(a.routes.front(), "in place");
+}
+
+TEST(Routes, MappingsShareOnlyWhatIsTheirs) {
+  const Kernel kernel = *kernel_from_formula("O[n,k,p,q] += I[n,c,p+r,q+s] * F[k,c,r,s]",
+                                             "n=2,k=5,c=3,p=4,q=18,r=3,s=3", "I=s8,F=s8,O=s32");
+  for (const char* machine : {"systolic16", "dot16", "vta16"}) {
+    const auto loaded = load_hardware(machine, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+    ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+    const HardwareModel& model = loaded->model;
+    const auto mapped = enumerate_mappings(kernel, model, {});
+    ASSERT_TRUE(mapped && mapped->mappings.size() > 4) << machine;
+    RouteTable table(kernel, model);
+    for (const Mapping& mapping : mapped->mappings) {
+      if (!not_lowered(mapping, model).empty()) continue;
+      const Computation fused = fuse(kernel.statements[0], mapping);
+      for (int operand = 0; operand < access_count(instruction_form(mapping, model)->statement()); ++operand) {
+        if (is_constant_operand(mapping, static_cast<std::size_t>(operand))) continue;
+        const Routes own = routes(kernel, fused, mapping, operand, model), &shared = table.of(fused, mapping, operand);
+        EXPECT_EQ(own.reasons, shared.reasons) << machine;
+        ASSERT_EQ(own.routes.size(), shared.routes.size()) << machine;
+        for (std::size_t r = 0; r < own.routes.size(); ++r)
+          EXPECT_EQ(text(own.routes[r], model), text(shared.routes[r], model)) << machine;
+      }
+    }
+  }
 }
 
 TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
