@@ -173,6 +173,13 @@ std::optional<Inputs> load_inputs(const Options& options, Exit& code) {
   return Inputs{std::move(*kernel), std::move(*model)};
 }
 
+std::optional<Diagnostic> no_folder_for(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code ignored;
+  if (folder.empty() || fs::is_directory(folder, ignored)) return std::nullopt;
+  return error_at({path, 0, 0}, fmt::format("cannot be written: there is no folder '{}'", folder.string()));
+}
+
 Result<bool> write_file(const std::string& path, const std::string& text) {
   std::error_code ignored;
   if (fs::exists(path, ignored) &&

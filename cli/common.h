@@ -39,6 +39,8 @@ std::optional<Inputs> load_inputs(const Options& options, Exit& code);
 
 /// Writes the result to stdout or, whole or not at all, to the file of -o. `code` is returned unless writing fails.
 Exit deliver(const Options& options, const std::string& text, Exit code = Exit::ok);
+/// What to tell before hours of work where the folder of a file that is to be written is missing.
+std::optional<Diagnostic> no_folder_for(const std::string& path);
 /// Writes to a temporary name in the same folder and renames.
 Result<bool> write_file(const std::string& path, const std::string& text);
 

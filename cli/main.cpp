@@ -408,6 +408,10 @@ int main_of(int argc, char** argv) {
     program.app.exit(problem, std::cout, std::cerr);  // --help, --version
     return static_cast<int>(Exit::ok);
   }
+  const bool makes_folders = program.chosen == verb_emit || program.chosen == verb_import_timeloop;
+  for (const std::string& path : {program.options.output, program.options.report})
+    if (const auto problem = no_folder_for(path); problem && !makes_folders)
+      return static_cast<int>(close_json(program.options, fail(Exit::wrong_input, {*problem})));
   return static_cast<int>(close_json(program.options, program.chosen(program.options)));
 }
 

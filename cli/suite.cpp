@@ -279,8 +279,12 @@ std::string change_cell(const Change& change) {
     parts.emplace_back(name(change.verdict));
   else if (change.gained && *change.gained + *change.lost > 0)
     parts.push_back(fmt::format("+{} -{} mappings", *change.gained, *change.lost));
-  if (change.speedup && *change.speedup >= 1.0005) parts.push_back(fmt::format("{:.3g}x faster", *change.speedup));
-  if (change.speedup && *change.speedup <= 0.9995) parts.push_back(fmt::format("{:.3g}x slower", 1 / *change.speedup));
+  const auto factor = [&](double by, const char* way) {
+    if (by >= 1.005) parts.push_back(fmt::format("{:.3g}x {}", by, way));
+    if (by >= 1.0005 && by < 1.005) parts.push_back(fmt::format("{:.2g} % {}", 100 * (by - 1), way));
+  };
+  if (change.speedup) factor(*change.speedup, "faster");
+  if (change.speedup) factor(1 / *change.speedup, "slower");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

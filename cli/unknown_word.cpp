@@ -23,6 +23,12 @@ std::vector<std::string> flags_of(const std::vector<const CLI::App*>& path) {
   return flags;
 }
 
+std::string known(const std::vector<const CLI::App*>& commands) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : commands) names.push_back(one->get_name());
+  return fmt::format("the commands are: {}; --help says what they do", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char* const* argv) {
@@ -34,12 +40,14 @@ std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char
     const auto named =
         std::find_if(all.begin(), all.end(), [&](const CLI::App* one) { return one->get_name() == argv[a]; });
     if (named == all.end()) {
-      std::vector<std::string> names;
-      for (const CLI::App* one : all) names.push_back(one->get_name());
-      return error(fmt::format("there is no command '{}'", argv[a]),
-                   fmt::format("the commands are: {}; --help says what they do", fmt::join(names, ", ")));
+      return error(fmt::format("there is no command '{}'", argv[a]), known(all));
     }
     path.push_back(*named);
+  }
+  const auto help = [](const std::string& word) { return word == "--help" || word == "-h" || word == "--version"; };
+  if (const auto all = commands_of(*path.back()); !all.empty() && std::none_of(argv + a, argv + argc, help)) {
+    const std::string so_far = path.size() == 1 ? "isamap" : "isamap " + path.back()->get_name();
+    return error(fmt::format("'{}' needs a command", so_far), known(all));
   }
   const std::vector<std::string> flags = flags_of(path);
   for (; a < argc; ++a) {

@@ -1,6 +1,7 @@
 // A unit of `order: tokens`: every instruction stands in the queue of a port and can say all tokens of that queue.
 
 #include <algorithm>
+#include <set>
 
 #include "hwdesc/loader_internal.h"
 
@@ -41,9 +42,33 @@ void check_queue(const Instruction& instruction, const Unit& unit, Context& cont
   }
 }
 
+/// Does some way of tokens lead from one queue to the other?
+bool leads(const Context& context, UnitId unit, const std::string& from, const std::string& to) {
+  std::set<std::string> reached{from};
+  for (std::size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    for (const AsyncObject& object : context.parts.async)
+      if (object.kind == "tokens" && object.per == unit && reached.contains(object.from)) reached.insert(object.to);
+  }
+  return reached.contains(to);
+}
+
+/// A buffer that one queue fills and another reads can be filled again only after the other has said so.
+void check_way_back(Context& context) {
+  for (const AsyncObject& object : context.parts.async)
+    if (object.kind == "tokens" && !leads(context, object.per, object.to, object.from))
+      context.problems.warning(
+          object.where,
+          "tokens '" + object.name + "' lead from queue '" + object.from + "' to '" + object.to +
+              "' and none lead back: '" + object.from + "' cannot wait until '" + object.to +
+              "' is done with a buffer, so none can be used twice",
+          "add {name: .., kind: tokens, per: .., from: " + object.to + ", to: " + object.from + "}");
+}
+
 }  // namespace
 
 void check_tokens(Context& context) {
+  check_way_back(context);
   for (const Instruction& instruction : context.parts.instructions) {
     if (!instruction.unit.valid()) continue;
     const Unit& unit = context.parts.units[instruction.unit.index()];

@@ -162,6 +162,7 @@ struct AsyncObject {
   MemoryId memory;        ///< phases: where the counters stand
   std::int64_t size = 0;  ///< phases: bytes of one
   std::map<std::string, std::string> texts;
+  SourceLocation where;
 };
 
 /// By compiler: "any", "gcc", "clang", "nvcc"; and "emulated": besides, of programs that an emulator runs.

@@ -164,6 +164,7 @@ void load_async_object(const Node& node, Context& context) {
   const std::string what = "completion object" + (name ? " '" + name->scalar + "'" : "");
   Fields map(node, what, context.problems);
   AsyncObject object;
+  object.where = node.where;
   object.name = map.text("name", true).value_or("?");
   object.kind = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});

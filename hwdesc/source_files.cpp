@@ -176,7 +176,7 @@ bool read_tree(const std::string& path, const std::vector<std::string>& folders,
         error_at({path, 0, 0}, is_folder ? "cannot read the file: it is a folder" : "no such hardware file");
     const auto known = names_in(folders);
     const std::string guess = yaml::nearest(path, known);
-    if (!guess.empty()) missing.hint = "did you mean '" + guess + "'?";
+    missing.hint = guess.empty() ? yaml::nearest_file(path) : "did you mean '" + guess + "'?";
     if (!known.empty()) missing.notes.push_back("known hardware: " + join(known));
     problems.add(std::move(missing));
     return false;

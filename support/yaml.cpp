@@ -327,9 +327,6 @@ Result<Node> parse_text(const std::string& text, const std::string& file) {
   return std::move(*root);
 }
 
-namespace {
-
-/// "did you mean 'gemm.yaml'?" of the files beside it, of which some thousand are looked at.
 std::string nearest_file(const std::string& path) {
   const std::filesystem::path given(path);
   const std::filesystem::path folder = given.has_parent_path() ? given.parent_path() : ".";
@@ -342,8 +339,6 @@ std::string nearest_file(const std::string& path) {
   const std::string near = nearest(given.filename().string(), names);
   return near.empty() ? "" : "did you mean '" + (given.parent_path() / near).string() + "'?";
 }
-
-}  // namespace
 
 Result<std::string> read_text_file(const std::string& path) {
   const auto cannot = [&](const std::string& why, const std::string& hint = "") {

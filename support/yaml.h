@@ -32,6 +32,8 @@ Result<Node> parse_text(const std::string& text, const std::string& file);
 /// (the first counts) or a tag, so that one run reports those of the values too.
 std::optional<Node> parse_text(const std::string& text, const std::string& file, Diagnostics& problems);
 Result<Node> parse_file(const std::string& path);
+/// "did you mean 'gemm.yaml'?" of the files beside it, of which some thousand are looked at; empty: none is near.
+std::string nearest_file(const std::string& path);
 /// The bytes of a file, at most 4 MiB.
 Result<std::string> read_text_file(const std::string& path);
 

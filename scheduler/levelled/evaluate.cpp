@@ -317,6 +317,31 @@ double bytes_of(const Problem& problem, std::uint32_t keep, std::uint32_t double
   return total;
 }
 
+BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile,
+                       int dim) {
+  BytesAlong total;
+  for (int a = 0; a < problem.operand_count(); ++a) {
+    if ((keep >> a & 1U) == 0) continue;
+    const Operand& operand = problem.operands[at(a)];
+    double elements = operand.bytes * ((doubled >> a & 1U) != 0 ? 2 : 1), slope = 0;
+    for (const Subscript& s : operand.subscripts) {  // the dim stands in one of them at most
+      double width = 1, step = 0;
+      for (const Term& term : s) {
+        const auto coefficient = static_cast<double>(term.coefficient);
+        if (term.dim == dim)
+          step = coefficient;
+        else
+          width += coefficient * static_cast<double>(tile[at(term.dim)] - 1);
+      }
+      slope = slope * width + elements * step;
+      elements *= width;
+    }
+    total.at_one += elements;
+    total.slope += slope;
+  }
+  return total;
+}
+
 double bytes_kept(const Problem& problem, const LevelPoint& point, int level) {
   if (level == 0) return 0;
   const auto& own = point.levels[static_cast<std::size_t>(level)];

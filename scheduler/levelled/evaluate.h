@@ -26,6 +26,12 @@ Evaluated evaluate(const Problem& problem, const LevelPoint& point);
 
 /// Bytes of tiles of these extents, two buffers counted twice.
 double bytes_of(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile);
+/// The same by the extent of one dim, whatever it is in `tile`: at_one + slope * (extent - 1).
+struct BytesAlong {
+  double at_one = 0, slope = 0;
+};
+BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile,
+                       int dim);
 /// Bytes of the tiles that a level keeps, two buffers counted twice.
 double bytes_kept(const Problem& problem, const LevelPoint& point, int level);
 

@@ -80,15 +80,8 @@ class Search {
   std::int64_t extent(int d) const { return problem_.dims[at(d)].extent; }
 
   double objective(double energy, double cycles) const {
-    switch (options_.objective) {
-      case Objective::cycles:
-        return cycles;
-      case Objective::energy:
-        return energy;
-      case Objective::edp:
-        break;
-    }
-    return energy * cycles;
+    if (options_.objective == Objective::cycles) return cycles;
+    return options_.objective == Objective::energy ? energy : energy * cycles;
   }
 
   bool cut(double bound) const { return bound >= result_.value * (1 - exactness); }
@@ -147,15 +140,10 @@ class Search {
   }
 
   /// Largest tile of `d` that has room at a level when the other dims have `tile`; `step` is its unit.
-  std::int64_t most(int l, Tiles& tile, int d, std::int64_t step, std::int64_t limit) const {
+  std::int64_t most(int l, const Tiles& tile, int d, std::int64_t step, std::int64_t limit) const {
     const double room = traffic_->room(l);
     if (room <= 0) return limit;
-    const std::int64_t own = tile[at(d)];
-    tile[at(d)] = 1;
-    const double one = traffic_->bytes(l, tile);
-    tile[at(d)] = 2;
-    const double slope = traffic_->bytes(l, tile) - one;
-    tile[at(d)] = own;
+    const auto [one, slope] = traffic_->bytes_along(l, tile, d);
     if (slope <= 0) return limit;
     const double fits = std::floor((room - one) / slope) + 1;
     if (fits >= static_cast<double>(limit)) return limit;
@@ -230,9 +218,7 @@ class Search {
   };
 
   void dim(int l, std::size_t i, std::uint32_t decided) {
-    if (i == outer_first_.size()) {
-      return level(l - 1);
-    }
+    if (i == outer_first_.size()) return level(l - 1);
     const int d = outer_first_[i];
     const std::int64_t smallest = unit_[at(l)][at(d)];
     std::vector<Choice> choices;
@@ -375,23 +361,40 @@ class Search {
     return false;
   }
 
+  struct LevelOrders {
+    const std::vector<Order>* orders = nullptr;
+    std::vector<Load> loads;  ///< what each of them moves at least into the level inside
+    Load least;               ///< whatever the orders are here and further inside
+  };
+  using Orders = std::array<LevelOrders, max_levels>;
+
   /// All tiles are decided: the orders.
   void complete() {
     LevelPoint point = assemble(problem_, *keep_, *spread_, tile_.data());
     for (int l = 1; l < problem_.level_count() && options_.double_buffered; ++l)
       point.levels[at(l)].doubled = point.levels[at(l)].keep;
     const Loops loops = loops_of(problem_, point);
-    std::array<const std::vector<Order>*, max_levels> orders{};
-    for (int l = 0; l + 1 < problem_.level_count(); ++l)
-      orders[at(l)] = &orders_.of(loops.at[at(l)], loops.short_tails[at(l)]);
-    order(point, orders, 0);
+    const Known known{0, (1U << dims()) - 1, tile_.data(), unit_.data()};
+    Orders orders;
+    for (int l = problem_.level_count() - 2; l >= 0; --l) {
+      LevelOrders& here = orders[at(l)];
+      here.orders = &orders_.of(loops.at[at(l)], loops.short_tails[at(l)]);
+      for (const Order& o : *here.orders)
+        here.loads.push_back(traffic_->into(l + 1, known, loops.at[at(l)] == 0 ? -1 : o[at(dims() - 1)]));
+      here.least = traffic_->into(l + 1, known) + orders[at(l + 1)].least;
+    }
+    order(point, orders, 0, fixed_, compute(0, known.decided));
   }
 
-  void order(LevelPoint& point, const std::array<const std::vector<Order>*, max_levels>& orders, int l) {
+  /// `load`: of the levels whose orders are chosen.
+  void order(LevelPoint& point, const Orders& orders, int l, const Load& load, double steps) {
     if (l + 1 == problem_.level_count()) return offer(point);
-    for (const Order& o : *orders[at(l)]) {
-      point.levels[at(l)].order = o;
-      order(point, orders, l + 1);
+    const LevelOrders& here = orders[at(l)];
+    for (std::size_t i = 0; i < here.loads.size(); ++i) {
+      const Load chosen = load + here.loads[i];
+      if (cut(bound(chosen + orders[at(l + 1)].least, steps))) continue;
+      point.levels[at(l)].order = (*here.orders)[i];
+      order(point, orders, l + 1, chosen, steps);
     }
   }
 

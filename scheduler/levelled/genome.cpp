@@ -143,10 +143,7 @@ std::int64_t Genomes::room_for(const Genome& genome, int level, int d) const {
   const Genome::At& own = genome.levels[at(level)];
   LevelPoint::Tiles tiles;
   for (int e = 0; e < dims(); ++e) tiles[at(e)] = tile(genome, level, e);
-  tiles[at(d)] = 1;
-  const double one = bytes_of(*problem_, own.keep, own.doubled, tiles);
-  tiles[at(d)] = 2;
-  const double slope = bytes_of(*problem_, own.keep, own.doubled, tiles) - one;
+  const auto [one, slope] = bytes_along(*problem_, own.keep, own.doubled, tiles, d);
   if (one > capacity) return 0;
   if (slope <= 0) return extent(d);
   return static_cast<std::int64_t>(

@@ -150,7 +150,7 @@ Load TrafficBound::into(int level, const LevelPoint::Tiles& tile, std::uint32_t 
 }
 
 /// Loops of an operand's own dims, where they are known, end the run of loops for which it stays: those outside count.
-Load TrafficBound::into(int level, const Known& known) const {
+Load TrafficBound::into(int level, const Known& known, int innermost) const {
   const std::uint32_t all = (1U << problem_.dim_count()) - 1;
   Along dims = along(level, known.tile[level], all, false);
   std::array<std::uint32_t, max_levels> loops{};  // dims that are known to have a loop at a level
@@ -163,6 +163,7 @@ Load TrafficBound::into(int level, const Known& known) const {
       dims.moving &= loops[at(l)] | (l == known.level ? all & ~known.decided : 0);
       break;
     }
+  if (innermost >= 0) dims.moving &= 1U << innermost;
   std::array<Counts, max_operands> counts;
   const auto& chains = chains_[at(level)];
   for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -256,7 +257,11 @@ double TrafficBound::cycles(const Load& load) const {
 }
 
 double TrafficBound::bytes(int level, const LevelPoint::Tiles& tile) const {
-  return buffers_ * bytes_of(problem_, keep_[at(level)], 0, tile);
+  return bytes_of(problem_, keep_[at(level)], doubled(level), tile);
+}
+
+BytesAlong TrafficBound::bytes_along(int level, const LevelPoint::Tiles& tile, int dim) const {
+  return levelled::bytes_along(problem_, keep_[at(level)], doubled(level), tile, dim);
 }
 
 }  // namespace isamap::levelled

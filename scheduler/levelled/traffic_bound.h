@@ -42,17 +42,20 @@ class TrafficBound {
   /// At least what moves into the tiles at `level` when those are `tile`; dims that are not in `decided` may have
   /// smaller ones (`loose`: any with as many steps).
   Load into(int level, const LevelPoint::Tiles& tile, std::uint32_t decided, bool loose = false) const;
-  /// The same for a level inside of which, and outside of which as far as `known`, all tiles are decided.
-  Load into(int level, const Known& known) const;
+  /// The same for a level inside of which, and outside of which as far as `known`, all tiles are decided; `innermost`
+  /// is the dim of the innermost loop outside, where it is decided (else -1).
+  Load into(int level, const Known& known, int innermost = -1) const;
   /// Calls, and what they take from and give to the innermost level: the same for all tiles.
   Load calls() const;
   /// Cycles that a load takes at the least.
   double cycles(const Load& load) const;
   /// Bytes of these tiles at a level.
   double bytes(int level, const LevelPoint::Tiles& tile) const;
+  BytesAlong bytes_along(int level, const LevelPoint::Tiles& tile, int dim) const;
   double room(int level) const { return problem_.levels[static_cast<std::size_t>(level)].capacity; }
 
  private:
+  std::uint32_t doubled(int level) const { return buffers_ == 2 ? keep_[static_cast<std::size_t>(level)] : 0; }
   struct Chain {
     int operand, parent;
   };

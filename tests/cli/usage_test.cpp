@@ -23,6 +23,32 @@ TEST(Usage, HelpAndVersionAreResults) {
   EXPECT_EQ(isamap({"map", "--help"}).code, 0);
 }
 
+TEST(Usage, AMissingCommandIsNamedBeforeFlags) {
+  for (const std::string group : {"hw", "lab", "import"}) {
+    const Said bare = isamap({group}), json = isamap({group, "--json"});
+    EXPECT_EQ(bare.code, 2);
+    EXPECT_NE(bare.err.find("'isamap " + group + "' needs a command"), std::string::npos) << bare.err;
+    EXPECT_EQ(json.code, 2);
+    EXPECT_EQ(json.err, bare.err);
+    EXPECT_EQ(isamap({group, "--help"}).code, 0);
+  }
+}
+
+TEST(Usage, AnOutputWithoutAFolderIsToldBeforeTheSearch) {
+  // Ten million evaluations would take hours.
+  const Said said = isamap(with({"schedule"}, with(given_gemm, {"--target", "scalar_c", "--budget", "evals=10000000",
+                                                                "-o", "no/such/folder/s.yaml"})));
+  EXPECT_EQ(said.code, 1);
+  EXPECT_NE(said.err.find("cannot be written: there is no folder 'no/such/folder'"), std::string::npos) << said.err;
+}
+
+TEST(Usage, AHardwareFileNearbyIsSuggested) {
+  const std::string data = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/";
+  const Said said = isamap({"hw", "check", data + "dot61.yaml"});
+  EXPECT_EQ(said.code, 1);
+  EXPECT_NE(said.err.find("did you mean '" + data + "dot16.yaml'?"), std::string::npos) << said.err;
+}
+
 TEST(Usage, WrongFlagsAreUsage) {
   const std::vector<std::vector<std::string>> wrong{
       {},

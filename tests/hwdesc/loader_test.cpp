@@ -91,6 +91,28 @@ instructions:
     EXPECT_TRUE(warned.contains(message)) << message << "\n" << render(loaded->warnings);
 }
 
+TEST(Loader, TokensThatOnlyLeadOneWayAreTold) {
+  const auto warned = [](const std::string& more) {
+    const auto loaded = load_text(
+        "hardware: h\nprogram: {language: asm}\n"
+        "units: [{name: host, scalar: true}, {name: npu, order: tokens, ports: {load: 1, execute: 1, store: 1}}]\n"
+        "memories:\n  - {name: dram, per: host, kind: dram, capacity: 1MiB}\n"
+        "  - {name: pad, per: npu, kind: scratchpad, capacity: 4KiB}\n"
+        "links: [{name: in, from: dram, to: pad}, {name: out, from: pad, to: dram}]\nasync:\n"
+        "  - {name: filled, kind: tokens, per: npu, from: load, to: execute, push: give, pop: take}\n" +
+        more);
+    return render(loaded ? loaded->warnings : loaded.diagnostics());
+  };
+  const std::string token = ", kind: tokens, per: npu, push: p, pop: q, ";
+  EXPECT_NE(warned("").find("tokens 'filled' lead from queue 'load' to 'execute' and none lead back"),
+            std::string::npos)
+      << warned("");
+  EXPECT_EQ(warned("  - {name: free" + token + "from: execute, to: load}\n").find("none lead back"), std::string::npos);
+  const std::string around =
+      "  - {name: done" + token + "from: execute, to: store}\n  - {name: stored" + token + "from: store, to: load}\n";
+  EXPECT_EQ(warned(around).find("none lead back"), std::string::npos) << warned(around);
+}
+
 /// A move without a type carries what its memory holds, where that is one type only.
 TEST(Loader, AMoveOfSeveralTypesTellsWhich) {
   const std::string machine =
