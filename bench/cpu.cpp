@@ -1,8 +1,8 @@
-// Emitted f32 GEMM against oneDNN on one core, in one process: interleaved, thread CPU clock, medians, outputs
-// compared. The claim: at 1024x1024x1024 at least half of oneDNN. The time of one core for a multiply-add loop in
-// registers, the peak, is measured in the same run.
+// Emitted code against the libraries of others, on one core, in one process: interleaved, thread CPU clock, medians,
+// outputs compared. The time of one core for a multiply-add loop in registers, the peak, is measured in the same run.
+//
+//   bench_cpu [--family TEXT] [--out FILE.jsonl]      families whose name begins with TEXT
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,34 +10,25 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
-#include <fstream>
-#include <string>
-#include <unordered_map>
-#include <vector>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "backends/backend.h"
+#include "backends/loaded_kernel.h"
+#include "bench/cpu/cases.h"
+#include "bench/cpu/peers.h"
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
 #include "mapper/mapper.h"
 #include "scheduler/lower.h"
 #include "scheduler/scheduler.h"
-#include "support/random.h"
 
-#ifdef ISAMAP_BENCH_ONEDNN
-#include <dnnl.hpp>
-#endif
-
-namespace isamap {
+namespace isamap::bench {
 namespace {
 
-using Gemm = void (*)(const float*, const float*, float*);
-
-struct Shape {
-  std::int64_t m, n, k;
-};
-
-double now() {
+double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
@@ -45,7 +36,7 @@ double now() {
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 [[noreturn]] void stop(const std::string& why) {
@@ -59,144 +50,199 @@ T value_or_stop(Result<T> result) {
   return std::move(*result);
 }
 
-// The whole compiler, then the system's; the emitted file becomes a shared object.
-Gemm build(const Shape& s, const HardwareModel& model, const std::string& folder) {
-  const Kernel kernel =
-      value_or_stop(kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", fmt::format("i={},j={},k={}", s.m, s.n, s.k), ""));
-  const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
-  ScheduleOptions options;
-  options.objective = Objective::cycles;
-  Scheduled scheduled = value_or_stop(schedule(kernel, mapped, model, options));
-  scheduled.schedule.name = "gemm";
-  const Program program = value_or_stop(lower(scheduled.schedule, kernel, model));
-  const std::string stem = fmt::format("{}/gemm_{}_{}_{}", folder, s.m, s.n, s.k);
-  std::ofstream(stem + ".cpp") << value_or_stop(emit(program, model)).front().text;
-  std::string command = "c++ -std=c++20 -O3 -shared -fPIC";
-  for (const char* compiler : {"any", "gcc"})
-    if (const auto it = model.program.flags.find(compiler); it != model.program.flags.end())
-      for (const std::string& flag : it->second) command += " " + flag;
-  command += fmt::format(" {0}.cpp -o {0}.so", stem);
-  if (std::system(command.c_str()) != 0) stop("failed: " + command);
-  void* library = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* entry = library ? dlsym(library, "gemm") : nullptr;
-  if (!entry) stop("no entry in " + stem + ".so");
-  return reinterpret_cast<Gemm>(entry);
+struct Ours {
+  Kernel kernel;
+  std::string schedule;
+  LoadedKernel loaded;
+  double compile_seconds = 0;  ///< of this compiler, without the system's
+  double predicted_cycles = 0;
+};
+
+const std::vector<std::string> folders{ISAMAP_SOURCE_DIR "/hardware_models"};
+
+/// The whole compiler with its default search, for the first model with an instruction that fits and runs here.
+std::optional<Ours> ours(const CpuCase& c) {
+  Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, "case.yaml"));
+  std::vector<std::string> targets{"x86_avx512", "x86_avx2", "scalar_c"};
+  if (c.types == "bf16") targets = {"x86_avx512_bf16"};
+  if (c.types == "u8s8") targets = {"x86_avx512_vnni", "x86_avx_vnni"};
+  for (const std::string& target : targets) {
+    const HardwareModel model = value_or_stop(load_hardware(target, folders)).model;
+    if (availability(model).how != "native") continue;
+    const double begin = thread_seconds();
+    const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
+    ScheduleOptions options;
+    options.objective = Objective::cycles;
+    const Scheduled scheduled = value_or_stop(schedule(kernel, mapped, model, options));
+    const Program program = value_or_stop(lower(scheduled.schedule, kernel, model));
+    const double end = thread_seconds();
+    return Ours{kernel, print(scheduled.schedule), value_or_stop(load_program(program, model)), end - begin,
+                scheduled.cost.cycles};
+  }
+  return std::nullopt;
 }
 
-// The peer's matrix multiplication on the same row-major arrays, planned once.
-class Peer {
- public:
-#ifdef ISAMAP_BENCH_ONEDNN
-  Peer(const Shape& s, float* a, float* b, float* c) {
-    using namespace dnnl;
-    const auto plain = [](std::int64_t rows, std::int64_t columns) {
-      return memory::desc({rows, columns}, memory::data_type::f32, memory::format_tag::ab);
+struct Candidate {
+  std::string name;
+  std::function<void()> run;
+  std::vector<double> seconds;
+};
+
+/// Largest difference over largest value.
+double difference(const TensorData& a, const TensorData& b) {
+  double largest = 0, off = 0;
+  for (std::int64_t i = 0; i < a.count(); ++i) {
+    const auto value = [&](const TensorData& d) {
+      const Scalar v = d.get(i);
+      return is_float(d.dtype) ? v.real : static_cast<double>(v.integer);
     };
-    const matmul::desc description(plain(s.m, s.k), plain(s.k, s.n), plain(s.m, s.n));
-    multiply_ = matmul(matmul::primitive_desc(description, engine_));
-    arguments_ = {{DNNL_ARG_SRC, memory(plain(s.m, s.k), engine_, a)},
-                  {DNNL_ARG_WEIGHTS, memory(plain(s.k, s.n), engine_, b)},
-                  {DNNL_ARG_DST, memory(plain(s.m, s.n), engine_, c)}};
+    const double x = value(a), y = value(b);
+    largest = std::max(largest, std::fabs(x));
+    off = std::max(off, std::fabs(x - y));
   }
-  void run() {
-    multiply_.execute(stream_, arguments_);
-    stream_.wait();
+  return off / std::max(largest, 1e-30);
+}
+
+/// Samples of at least 2 ms, round-robin with the order rotated, until the time is spent.
+void measure(std::vector<Candidate>& candidates, double budget) {
+  std::vector<int> calls;
+  for (Candidate& c : candidates) {
+    c.run();
+    const double begin = thread_seconds();
+    c.run();
+    calls.push_back(std::max(1, static_cast<int>(0.002 / std::max(thread_seconds() - begin, 1e-7))));
+  }
+  const double begin = thread_seconds();
+  for (std::size_t round = 0; round < 41 && (round < 5 || thread_seconds() - begin < budget); ++round)
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const std::size_t at = (i + round) % candidates.size();
+      const double t0 = thread_seconds();
+      for (int n = 0; n < calls[at]; ++n) candidates[at].run();
+      candidates[at].seconds.push_back((thread_seconds() - t0) / calls[at]);
+    }
+}
+
+class Report {
+ public:
+  explicit Report(const std::string& file) {
+    if (file.empty()) return;
+    lines_ = std::fopen(file.c_str(), "w");
+    if (lines_ == nullptr) stop("cannot write " + file);
+  }
+  ~Report() {
+    if (lines_ != nullptr) std::fclose(lines_);
+  }
+
+  void add(const CpuCase& c, const Ours& mine, std::vector<Candidate>& candidates, double worst_difference) {
+    const double own = median(candidates[0].seconds);
+    std::string peer;
+    double best = 0;
+    for (std::size_t i = 1; i < candidates.size(); ++i)
+      if (const double t = median(candidates[i].seconds); best == 0 || t < best) best = t, peer = candidates[i].name;
+    const double speed = 1e-9 * c.operations / own, ratio = best / own;
+    fmt::print("{:22} {:24} {:8.1f} GOP/s {:>9} {:8.1f}  ratio {:5.2f}  difference {:.0e}  compiled in {:.2f} s\n",
+               c.family, c.name, speed, peer, best > 0 ? 1e-9 * c.operations / best : 0, ratio, worst_difference,
+               mine.compile_seconds);
+    if (best > 0) ratios_[c.family].push_back({ratio, c.name});
+    if (lines_ == nullptr) return;
+    nlohmann::json line{{"family", c.family},
+                        {"shape", c.name},
+                        {"gops", speed},
+                        {"peer", peer},
+                        {"ratio", ratio},
+                        {"difference", worst_difference},
+                        {"compile_seconds", mine.compile_seconds},
+                        {"predicted_cycles", mine.predicted_cycles},
+                        {"schedule", mine.schedule}};
+    for (const Candidate& one : candidates) line["seconds"][one.name] = median(one.seconds);
+    fmt::print(lines_, "{}\n", line.dump());
+    std::fflush(lines_);
+  }
+
+  void summary() const {
+    std::puts("");
+    for (const auto& [family, rows] : ratios_) {
+      double sum = 0;
+      const auto worst = std::min_element(rows.begin(), rows.end());
+      for (const auto& [ratio, name] : rows) sum += std::log(ratio);
+      fmt::print("{:22} {:2} shapes, ratio to the best peer: geomean {:.2f}, worst {:.2f} ({})\n", family, rows.size(),
+                 std::exp(sum / static_cast<double>(rows.size())), worst->first, worst->second);
+    }
   }
 
  private:
-  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream_{engine_};
-  dnnl::matmul multiply_;
-  std::unordered_map<int, dnnl::memory> arguments_;
-#else
-  Peer(const Shape&, float*, float*, float*) {}
-  void run() {}
-#endif
+  std::FILE* lines_ = nullptr;
+  std::map<std::string, std::vector<std::pair<double, std::string>>> ratios_;
 };
 
-struct Measured {
-  double ours = 0, theirs = 0, error = 0;
-};
-
-Measured measure(const Shape& s, Gemm gemm) {
-  Random random(1);
-  std::vector<float> a(static_cast<std::size_t>(s.m * s.k)), b(static_cast<std::size_t>(s.k * s.n));
-  std::vector<float> c(static_cast<std::size_t>(s.m * s.n)), d(c.size());
-  for (float& x : a) x = static_cast<float>(random.unit() - 0.5);
-  for (float& x : b) x = static_cast<float>(random.unit() - 0.5);
-  Peer peer(s, a.data(), b.data(), d.data());
-  std::vector<double> ours, theirs;
-  const double once = 2e-9 * static_cast<double>(s.m * s.n * s.k) / 100;  // a guess, for the number of calls a sample
-  const int calls = std::max(1, static_cast<int>(0.003 / once));
-  for (int round = -1; round < 15; ++round) {
-    const double t0 = now();
-    for (int i = 0; i < calls; ++i) gemm(a.data(), b.data(), c.data());
-    const double t1 = now();
-    for (int i = 0; i < calls; ++i) peer.run();
-    const double t2 = now();
-    if (round < 0) continue;  // warm-up
-    ours.push_back((t1 - t0) / calls);
-    theirs.push_back((t2 - t1) / calls);
+bool run_case(const CpuCase& c, Report& report) {
+  auto mine = ours(c);
+  if (!mine) {
+    fmt::print("{:22} {:24} no model of hardware_models runs here\n", c.family, c.name);
+    return true;
   }
-  Measured result{median(ours), median(theirs), 0};
-  double largest = 0;
-  for (std::size_t i = 0; i < c.size(); ++i) {
-    result.error = std::max(result.error, static_cast<double>(std::fabs(c[i] - d[i])));
-    largest = std::max(largest, static_cast<double>(std::fabs(d[i])));
+  auto data = random_data(mine->kernel, Fill::real, 1);
+  std::vector<TensorView> views;
+  std::vector<void*> inputs;
+  TensorId result;
+  for (const TensorId t : arguments(mine->kernel)) {
+    TensorData& d = data[t.index()];
+    views.push_back({d.bytes.data(), d.dtype, d.shape, {}});
+    if (role_of(mine->kernel, t) == Role::input)
+      inputs.push_back(d.bytes.data());
+    else
+      result = t;
   }
-  result.error /= std::max(largest, 1e-30);
-  return result;
+  std::vector<std::unique_ptr<TensorData>> theirs;
+  const auto output = [&]() -> void* {
+    theirs.push_back(std::make_unique<TensorData>(data[result.index()]));
+    return theirs.back()->bytes.data();
+  };
+  std::vector<Candidate> candidates{{"isamap",
+                                     [&] {
+                                       if (const auto problem = mine->loaded.call(views)) stop(render({*problem}));
+                                     },
+                                     {}}};
+  for (Peer& peer : peers(c, inputs, output)) candidates.push_back({peer.name, peer.run, {}});
+  measure(candidates, 0.8);
+  double worst = 0;
+  for (const auto& other : theirs) worst = std::max(worst, difference(*other, data[result.index()]));
+  report.add(c, *mine, candidates, worst);
+  const double tolerance = c.types == "u8s8" ? 0 : 1e-4;
+  if (worst > tolerance) fmt::print("{} {}: RESULTS DIFFER\n", c.family, c.name);
+  return worst <= tolerance;
 }
 
-int run() {
-  const std::vector<std::string> folders = {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"};
-  std::string target;
-  for (const char* name : {"x86_avx512", "x86_avx2", "scalar_c"}) {
-    const auto loaded = load_hardware(name, folders);
-    if (loaded && availability(loaded->model).how == "native") {
-      target = name;
-      break;
-    }
-  }
-  if (target.empty()) stop("no C++ model runs natively here");
-  const HardwareModel model = value_or_stop(load_hardware(target, folders)).model;
-#ifndef ISAMAP_BENCH_ONEDNN
-  std::puts("built without oneDNN (Debian: libdnnl-dev): ours alone, outputs not compared");
-  constexpr bool have_peer = false;
-#else
-  constexpr bool have_peer = true;
-#endif
-  char folder[] = "/tmp/isamap-bench-XXXXXX";
-  if (!mkdtemp(folder)) stop("no temporary folder");
-  std::printf("f32 GEMM on %s, one core, thread CPU time, medians of 15 interleaved rounds\n", target.c_str());
-  std::printf("%6s %6s %6s %14s %14s %8s %10s\n", "m", "n", "k", "GFLOP/s ours", "oneDNN", "ratio", "difference");
-  int failed = 0;
-  for (const Shape& s : {Shape{1024, 1024, 1024},
-                         {512, 512, 512},
-                         {1021, 699, 511},
-                         {1024, 700, 512},
-                         {128, 128, 128},
-                         {3072, 16, 1024}}) {
-    const Measured m = measure(s, build(s, model, folder));
-    const double flops = 2e-9 * static_cast<double>(s.m * s.n * s.k);
-    std::printf("%6ld %6ld %6ld %14.1f", s.m, s.n, s.k, flops / m.ours);
-    if (have_peer) std::printf(" %14.1f %8.2f %10.1e", flops / m.theirs, m.theirs / m.ours, m.error);
-    std::puts("");
-    if (have_peer && (m.error > 1e-4 || (s.m == 1024 && s.n == 1024 && m.theirs / m.ours < 0.5))) failed = 1;
-  }
-  const std::string clean = std::string("rm -rf ") + folder;
-  if (std::system(clean.c_str()) != 0) failed = 1;
-  return failed;
+int run(const std::string& family, const std::string& file) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string versions = peer_versions();
+  fmt::print("one core, thread CPU time, medians of interleaved samples; peers: {}\n",
+             versions.empty() ? "none (Debian: libdnnl-dev)" : versions);
+  Report report(file);
+  bool right = true;
+  for (const CpuCase& c : cpu_cases())
+    if (c.family.rfind(family, 0) == 0) right = run_case(c, report) && right;
+  report.summary();
+  return right ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace isamap
+}  // namespace isamap::bench
 
-int main(int, char** argv) {
-  const char* threads = std::getenv("OMP_NUM_THREADS");
-  if (threads == nullptr || std::string(threads) != "1") {  // the peer's runtime reads it when it is loaded
-    setenv("OMP_NUM_THREADS", "1", 1);
+int main(int argc, char** argv) {
+  // The peers' runtimes read these when they are loaded: one thread each, and the kernels that fit this processor best
+  // (left to themselves, Debian's builds may take others).
+  if (std::getenv("ISAMAP_BENCH") == nullptr) {
+    setenv("ISAMAP_BENCH", "1", 1);
+    for (const char* threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"}) setenv(threads, "1", 1);
+    setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+    setenv("BLIS_ARCH_TYPE", "0", 0);
     execv("/proc/self/exe", argv);
   }
-  return isamap::run();
+  std::string family, file;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--family") == 0) family = argv[i + 1];
+    if (std::strcmp(argv[i], "--out") == 0) file = argv[i + 1];
+  }
+  return isamap::bench::run(family, file);
 }

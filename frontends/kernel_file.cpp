@@ -16,6 +16,7 @@ std::string tensor_line(const Tensor& tensor) {
   if (tensor.outside) text += fmt::format(", outside: {}", *tensor.outside);
   if (tensor.inout) text += ", inout: true";
   if (tensor.range) text += fmt::format(", range: [{}, {}]", tensor.range->first, tensor.range->second);
+  if (tensor.constant) text += ", constant: true";
   return text + "}\n";
 }
 

@@ -17,6 +17,7 @@ struct Tensor {
   std::optional<double> outside;                   ///< what reads beyond the shape yield; nothing: they are errors
   bool inout = false;                              ///< an output that starts at what the caller left there
   std::optional<std::pair<double, double>> range;  ///< values lie in [first, second]
+  bool constant = false;  ///< an input with the same values at every call: copies of it may be packed once
   bool operator==(const Tensor&) const = default;
 };
 

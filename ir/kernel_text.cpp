@@ -57,6 +57,7 @@ std::string print_tensor(const Tensor& tensor) {
   if (tensor.outside) text += " outside " + print_real(*tensor.outside);
   if (tensor.inout) text += " inout";
   if (tensor.range) text += " range " + print_real(tensor.range->first) + " " + print_real(tensor.range->second);
+  if (tensor.constant) text += " constant";
   return text;
 }
 
@@ -161,6 +162,7 @@ class KernelReader {
       const double low = real(cursor);
       tensor.range = {low, real(cursor)};
     }
+    tensor.constant = cursor.accept_word("constant");
     cursor.expect_end();
     kernel_.tensors.push_back(std::move(tensor));
   }

@@ -88,6 +88,9 @@ class KernelCheck {
       fail(tensor_place(id.index()), fmt::format("tensor '{}' is `inout`, but no statement writes it", tensor.name),
            "remove `inout`");
     }
+    if (written && tensor.constant)
+      fail(tensor_place(id.index()), fmt::format("tensor '{}' is `constant`, but a statement writes it", tensor.name),
+           "remove `constant`");
   }
 
   // In place, each point may read only the element that it writes; otherwise the result depends on the order.

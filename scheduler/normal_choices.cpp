@@ -177,8 +177,8 @@ NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) 
   form.statement = &p.statement;
   form.mapping = &mappings[static_cast<std::size_t>(point.choice[0])];
   form.pairing = p.pairing;
-  form.ahead_of_time.assign(accesses, false);
   for (std::size_t a = 0; a < accesses; ++a) {
+    form.ahead_of_time.push_back(kernel.tensors[access_of(p.statement, static_cast<int>(a)).tensor.index()].constant);
     const auto& all = p.routes[a].routes;
     form.routes.push_back(all[std::min(static_cast<std::size_t>(point.choice[route_at(a)]), all.size() - 1)]);
   }

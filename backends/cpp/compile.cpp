@@ -19,20 +19,26 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-}  // namespace
+using Sources = std::vector<std::pair<std::string, std::string>>;  ///< name and text
 
-Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
-                               const fs::path& executable) {
-  const auto generic = compile_command(model, {"kernel.cpp", "driver.cpp"}, "program");
-  const std::string key = join(generic) + "\n" + identity(model) + "\n" + driver + "\n" + kernel;
-  if (take_from_cache(key, executable)) return std::monostate{};
+Result<std::monostate> build(const HardwareModel& model, const Sources& sources, const std::vector<std::string>& flags,
+                             const fs::path& file) {
+  const auto command_for = [&](const fs::path& folder, const std::string& made) {
+    std::vector<std::string> paths;
+    for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
+    auto command = compile_command(model, paths, made);
+    command.insert(command.end(), flags.begin(), flags.end());
+    return command;
+  };
+  std::string key = join(command_for("", "program")) + "\n" + identity(model);
+  for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
+  if (take_from_cache(key, file)) return std::monostate{};
 
-  const fs::path folder = executable.parent_path();
-  if (!write_file(folder / "kernel.cpp", kernel.data(), kernel.size()) ||
-      !write_file(folder / "driver.cpp", driver.data(), driver.size()))
-    return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
-  const auto command =
-      compile_command(model, {(folder / "kernel.cpp").string(), (folder / "driver.cpp").string()}, executable.string());
+  const fs::path folder = file.parent_path();
+  for (const auto& [name, text] : sources)
+    if (!write_file(folder / name, text.data(), text.size()))
+      return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
+  const auto command = command_for(folder, file.string());
   const auto result =
       run_process(command, {300, std::int64_t{8} << 30, std::int64_t{1} << 30}, folder / "compiler.log");
   if (!result.started)
@@ -49,8 +55,19 @@ Result<std::monostate> compile(const HardwareModel& model, const std::string& ke
     }
     return problem;
   }
-  put_into_cache(key, executable);
+  put_into_cache(key, file);
   return std::monostate{};
+}
+
+}  // namespace
+
+Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+                               const fs::path& executable) {
+  return build(model, {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, {}, executable);
+}
+
+Result<std::monostate> compile_library(const HardwareModel& model, const std::string& kernel, const fs::path& library) {
+  return build(model, {{"kernel.cpp", kernel}}, {"-shared", "-fPIC"}, library);
 }
 
 }  // namespace isamap

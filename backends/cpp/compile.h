@@ -1,5 +1,5 @@
 #pragma once
-// Emitted text to an executable.
+// Emitted text to an executable or a library.
 
 #include <filesystem>
 #include <string>
@@ -14,5 +14,8 @@ namespace isamap {
 /// with the command.
 Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
                                const std::filesystem::path& executable);
+/// The same for one text and a library that this process can load.
+Result<std::monostate> compile_library(const HardwareModel& model, const std::string& kernel,
+                                       const std::filesystem::path& library);
 
 }  // namespace isamap

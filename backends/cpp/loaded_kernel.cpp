@@ -1,0 +1,205 @@
+#include "backends/loaded_kernel.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/backend.h"
+#include "backends/cpp/compile.h"
+#include "backends/cpp/translation_unit.h"
+#include "backends/process.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Allocation = std::unique_ptr<std::uint8_t, Freed>;
+
+Allocation allocate_bytes(std::int64_t bytes) {
+  const std::size_t size = (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)) + alignment - 1) / alignment;
+  return Allocation(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, size * alignment)));
+}
+
+std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<std::int64_t>(shape[d], 1);
+  return strides;
+}
+
+/// Strides of axes with one element do not matter.
+bool is_dense(const TensorView& view) {
+  if (view.strides.empty()) return true;
+  const auto dense = dense_strides(view.shape);
+  for (std::size_t d = 0; d < dense.size(); ++d)
+    if (view.shape[d] > 1 && view.strides[d] != dense[d]) return false;
+  return true;
+}
+
+/// Element by element between the caller's view and dense memory.
+void copy_elements(const TensorView& view, std::uint8_t* dense, std::size_t size, bool to_dense) {
+  if (std::find(view.shape.begin(), view.shape.end(), 0) != view.shape.end()) return;
+  const auto strides = view.strides.empty() ? dense_strides(view.shape) : view.strides;
+  std::vector<std::int64_t> index(view.shape.size(), 0);
+  std::int64_t offset = 0;
+  for (;; dense += size) {
+    auto* const theirs = static_cast<std::uint8_t*>(view.data) + offset * static_cast<std::int64_t>(size);
+    std::memcpy(to_dense ? dense : theirs, to_dense ? theirs : dense, size);
+    std::size_t d = index.size();
+    while (d > 0 && ++index[d - 1] == view.shape[d - 1]) {
+      --d;
+      offset -= (view.shape[d] - 1) * strides[d];
+      index[d] = 0;
+    }
+    if (d == 0) return;
+    offset += strides[d - 1];
+  }
+}
+
+/// Calls through an array of pointers, whatever the number of arguments.
+std::string trampoline(const std::string& name, const std::vector<EntryArgument>& arguments) {
+  std::string list;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    list += fmt::format("{}({}{}*)pointers[{}]", i == 0 ? "" : ", ", arguments[i].written ? "" : "const ",
+                        arguments[i].type, i);
+  return fmt::format("extern \"C\" void isamap_call_{0}(void* const* pointers) {{ {0}({1}); }}\n", name, list);
+}
+
+}  // namespace
+
+struct LoadedKernel::State {
+  Kernel kernel;
+  std::vector<TensorId> tensors;         ///< of the arguments
+  std::vector<std::size_t> aligns;       ///< bytes, of the arguments
+  std::vector<std::size_t> packed_from;  ///< arguments that are packed
+  std::vector<std::int64_t> packed_bytes;
+  void* library = nullptr;
+  Entry entry = nullptr, pack = nullptr;
+  std::vector<Allocation> packed;  ///< once packed
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (library != nullptr) dlclose(library);
+  }
+};
+
+LoadedKernel::LoadedKernel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LoadedKernel::LoadedKernel(LoadedKernel&&) noexcept = default;
+LoadedKernel& LoadedKernel::operator=(LoadedKernel&&) noexcept = default;
+LoadedKernel::~LoadedKernel() = default;
+LoadedKernel::Entry LoadedKernel::entry() const { return state_->entry; }
+LoadedKernel::Entry LoadedKernel::pack_entry() const { return state_->pack; }
+const std::vector<std::int64_t>& LoadedKernel::packed_bytes() const { return state_->packed_bytes; }
+void LoadedKernel::forget_packed() { state_->packed.clear(); }
+
+std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& arguments) {
+  const State& s = *state_;
+  if (arguments.size() != s.tensors.size())
+    return error(fmt::format("'{}' takes {} tensors, found {}", s.kernel.name, s.tensors.size(), arguments.size()),
+                 "inputs then outputs, in the order of the kernel");
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    const Tensor& tensor = s.kernel.tensors[s.tensors[a].index()];
+    const TensorView& view = arguments[a];
+    if (view.dtype != tensor.dtype)
+      return error(fmt::format("tensor '{}' holds {}, found {}", tensor.name, name(tensor.dtype), name(view.dtype)));
+    if (view.shape != tensor.shape)
+      return error(fmt::format("tensor '{}' has shape [{}], found [{}]", tensor.name, fmt::join(tensor.shape, ","),
+                               fmt::join(view.shape, ",")));
+    if (!view.strides.empty() && view.strides.size() != view.shape.size())
+      return error(fmt::format("tensor '{}' has {} axes, found {} strides", tensor.name, view.shape.size(),
+                               view.strides.size()));
+    if (view.data == nullptr && element_count(tensor) > 0)
+      return error(fmt::format("tensor '{}' has no memory", tensor.name));
+  }
+  std::vector<Allocation> copies;
+  std::vector<std::pair<std::size_t, std::uint8_t*>> back;
+  std::vector<void*> pointers;
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    const Tensor& tensor = s.kernel.tensors[s.tensors[a].index()];
+    const TensorView& view = arguments[a];
+    const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % s.aligns[a] == 0;
+    if (aligned && is_dense(view)) {
+      pointers.push_back(view.data);
+      continue;
+    }
+    copies.push_back(allocate_bytes(element_count(tensor) * bytes(tensor.dtype)));
+    if (!copies.back()) return error(fmt::format("no memory for a copy of tensor '{}'", tensor.name));
+    const bool output = role_of(s.kernel, s.tensors[a]) != Role::input;
+    if (!output || tensor.inout)
+      copy_elements(view, copies.back().get(), static_cast<std::size_t>(bytes(tensor.dtype)), true);
+    if (output) back.emplace_back(a, copies.back().get());
+    pointers.push_back(copies.back().get());
+  }
+  if (s.packed.size() != s.packed_bytes.size()) {
+    std::vector<Allocation> packed;
+    std::vector<void*> to_pack;
+    for (const std::size_t a : s.packed_from) to_pack.push_back(pointers[a]);
+    for (const std::int64_t size : s.packed_bytes) {
+      packed.push_back(allocate_bytes(size));
+      if (!packed.back()) return error("no memory for packed copies");
+      to_pack.push_back(packed.back().get());
+    }
+    s.pack(to_pack.data());
+    state_->packed = std::move(packed);
+  }
+  for (const Allocation& memory : s.packed) pointers.push_back(memory.get());
+  s.entry(pointers.data());
+  for (const auto& [a, from] : back)
+    copy_elements(arguments[a], from, static_cast<std::size_t>(bytes(arguments[a].dtype)), false);
+  return std::nullopt;
+}
+
+Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model) {
+  const Availability available = availability(model);
+  if (available.how != "native" && available.how != "shim")
+    return error(fmt::format("programs of '{}' cannot be loaded into this process", model.name),
+                 available.why.empty() ? fmt::format("they run here as '{}'", available.how) : available.why);
+  const auto unit = print_cpp(program, model);
+  if (!unit) return unit.diagnostics();
+  const TemporaryDirectory folder;
+  if (!folder.ok())
+    return error("no folder for temporary files can be made in " + TemporaryDirectory::parent(),
+                 "set TMPDIR to one that exists and can be written");
+  std::string text = unit->text + trampoline(unit->name, unit->arguments);
+  if (!unit->pack.empty()) text += trampoline(unit->name + "_pack", unit->pack);
+  const auto file = folder.path() / "kernel.so";
+  if (auto made = compile_library(model, text, file); !made) return made.diagnostics();
+
+  auto state = std::make_unique<LoadedKernel::State>();
+  state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (state->library == nullptr) return error(fmt::format("the compiled program cannot be loaded: {}", dlerror()));
+  const auto find = [&](const std::string& entry) {
+    return reinterpret_cast<LoadedKernel::Entry>(dlsym(state->library, ("isamap_call_" + entry).c_str()));
+  };
+  state->entry = find(unit->name);
+  if (!unit->pack.empty()) state->pack = find(unit->name + "_pack");
+  state->kernel = program.kernel;
+  for (const EntryArgument& a : unit->arguments) {
+    const Buffer& buffer = program.buffers[a.buffer.index()];
+    if (buffer.ahead_of_time) {
+      state->packed_bytes.push_back(a.bytes);
+      continue;
+    }
+    state->tensors.push_back(buffer.tensor);
+    state->aligns.push_back(static_cast<std::size_t>(std::max<std::int64_t>(buffer.align, bytes(buffer.dtype))));
+  }
+  for (const EntryArgument& a : unit->pack) {
+    const Buffer& buffer = program.buffers[a.buffer.index()];
+    const auto at = std::find(state->tensors.begin(), state->tensors.end(), buffer.tensor);
+    if (!buffer.ahead_of_time) state->packed_from.push_back(static_cast<std::size_t>(at - state->tensors.begin()));
+  }
+  if (state->entry == nullptr || (!unit->pack.empty() && state->pack == nullptr))
+    return error("the compiled program lacks its entry");
+  return LoadedKernel(std::move(state));
+}
+
+}  // namespace isamap

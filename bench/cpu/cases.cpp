@@ -1,0 +1,92 @@
+#include "bench/cpu/cases.h"
+
+#include <fmt/format.h>
+
+namespace isamap::bench {
+
+namespace {
+
+CpuCase gemm(const std::string& types, bool packed, std::int64_t m, std::int64_t n, std::int64_t k) {
+  CpuCase made;
+  made.family = fmt::format("gemm {}{}", types, packed ? " packed" : "");
+  made.name = fmt::format("{}x{}x{}", m, n, k);
+  made.types = types;
+  made.packed = packed;
+  made.operations = 2e0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  made.m = m, made.n = n, made.k = k;
+  const bool bytes = types == "u8s8";
+  made.kernel = fmt::format(
+      "kernel: gemm\ndims: {{i: {}, j: {}, k: {}}}\ntensors:\n  A: {{shape: [i, k], dtype: {}}}\n"
+      "  B: {{shape: [k, j], dtype: {}{}}}\n  C: {{shape: [i, j], dtype: {}}}\ncompute:\n"
+      "  - C[i,j] += A[i,k] * B[k,j]\n",
+      m, n, k, bytes ? "u8" : types, bytes ? "s8" : types, packed ? ", constant: true" : "", bytes ? "s32" : "f32");
+  return made;
+}
+
+CpuCase image(CpuCase::Kind kind, std::int64_t c, std::int64_t h, std::int64_t n, std::int64_t r, std::int64_t stride) {
+  CpuCase made;
+  made.kind = kind;
+  made.types = "f32";
+  made.packed = true;
+  made.c = c, made.h = h, made.n = n, made.r = r, made.stride = stride, made.pad = r / 2;
+  const double points = static_cast<double>(made.out() * made.out()), window = static_cast<double>(r * r);
+  const auto channels = static_cast<double>(c), outputs = static_cast<double>(n);
+  const std::string sizes = fmt::format(
+      "dims: {{C: {}, H: {}, K: {}, P: {}, R: {}}}\ntensors:\n"
+      "  I: {{shape: [1, H, H, C], dtype: f32, outside: 0}}\n",
+      c, h, n, made.out(), r);
+  const std::string at = fmt::format("I[n,{0}*p+r-{1},{0}*q+s-{1},c]", stride, made.pad);
+  const std::string depthwise_weights = "  F: {shape: [R, R, C], dtype: f32, constant: true}\n";
+  const std::string where = "where: {p: P, q: P, r: R, s: R}\n";
+  if (kind == CpuCase::Kind::convolution) {
+    made.family = "convolution";
+    made.operations = 2 * points * window * channels * outputs;
+    made.kernel = "kernel: convolution\n" + sizes + "  F: {shape: [R, R, C, K], dtype: f32, constant: true}\n" +
+                  "  O: {shape: [1, P, P, K], dtype: f32}\ncompute:\n  - O[n,p,q,k] += " + at + " * F[r,s,c,k]\n" +
+                  where;
+  } else if (kind == CpuCase::Kind::depthwise) {
+    made.family = "depthwise";
+    made.operations = 2 * points * window * channels;
+    made.kernel = "kernel: depthwise\n" + sizes + depthwise_weights +
+                  "  O: {shape: [1, P, P, C], dtype: f32}\ncompute:\n  - O[n,p,q,c] += " + at + " * F[r,s,c]\n" + where;
+  } else {
+    made.family = "depthwise + pointwise";
+    made.operations = 2 * points * channels * (window + outputs);
+    made.kernel = "kernel: block\n" + sizes + depthwise_weights + "  V: {shape: [C, K], dtype: f32, constant: true}\n" +
+                  "  D: {shape: [1, P, P, C], dtype: f32}\n  O: {shape: [1, P, P, K], dtype: f32}\ncompute:\n" +
+                  "  - D[n,p,q,c] += " + at + " * F[r,s,c]\n  - O[n,p,q,k] += D[n,p,q,c] * V[c,k]\n" + where;
+  }
+  made.name = fmt::format("{}x{}x{} {}x{}/{}{}", h, h, c, r, r, stride,
+                          kind == CpuCase::Kind::depthwise ? "" : fmt::format(" -> {}", n));
+  return made;
+}
+
+}  // namespace
+
+/// GEMM: DeepBench (github.com/baidu-research/DeepBench, kernels; its M is our n, its N our m), cubes and odd sizes.
+/// Convolutions: ResNet-50 (He et al., 2015, table 1; stride in the 3x3). Depthwise: MobileNet (arXiv 1704.04861, table
+/// 1).
+std::vector<CpuCase> cpu_cases() {
+  std::vector<CpuCase> cases;
+  const std::int64_t products[][3] = {{1, 3072, 1024},  {4, 3072, 1024},   {16, 3072, 1024}, {32, 1760, 1760},
+                                      {64, 2048, 2048}, {128, 2560, 2560}, {700, 1024, 512}, {1500, 512, 2816},
+                                      {1500, 35, 2560}, {128, 128, 64},    {128, 128, 128},  {1024, 1024, 1024},
+                                      {1021, 699, 511}, {197, 768, 768}};
+  for (const auto& [types, packed] :
+       {std::pair("f32", false), std::pair("f32", true), std::pair("bf16", true), std::pair("u8s8", true)})
+    for (const auto& p : products) cases.push_back(gemm(types, packed, p[0], p[1], p[2]));
+  const std::int64_t convolutions[][5] = {{3, 224, 64, 7, 2},   {64, 56, 64, 1, 1},   {64, 56, 64, 3, 1},
+                                          {256, 56, 128, 1, 1}, {128, 56, 128, 3, 2}, {128, 28, 512, 1, 1},
+                                          {256, 28, 256, 3, 2}, {256, 14, 256, 3, 1}, {512, 14, 512, 3, 2},
+                                          {512, 7, 512, 3, 1},  {512, 7, 2048, 1, 1}};
+  for (const auto& s : convolutions) cases.push_back(image(CpuCase::Kind::convolution, s[0], s[1], s[2], s[3], s[4]));
+  const std::int64_t layers[][4] = {{32, 112, 1, 64},  {64, 112, 2, 128},  {128, 56, 1, 128},
+                                    {128, 56, 2, 256}, {256, 28, 1, 256},  {256, 28, 2, 512},
+                                    {512, 14, 1, 512}, {512, 14, 2, 1024}, {1024, 7, 1, 1024}};
+  for (const auto kind : {CpuCase::Kind::depthwise, CpuCase::Kind::block})
+    for (const auto& s : layers)
+      cases.push_back(image(kind, s[0], s[1], kind == CpuCase::Kind::block ? s[3] : s[0], 3, s[2]));
+  return cases;
+}
+
+}  // namespace isamap::bench

@@ -1,0 +1,158 @@
+#include "bench/cpu/peers.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <unordered_map>
+
+#ifdef ISAMAP_BENCH_ONEDNN
+#include <dnnl.hpp>
+#endif
+
+namespace isamap::bench {
+
+namespace {
+
+/// cblas_sgemm of a shared library; each library in its own namespace of symbols.
+using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+
+Sgemm sgemm_of(const char* library) {
+  void* loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  return loaded == nullptr ? nullptr : reinterpret_cast<Sgemm>(dlsym(loaded, "cblas_sgemm"));
+}
+
+constexpr std::pair<const char*, const char*> blas_libraries[] = {{"OpenBLAS", "libopenblas.so.0"},
+                                                                  {"BLIS", "libblis.so.4"}};
+
+void add_blas(const CpuCase& c, const std::vector<void*>& in, const std::function<void*()>& output,
+              std::vector<Peer>& found) {
+  if (c.kind != CpuCase::Kind::gemm || c.types != "f32") return;
+  for (const auto& [name, library] : blas_libraries) {
+    const Sgemm sgemm = sgemm_of(library);
+    if (sgemm == nullptr) continue;
+    constexpr int row_major = 101, no_transposition = 111;
+    const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), k = static_cast<int>(c.k);
+    const auto *a = static_cast<const float*>(in[0]), *b = static_cast<const float*>(in[1]);
+    auto* out = static_cast<float*>(output());
+    found.push_back(
+        {name, [=] { sgemm(row_major, no_transposition, no_transposition, m, n, k, 1, a, k, b, n, 0, out, n); }});
+  }
+}
+
+#ifdef ISAMAP_BENCH_ONEDNN
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+using Type = memory::data_type;
+using Arguments = std::unordered_map<int, memory>;
+
+struct OneDnn {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+
+  /// The weights as the primitive wants them: reordered once, which is not timed.
+  memory ready(memory plain, const memory::desc& wanted) {
+    if (plain.get_desc() == wanted) return plain;
+    memory result(wanted, engine);
+    dnnl::reorder(plain, result).execute(stream, plain, result);
+    stream.wait();
+    return result;
+  }
+
+  Peer peer(const dnnl::primitive& primitive, const Arguments& arguments) {
+    return {"oneDNN", [primitive, arguments, this] {
+              primitive.execute(stream, arguments);
+              stream.wait();
+            }};
+  }
+
+  Peer multiply(const CpuCase& c, void* a, void* b, void* out) {
+    const Type left = c.types == "f32" ? Type::f32 : c.types == "bf16" ? Type::bf16 : Type::u8;
+    const Type right = c.types == "u8s8" ? Type::s8 : left, result = c.types == "u8s8" ? Type::s32 : Type::f32;
+    const memory::desc plain_a({c.m, c.k}, left, Tag::ab), plain_b({c.k, c.n}, right, Tag::ab),
+        plain_c({c.m, c.n}, result, Tag::ab);
+    const dnnl::matmul::primitive_desc plan(
+        {plain_a, c.packed ? memory::desc({c.k, c.n}, right, Tag::any) : plain_b, plain_c}, engine);
+    return peer(dnnl::matmul(plan), {{DNNL_ARG_SRC, memory(plain_a, engine, a)},
+                                     {DNNL_ARG_WEIGHTS, ready(memory(plain_b, engine, b), plan.weights_desc())},
+                                     {DNNL_ARG_DST, memory(plain_c, engine, out)}});
+  }
+
+  /// Data in the order [n, h, w, c], as ours.
+  Peer convolve(bool depthwise, std::int64_t c, std::int64_t h, std::int64_t n, std::int64_t out, std::int64_t r,
+                std::int64_t stride, std::int64_t pad, void* image, void* weights, void* result) {
+    using dnnl::convolution_forward;
+    const memory::dims shape = depthwise ? memory::dims{c, 1, 1, r, r} : memory::dims{n, c, r, r};
+    const memory::desc source({1, c, h, h}, Type::f32, Tag::nhwc), target({1, n, out, out}, Type::f32, Tag::nhwc),
+        plain(shape, Type::f32, depthwise ? Tag::hwigo : Tag::hwio), any(shape, Type::f32, Tag::any);
+    const convolution_forward::primitive_desc plan({dnnl::prop_kind::forward_inference,
+                                                    dnnl::algorithm::convolution_auto,
+                                                    source,
+                                                    any,
+                                                    target,
+                                                    {stride, stride},
+                                                    {pad, pad},
+                                                    {pad, pad}},
+                                                   engine);
+    return peer(convolution_forward(plan),
+                {{DNNL_ARG_SRC, memory(source, engine, image)},
+                 {DNNL_ARG_WEIGHTS, ready(memory(plain, engine, weights), plan.weights_desc())},
+                 {DNNL_ARG_DST, memory(target, engine, result)}});
+  }
+};
+
+void add_onednn(const CpuCase& c, const std::vector<void*>& in, const std::function<void*()>& output,
+                std::vector<Peer>& found) {
+  static OneDnn library;
+  try {
+    const std::int64_t out = c.out();
+    switch (c.kind) {
+      case CpuCase::Kind::gemm:
+        found.push_back(library.multiply(c, in[0], in[1], output()));
+        break;
+      case CpuCase::Kind::convolution:
+      case CpuCase::Kind::depthwise:
+        found.push_back(library.convolve(c.kind == CpuCase::Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad,
+                                         in[0], in[1], output()));
+        break;
+      case CpuCase::Kind::block: {
+        const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
+        const Peer first =
+            library.convolve(true, c.c, c.h, c.c, out, c.r, c.stride, c.pad, in[0], in[1], between->data());
+        const Peer second = library.convolve(false, c.c, out, c.n, out, 1, 1, 0, between->data(), in[2], output());
+        found.push_back({"oneDNN", [first, second, between] {
+                           first.run();
+                           second.run();
+                         }});
+      }
+    }
+  } catch (const dnnl::error& problem) {
+    fmt::print(stderr, "oneDNN does not know {} {}: {}\n", c.family, c.name, problem.message);
+  }
+}
+#else
+void add_onednn(const CpuCase&, const std::vector<void*>&, const std::function<void*()>&, std::vector<Peer>&) {}
+#endif
+
+}  // namespace
+
+std::vector<Peer> peers(const CpuCase& what, const std::vector<void*>& inputs, const std::function<void*()>& output) {
+  std::vector<Peer> found;
+  add_onednn(what, inputs, output, found);
+  add_blas(what, inputs, output, found);
+  return found;
+}
+
+std::string peer_versions() {
+  std::string text;
+#ifdef ISAMAP_BENCH_ONEDNN
+  const dnnl_version_t* v = dnnl_version();
+  text = fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
+#endif
+  for (const auto& [name, library] : blas_libraries)
+    if (sgemm_of(library) != nullptr) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  return text;
+}
+
+}  // namespace isamap::bench

@@ -1,0 +1,135 @@
+// Programs that are compiled and called in this process, against the kernel's interpreter.
+
+#include <cstring>
+
+#include "backends/loaded_kernel.h"
+#include "frontends/frontends.h"
+#include "mapper/mapper.h"
+#include "scheduler/lower.h"
+#include "scheduler/scheduler.h"
+#include "tests/backends/support.h"
+
+namespace isamap {
+namespace {
+
+Program compiled(const Kernel& kernel, const HardwareModel& model) {
+  const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
+  auto scheduled = schedule(kernel, *mapped, model, ScheduleOptions{});
+  EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
+  auto program = lower(scheduled->schedule, kernel, model);
+  EXPECT_TRUE(program) << render(program.diagnostics());
+  return *program;
+}
+
+/// The fastest of these models that this processor has.
+HardwareModel native_model() {
+  for (const char* name : {"x86_avx512", "x86_avx2"})
+    if (auto model = machine(name); availability(model).how == "native") return model;
+  return machine("scalar_c");
+}
+
+struct Called {
+  Kernel kernel;
+  HardwareModel model;
+  std::vector<TensorData> expected;
+  LoadedKernel loaded;
+};
+
+Called gemm(int i, int j, int k, bool constant) {
+  Kernel kernel =
+      *kernel_from_formula("C[i,j] += A[i,k] * B[k,j]",
+                           "i=" + std::to_string(i) + ",j=" + std::to_string(j) + ",k=" + std::to_string(k), "");
+  kernel.tensors[1].constant = constant;
+  HardwareModel model = native_model();
+  auto loaded = load_program(compiled(kernel, model), model);
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  auto data = random_data(kernel, Fill::integers, 3);
+  interpret(kernel, data);
+  return {kernel, model, data, std::move(*loaded)};
+}
+
+TensorView view(TensorData& data) { return {data.bytes.data(), data.dtype, data.shape, {}}; }
+
+TEST(Loaded, DenseTensorsOfAllSizes) {
+  for (const auto& [i, j, k] : {std::tuple(9, 37, 21), std::tuple(1, 1, 1), std::tuple(64, 96, 0), std::tuple(0, 5, 3)})
+    for (const bool constant : {false, true}) {
+      Called c = gemm(i, j, k, constant);
+      auto data = c.expected;
+      std::fill(data[2].bytes.begin(), data[2].bytes.end(), std::uint8_t{0xff});
+      for (int times = 0; times < 2; ++times) {
+        const auto problem = c.loaded.call({view(data[0]), view(data[1]), view(data[2])});
+        ASSERT_FALSE(problem) << render({*problem});
+        EXPECT_EQ(data[2], c.expected[2]) << i << " " << j << " " << k;
+      }
+    }
+}
+
+/// Rows apart, columns first, backwards, and at an odd address.
+TEST(Loaded, StridedTensors) {
+  Called c = gemm(7, 19, 12, false);
+  std::vector<float> a(12 * 40 + 7), b(12 * 19), out(7 * 50, -1.0F);
+  const auto* from_a = reinterpret_cast<const float*>(c.expected[0].bytes.data());
+  const auto* from_b = reinterpret_cast<const float*>(c.expected[1].bytes.data());
+  for (int i = 0; i < 7; ++i)
+    for (int k = 0; k < 12; ++k) a[static_cast<std::size_t>(k * 40 + i)] = from_a[i * 12 + k];  // column by column
+  for (int k = 0; k < 12; ++k)
+    for (int j = 0; j < 19; ++j) b[static_cast<std::size_t>((11 - k) * 19 + j)] = from_b[k * 19 + j];  // from the end
+  ASSERT_FALSE(c.loaded.call({{a.data(), DType::f32, {7, 12}, {1, 40}},
+                              {b.data() + 11 * 19, DType::f32, {12, 19}, {-19, 1}},
+                              {out.data(), DType::f32, {7, 19}, {50, 1}}}));
+  const auto* expected = reinterpret_cast<const float*>(c.expected[2].bytes.data());
+  for (int i = 0; i < 7; ++i)
+    for (int j = 0; j < 50; ++j)
+      EXPECT_EQ(out[static_cast<std::size_t>(i * 50 + j)], j < 19 ? expected[i * 19 + j] : -1.0F) << i << " " << j;
+  std::vector<std::uint8_t> odd(c.expected[0].bytes.size() + 1);
+  std::memcpy(odd.data() + 1, c.expected[0].bytes.data(), odd.size() - 1);
+  auto data = c.expected;
+  ASSERT_FALSE(c.loaded.call({{odd.data() + 1, DType::f32, {7, 12}, {}}, view(data[1]), view(data[2])}));
+  EXPECT_EQ(data[2], c.expected[2]);
+}
+
+TEST(Loaded, ConstantsArePackedOnceUntilForgotten) {
+  Called c = gemm(16, 48, 32, true);
+  if (c.loaded.packed_bytes().empty()) GTEST_SKIP() << "the schedule packs nothing on this machine";
+  auto data = c.expected;
+  ASSERT_FALSE(c.loaded.call({view(data[0]), view(data[1]), view(data[2])}));
+  std::fill(data[1].bytes.begin(), data[1].bytes.end(), std::uint8_t{0});
+  c.loaded.forget_packed();
+  ASSERT_FALSE(c.loaded.call({view(data[0]), view(data[1]), view(data[2])}));
+  EXPECT_EQ(data[2].bytes, std::vector<std::uint8_t>(data[2].bytes.size(), 0));
+}
+
+TEST(Loaded, WrongTensorsAreToldAndNothingIsComputed) {
+  Called c = gemm(4, 8, 4, false);
+  auto data = c.expected;
+  std::fill(data[2].bytes.begin(), data[2].bytes.end(), std::uint8_t{7});
+  const auto untouched = data[2].bytes;
+  const auto said = [&](const std::vector<TensorView>& views) {
+    const auto problem = c.loaded.call(views);
+    EXPECT_EQ(data[2].bytes, untouched);
+    return problem ? problem->message : "";
+  };
+  const TensorView a = view(data[0]), b = view(data[1]), out = view(data[2]);
+  TensorView typed = b, shaped = b, none = a, strides = a;
+  typed.dtype = DType::f64;
+  shaped.shape = {8, 4};
+  none.data = nullptr;
+  strides.strides = {1};
+  EXPECT_EQ(said({a, b}), "'formula' takes 3 tensors, found 2");
+  EXPECT_EQ(said({a, typed, out}), "tensor 'B' holds f32, found f64");
+  EXPECT_EQ(said({a, shaped, out}), "tensor 'B' has shape [4,8], found [8,4]");
+  EXPECT_EQ(said({none, b, out}), "tensor 'A' has no memory");
+  EXPECT_EQ(said({strides, b, out}), "tensor 'A' has 2 axes, found 1 strides");
+}
+
+TEST(Loaded, WhatCannotRunHereIsRefused) {
+  const HardwareModel model = machine("riscv_v");
+  if (availability(model).how == "native") GTEST_SKIP() << "this processor has them";
+  const auto loaded =
+      load_program(compiled(*kernel_from_formula("C[i] += A[i,k] * B[k]", "i=4,k=4", ""), model), model);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.diagnostics()[0].message, "programs of 'riscv_v' cannot be loaded into this process");
+}
+
+}  // namespace
+}  // namespace isamap
