@@ -183,30 +183,30 @@ bool run_case(const CpuCase& c, Report& report) {
   }
   auto data = random_data(mine->kernel, Fill::real, 1);
   std::vector<TensorView> views;
-  std::vector<void*> inputs;
   TensorId result;
   for (const TensorId t : arguments(mine->kernel)) {
     TensorData& d = data[t.index()];
     views.push_back({d.bytes.data(), d.dtype, d.shape, {}});
-    if (role_of(mine->kernel, t) == Role::input)
-      inputs.push_back(d.bytes.data());
-    else
-      result = t;
+    if (role_of(mine->kernel, t) == Role::output) result = t;
   }
-  std::vector<std::unique_ptr<TensorData>> theirs;
-  const auto output = [&]() -> void* {
-    theirs.push_back(std::make_unique<TensorData>(data[result.index()]));
-    return theirs.back()->bytes.data();
+  std::vector<std::unique_ptr<std::vector<TensorData>>> theirs;
+  const auto arrays = [&] {
+    auto& copy = *theirs.emplace_back(std::make_unique<std::vector<TensorData>>(data));
+    Arrays made;
+    for (const TensorId t : arguments(mine->kernel))
+      if (role_of(mine->kernel, t) == Role::input) made.inputs.push_back(copy[t.index()].bytes.data());
+    made.output = copy[result.index()].bytes.data();
+    return made;
   };
   std::vector<Candidate> candidates{{"isamap",
                                      [&] {
                                        if (const auto problem = mine->loaded.call(views)) stop(render({*problem}));
                                      },
                                      {}}};
-  for (Peer& peer : peers(c, inputs, output)) candidates.push_back({peer.name, peer.run, {}});
+  for (Peer& peer : peers(c, arrays)) candidates.push_back({peer.name, peer.run, {}});
   measure(candidates, 0.8);
   double worst = 0;
-  for (const auto& other : theirs) worst = std::max(worst, difference(*other, data[result.index()]));
+  for (const auto& other : theirs) worst = std::max(worst, difference((*other)[result.index()], data[result.index()]));
   report.add(c, *mine, candidates, worst);
   const double tolerance = c.types == "u8s8" ? 0 : 1e-4;
   if (worst > tolerance) fmt::print("{} {}: RESULTS DIFFER\n", c.family, c.name);

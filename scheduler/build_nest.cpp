@@ -21,7 +21,7 @@ class Builder {
   }
 
   Nest build() {
-    packed_copies();
+    packed_copies(false);
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (std::size_t level = 0; level < levels; ++level) {
       deal_out(form_.tiles[level], level);
@@ -102,13 +102,32 @@ class Builder {
     });
   }
 
+  /// Blocks of one call, [j/16, k, j%16], become panels as wide as the register tile, [j/48, k, j%48]: what a step of the
+  /// loop around the calls takes then lies in one row, and rows follow each other, for which caches prefetch.
+  std::vector<LayoutDigit> panels(std::vector<LayoutDigit> layout) const {
+    if (!form_.tiles.empty()) return layout;
+    for (const auto& [dim, tile] : form_.register_tile) {
+      const AffineExpr whole = AffineExpr::dim(dim);
+      const std::int64_t step = step_of(form_, dim);
+      if (tile <= step || tile % step != 0) continue;
+      const auto digit = [&](const AffineExpr& e) {
+        return std::find_if(layout.begin(), layout.end(), [&](const LayoutDigit& d) { return d.index == e; });
+      };
+      const auto outer = digit(floordiv(whole, step)), inner = digit(mod(whole, step));
+      if (outer == layout.end() || inner == layout.end()) continue;
+      outer->index = floordiv(whole, tile);
+      inner->index = mod(whole, tile);
+    }
+    return layout;
+  }
+
   void stage(int access, const Hop& hop, int buffers = 1) {
     Stage line;
     line.buffers = renewed(access) ? buffers : 1;
     line.ahead = line.buffers - 1;
     line.tensor = tensor(access);
     line.memory = form_.model->memory(hop.memory).name;
-    line.layout = hop.layout;
+    line.layout = hop.packed ? panels(hop.layout) : hop.layout;
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
     if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
@@ -118,12 +137,28 @@ class Builder {
     nest_.lines.push_back({line});
   }
 
-  void packed_copies() {
+  /// Those inside the outermost walk, or those outside.
+  void packed_copies(bool inside) {
     for (int a = 1; a <= access_count(*form_.statement); ++a) {  // inputs first, the output last
       const int access = a % access_count(*form_.statement);
       for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
-        if (hop.packed) stage(access, hop);
+        if (hop.packed && inside == packs_inside(access)) stage(access, hop);
     }
+  }
+
+  /// An input whose tiles along the outermost walk share no elements is packed tile by tile: what is copied then is
+  /// still in the caches when it is used.
+  bool packs_inside(int access) const {
+    if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
+        !form_.units.empty() || !in_registers(form_, 0) || form_.parallel_order.empty())
+      return false;
+    const std::string& outermost = form_.parallel_order.front();
+    const auto& index = access_of(*form_.statement, access).index;
+    return uses(access_of(*form_.statement, access), outermost) &&
+           std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
+             const auto names = e.names();
+             return !names.contains(outermost) || names.size() == 1;
+           });
   }
 
   void scratch(std::size_t level, bool output) {
@@ -152,6 +187,12 @@ class Builder {
   // the walks of the dims they use, so that one register serves.
   void accumulating() {
     deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
+    if (!form_.parallel_order.empty()) {
+      const std::string& outermost = form_.parallel_order.front();
+      const auto it = form_.register_tile.find(outermost);
+      walk(outermost, it == form_.register_tile.end() ? step_of(form_, outermost) : it->second, false);
+    }
+    packed_copies(true);
     walks(DimKind::parallel, form_.register_tile, false);
     register_stage(0);
     walks(DimKind::reduction, {}, false);

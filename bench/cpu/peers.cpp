@@ -25,16 +25,16 @@ Sgemm sgemm_of(const char* library) {
 constexpr std::pair<const char*, const char*> blas_libraries[] = {{"OpenBLAS", "libopenblas.so.0"},
                                                                   {"BLIS", "libblis.so.4"}};
 
-void add_blas(const CpuCase& c, const std::vector<void*>& in, const std::function<void*()>& output,
-              std::vector<Peer>& found) {
+void add_blas(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found) {
   if (c.kind != CpuCase::Kind::gemm || c.types != "f32") return;
   for (const auto& [name, library] : blas_libraries) {
     const Sgemm sgemm = sgemm_of(library);
     if (sgemm == nullptr) continue;
+    const auto [in, result] = arrays();
     constexpr int row_major = 101, no_transposition = 111;
     const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), k = static_cast<int>(c.k);
     const auto *a = static_cast<const float*>(in[0]), *b = static_cast<const float*>(in[1]);
-    auto* out = static_cast<float*>(output());
+    auto* out = static_cast<float*>(result);
     found.push_back(
         {name, [=] { sgemm(row_major, no_transposition, no_transposition, m, n, k, 1, a, k, b, n, 0, out, n); }});
   }
@@ -102,25 +102,25 @@ struct OneDnn {
   }
 };
 
-void add_onednn(const CpuCase& c, const std::vector<void*>& in, const std::function<void*()>& output,
-                std::vector<Peer>& found) {
+void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found) {
   static OneDnn library;
+  const auto [in, result] = arrays();
   try {
     const std::int64_t out = c.out();
     switch (c.kind) {
       case CpuCase::Kind::gemm:
-        found.push_back(library.multiply(c, in[0], in[1], output()));
+        found.push_back(library.multiply(c, in[0], in[1], result));
         break;
       case CpuCase::Kind::convolution:
       case CpuCase::Kind::depthwise:
         found.push_back(library.convolve(c.kind == CpuCase::Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad,
-                                         in[0], in[1], output()));
+                                         in[0], in[1], result));
         break;
       case CpuCase::Kind::block: {
         const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
         const Peer first =
             library.convolve(true, c.c, c.h, c.c, out, c.r, c.stride, c.pad, in[0], in[1], between->data());
-        const Peer second = library.convolve(false, c.c, out, c.n, out, 1, 1, 0, between->data(), in[2], output());
+        const Peer second = library.convolve(false, c.c, out, c.n, out, 1, 1, 0, between->data(), in[2], result);
         found.push_back({"oneDNN", [first, second, between] {
                            first.run();
                            second.run();
@@ -132,15 +132,15 @@ void add_onednn(const CpuCase& c, const std::vector<void*>& in, const std::funct
   }
 }
 #else
-void add_onednn(const CpuCase&, const std::vector<void*>&, const std::function<void*()>&, std::vector<Peer>&) {}
+void add_onednn(const CpuCase&, const std::function<Arrays()>&, std::vector<Peer>&) {}
 #endif
 
 }  // namespace
 
-std::vector<Peer> peers(const CpuCase& what, const std::vector<void*>& inputs, const std::function<void*()>& output) {
+std::vector<Peer> peers(const CpuCase& what, const std::function<Arrays()>& arrays) {
   std::vector<Peer> found;
-  add_onednn(what, inputs, output, found);
-  add_blas(what, inputs, output, found);
+  add_onednn(what, arrays, found);
+  add_blas(what, arrays, found);
   return found;
 }
 

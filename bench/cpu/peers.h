@@ -14,9 +14,14 @@ struct Peer {
   std::function<void()> run;
 };
 
-/// Inputs and an output for each: `output()` makes room for one more result of the case.
+/// The arrays of one candidate. Each has its own: what one leaves in the caches must not serve the next.
+struct Arrays {
+  std::vector<void*> inputs;
+  void* output = nullptr;
+};
+
 /// A library that is not there, or does not know the case, is left out.
-std::vector<Peer> peers(const CpuCase& what, const std::vector<void*>& inputs, const std::function<void*()>& output);
+std::vector<Peer> peers(const CpuCase& what, const std::function<Arrays()>& arrays);
 /// "oneDNN 2.6.3, ..."; empty: none was found when this was built.
 std::string peer_versions();
 
