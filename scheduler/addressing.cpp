@@ -9,6 +9,7 @@
 #include <set>
 
 #include "scheduler/lower_nest.h"
+#include "scheduler/outside_reads.h"
 
 namespace isamap {
 
@@ -83,7 +84,9 @@ Nest trial_nest(const Trial& trial, const Route& route) {
   for (const Hop& hop : route.hops)
     if (!hop.packed) nest.lines.push_back(stage_line(trial, hop));
   if (trial.access == 0) walks(DimKind::reduction);
-  nest.lines.push_back({Do{}});
+  Do last;
+  if (route.skips) last.outside = {{tensor_of(trial).name, Outside::skip}};
+  nest.lines.push_back({last});
   return nest;
 }
 
@@ -110,7 +113,7 @@ std::vector<TileBuffer> whole_tensors(const Trial& trial, Lowering& lowering) {
 
 // Empty when the route works; else why it does not.
 std::vector<std::string> attempt(const Trial& trial, const Route& route) {
-  Lowering lowering{trial.model, {}, {}, {}, 0};
+  Lowering lowering{trial.model, {}, {}, {}, {}, 0};
   lowering.program.kernel = trial.kernel;
   const Nest nest = trial_nest(trial, route);
   NestInput input;
@@ -249,8 +252,8 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
                                          model.memory(memory).name, access == 0 ? " to the tensors" : ""));
     return result;
   }
-  const auto consider = [&](std::vector<Hop> all) {
-    Route route{access, std::move(all), false};
+  const auto consider = [&](std::vector<Hop> all, bool skips = false) {
+    Route route{access, std::move(all), false, skips};
     for (const Hop& hop : route.hops) route.packed |= hop.packed;
     const auto reasons = attempt(trial, route);
     if (reasons.empty()) result.routes.push_back(std::move(route));
@@ -259,6 +262,9 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
         result.reasons.push_back(reason);
   };
   consider(*hops);
+  const bool in_registers =
+      std::all_of(hops->begin(), hops->end(), [&](const Hop& hop) { return model.memory(hop.memory).is_register(); });
+  if (access != 0 && in_registers && may_skip(whole, tensor_of(trial))) consider(*hops, true);
   if (result.routes.empty())
     for (std::vector<Hop>& turned : turned_on_the_way(*hops, memory)) consider(std::move(turned));
   if (result.routes.empty() && access != 0 && hops->size() > 1)

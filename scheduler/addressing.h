@@ -27,6 +27,7 @@ struct Route {
   int access = 0;         ///< of the kernel statement
   std::vector<Hop> hops;  ///< empty: the instruction takes the operand where it lies
   bool packed = false;    ///< some hop is packed
+  bool skips = false;     ///< what it would read outside the tensor is not computed
 };
 
 /// All routes worth considering, direct ones first; none: `reasons` says what no move can do.

@@ -31,7 +31,10 @@ class Builder {
       scratch(level, false);
     }
     in_registers(form_, 0) ? accumulating() : streaming();
-    nest_.lines.push_back({do_line(*form_.mapping, *form_.kernel, *form_.model)});
+    Do last = do_line(*form_.mapping, *form_.kernel, *form_.model);
+    for (const Route& route : form_.routes)
+      if (route.skips) last.outside.emplace_back(tensor(route.access), Outside::skip);
+    nest_.lines.push_back({std::move(last)});
     return std::move(nest_);
   }
 
@@ -102,8 +105,8 @@ class Builder {
     });
   }
 
-  /// Blocks of one call, [j/16, k, j%16], become panels as wide as the register tile, [j/48, k, j%48]: what a step of the
-  /// loop around the calls takes then lies in one row, and rows follow each other, for which caches prefetch.
+  /// Blocks of one call, [j/16, k, j%16], become panels as wide as the register tile, [j/48, k, j%48]: what a step of
+  /// the loop around the calls takes then lies in one row, and rows follow each other, for which caches prefetch.
   std::vector<LayoutDigit> panels(std::vector<LayoutDigit> layout) const {
     if (!form_.tiles.empty()) return layout;
     for (const auto& [dim, tile] : form_.register_tile) {
@@ -199,9 +202,11 @@ class Builder {
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
       if (in_registers(form_, a)) inputs.push_back(a);
-    std::stable_sort(inputs.begin(), inputs.end(), [&](int a, int b) { return slots_below(a) < slots_below(b); });
+    const auto skips = [&](int a) { return form_.routes[static_cast<std::size_t>(a)].skips; };
+    std::stable_sort(inputs.begin(), inputs.end(),
+                     [&](int a, int b) { return skips(a) != skips(b) ? skips(b) : slots_below(a) < slots_below(b); });
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (i > 0)
+      if (i > 0 || skips(inputs[i]))
         for (const std::string& dim : form_.parallel_order)
           if (uses(access_of(*form_.statement, inputs[i]), dim)) walk(dim, step_of(form_, dim), true);
       register_stage(inputs[i]);

@@ -64,7 +64,7 @@ class CacheModel {
     for (const Passing& a : accesses) {
       const int at = std::min(walks, a.walks);
       const double elements =
-          counts_.moved(a.access, at, {}, false) * (a.access == 0 ? 2 : 1);  // results are written back
+          counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
       total += elements * element_bytes(a.access) * a.copies * part_of_lines(cache, a, at);
     }
     return total;
@@ -110,7 +110,9 @@ class CacheModel {
     const auto line = static_cast<double>(cache.line);
     const double row = std::max(1.0, std::min({span(access.index.back(), tiles), elements,
                                                static_cast<double>(tensor(a.access).shape.back())}));
-    const double lines = std::ceil(row * size / line);
+    // Rows apart begin anywhere in a line, and what fetches neighbouring lines goes one too far at each.
+    const bool apart = row < elements && row < static_cast<double>(tensor(a.access).shape.back());
+    const double lines = std::ceil(row * size / line) + (apart ? 1 : 0);
     f.bytes = elements / row * lines * line;
     f.room = f.bytes * crowding(cache, a.access, tiles, lines, elements / row);
     return f;

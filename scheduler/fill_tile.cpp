@@ -49,8 +49,8 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
       Ranges ranges = lowering.ranges;
       for (const auto& [name, range] : dim_ranges(fill, extents)) ranges[name] = range;
       const auto index = index_at(whole, known_at(whole, begin, shape, fill), ranges);
-      const std::string no = index ? refusal(fill, 0, extents, buffer, whole, *index, lowering.ranges, lowering.model)
-                                   : "its coordinates are not known";
+      const std::string no =
+          index ? refusal(fill, 0, extents, buffer, whole, *index, lowering) : "its coordinates are not known";
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
         return error(no);

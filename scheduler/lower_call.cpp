@@ -8,6 +8,7 @@
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower_nest_internal.h"
 #include "scheduler/operand_check.h"
+#include "scheduler/outside_reads.h"
 
 namespace isamap {
 
@@ -24,16 +25,29 @@ class CallLowering : NestParts {
     if (!extents) return extents.diagnostics();
     Ranges ranges = lowering_.ranges;
     for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
+    const auto around = inside_of_operands(scope);
+    if (!around) return around.diagnostics();
+    if (around->never) return Nodes{};
+    const auto before = lowering_.nonnegative;
+    lowering_.nonnegative.insert(lowering_.nonnegative.end(), around->conditions.begin(), around->conditions.end());
+    auto nodes = call_inside(scope, *known, *extents, ranges);
+    lowering_.nonnegative = before;
+    return nodes ? guarded(*around, std::move(*nodes)) : std::move(nodes);
+  }
+
+ private:
+  Result<Nodes> call_inside(const Scope& scope, const Known& known, std::vector<std::int64_t>& extents,
+                            const Ranges& ranges) {
     std::vector<Ref> refs(static_cast<std::size_t>(access_count(instruction_->statement())));
     for (int a = 0; a < access_count(statement_); ++a) {
       const int operand = input_.pairing.operand_access[static_cast<std::size_t>(a)];
       if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
       const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
-      const auto index = index_at(holder, *known, ranges);
-      std::string no = index ? refusal(*instruction_, operand, *extents, lowering_.buffer(holder.buffer), holder,
-                                       *index, lowering_.ranges, lowering_.model)
-                             : "its layout cannot be said in the dims of the statement";
-      if (no.empty()) no = zero_refusal(scope, a, *extents);
+      const auto index = index_at(holder, known, ranges);
+      std::string no =
+          index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index, lowering_)
+                : "its layout cannot be said in the dims of the statement";
+      if (no.empty()) no = zero_refusal(scope, a, extents);
       if (!no.empty()) return operand_refused(a, operand, no);
       refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
     }
@@ -47,14 +61,35 @@ class CallLowering : NestParts {
     const Instruction& written = lowering_.model.instruction(id);
     if (&written != instruction_) {
       refs = written_refs(*instruction_, written, refs);
-      extents->resize(written.ranges.size());
+      extents.resize(written.ranges.size());
     }
-    auto made = make_call(lowering_, id, std::move(refs), *extents);
+    auto made = make_call(lowering_, id, std::move(refs), extents);
     if (!made) return made.diagnostics();
     return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
   }
 
- private:
+  bool skipped(int access) const {
+    return skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()]);
+  }
+
+  /// What must hold for operands that are taken where they lie to be read inside their tensors.
+  Result<Inside> inside_of_operands(const Scope& scope) {
+    Inside all;
+    for (int a = 1; a < access_count(statement_); ++a) {
+      if (!skipped(a)) continue;
+      if (scope.flagged_since)
+        return error("outside skip: the first visit of an accumulator may be left out", "do without `first flag`");
+      if (is_float(statement_.body.type) && is_product(statement_.body))
+        assume("inputs are finite: products with what lies outside a tensor are left out");
+      if (!scope.holders[static_cast<std::size_t>(a)].whole_tensor) continue;
+      auto one = inside(*this, a, scope.tiles);
+      if (!one) return one;
+      all.never = all.never || one->never;
+      all.conditions.insert(all.conditions.end(), one->conditions.begin(), one->conditions.end());
+    }
+    return all;
+  }
+
   // What each dim is at a `do`: its origin, plus the instruction dim that walks it.
   Result<Known> known_here(const Scope& scope) const {
     Known known;

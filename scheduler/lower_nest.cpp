@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "scheduler/lower_nest_internal.h"
+#include "scheduler/outside_reads.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -16,6 +17,9 @@ namespace isamap {
 
 namespace {
 
+void append_to(std::vector<AffineExpr>& to, const std::vector<AffineExpr>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 void append(Nodes& to, Nodes from) { to.insert(to.end(), from.begin(), from.end()); }
 
 class NestLowering : NestParts {
@@ -109,18 +113,29 @@ class NestLowering : NestParts {
     const Tile parent = found->second;
     const std::int64_t tile = std::min(w.tile, parent.size), full = parent.size / tile, rest = parent.size % tile;
 
-    Scope inner = scope;
-    const std::string variable = full > 1 ? lowering_.variable(w.dim, full) : "";
-    inner.tiles[w.dim] = {full > 1 ? parent.origin + AffineExpr::dim(variable) * tile : parent.origin, tile};
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
-    if (in_time) inner.steps.push_back({w.dim, full > 1 ? AffineExpr::dim(variable) : AffineExpr(0)});
-    auto body = walk(f, which + 1, at, inner);
-    if (!body) return body;
-    Nodes nodes = full > 1 ? loop_around(variable, full, f.unroll, std::move(*body)) : std::move(*body);
-    if (full > 1 && !f.unit.empty() && !nodes.empty()) std::get<Loop>(nodes.front().is).unit = f.unit;
+    Interior whole{0, full};
+    if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
+    Nodes nodes;
+    for (const auto& [from, to] :
+         {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
+      if (from == to) continue;
+      Scope inner = scope;
+      const std::int64_t steps = to - from;
+      const std::string variable = steps > 1 ? lowering_.variable(w.dim, steps) : "";
+      const AffineExpr number = AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0));
+      inner.tiles[w.dim] = {parent.origin + number * tile, tile};
+      if (in_time) inner.steps.push_back({w.dim, number});
+      auto body = walk(f, which + 1, at, inner);
+      if (!body) return body;
+      Nodes loop = steps > 1 ? loop_around(variable, steps, f.unroll, std::move(*body)) : std::move(*body);
+      if (steps > 1 && !f.unit.empty() && !loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
+      append(nodes, std::move(loop));
+    }
     if (rest == 0) return nodes;
+    Scope inner = scope;
     inner.tiles[w.dim] = {parent.origin + full * tile, rest};
-    if (in_time) inner.steps.back().number = AffineExpr(full);
+    if (in_time) inner.steps.push_back({w.dim, AffineExpr(full)});
     auto last = walk(f, which + 1, at, inner);
     if (!last) return last;
     append(nodes, std::move(*last));
@@ -201,13 +216,29 @@ class NestLowering : NestParts {
     copy.unroll = inner.slots >= 0;
     for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
     const Tensor& tensor = kernel_.tensors[lowering_.buffer(inner.buffer).tensor.index()];
-    if (into_inner && outer.whole_tensor) copy.outside = tensor.outside;
+    if (into_inner && outer.whole_tensor && !skips(*input_.nest, tensor)) copy.outside = tensor.outside;
     return copy;
   }
 
   Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
                             const Scope& inner) {
     const int access = staged_accesses(s)->front();
+    if (scope.holders[static_cast<std::size_t>(access)].whole_tensor &&
+        skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()])) {
+      const auto conditions = inside(*this, access, scope.tiles);
+      if (!conditions) return conditions.diagnostics();
+      if (conditions->never) return Nodes{};
+      const auto before = lowering_.nonnegative;
+      append_to(lowering_.nonnegative, conditions->conditions);
+      auto filled = fill_and_go_on(s, at, tile, access, scope, inner);
+      lowering_.nonnegative = before;
+      return filled ? guarded(*conditions, std::move(*filled)) : std::move(filled);
+    }
+    return fill_and_go_on(s, at, tile, access, scope, inner);
+  }
+
+  Result<Nodes> fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access, const Scope& scope,
+                               const Scope& inner) {
     auto fill = transfer(lowering_, copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true));
     if (!fill) return at_stage(s, fill.diagnostics());
     auto body = lines(at + 1, inner);

@@ -105,7 +105,7 @@ class Resolver {
     if (last->statement != original.name)
       return problem("this nest computes " + original.name + ", not " + last->statement), false;
     for (const auto& [tensor, how] : last->outside)
-      if (how != Outside::pad) later("outside " + tensor + " other than pad");
+      if (how == Outside::mask) later("outside " + tensor + " mask");
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);

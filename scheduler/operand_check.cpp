@@ -211,10 +211,16 @@ std::string alignment_refusal(const Instruction& instruction, const Operand& ope
                      instruction.name, unit, buffer.name, print(offset));
 }
 
-std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges) {
+std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
+                           const std::vector<AffineExpr>& nonnegative) {
+  const auto known = [&](const AffineExpr& e) {
+    return std::find(nonnegative.begin(), nonnegative.end(), e) != nonnegative.end();
+  };
   for (std::size_t i = 0; i < index.size(); ++i) {
     const auto range = bounds(index[i], ranges);
-    if (!range || range->low < 0 || range->high >= buffer.extents[i])
+    const bool low = (range && range->low >= 0) || known(index[i]);
+    const bool high = (range && range->high < buffer.extents[i]) || known(AffineExpr(buffer.extents[i] - 1) - index[i]);
+    if (!low || !high)
       return fmt::format("axis {} of {} has {} elements; {} reaches {}..{}", i, buffer.name, buffer.extents[i],
                          print(index[i]), range ? range->low : 0, range ? range->high : 0);
   }
@@ -245,18 +251,19 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
 
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
-                    const Ranges& loop_ranges, const HardwareModel& model) {
+                    const Lowering& lowering) {
+  const HardwareModel& model = lowering.model;
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   if (buffer.memory != operand.memory)
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
   if (std::string reason = type_refusal(instruction, access, buffer.dtype); !reason.empty()) return reason;
-  Ranges ranges = loop_ranges;
+  Ranges ranges = lowering.ranges;
   for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
-  if (std::string reason = bounds_refusal(buffer, simple, ranges); !reason.empty()) return reason;
+  if (std::string reason = bounds_refusal(buffer, simple, ranges, lowering.nonnegative); !reason.empty()) return reason;
   const bool fragment = std::holds_alternative<FragmentLayout>(operand.layout);
   if (tile.slots >= 0 && !fragment && operand.group != buffer.registers_per_slot)
     return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,

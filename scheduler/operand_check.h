@@ -9,6 +9,8 @@
 
 namespace isamap {
 
+struct Lowering;
+
 /// The ranges of an instruction's dims `$d` for these extents.
 Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
@@ -16,7 +18,7 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
 /// 1". `index` has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
-                    const Ranges& ranges, const HardwareModel& model);
+                    const Lowering& lowering);
 
 /// The first of its questions: does the operand take elements of the tile's type?
 std::string type_refusal(const Instruction& instruction, int access, DType tile);

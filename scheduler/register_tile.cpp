@@ -49,6 +49,36 @@ bool taken_in_place(const NormalForm& form) {
   return false;
 }
 
+constexpr std::int64_t unrolled_by_compilers = 8;  ///< steps of a loop of constant length, at the most
+
+/// The innermost reduction, where compilers print its few steps one after another: what neighbouring steps of a window
+/// read is then kept for all of them.
+std::optional<std::string> unrolled_window(const NormalForm& form) {
+  const Dim* last = nullptr;
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.kind == DimKind::reduction && dim.extent > 1) last = &dim;
+  if (last == nullptr || last->extent > unrolled_by_compilers || step_of(form, last->name) > 1) return std::nullopt;
+  return last->name;
+}
+
+/// Registers for what one pass of that loop reads of an input, other dims one step at a time.
+double registers_for_window(const NormalForm& form, int access, const std::string& window,
+                            const std::map<std::string, std::int64_t>& steps) {
+  double most = 1;
+  for (const AffineExpr& e : access_of(*form.statement, access).index) {
+    if (!e.names().contains(window)) continue;
+    double span = 1;
+    for (const std::string& name : e.names()) {
+      const auto it = steps.find(name);
+      const double count = name == window ? static_cast<double>(extent_of(form, name))
+                                          : static_cast<double>(it == steps.end() ? 1 : it->second);
+      span += static_cast<double>(std::abs(e.coefficient(name))) * (count - 1);
+    }
+    most = std::max(most, span);
+  }
+  return most;
+}
+
 // As build_nest places them: the input with the fewest registers stands whole, the next ones for one step at a time.
 RegisterUse register_use(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
   RegisterUse use;
@@ -69,7 +99,10 @@ RegisterUse register_use(const NormalForm& form, const std::map<std::string, std
   std::stable_sort(inputs.begin(), inputs.end());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
-    use.needed[memory] += i == 0 ? inputs[i].first : registers_for(form, inputs[i].second, {});
+    double needed = i == 0 ? inputs[i].first : registers_for(form, inputs[i].second, {});
+    if (const auto window = unrolled_window(form); window && form.model->memory(memory).named_by_compiler())
+      needed = std::max(needed, registers_for_window(form, inputs[i].second, *window, steps));
+    use.needed[memory] += needed;
   }
   return use;
 }

@@ -14,8 +14,9 @@ namespace isamap {
 struct Lowering {
   const HardwareModel& model;
   Program program;
-  Ranges ranges;                 ///< of every loop variable made so far
-  std::vector<Node> mask_fills;  ///< run before everything else
+  Ranges ranges;                        ///< of every loop variable made so far
+  std::vector<Node> mask_fills;         ///< run before everything else
+  std::vector<AffineExpr> nonnegative;  ///< what guards around say
   int variables = 0;
 
   std::string variable(const std::string& hint, std::int64_t trip);  ///< a fresh loop variable

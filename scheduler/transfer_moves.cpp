@@ -105,7 +105,7 @@ struct MovePiece {
         return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
                            full[d] - extents[d], move.statement().domain.dims[d].name);
     }
-    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.ranges, lowering.model);
+    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering);
   }
 
   std::optional<std::vector<Node>> call(InstructionId id, const std::vector<AffineExpr>& begin,
@@ -125,9 +125,9 @@ struct MovePiece {
         return std::nullopt;
       }
       const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
-      const std::string no = all_written ? whole_box_refusal(move, extents, *tile, *index)
-                                         : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index,
-                                                   lowering.ranges, lowering.model);
+      const std::string no =
+          all_written ? whole_box_refusal(move, extents, *tile, *index)
+                      : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index, lowering);
       ++access;
       if (!no.empty()) {
         reason(no);

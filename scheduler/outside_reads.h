@@ -1,0 +1,33 @@
+#pragma once
+// `outside I skip`: reads beyond a tensor are not made, and what they would have been used for is not computed. Walks
+// are cut so that only their first and last steps ask (Hidet and others call it peeling of borders).
+
+#include "scheduler/lower_nest_internal.h"
+
+namespace isamap {
+
+/// Does a term that reads `tensor` outside its shape leave the result as it is? A product with 0 that is added, or the
+/// identity of the reduction by itself.
+bool may_skip(const Computation& statement, const Tensor& tensor);
+
+/// Does the `do` line of the nest say so of this tensor?
+bool skips(const Nest& nest, const Tensor& tensor);
+
+/// What must be >= 0 for all points of these tiles to be read inside; what always holds is left out. `never`: there is
+/// no such point. Tiles whose points may differ are refused.
+struct Inside {
+  std::vector<AffineExpr> conditions;
+  bool never = false;
+};
+Nodes guarded(const Inside& inside, Nodes nodes);
+Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles);
+
+/// Steps [first, last) of a walk of `dim` by `tile` for which nothing is read outside by accesses that are skipped,
+/// of `full` whole ones; all where no access asks.
+struct Interior {
+  std::int64_t first = 0, last = 0;
+};
+Interior interior(const NestParts& parts, const std::string& dim, std::int64_t tile, std::int64_t full,
+                  const Tiles& tiles);
+
+}  // namespace isamap
