@@ -133,8 +133,7 @@ class CacheModel {
     if (axis == 0 || distance % cache.line != 0) return 1;
     std::int64_t sets = 1;
     while (sets * 2 * least_ways * cache.line <= cache.capacity) sets *= 2;
-    if (rows * static_cast<double>(sets * cache.line) <= static_cast<double>(cache.capacity))
-      return 1;  // a way for each row
+    if (rows <= usable * least_ways) return 1;  // a way for each row
     const double used = static_cast<double>(sets / std::gcd(sets, distance / cache.line)) * lines;
     return std::max(1.0, static_cast<double>(sets) / used);
   }
