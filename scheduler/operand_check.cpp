@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hwdesc/held_values.h"
+#include "scheduler/transfer.h"
 
 namespace isamap {
 

@@ -39,6 +39,7 @@ struct SpaceOptions {
   bool keep_all = false;         ///< every tensor kept in every memory
   bool single_buffered = false;  ///< one buffer for every kept tile
   bool double_buffered = false;  ///< two buffers for every kept tile; levelled form only
+  bool nothing_skipped = false;  ///< products with what lies outside a tensor are computed: it may meet an infinity
 };
 
 /// As --space and suites say it.

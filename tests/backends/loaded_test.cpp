@@ -89,7 +89,7 @@ TEST(Loaded, StridedTensors) {
 }
 
 TEST(Loaded, ConstantsArePackedOnceUntilForgotten) {
-  Called c = gemm(16, 48, 32, true);
+  Called c = gemm(16, 512, 32, true);
   if (c.loaded.packed_bytes().empty()) GTEST_SKIP() << "the schedule packs nothing on this machine";
   auto data = c.expected;
   ASSERT_FALSE(c.loaded.call({view(data[0]), view(data[1]), view(data[2])}));

@@ -105,6 +105,8 @@ TEST(Failures, StrictFloatRefusesPaddingThatNeedsFiniteInputs) {
   auto padded = words("i=16,j=16,k=17"), even = words("i=16,j=16,k=16");
   EXPECT_EQ(isamap(padded).code, 0);
   padded.push_back("--strict-float"), even.push_back("--strict-float");
+  // The border of an image is multiplied by its zeros, not left out.
+  EXPECT_EQ(isamap({"run", example("conv2d_padded"), "--target", "scalar_c", "--strict-float"}).code, 0);
   fails(isamap(padded), 3, "--strict-float forbids what this program assumes: inputs are finite");
   EXPECT_EQ(isamap(even).code, 0);
 }

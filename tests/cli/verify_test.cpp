@@ -134,7 +134,7 @@ TEST(Verify, AnotherSignIsCaught) {
 }
 
 TEST(Verify, ASaturatingSumIsCaught) {
-  expect_caught(changed(model_text("x86_avx512_vnni"), "_mm512_dpbusd_epi32", "_mm512_dpbusds_epi32"), "dpbusd",
+  expect_caught(changed(model_text("x86_avx512_vnni"), "vpdpbusd ", "vpdpbusds "), "dpbusd",
                 "the sum saturates at s32; the description adds exactly");
 }
 

@@ -130,7 +130,7 @@ k.yaml:4:29: tensor 'A' has an unknown dtype 'f23'
 k.yaml:4:34: unknown key 'outsid' in tensor 'A'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                      ^
-  note: known keys: shape, dtype, outside, inout, range
+  note: known keys: shape, dtype, outside, inout, constant, range
   hint: did you mean 'outside'?
 k.yaml:5:18: 'Q' in dimension 1 of tensor 'B' is not declared in dims
       B: {shape: [N, Q], dtype: u8, range: [3, 1]}

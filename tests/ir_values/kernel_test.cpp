@@ -107,6 +107,7 @@ TEST(KernelText, RandomKernelsReadBack) {
       for (auto rank = random.between(0, 3); rank > 0; --rank) tensor.shape.push_back(random.between(0, 1LL << 45));
       if (random.between(0, 2) == 0) tensor.outside = static_cast<double>(random.between(-8, 8)) / 4;
       if (random.between(0, 2) == 0) tensor.range = {-0.1, 1e30};
+      tensor.constant = t < 3 && seed % 4 == t;
       kernel.tensors.push_back(tensor);
     }
     for (std::size_t t = 3; t < 5; ++t) {
@@ -137,6 +138,12 @@ TEST(KernelText, ProblemsHaveAPlace) {
 }
 
 // Verification -----------------------------------------------------------------------------------------------------
+
+TEST(VerifyKernel, ConstantsAreNotWritten) {
+  EXPECT_EQ(problems("tensor A: f32[9] constant\ntensor O: f32[9]\ns0: O[i] = A[i] over i: 9\n"), "");
+  EXPECT_EQ(problems("tensor A: f32[9]\ntensor O: f32[9] constant\ns0: O[i] = A[i] over i: 9\n"),
+            "kernel 'k': tensor 'O' is `constant`, but a statement writes it\n  hint: remove `constant`\n");
+}
 
 TEST(VerifyKernel, IndicesStayInside) {
   EXPECT_EQ(problems("tensor A: f32[9]\ntensor O: f32[8]\ns0: O[i] += A[i + r] over i: 8, r: 3\n"),

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
+
 #include "frontends/frontends.h"
 #include "hwdesc/program_check.h"
 #include "hwdesc/yaml_loader.h"
@@ -109,6 +112,101 @@ TEST(Lower, PaddedReadsComeFromACopyWithItsBorder) {
       {"stage I in ram", "for c by 1", "for p by 2", "for q by 32", "stage O in vec", "for r by 1", "for s by 1",
        "stage I in vec", "for p by 1 unroll", "for q by 16 unroll", "do s0 with fma_f32_bcast(j=q) operands A=F B=I"});
   expect_right(kernel, machine("scalar_c"), {"do s0 with scalar"});
+}
+
+/// O[p,q,c] of a padded image [h,w,c]: a window of `size` with a stride, dilated, `pad` before and what is needed
+/// behind.
+Kernel depthwise(int p, int q, int c, int size, int stride, int dilation, int pad, int height, double outside = 0) {
+  Kernel kernel =
+      *parse_kernel_yaml("kernel: dw\ndims: {P: " + std::to_string(p) + ", Q: " + std::to_string(q) +
+                             ", C: " + std::to_string(c) + ", R: " + std::to_string(size) +
+                             ", H: " + std::to_string(height) + "}\ntensors:\n  I: {shape: [H, H, C], outside: 0}\n" +
+                             "  F: {shape: [R, R, C]}\n  O: {shape: [P, Q, C]}\ncompute:\n  - O[p,q,c] += I[" +
+                             std::to_string(stride) + "*p + " + std::to_string(dilation) + "*r - " +
+                             std::to_string(pad) + ", " + std::to_string(stride) + "*q + " + std::to_string(dilation) +
+                             "*s - " + std::to_string(pad) + ", c] * F[r,s,c]\nwhere: {p: P, q: Q, r: R, s: R}\n",
+                         "dw.yaml");
+  kernel.tensors[0].outside = outside;
+  return kernel;
+}
+
+std::vector<std::string> window_lines(int p, int q) {
+  return {"for p by " + std::to_string(p),
+          "for q by " + std::to_string(q),
+          "for c by 16",
+          "stage O in vec",
+          "for r by 1",
+          "for s by 1",
+          "stage F in vec",
+          "for p by 1 unroll",
+          "for q by 1 unroll",
+          "stage I in vec",
+          "do s0 with fma_f32(j=c) outside I skip"};
+}
+
+TEST(Lower, WhatLiesOutsideIsSkipped) {
+  const HardwareModel model = machine("x86_avx512");
+  for (const auto& [p, q, c, size, stride, dilation, pad, height] : {std::array{9, 11, 20, 3, 1, 1, 1, 9},
+                                                                     {5, 5, 16, 3, 2, 1, 1, 9},
+                                                                     {7, 6, 33, 5, 1, 2, 4, 8},
+                                                                     {1, 1, 1, 3, 1, 1, 1, 1},
+                                                                     {2, 3, 16, 3, 1, 1, 2, 1},
+                                                                     {12, 12, 16, 3, 1, 1, 5, 4},
+                                                                     {0, 3, 16, 3, 1, 1, 1, 3},
+                                                                     {6, 4, 7, 1, 3, 1, 0, 12}})
+    for (const auto& [tile_p, tile_q] : {std::pair(2, 4), std::pair(1, 1), std::pair(3, 7), std::pair(16, 2)})
+      expect_right(depthwise(p, q, c, size, stride, dilation, pad, height), model, window_lines(tile_p, tile_q));
+}
+
+/// The operand itself is in memory; the call is left out.
+TEST(Lower, CallsThatWouldReadOutsideAreSkipped) {
+  for (const int height : {1, 5, 8}) {
+    Kernel kernel = *parse_kernel_yaml(
+        "kernel: conv\ndims: {H: " + std::to_string(height) +
+            ", C: 3, K: 37, R: 3}\ntensors:\n  I: {shape: [H, H, C], outside: 0}\n  F: {shape: [R, R, C, K]}\n"
+            "  O: {shape: [H, H, K]}\ncompute:\n  - O[p,q,k] += I[p+r-1,q+s-1,c] * F[r,s,c,k]\nwhere: {p: H, q: H, r: "
+            "R, s: R}\n",
+        "conv.yaml");
+    expect_right(
+        kernel, machine("x86_avx512"),
+        {"for k by 32", "for p by 1", "for q by 4", "stage O in vec", "for r by 1", "for s by 1", "for c by 1",
+         "stage F in vec", "for q by 1 unroll", "for k by 16 unroll", "do s0 with fma_f32_bcast(j=k) outside I skip"});
+  }
+}
+
+/// Borders are cut off: between them nothing is asked.
+TEST(Lower, TheInteriorAsksNothing) {
+  const HardwareModel model = machine("x86_avx512");
+  const auto program = lower(schedule_of(window_lines(2, 4)), depthwise(40, 40, 16, 3, 1, 1, 1, 40), model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const std::function<int(const std::vector<Node>&)> calls_without_guard = [&](const std::vector<Node>& nodes) {
+    int calls = 0;
+    for (const Node& node : nodes) {
+      if (const auto* loop = std::get_if<Loop>(&node.is)) calls += loop->trip * calls_without_guard(loop->body);
+      calls += std::holds_alternative<Call>(node.is) ? 1 : 0;
+    }
+    return calls;
+  };
+  // 18 x 8 of 20 x 10 tiles are inside: 8 clears, 8 stores and for each of 9 taps one weight, 8 inputs and 8 products;
+  // the other 56 tiles clear, store and fetch weights without being asked, and take some inputs so.
+  const int inner = 18 * 8 * (16 + 9 * 17), border = 56 * (16 + 9);
+  EXPECT_GE(calls_without_guard(program->body), inner + border);
+  EXPECT_NE(print(*program, model).find("inputs are finite: products with what lies outside a tensor are left out"),
+            std::string::npos);
+}
+
+TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
+  const HardwareModel model = machine("x86_avx512");
+  const auto said = [&](const Kernel& kernel, const std::vector<std::string>& lines) {
+    const auto program = lower(schedule_of(lines), kernel, model);
+    return program ? "lowered" : program.diagnostics()[0].message;
+  };
+  EXPECT_EQ(said(depthwise(4, 4, 16, 3, 1, 1, 1, 4, 2.5), window_lines(2, 2)),
+            "outside I skip: what I yields outside its shape changes the result");
+  auto wide = window_lines(2, 4);
+  std::swap(wide[8], wide[9]);  // the tile of I holds four neighbours
+  EXPECT_EQ(said(depthwise(8, 8, 16, 3, 1, 1, 1, 8), wide),
+            "outside I skip: its tile here has 4 points along q, of which some may lie outside");
 }
 
 TEST(Lower, FragmentsOfAWarp) {
