@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scheduler/lowerable.h"
+#include "scheduler/outside_reads.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 #include "support/yaml.h"
@@ -105,7 +106,7 @@ class Resolver {
     if (last->statement != original.name)
       return problem("this nest computes " + original.name + ", not " + last->statement), false;
     for (const auto& [tensor, how] : last->outside)
-      if (how == Outside::mask) later("outside " + tensor + " mask");
+      if (const auto no = outside_problem(*view_.kernel, original, tensor, how)) problem(no->message, no->hint);
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);

@@ -44,6 +44,22 @@ bool may_skip(const Computation& statement, const Tensor& tensor) {
   return *tensor.outside == identity(statement.reduction, tensor.dtype).real && is_float(tensor.dtype);
 }
 
+std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
+                                          Outside how) {
+  if (how == Outside::mask) return error("outside " + tensor + " mask is not supported yet", "leave it out");
+  std::string inputs;
+  for (const Access& read : statement.reads) {
+    const Tensor& input = kernel.tensors[read.tensor.index()];
+    if (input.name == tensor && input.outside) return std::nullopt;
+    if (input.name == tensor)
+      return error("outside " + tensor + ": all of it is read inside its shape",
+                   "the kernel's tensor has no `outside:`; leave it out");
+    inputs += (inputs.empty() ? "" : ", ") + input.name;
+  }
+  return error("outside " + tensor + ": statement " + statement.name + " does not read such a tensor",
+               "it reads " + (inputs.empty() ? "none" : inputs));
+}
+
 bool skips(const Nest& nest, const Tensor& tensor) {
   if (nest.lines.empty() || !tensor.outside) return false;
   const auto* last = std::get_if<Do>(&nest.lines.back().is);

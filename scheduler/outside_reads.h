@@ -10,6 +10,10 @@ namespace isamap {
 /// identity of the reduction by itself.
 bool may_skip(const Computation& statement, const Tensor& tensor);
 
+/// What is wrong with `outside TENSOR skip|pad|mask` of a `do` line; nothing: it may stand there.
+std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
+                                          Outside how);
+
 /// Does the `do` line of the nest say so of this tensor?
 bool skips(const Nest& nest, const Tensor& tensor);
 

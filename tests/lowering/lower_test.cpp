@@ -11,6 +11,7 @@
 #include "hwdesc/program_check.h"
 #include "hwdesc/yaml_loader.h"
 #include "ir/interpret.h"
+#include "scheduler/nest_view.h"
 
 namespace isamap {
 namespace {
@@ -203,6 +204,18 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
   };
   EXPECT_EQ(said(depthwise(4, 4, 16, 3, 1, 1, 1, 4, 2.5), window_lines(2, 2)),
             "outside I skip: what I yields outside its shape changes the result");
+  const auto resolved = [&](const std::string& last) {
+    auto lines = window_lines(2, 2);
+    lines.back() = last;
+    const auto view =
+        resolve(schedule_of(lines).nests[0], depthwise(4, 4, 16, 3, 1, 1, 1, 4), make_id<StatementId>(0), model);
+    return view ? "resolved" : view.diagnostics()[0].message;
+  };
+  EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside I skip"), "resolved");
+  EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside J skip"),
+            "'do s0 with fma_f32(j=c) outside J skip': outside J: statement s0 does not read such a tensor");
+  EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside F skip"),
+            "'do s0 with fma_f32(j=c) outside F skip': outside F: all of it is read inside its shape");
   auto wide = window_lines(2, 4);
   std::swap(wide[8], wide[9]);  // the tile of I holds four neighbours
   EXPECT_EQ(said(depthwise(8, 8, 16, 3, 1, 1, 1, 8), wide),
