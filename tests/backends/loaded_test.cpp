@@ -122,6 +122,14 @@ TEST(Loaded, WrongTensorsAreToldAndNothingIsComputed) {
   EXPECT_EQ(said({strides, b, out}), "tensor 'A' has 2 axes, found 1 strides");
 }
 
+/// Each version may pack otherwise, and all are called with the same arguments.
+TEST(Loaded, VersionsForSeveralLengthsPackNothingAhead) {
+  Kernel kernel = *kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=16,j=512,k=32", "");
+  kernel.tensors[1].constant = true;
+  EXPECT_TRUE(compiled(kernel, machine("arm_sve")).prepack.empty());
+  EXPECT_FALSE(compiled(kernel, machine("x86_avx512")).prepack.empty());
+}
+
 TEST(Loaded, WhatCannotRunHereIsRefused) {
   const HardwareModel model = machine("riscv_v");
   if (availability(model).how == "native") GTEST_SKIP() << "this processor has them";
