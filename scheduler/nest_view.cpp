@@ -105,6 +105,9 @@ class Resolver {
              false;
     if (last->statement != original.name)
       return problem("this nest computes " + original.name + ", not " + last->statement), false;
+    if (last->instruction.empty() && !last->outside.empty())
+      problem("outside " + last->outside.front().first + ": scalar code computes with what the tensor yields there",
+              "leave it out");
     for (const auto& [tensor, how] : last->outside)
       if (const auto no = outside_problem(*view_.kernel, original, tensor, how)) problem(no->message, no->hint);
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);

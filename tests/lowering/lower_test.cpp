@@ -212,6 +212,8 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
     return view ? "resolved" : view.diagnostics()[0].message;
   };
   EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside I skip"), "resolved");
+  EXPECT_EQ(resolved("do s0 with scalar outside I skip"),
+            "'do s0 with scalar outside I skip': outside I: scalar code computes with what the tensor yields there");
   EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside J skip"),
             "'do s0 with fma_f32(j=c) outside J skip': outside J: statement s0 does not read such a tensor");
   EXPECT_EQ(resolved("do s0 with fma_f32(j=c) outside F skip"),
