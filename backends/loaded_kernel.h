@@ -39,13 +39,6 @@ class LoadedKernel {
   /// The next call packs anew: the values of constant tensors have changed.
   void forget_packed();
 
-  /// The entries themselves, for who has dense memory aligned to 64 bytes: pointers to the arguments, then to the
-  /// packed copies, of which `packed_bytes` tells the sizes. `pack`: constant tensors, then the copies; null: none.
-  using Entry = void (*)(void* const* pointers);
-  Entry entry() const;
-  Entry pack_entry() const;
-  const std::vector<std::int64_t>& packed_bytes() const;
-
  private:
   friend Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model);
   struct State;

@@ -211,7 +211,8 @@ class HardwareModel {
   const std::vector<Symbol>& symbols() const { return symbols_; }
   Sizes sizes() const;  ///< the values of its symbols
   /// The same machine at each combination of the sizes that its symbols list, its own included; ids are the same in
-  /// all. Empty when no size is known at run time only.
+  /// all. Empty when no size is known at run time only. Programs have a body for each, which may lay buffers out
+  /// differently: nothing is packed ahead of time.
   const std::vector<HardwareModel>& versions() const;
   const std::vector<State>& states() const { return states_; }
   const std::vector<Format>& formats() const { return formats_; }

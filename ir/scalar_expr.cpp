@@ -101,23 +101,36 @@ Shown show_binary(const ScalarExpr& e, BinaryOp op, const std::vector<std::strin
           level};
 }
 
+/// A select between numbers has no operand from which a reader could take its type.
+bool shows_its_type(const ScalarExpr& e) {
+  if (std::holds_alternative<Read>(e.op) || std::holds_alternative<Cast>(e.op)) return true;
+  const std::ptrdiff_t first = std::holds_alternative<Select>(e.op) ? 1 : 0;
+  return std::any_of(e.args.begin() + std::min<std::ptrdiff_t>(first, std::ssize(e.args)), e.args.end(),
+                     shows_its_type);
+}
+
+Shown show_cast(const ScalarExpr& e, bool saturate, const std::vector<std::string>& names) {
+  const ScalarExpr& from = e.args[0];
+  const DType taken = is_float(e.type) ? e.type : DType::f64;  // by who reads a cast of numbers (scalar_typing.cpp)
+  const std::string to = (saturate ? "sat_" : "") + std::string(name(e.type));
+  if (shows_its_type(from) || from.type == taken) return {show_call(to, e, names), 3};
+  return {to + "(" + show_call(name(from.type), e, names) + ")", 3};
+}
+
 Shown show(const ScalarExpr& e, const std::vector<std::string>& names) {
-  return std::visit(
-      overloaded{[&](const Constant& c) {
-                   return Shown{print_number(c.value, e.type), std::signbit(c.value) ? 2 : 3};
-                 },
-                 [&](const Read& r) {
-                   return Shown{names.at(static_cast<std::size_t>(r.access)), 3};
-                 },
-                 [&](const Unary& u) { return show_unary(e, u.op, names); },
-                 [&](const Binary& b) { return show_binary(e, b.op, names); },
-                 [&](const Select&) {
-                   return Shown{show_call("select", e, names), 3};
-                 },
-                 [&](const Cast& c) {
-                   return Shown{show_call((c.saturate ? "sat_" : "") + std::string(name(e.type)), e, names), 3};
-                 }},
-      e.op);
+  return std::visit(overloaded{[&](const Constant& c) {
+                                 return Shown{print_number(c.value, e.type), std::signbit(c.value) ? 2 : 3};
+                               },
+                               [&](const Read& r) {
+                                 return Shown{names.at(static_cast<std::size_t>(r.access)), 3};
+                               },
+                               [&](const Unary& u) { return show_unary(e, u.op, names); },
+                               [&](const Binary& b) { return show_binary(e, b.op, names); },
+                               [&](const Select&) {
+                                 return Shown{show_call("select", e, names), 3};
+                               },
+                               [&](const Cast& c) { return show_cast(e, c.saturate, names); }},
+                    e.op);
 }
 
 }  // namespace

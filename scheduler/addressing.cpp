@@ -264,7 +264,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   consider(*hops);
   const bool in_registers =
       std::all_of(hops->begin(), hops->end(), [&](const Hop& hop) { return model.memory(hop.memory).is_register(); });
-  if (access != 0 && in_registers && may_skip(whole, tensor_of(trial))) consider(*hops, true);
+  if (access != 0 && in_registers && may_skip(kernel, whole, access_of(whole, access).tensor)) consider(*hops, true);
   if (result.routes.empty())
     for (std::vector<Hop>& turned : turned_on_the_way(*hops, memory)) consider(std::move(turned));
   if (result.routes.empty() && access != 0 && hops->size() > 1)

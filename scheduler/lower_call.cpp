@@ -27,12 +27,7 @@ class CallLowering : NestParts {
     for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
     const auto around = inside_of_operands(scope);
     if (!around) return around.diagnostics();
-    if (around->never) return Nodes{};
-    const auto before = lowering_.nonnegative;
-    lowering_.nonnegative.insert(lowering_.nonnegative.end(), around->conditions.begin(), around->conditions.end());
-    auto nodes = call_inside(scope, *known, *extents, ranges);
-    lowering_.nonnegative = before;
-    return nodes ? guarded(*around, std::move(*nodes)) : std::move(nodes);
+    return where_inside(lowering_, *around, [&] { return call_inside(scope, *known, *extents, ranges); });
   }
 
  private:
@@ -79,8 +74,6 @@ class CallLowering : NestParts {
       if (!skipped(a)) continue;
       if (scope.flagged_since)
         return error("outside skip: the first visit of an accumulator may be left out", "do without `first flag`");
-      if (is_float(statement_.body.type) && is_product(statement_.body))
-        assume("inputs are finite: products with what lies outside a tensor are left out");
       if (!scope.holders[static_cast<std::size_t>(a)].whole_tensor) continue;
       auto one = inside(*this, a, scope.tiles);
       if (!one) return one;
@@ -135,7 +128,8 @@ class CallLowering : NestParts {
           return error(fmt::format("dim {} leaves {} of {} points of {} unused, and 0 is no neutral value of its body",
                                    own.name, full - valid, full, instruction_->name));
         if (is_float(statement_.body.type))  // every integer is
-          assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) + " is multiplied by 0");
+          lowering_.assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) +
+                           " is multiplied by 0");
       }
       extents.push_back(full);
     }
@@ -146,11 +140,6 @@ class CallLowering : NestParts {
     if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
     const auto* b = std::get_if<Binary>(&e.op);
     return b && b->op == BinaryOp::mul;
-  }
-
-  void assume(const std::string& text) {
-    auto& list = lowering_.program.assumptions;
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
   }
 
   // An addressed operand that is read past its valid part along a reduction must find zeros there.

@@ -17,9 +17,6 @@ namespace isamap {
 
 namespace {
 
-void append_to(std::vector<AffineExpr>& to, const std::vector<AffineExpr>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
 void append(Nodes& to, Nodes from) { to.insert(to.end(), from.begin(), from.end()); }
 
 class NestLowering : NestParts {
@@ -227,12 +224,7 @@ class NestLowering : NestParts {
         skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()])) {
       const auto conditions = inside(*this, access, scope.tiles);
       if (!conditions) return conditions.diagnostics();
-      if (conditions->never) return Nodes{};
-      const auto before = lowering_.nonnegative;
-      append_to(lowering_.nonnegative, conditions->conditions);
-      auto filled = fill_and_go_on(s, at, tile, access, scope, inner);
-      lowering_.nonnegative = before;
-      return filled ? guarded(*conditions, std::move(*filled)) : std::move(filled);
+      return where_inside(lowering_, *conditions, [&] { return fill_and_go_on(s, at, tile, access, scope, inner); });
     }
     return fill_and_go_on(s, at, tile, access, scope, inner);
   }

@@ -229,6 +229,9 @@ class Resolver {
       problem("first load: " + s.tensor + " is not inout, so nothing stands in memory at the first visit",
               "leave it out, or write inout: true at the tensor");
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
+    if (s.ahead_of_time && !view_.model->versions().empty())
+      problem("aot: what is packed once may lie differently in the versions for other sizes of " + view_.model->name,
+              "leave it out: the copy is made at every call");
     if (s.ahead_of_time && *memory != view_.model->home())
       problem("aot: what is packed before the program runs lies in " + view_.model->memory(view_.model->home()).name,
               "put a second stage below it for " + s.memory);

@@ -178,12 +178,9 @@ NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) 
   form.statement = &p.statement;
   form.mapping = &mappings[static_cast<std::size_t>(point.choice[0])];
   form.pairing = p.pairing;
-  const bool several_sizes = std::any_of(model->symbols().begin(), model->symbols().end(),
-                                         [](const Symbol& symbol) { return !symbol.known_at_compile_time; });
   for (std::size_t a = 0; a < accesses; ++a) {
-    // Where a program has a version for each size of the machine, each may pack otherwise: one entry cannot serve all.
     form.ahead_of_time.push_back(kernel.tensors[access_of(p.statement, static_cast<int>(a)).tensor.index()].constant &&
-                                 !several_sizes);
+                                 model->versions().empty());
     const auto& all = p.routes[a].routes;
     form.routes.push_back(all[std::min(static_cast<std::size_t>(point.choice[route_at(a)]), all.size() - 1)]);
   }

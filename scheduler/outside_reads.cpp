@@ -30,18 +30,24 @@ AffineExpr at_origin(const AffineExpr& e, const Tiles& tiles) {
   return substitute(e, by);
 }
 
+/// Is the tensor, or a cast of it, a factor of the whole expression, so that this is 0 where the tensor is?
+bool is_factor(const ScalarExpr& e, const Computation& statement, TensorId tensor) {
+  if (const auto* read = std::get_if<Read>(&e.op))
+    return statement.reads[static_cast<std::size_t>(read->access)].tensor == tensor;
+  if (std::holds_alternative<Cast>(e.op)) return is_factor(e.args[0], statement, tensor);
+  const auto* binary = std::get_if<Binary>(&e.op);
+  return binary != nullptr && binary->op == BinaryOp::mul &&
+         (is_factor(e.args[0], statement, tensor) || is_factor(e.args[1], statement, tensor));
+}
+
 }  // namespace
 
-bool may_skip(const Computation& statement, const Tensor& tensor) {
-  if (!tensor.outside) return false;
-  const ScalarExpr* body = &statement.body;
-  while (std::holds_alternative<Cast>(body->op)) body = &body->args[0];
-  const auto* binary = std::get_if<Binary>(&body->op);
-  if (statement.reduction == Reduction::add)
-    return *tensor.outside == 0 &&
-           ((binary != nullptr && binary->op == BinaryOp::mul) || std::holds_alternative<Read>(body->op));
-  if (statement.reduction == Reduction::assign || !std::holds_alternative<Read>(body->op)) return false;
-  return *tensor.outside == identity(statement.reduction, tensor.dtype).real && is_float(tensor.dtype);
+bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tensor) {
+  const auto& outside = kernel.tensors[tensor.index()].outside;
+  if (!outside) return false;
+  if (statement.reduction == Reduction::add) return *outside == 0 && is_factor(statement.body, statement, tensor);
+  return statement.reduction != Reduction::assign && std::holds_alternative<Read>(statement.body.op) &&
+         is_float(statement.body.type) && *outside == identity(statement.reduction, statement.body.type).real;
 }
 
 std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
@@ -70,10 +76,13 @@ bool skips(const Nest& nest, const Tensor& tensor) {
 
 Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
   const Tensor& tensor = tensor_of(parts, access);
-  if (!may_skip(parts.statement_, tensor))
+  if (!may_skip(parts.kernel_, parts.statement_, access_of(parts.statement_, access).tensor))
     return error(
         fmt::format("outside {} skip: what {} yields outside its shape changes the result", tensor.name, tensor.name),
         "leave it out: the tile is padded then");
+  const ScalarExpr& body = parts.statement_.body;
+  if (parts.statement_.reduction == Reduction::add && is_float(body.type) && !std::holds_alternative<Read>(body.op))
+    parts.lowering_.assume("inputs are finite: products with what lies outside a tensor are left out");
   const Access& read = access_of(parts.statement_, access);
   const Ranges ranges = ranges_of(parts, tiles);
   Inside result;
@@ -94,11 +103,16 @@ Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
   return result;
 }
 
-Nodes guarded(const Inside& inside, Nodes nodes) {
-  if (inside.conditions.empty()) return nodes;
+Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make) {
+  if (inside.never) return Nodes{};
+  const std::size_t known = lowering.nonnegative.size();
+  lowering.nonnegative.insert(lowering.nonnegative.end(), inside.conditions.begin(), inside.conditions.end());
+  auto nodes = make();
+  lowering.nonnegative.resize(known);
+  if (!nodes || inside.conditions.empty()) return nodes;
   Guard guard;
   guard.conditions = inside.conditions;
-  guard.then = std::move(nodes);
+  guard.then = std::move(*nodes);
   return Nodes{Node{std::move(guard)}};
 }
 

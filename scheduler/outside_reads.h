@@ -1,6 +1,8 @@
 #pragma once
 // `outside I skip`: reads beyond a tensor are not made, and what they would have been used for is not computed. Walks
-// are cut so that only their first and last steps ask (Hidet and others call it peeling of borders).
+// are cut so that only their first and last steps ask.
+
+#include <functional>
 
 #include "scheduler/lower_nest_internal.h"
 
@@ -8,7 +10,7 @@ namespace isamap {
 
 /// Does a term that reads `tensor` outside its shape leave the result as it is? A product with 0 that is added, or the
 /// identity of the reduction by itself.
-bool may_skip(const Computation& statement, const Tensor& tensor);
+bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tensor);
 
 /// What is wrong with `outside TENSOR skip|pad|mask` of a `do` line; nothing: it may stand there.
 std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
@@ -23,8 +25,9 @@ struct Inside {
   std::vector<AffineExpr> conditions;
   bool never = false;
 };
-Nodes guarded(const Inside& inside, Nodes nodes);
 Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles);
+/// What `make` makes knowing these conditions, behind a guard that asks them.
+Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make);
 
 /// Steps [first, last) of a walk of `dim` by `tile` for which nothing is read outside by accesses that are skipped,
 /// of `full` whole ones; all where no access asks.

@@ -97,10 +97,11 @@ RegisterUse register_use(const NormalForm& form, const std::map<std::string, std
   }
   if (taken_in_place(form)) use.needed[form.routes[0].hops.back().memory] += 1;  // the compiler's own register for it
   std::stable_sort(inputs.begin(), inputs.end());
+  const auto window = unrolled_window(form);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
     double needed = i == 0 ? inputs[i].first : registers_for(form, inputs[i].second, {});
-    if (const auto window = unrolled_window(form); window && form.model->memory(memory).named_by_compiler())
+    if (window && form.model->memory(memory).named_by_compiler())
       needed = std::max(needed, registers_for_window(form, inputs[i].second, *window, steps));
     use.needed[memory] += needed;
   }

@@ -23,6 +23,8 @@ struct Lowering {
   const Buffer& buffer(BufferId id) const { return program.buffers[id.index()]; }
   /// A mask register of `memory` with the first `extent` of `full` positions set, or why there is none.
   Result<Ref> mask(MemoryId memory, std::int64_t full, std::int64_t extent);
+  /// What holds only if this does; each once.
+  void assume(const std::string& text);
 };
 
 /// A copy between a tile and what it is a tile of.

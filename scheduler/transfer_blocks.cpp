@@ -5,6 +5,11 @@
 
 namespace isamap {
 
+void Lowering::assume(const std::string& text) {
+  auto& list = program.assumptions;
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
 std::string Lowering::variable(const std::string& hint, std::int64_t trip) {
   std::string name;
   for (char c : hint) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';

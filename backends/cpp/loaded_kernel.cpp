@@ -64,6 +64,8 @@ void copy_elements(const TensorView& view, std::uint8_t* dense, std::size_t size
   }
 }
 
+using Entry = void (*)(void* const* pointers);
+
 /// Calls through an array of pointers, whatever the number of arguments.
 std::string trampoline(const std::string& name, const std::vector<EntryArgument>& arguments) {
   std::string list;
@@ -96,9 +98,6 @@ LoadedKernel::LoadedKernel(std::unique_ptr<State> state) : state_(std::move(stat
 LoadedKernel::LoadedKernel(LoadedKernel&&) noexcept = default;
 LoadedKernel& LoadedKernel::operator=(LoadedKernel&&) noexcept = default;
 LoadedKernel::~LoadedKernel() = default;
-LoadedKernel::Entry LoadedKernel::entry() const { return state_->entry; }
-LoadedKernel::Entry LoadedKernel::pack_entry() const { return state_->pack; }
-const std::vector<std::int64_t>& LoadedKernel::packed_bytes() const { return state_->packed_bytes; }
 void LoadedKernel::forget_packed() { state_->packed.clear(); }
 
 std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& arguments) {
@@ -178,7 +177,7 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
   state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (state->library == nullptr) return error(fmt::format("the compiled program cannot be loaded: {}", dlerror()));
   const auto find = [&](const std::string& entry) {
-    return reinterpret_cast<LoadedKernel::Entry>(dlsym(state->library, ("isamap_call_" + entry).c_str()));
+    return reinterpret_cast<Entry>(dlsym(state->library, ("isamap_call_" + entry).c_str()));
   };
   state->entry = find(unit->name);
   if (!unit->pack.empty()) state->pack = find(unit->name + "_pack");

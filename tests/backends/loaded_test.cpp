@@ -90,10 +90,12 @@ TEST(Loaded, StridedTensors) {
 
 TEST(Loaded, ConstantsArePackedOnceUntilForgotten) {
   Called c = gemm(16, 512, 32, true);
-  if (c.loaded.packed_bytes().empty()) GTEST_SKIP() << "the schedule packs nothing on this machine";
+  if (c.model.name != "x86_avx512") GTEST_SKIP() << "nothing need be packed on " << c.model.name;
   auto data = c.expected;
   ASSERT_FALSE(c.loaded.call({view(data[0]), view(data[1]), view(data[2])}));
   std::fill(data[1].bytes.begin(), data[1].bytes.end(), std::uint8_t{0});
+  ASSERT_FALSE(c.loaded.call({view(data[0]), view(data[1]), view(data[2])}));
+  EXPECT_EQ(data[2], c.expected[2]) << "the copy made at the first call still serves";
   c.loaded.forget_packed();
   ASSERT_FALSE(c.loaded.call({view(data[0]), view(data[1]), view(data[2])}));
   EXPECT_EQ(data[2].bytes, std::vector<std::uint8_t>(data[2].bytes.size(), 0));

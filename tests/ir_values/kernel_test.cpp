@@ -107,7 +107,7 @@ TEST(KernelText, RandomKernelsReadBack) {
       for (auto rank = random.between(0, 3); rank > 0; --rank) tensor.shape.push_back(random.between(0, 1LL << 45));
       if (random.between(0, 2) == 0) tensor.outside = static_cast<double>(random.between(-8, 8)) / 4;
       if (random.between(0, 2) == 0) tensor.range = {-0.1, 1e30};
-      tensor.constant = t < 3 && seed % 4 == t;
+      tensor.constant = random.between(0, 3) == 0 && t < 3;
       kernel.tensors.push_back(tensor);
     }
     for (std::size_t t = 3; t < 5; ++t) {
@@ -119,6 +119,15 @@ TEST(KernelText, RandomKernelsReadBack) {
     tried += static_cast<int>(kernel.statements.size());
   }
   EXPECT_GT(tried, 1500);
+}
+
+/// No operand says in which type the numbers are.
+TEST(KernelText, SelectsBetweenNumbersKeepTheirType) {
+  const std::string text =
+      "kernel k\ntensor A: f32[4]\ntensor B: f32[4]\ns0: B[i] = f32(bf16(select(A[i], 0.30078125, 0.5))) over i: 4\n";
+  const Kernel kernel = parsed(text);
+  EXPECT_EQ(print(kernel), text);
+  EXPECT_EQ(kernel.statements[0].body.args[0].type, DType::bf16);
 }
 
 TEST(KernelText, ProblemsHaveAPlace) {

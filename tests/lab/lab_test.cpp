@@ -53,6 +53,20 @@ TEST(Suites, SmallOptimaAreFoundAnew) {
   }
 }
 
+/// Those of other suites that few points prove; the rest takes minutes (`isamap lab optimum`).
+TEST(Suites, CountedOptimaAreFoundAnew) {
+  const auto all = suite_named(source + "/lab/suites");
+  ASSERT_TRUE(all) << render(all.diagnostics());
+  int counted = 0;
+  for (const Instance& instance : all->instances) {
+    long points = 0;
+    if (std::sscanf(instance.proof.c_str(), "all %ld points", &points) != 1 || points > 20'000) continue;
+    EXPECT_EQ(contradiction(instance, optimum_of(instance, 20'000, 2)), "");
+    ++counted;
+  }
+  EXPECT_GT(counted, 1);
+}
+
 TEST(Suites, AWrongOptimumIsAContradiction) {
   auto small = suite_named("small");
   ASSERT_TRUE(small);

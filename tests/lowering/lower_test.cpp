@@ -12,6 +12,7 @@
 #include "hwdesc/yaml_loader.h"
 #include "ir/interpret.h"
 #include "scheduler/nest_view.h"
+#include "scheduler/outside_reads.h"
 
 namespace isamap {
 namespace {
@@ -224,6 +225,30 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
             "outside I skip: its tile here has 4 points along q, of which some may lie outside");
 }
 
+/// A term that is left out must not have changed the result: I is a factor of the whole term, or the term itself.
+TEST(Lower, OnlyTermsThatChangeNothingMayBeSkipped) {
+  const auto skippable = [](const std::string& type, const std::string& outside, const std::string& statement) {
+    const bool weighted = statement.find("F[") != std::string::npos;
+    const auto kernel = parse_kernel_yaml(
+        "kernel: k\ndims: {N: 8}\ntensors:\n  I: {shape: [N], dtype: " + type + ", outside: " + outside + "}\n" +
+            (weighted ? "  F: {shape: [3], dtype: " + type + "}\n" : "") + "  O: {shape: [N]}\ncompute:\n  - O[n] " +
+            statement + "\nwhere: {n: N, r: 3}\n",
+        "k.yaml");
+    EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+    return kernel && may_skip(*kernel, kernel->statements[0], make_id<TensorId>(0));
+  };
+  EXPECT_TRUE(skippable("f32", "0", "+= I[n+r-1] * F[r]"));
+  EXPECT_TRUE(skippable("bf16", "0", "+= f32(F[r]) * f32(I[n+r-1])"));
+  EXPECT_TRUE(skippable("f32", "0", "+= I[n+r-1] * (F[r] + 1) * 3"));
+  EXPECT_TRUE(skippable("f32", "0", "+= I[n+r-1]"));
+  EXPECT_TRUE(skippable("f32", "-inf", "max= I[n+r-1]"));
+  EXPECT_FALSE(skippable("f32", "0", "max= I[n+r-1]"));
+  EXPECT_FALSE(skippable("f32", "1", "+= I[n+r-1] * F[r]"));
+  EXPECT_FALSE(skippable("f32", "0", "+= (I[n+r-1] + 1) * F[r]"));
+  EXPECT_FALSE(skippable("f32", "0", "+= I[n+r-1] + F[r]"));
+  EXPECT_FALSE(skippable("f32", "0", "max= I[n+r-1] * F[r]"));
+}
+
 TEST(Lower, FragmentsOfAWarp) {
   for (const std::string dims : {"i=20,j=19,k=21", "i=32,j=16,k=16"})
     expect_right(formula(gemm, dims, "A=bf16,B=bf16,C=f32"), machine("nvidia_sm80"),
@@ -239,6 +264,23 @@ TEST(Lower, SaysWhatDoesNotFit) {
             kernel, machine("x86_avx512"));
   ASSERT_FALSE(program);
   EXPECT_EQ(program.diagnostics()[0].message, "memory vec holds 32 registers; 66 are needed at once");
+}
+
+/// A program for run-time lengths has a body for each, and one entry that packs could serve one of them only.
+TEST(Lower, NothingIsPackedAheadForSeveralLengths) {
+  Kernel kernel = formula(gemm, "i=8,j=64,k=8");
+  kernel.tensors[1].constant = true;
+  const auto said = [&](const char* target) {
+    const auto view = resolve(schedule_of({"stage B in ram as [j/16, k, j%16] aot", "for i by 1", "for j by 1",
+                                           "for k by 1", "do s0 with scalar"})
+                                  .nests[0],
+                              kernel, make_id<StatementId>(0), machine(target));
+    return view ? "resolved" : view.diagnostics()[0].message;
+  };
+  EXPECT_EQ(said("x86_avx512"), "resolved");
+  EXPECT_EQ(said("arm_sve"),
+            "'stage B in ram as [j/16, k, j%16] aot': aot: what is packed once may lie differently in the versions for "
+            "other sizes of arm_sve");
 }
 
 /// A `do` line is a claim; one that does not hold is refused with the reason, wherever the schedule comes from.
