@@ -162,6 +162,7 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     options.objective_given = true;
     options.schedule.objective = Objective::cycles;
   }
+  options.schedule.join = false;  // statements are measured one by one
   Pool pool(kept_for_each_measured * static_cast<std::size_t>(options.lab.measured));
   recorder.keep_trials();
   const CompileHook record = recorder.hook();

@@ -67,6 +67,8 @@ std::string print_line(const Stage& line) {
   if (line.slide) text += " slide";
   if (line.first != First::fill) text += " first " + word(first_names, line.first);
   if (line.drain_adds) text += " drain add";
+  for (std::size_t i = 0; i < line.then.size(); ++i) text += (i == 0 ? " then " : ".") + line.then[i];
+  if (!line.from.empty()) text += " from " + line.from;
   return text;
 }
 
@@ -180,7 +182,7 @@ class LineReader {
       else if (take("as"))
         line.layout = layout();
       else if (take("via"))
-        line.via = moves();
+        line.via = names("a move");
       else if (take("first"))
         line.first = one_of<First>(first_names, "how it starts");
       else if (take("drain"))
@@ -189,8 +191,12 @@ class LineReader {
         line.ahead_of_time = true;
       else if (take("slide"))
         line.slide = true;
+      else if (take("then"))
+        line.then = names("a statement");
+      else if (take("from"))
+        line.from = cursor_.expect_name("a statement", false);
       else if (!buffers(line))
-        unknown_word({"by", "role", "then", "from"}, "xN, ahead, as, via, aot, slide, first, drain");
+        unknown_word({"by", "role"}, "xN, ahead, as, via, aot, slide, first, drain, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
     return line;
@@ -216,9 +222,9 @@ class LineReader {
     return true;
   }
 
-  std::vector<std::string> moves() {
+  std::vector<std::string> names(const char* of) {
     std::vector<std::string> result;
-    do result.push_back(cursor_.expect_name("a move", false));
+    do result.push_back(cursor_.expect_name(of, false));
     while (cursor_.accept("."));
     return result;
   }

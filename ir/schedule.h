@@ -54,9 +54,11 @@ struct Stage {
   std::vector<LayoutDigit> layout;  ///< outermost first, dense; empty: the tensor's own index expressions
   std::vector<std::string> via;     ///< moves; empty: derived
   bool ahead_of_time = false;
-  bool slide = false;         ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
-  First first = First::fill;  ///< outputs only
-  bool drain_adds = false;    ///< outputs only
+  bool slide = false;             ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
+  First first = First::fill;      ///< outputs only
+  bool drain_adds = false;        ///< outputs only
+  std::vector<std::string> then;  ///< outputs: statements whose nests go on with each finished tile
+  std::string from;               ///< inputs: the statement whose nest hands the tile over, so nothing is filled
   bool operator==(const Stage&) const = default;
 };
 

@@ -10,8 +10,8 @@ namespace isamap {
 
 namespace {
 
-constexpr double usable = 0.75;         ///< of a cache: the rest is other data
-constexpr std::int64_t least_ways = 8;  ///< descriptions do not say; sets are a power of two
+constexpr double usable = 0.75;  ///< of a cache: the rest is other data
+constexpr double ways = 8;       ///< at least so many have caches that descriptions speak of; sets are a power of two
 /// Descriptions that give no link into a cache: each step outwards passes a quarter. 128 B/cycle of loads then means
 /// 32 B/cycle from the second cache and 8 B/cycle from memory, as measured on a current server core.
 constexpr double outward = 0.25;
@@ -25,8 +25,8 @@ struct Passing {
 
 /// How an access lies in memory below some walks.
 struct Footprint {
-  double bytes = 0;  ///< in whole lines
-  double room = 0;   ///< that these lines take in a cache with few ways
+  double bytes = 0;    ///< in whole lines
+  double crowded = 0;  ///< lines for each set that it can use
 };
 
 class CacheModel {
@@ -40,9 +40,9 @@ class CacheModel {
     int walks = 0;
     double missing = 0;  // of what the walk outside would like to keep
     for (; walks < all; ++walks) {
-      const double needed = room(cache, accesses, walks);
-      if (needed <= capacity) break;
-      missing = 1 - capacity / needed;
+      const double taken = needed(cache, accesses, walks);
+      if (taken <= capacity) break;
+      missing = 1 - capacity / taken;
     }
     CacheTraffic result{moved(cache, accesses, walks), bandwidth, instances};
     if (walks > 0) result.bytes = missing * result.bytes + (1 - missing) * moved(cache, accesses, walks - 1);
@@ -50,16 +50,31 @@ class CacheModel {
   }
 
  private:
-  double room(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
-    double total = 0;
-    for (const Passing& a : accesses)
-      if (walks <= a.walks)
-        total += footprint(cache, a, walks).room * a.copies;  // else it is in registers all the while
-    return total;
+  /// Capacity that what stands below some walks takes: its lines, or more where many of them fall into few sets.
+  double needed(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
+    double total = 0, most = 0;
+    for (const Passing& a : accesses) {
+      if (walks > a.walks) continue;  // it is in registers all the while
+      const Footprint f = footprint(cache, a, walks);
+      total += f.bytes * a.copies;
+      most = std::max(most, f.crowded - f.bytes / set_bytes(cache));
+    }
+    if (most < 1) return total;
+    const double lines_of_a_set = most + total / set_bytes(cache);  // the others lie anywhere
+    return std::max(total, usable * static_cast<double>(cache.capacity) * lines_of_a_set / ways);
   }
 
-  /// Bytes into the cache when it keeps what stands below some walks.
+  /// A line in each set.
+  static double set_bytes(const Memory& cache) {
+    double sets = 1;
+    while (sets * 2 * ways * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity)) sets *= 2;
+    return sets * static_cast<double>(std::max<std::int64_t>(1, cache.line));
+  }
+
+  /// Bytes into the cache when it keeps what stands below some walks: none if that is everything, since programs run
+  /// over and over.
   double moved(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
+    if (walks == 0) return 0;
     double total = 0;
     for (const Passing& a : accesses) {
       const int at = std::min(walks, a.walks);
@@ -104,38 +119,40 @@ class CacheModel {
   Footprint footprint(const Memory& cache, const Passing& a, int walks) const {
     const double size = element_bytes(a.access), elements = counts_.tile(a.access, walks);
     const Access& access = access_of(view_.statement, a.access);
-    Footprint f{elements * size, elements * size};
+    Footprint f{elements * size, elements * size / set_bytes(cache)};
     if (a.dense || cache.line <= 1 || access.index.empty()) return f;
+    const std::vector<std::int64_t>& shape = tensor(a.access).shape;
     const std::vector<std::int64_t> tiles = view_.tiles(walks);
     const auto line = static_cast<double>(cache.line);
-    const double row = std::max(1.0, std::min({span(access.index.back(), tiles), elements,
-                                               static_cast<double>(tensor(a.access).shape.back())}));
-    // Rows apart begin anywhere in a line, and what fetches neighbouring lines goes one too far at each.
-    const bool apart = row < elements && row < static_cast<double>(tensor(a.access).shape.back());
-    const double lines = std::ceil(row * size / line) + (apart ? 1 : 0);
+    // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
+    double pitch = 1, row = 1, sets = 0;
+    bool whole = true;
+    for (std::size_t axis = access.index.size(); axis-- > 0;) {
+      const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
+      const double along = std::min(span(access.index[axis], tiles), extent);
+      if (whole) {
+        row = along * pitch;
+        sets = std::min(std::ceil(row * size / line) * line, set_bytes(cache));
+      } else {
+        sets = std::min(sets * std::min(along, set_bytes(cache) / common(set_bytes(cache), pitch * size)),
+                        set_bytes(cache));
+      }
+      whole = whole && along == extent;
+      pitch *= extent;
+    }
+    row = std::max(1.0, std::min(row, elements));
+    // Rows apart begin anywhere in a line, and what fetches neighbouring lines ahead goes one too far at each.
+    const double lines = std::ceil(row * size / line) + (row < elements ? 1 : 0);
     f.bytes = elements / row * lines * line;
-    f.room = f.bytes * crowding(cache, a.access, tiles, lines, elements / row);
+    f.crowded = elements / row * std::ceil(row * size / line) * line / sets;
     return f;
   }
 
-  /// Sets of the cache for each set that rows at their distance can use.
-  double crowding(const Memory& cache, int access, const std::vector<std::int64_t>& tiles, double lines,
-                  double rows) const {
-    const std::vector<std::int64_t>& shape = tensor(access).shape;
-    const auto& index = access_of(view_.statement, access).index;
-    std::int64_t pitch = 1;
-    std::size_t axis = index.size() - 1;
-    for (; axis > 0; --axis) {  // the innermost axis, but the last, along which the tile extends
-      pitch = std::min<std::int64_t>(pitch * std::max<std::int64_t>(1, shape[axis]), std::int64_t{1} << 40);
-      if (span(index[axis - 1], tiles) > 1) break;
-    }
-    const std::int64_t distance = pitch * static_cast<std::int64_t>(element_bytes(access));
-    if (axis == 0 || distance % cache.line != 0) return 1;
-    std::int64_t sets = 1;
-    while (sets * 2 * least_ways * cache.line <= cache.capacity) sets *= 2;
-    if (rows <= usable * least_ways) return 1;  // a way for each row
-    const double used = static_cast<double>(sets / std::gcd(sets, distance / cache.line)) * lines;
-    return std::max(1.0, static_cast<double>(sets) / used);
+  /// The greatest common divisor of a power of two and any whole number.
+  static double common(double power, double number) {
+    double divisor = 1;
+    while (divisor < power && std::fmod(number, 2 * divisor) == 0) divisor *= 2;
+    return divisor;
   }
 
   const NestView& view_;

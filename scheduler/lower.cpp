@@ -7,6 +7,7 @@
 #include "hwdesc/program_check.h"
 #include "mapper/stated.h"
 #include "scheduler/allocate.h"
+#include "scheduler/handover.h"
 #include "scheduler/lower_nest.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/nest_view.h"
@@ -58,45 +59,108 @@ std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mappin
   return no.empty() ? "" : fmt::format("{} is not lowered as this line says: {}", line.instruction, no);
 }
 
-Result<std::vector<Node>> lower_statement(Lowering& lowering, const Nest& nest, std::size_t s,
-                                          const std::vector<TileBuffer>& tensors, DoLines lines) {
-  const Kernel& kernel = lowering.program.kernel;
-  const Do* line = do_line(nest);
-  if (!line)
-    return error(fmt::format("the nest of statement {} does not end with a `do` line", kernel.statements[s].name));
-  NestInput input;
-  input.kernel = &kernel;
-  input.nest = &nest;
-  input.tensors = tensors;
-  input.starts_from_memory =
-      kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
-  Computation statement = kernel.statements[s];
-  input.written = written_elements(statement, kernel.tensors[statement.write.tensor.index()]);
-  Mapping mapping;
-  InstructionForm instruction;
-  if (!line->instruction.empty() && line->instruction != "scalar") {
-    auto found = mapping_of(*line, kernel, make_id<StatementId>(s), lowering.model);
-    if (!found) return found.diagnostics();
-    mapping = *found;
-    if (lines == DoLines::proved)
-      if (const std::string no = unproved(*line, kernel, mapping, lowering.model); !no.empty())
-        return error(no, "isamap map lists what does");
-    instruction = instruction_form(mapping, lowering.model);
-    if (!statement.domain.faces.empty())
-      return error(
-          fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", statement.name));
-    statement = fuse(statement, mapping);
-  }
-  input.pairing = pair(statement, instruction, mapping);
-  return lower_nest(lowering, input);
-}
-
 // What no line is to blame for alone stands at the `do` line, where all of them have had their say.
 Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
   for (Diagnostic& problem : problems)
     if (problem.where.file.empty() && !nest.lines.empty()) problem.where = nest.lines.back().where;
   return problems;
 }
+
+/// A schedule's nests, and what they hand to one another.
+class Nests {
+ public:
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines)
+      : lowering_(lowering), schedule_(schedule), lines_(lines) {
+    add_tensors(lowering, tensors_, lowering.model);
+  }
+
+  Result<std::vector<Node>> run() {
+    const Kernel& kernel = lowering_.program.kernel;
+    auto found = handovers(schedule_, kernel, lowering_.model);
+    if (!found) return found.diagnostics();
+    for (const Handover& h : *found)  // a statement without points has no tiles: the next one runs by itself
+      if (!without_points(kernel.statements[h.from.index()])) handovers_.push_back(h);
+    std::vector<Node> all;
+    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
+      const auto takes_over = [&](const Handover& h) { return h.to.index() == s; };
+      if (std::any_of(handovers_.begin(), handovers_.end(), takes_over)) continue;
+      auto nodes = statement(s, std::nullopt);
+      if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
+      all.insert(all.end(), nodes->begin(), nodes->end());
+    }
+    return all;
+  }
+
+ private:
+  static bool without_points(const Computation& statement) {
+    return std::any_of(statement.domain.dims.begin(), statement.domain.dims.end(),
+                       [](const Dim& d) { return d.extent == 0; });
+  }
+
+  /// After the statement itself as a comment.
+  Result<std::vector<Node>> statement(std::size_t s, std::optional<HandedTile> handed) {
+    const Kernel& kernel = lowering_.program.kernel;
+    const Nest& nest = schedule_.nests[s];
+    const Do* line = do_line(nest);
+    if (!line)
+      return error(fmt::format("the nest of statement {} does not end with a `do` line", kernel.statements[s].name));
+    NestInput input;
+    input.kernel = &kernel;
+    input.id = make_id<StatementId>(s);
+    input.nest = &nest;
+    input.tensors = tensors_;
+    input.starts_from_memory =
+        kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
+    Computation fused = kernel.statements[s];
+    input.written = written_elements(fused, kernel.tensors[fused.write.tensor.index()]);
+    Mapping mapping;
+    InstructionForm instruction;
+    if (!line->instruction.empty() && line->instruction != "scalar") {
+      auto found = mapping_of(*line, kernel, input.id, lowering_.model);
+      if (!found) return found.diagnostics();
+      mapping = *found;
+      if (lines_ == DoLines::proved)
+        if (const std::string no = unproved(*line, kernel, mapping, lowering_.model); !no.empty())
+          return error(no, "isamap map lists what does");
+      instruction = instruction_form(mapping, lowering_.model);
+      if (!fused.domain.faces.empty())
+        return error(
+            fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
+      fused = fuse(fused, mapping);
+    }
+    input.pairing = pair(fused, instruction, mapping);
+    input.handed = std::move(handed);
+    if (hands_on(s))
+      input.hand_on = [&, s](const std::string& name, const TileBuffer& tile, const Tiles& tiles) {
+        return hand_on(s, fused, name, tile, tiles);
+      };
+    std::vector<Node> nodes{Node{Comment{print(kernel.statements[s], kernel.tensors)}}};
+    auto own = lower_nest(lowering_, input);
+    if (!own) return own;
+    nodes.insert(nodes.end(), own->begin(), own->end());
+    return nodes;
+  }
+
+  bool hands_on(std::size_t s) const {
+    return std::any_of(handovers_.begin(), handovers_.end(), [&](const Handover& h) { return h.from.index() == s; });
+  }
+
+  Result<std::vector<Node>> hand_on(std::size_t from, const Computation& producer, const std::string& name,
+                                    const TileBuffer& tile, const Tiles& tiles) {
+    const Kernel& kernel = lowering_.program.kernel;
+    const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const Handover& one) {
+      return one.from.index() == from && kernel.statements[one.to.index()].name == name;
+    });
+    const Computation& consumer = kernel.statements[h->to.index()];
+    return statement(h->to.index(), handed_tile(producer, tile, tiles, consumer, h->to_line));
+  }
+
+  Lowering& lowering_;
+  const Schedule& schedule_;
+  DoLines lines_;
+  std::vector<TileBuffer> tensors_;
+  std::vector<Handover> handovers_;
+};
 
 }  // namespace
 
@@ -110,14 +174,9 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   program.kernel = kernel;
   program.schedule_text = print(schedule);
   program.sizes = model.sizes();
-  std::vector<TileBuffer> tensors;
-  add_tensors(lowering, tensors, model);
-  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
-    auto nodes = lower_statement(lowering, schedule.nests[s], s, tensors, lines);
-    if (!nodes) return at_last_line(nodes.diagnostics(), schedule.nests[s]);
-    program.body.push_back(Node{Comment{print(kernel.statements[s], kernel.tensors)}});
-    program.body.insert(program.body.end(), nodes->begin(), nodes->end());
-  }
+  auto body = Nests(lowering, schedule, lines).run();
+  if (!body) return body.diagnostics();
+  program.body = std::move(*body);
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
   allocate(program, model);
   Diagnostics problems = verify(program, model);

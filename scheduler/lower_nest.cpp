@@ -32,6 +32,7 @@ class NestLowering : NestParts {
       whole.axes = access.index;
       scope.holders.push_back(whole);
     }
+    if (input_.handed) return go_on(std::move(scope));
     Nodes nodes;
     if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
       auto start = set_tensor(lowering_, scope.holders[0], identity());
@@ -48,6 +49,26 @@ class NestLowering : NestParts {
   }
 
  private:
+  /// From the line where another nest hands its tile over. In registers it must lie as this nest's own tile would.
+  Result<Nodes> go_on(Scope scope) {
+    const HandedTile& handed = *input_.handed;
+    const Line& line = input_.nest->lines[handed.line];
+    scope.tiles = handed.tiles;
+    for (const auto& [access, holder] : handed.holders) {
+      scope.holders[static_cast<std::size_t>(access)] = holder;
+      if (holder.slots < 0) continue;
+      const Buffer& buffer = lowering_.buffer(holder.buffer);
+      const auto own = make_tile(input_.pairing, kernel_, access, buffer.memory, {}, scope.tiles, lowering_.model);
+      if (!own) return at_line(own.diagnostics(), line);
+      if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
+          own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)
+        return at_line({error("'" + print(line) + "': in its registers the tile lies otherwise than this nest takes it",
+                              "the dims that the two instructions walk must be the same")},
+                       line);
+    }
+    return lines(handed.line + 1, scope);
+  }
+
   Scalar identity() const { return isamap::identity(statement_.reduction, output().dtype); }
   bool is_reduction(const std::string& dim) const {
     const int at = statement_.domain.find(dim);
@@ -168,6 +189,8 @@ class NestLowering : NestParts {
     const auto memory = lowering_.model.find_memory(s.memory);
     if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
     if (is_cache(s.memory)) return lines(at + 1, scope);  // a claim of residency: no effect on values
+    // Nobody hands it over (the other statement has no points): it stands in memory already.
+    if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
     const auto accesses = staged_accesses(s);
     if (!accesses) return accesses.diagnostics();
     auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
@@ -288,11 +311,19 @@ class NestLowering : NestParts {
     if (!start) return at_stage(s, start.diagnostics());
     auto body = lines(at + 1, inner);
     if (!body) return body;
-    auto drain = transfer(lowering_, copy_of(tile, scope.holders[0], s, false));
-    if (!drain) return at_stage(s, drain.diagnostics());
     Nodes nodes = std::move(*start);
     append(nodes, std::move(*body));
-    append(nodes, std::move(*drain));
+    if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
+      auto drain = transfer(lowering_, copy_of(tile, scope.holders[0], s, false));
+      if (!drain) return at_stage(s, drain.diagnostics());
+      append(nodes, std::move(*drain));
+    }
+    for (const std::string& next : s.then) {
+      if (!input_.hand_on) break;
+      auto goes_on = input_.hand_on(next, tile, scope.tiles);
+      if (!goes_on) return goes_on;
+      append(nodes, std::move(*goes_on));
+    }
     return nodes;
   }
 };

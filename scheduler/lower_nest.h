@@ -1,6 +1,9 @@
 #pragma once
 // One nest to nodes (scheduler/lower.cpp puts nests together).
 
+#include <functional>
+
+#include "scheduler/handover.h"
 #include "scheduler/stage_tile.h"
 #include "scheduler/transfer.h"
 #include "scheduler/written_elements.h"
@@ -9,11 +12,16 @@ namespace isamap {
 
 struct NestInput {
   const Kernel* kernel = nullptr;
+  StatementId id;
   Pairing pairing;
   const Nest* nest = nullptr;
   std::vector<TileBuffer> tensors;      ///< where each tensor of the kernel lies as a whole, by tensor
   bool starts_from_memory = false;      ///< the output holds a value already: inout, or an earlier statement wrote it
   WrittenElements written{true, true};  ///< by the whole statement
+  std::optional<HandedTile> handed;     ///< begin at its line, with it
+  /// `then`: what the named statement's nest becomes with this tile.
+  std::function<Result<std::vector<Node>>(const std::string& statement, const TileBuffer& tile, const Tiles& tiles)>
+      hand_on;
   int only_access = -1;  ///< >= 0: a trial for one operand; the others are taken for granted, nothing is called
 };
 

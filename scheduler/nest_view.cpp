@@ -23,11 +23,6 @@ std::vector<std::string> dim_names(const Computation& c) {
   return names;
 }
 
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  const std::string guess = yaml::nearest(word, known);
-  return guess.empty() ? "known: " + fmt::format("{}", fmt::join(known, ", ")) : "did you mean '" + guess + "'?";
-}
-
 /// Reads of the instruction in order meet reads of the statement in order, unless the line names tensors.
 Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, const Computation& statement,
                                        const Instruction& instruction) {
@@ -138,7 +133,7 @@ class Resolver {
       w.dim = view_.statement.domain.find(step.dim);
       if (w.dim < 0) {
         problem("no dim '" + step.dim + "' in " + view_.statement.name,
-                did_you_mean(step.dim, dim_names(view_.statement)));
+                yaml::did_you_mean(step.dim, dim_names(view_.statement)));
         continue;
       }
       std::int64_t& tile = tile_[static_cast<std::size_t>(w.dim)];
@@ -167,7 +162,8 @@ class Resolver {
     std::vector<std::string> known;
     for (const Unit& u : view_.model->units()) known.push_back(u.name);
     if (!id)
-      return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, did_you_mean(text, known)), false;
+      return problem("no unit '" + text.substr(0, dot) + "' in " + view_.model->name, yaml::did_you_mean(text, known)),
+             false;
     w.unit = *id;
     const Unit& u = view_.model->unit(*id);
     known.clear();
@@ -182,7 +178,7 @@ class Resolver {
              false;
     if (w.axis < 0)
       return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'",
-                     did_you_mean(text.substr(dot + 1), known)),
+                     yaml::did_you_mean(text.substr(dot + 1), known)),
              false;
     return true;
   }
@@ -203,7 +199,8 @@ class Resolver {
     const auto memory = view_.model->find_memory(s.memory);
     std::vector<std::string> known;
     for (const Memory& m : view_.model->memories()) known.push_back(m.name);
-    if (!memory) return problem("no memory '" + s.memory + "' in " + view_.model->name, did_you_mean(s.memory, known));
+    if (!memory)
+      return problem("no memory '" + s.memory + "' in " + view_.model->name, yaml::did_you_mean(s.memory, known));
     known.clear();
     bool found = false;
     for (int a = 0; a < access_count(view_.statement); ++a) {
@@ -217,7 +214,7 @@ class Resolver {
                               nest_.lines[static_cast<std::size_t>(line_)].where});
       last = static_cast<int>(view_.stages.size()) - 1;
     }
-    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, did_you_mean(s.tensor, known));
+    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
     moves(s);
     if (s.drain_adds) later("drain add");
     if (!s.layout.empty()) layout(s, *memory);
@@ -243,7 +240,7 @@ class Resolver {
       if (is_move(i)) known.push_back(i.name);
     for (const std::string& name : s.via)
       if (std::find(known.begin(), known.end(), name) == known.end())
-        problem("no move '" + name + "' in " + view_.model->name, did_you_mean(name, known));
+        problem("no move '" + name + "' in " + view_.model->name, yaml::did_you_mean(name, known));
   }
 
   bool inout(const std::string& tensor) const {
@@ -365,7 +362,8 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   for (const Instruction& i : model.instructions())
     if (is_compute(i)) known.push_back(i.name);
   if (!id)
-    return error("no instruction '" + line.instruction + "' in " + model.name, did_you_mean(line.instruction, known));
+    return error("no instruction '" + line.instruction + "' in " + model.name,
+                 yaml::did_you_mean(line.instruction, known));
   if (is_setter(model.instruction(*id))) return error(line.instruction + " computes nothing: it is a setter");
   mapping.instruction = *id;
   const InstructionForm form = form_named_by(line, *id, model);
@@ -386,7 +384,7 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
   mapping.dims.resize(dims.size());
   for (const auto& [name, digits] : line.dims) {
     const auto at = std::find(dims.begin(), dims.end(), name);
-    if (at == dims.end()) return error("no dim '" + name + "' in " + instruction.name, did_you_mean(name, dims));
+    if (at == dims.end()) return error("no dim '" + name + "' in " + instruction.name, yaml::did_you_mean(name, dims));
     if (!mapping.dims[static_cast<std::size_t>(at - dims.begin())].empty())
       return error("dim " + name + " of " + instruction.name + " is given twice",
                    "several dims on one: " + name + "=c.r.s, the last one fastest");
@@ -395,7 +393,7 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
       const int d = dim ? computation.domain.find(*dim) : -1;
       if (!dim) return error("digit " + print(digit.column) + " of " + name + ": only plain dims are lowered yet");
       if (d < 0)
-        return error("no dim '" + *dim + "' in " + computation.name, did_you_mean(*dim, dim_names(computation)));
+        return error("no dim '" + *dim + "' in " + computation.name, yaml::did_you_mean(*dim, dim_names(computation)));
       const std::int64_t whole = computation.domain.dims[static_cast<std::size_t>(d)].extent;
       if (digit.extent != 1 && digit.extent != whole)
         return error(fmt::format("digit {} takes {} of {} points: digits that split a dim are not lowered yet", *dim,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "scheduler/handover.h"
 #include "scheduler/levels_view.h"
 #include "scheduler/nest_view.h"
 #include "support/yaml.h"
@@ -44,8 +45,9 @@ std::vector<Nest> read_nests(const yaml::Node& node, Diagnostics& problems) {
   return nests;
 }
 
-void check(const std::vector<Nest>& nests, const Kernel& kernel, const HardwareModel& model,
-           const SourceLocation& where, Diagnostics& problems) {
+void check(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, const SourceLocation& where,
+           Diagnostics& problems) {
+  const std::vector<Nest>& nests = schedule.nests;
   if (nests.size() != kernel.statements.size()) {
     problems.push_back(error_at(where, fmt::format("{} nests for the {} statements of {}", nests.size(),
                                                    kernel.statements.size(), kernel.name)));
@@ -54,6 +56,10 @@ void check(const std::vector<Nest>& nests, const Kernel& kernel, const HardwareM
   for (std::size_t s = 0; s < nests.size(); ++s) {
     const auto view = resolve(nests[s], kernel, make_id<StatementId>(s), model);
     problems.insert(problems.end(), view.diagnostics().begin(), view.diagnostics().end());
+  }
+  if (!has_errors(problems)) {
+    const auto handed = handovers(schedule, kernel, model);
+    problems.insert(problems.end(), handed.diagnostics().begin(), handed.diagnostics().end());
   }
 }
 
@@ -113,7 +119,7 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
     if (!made) return made.diagnostics();
     schedule.nests = {std::move(*made)};
   }
-  if (problems.empty()) check(schedule.nests, kernel, model, root.where, problems);
+  if (problems.empty()) check(schedule, kernel, model, root.where, problems);
   if (!problems.empty()) return problems;
   return schedule;
 }
@@ -144,7 +150,7 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
-  check(schedule.nests, kernel, model, {}, problems);
+  check(schedule, kernel, model, {}, problems);
   return problems;
 }
 

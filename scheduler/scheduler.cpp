@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 
+#include "scheduler/hand_tiles_on.h"
 #include "scheduler/levelled/levels_text.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
@@ -51,6 +52,20 @@ std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, Sta
   return mine;
 }
 
+/// Of one statement: its own cost with all that is known of it.
+Cost sum_of(const std::vector<Cost>& costs) {
+  if (costs.size() == 1) return costs.front();
+  Cost sum;
+  for (const Cost& cost : costs) {
+    sum.cycles += cost.cycles;
+    sum.scalar_cycles += cost.scalar_cycles;
+    sum.energy_pJ += cost.energy_pJ;
+    sum.bytes += cost.bytes;
+    for (const auto& [link, moved] : cost.link_bytes) sum.link_bytes[link] += moved;
+  }
+  return sum;
+}
+
 std::unique_ptr<SearchStrategy> exhaustive(const SearchSpace& space) {
   auto made = strategy_named("exhaustive", space, {}, 0);
   return made ? std::move(*made) : nullptr;
@@ -86,15 +101,14 @@ class Run {
       if (!chosen) return chosen.diagnostics();
       result_.schedule.nests[s] = std::move(chosen->nest);
       if (kernel_.statements.size() == 1) result_.view = std::move(chosen->view);
-      result_.cost.cycles += chosen->cost.cycles;
-      result_.cost.scalar_cycles += chosen->cost.scalar_cycles;
-      result_.cost.energy_pJ += chosen->cost.energy_pJ;
-      result_.cost.bytes += chosen->cost.bytes;
-      for (const auto& [link, moved] : chosen->cost.link_bytes) result_.cost.link_bytes[link] += moved;
       result_.statement_costs.push_back(std::move(chosen->cost));
       result_.mappings.push_back(std::move(chosen->mapping));
     }
-    if (result_.statement_costs.size() == 1) result_.cost = result_.statement_costs.front();
+    if (options_.join && options_.must_lower)
+      hand_tiles_on({kernel_, model_, options_.objective, costs_,
+                     [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }},
+                    result_.schedule, result_.statement_costs, result_.mappings);
+    result_.cost = sum_of(result_.statement_costs);
     result_.seconds = seconds_since(start_);
     return std::move(result_);
   }

@@ -20,6 +20,7 @@ struct ScheduleOptions {
   double max_seconds = 0;  ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
   bool must_lower = true;  ///< the best is one that makes a program; false: a machine is priced, not programmed
+  bool join = true;        ///< statements take over tiles from those they read (hand_tiles_on.h); only if must_lower
   std::uint64_t seed = 0;
   SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
   int threads = 1;                          ///< evaluations side by side; never changes what is found

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "scheduler/cache_traffic.h"
+#include "scheduler/handover.h"
 #include "scheduler/machine_costs.h"
 
 namespace isamap {
@@ -85,7 +86,7 @@ class Counting {
       const Stage& line = *line_of(view_, child);
       const int below = walks_above(view_, child);
       t.to = view_.memory_of(child);
-      if (!line.ahead_of_time) {
+      if (!line.ahead_of_time && line.from.empty()) {
         t.elements_in = counts_.moved(access, below, shared, line.slide);
         totals(access, child).fills += counts_.moved(access, below, {}, line.slide);
       }
@@ -118,6 +119,7 @@ class Counting {
       const double back = std::max(0.0, counts_.moved(0, below, {}, false) - first_visits(child));
       totals(0, child).fills += back;
     }
+    if (!last && !is_stored(*view_.kernel, view_.id, *line_of(view_, child))) t.elements_out = 0;
     t.elements_in = std::max(0.0, t.elements_out - first_visits(stage));
     own.updates += t.elements_out;
     own.reads += t.elements_in;

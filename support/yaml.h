@@ -79,5 +79,7 @@ std::optional<std::int64_t> to_integer(const Node& node);  ///< decimal, 0x.., 0
 std::optional<double> to_real(const Node& node);
 /// The candidate at the smallest edit distance (<= 1/3 of the length), or "".
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+/// A hint for a name that is not known: "did you mean 'vec'?", or all those that are.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace isamap::yaml

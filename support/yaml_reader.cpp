@@ -1,5 +1,8 @@
 // Typed reading of one map, and the conversions from scalar text: what YAML would guess is decided by the key instead.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -96,6 +99,11 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
     }
   }
   return best;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::string guess = nearest(word, known);
+  return guess.empty() ? "known: " + fmt::format("{}", fmt::join(known, ", ")) : "did you mean '" + guess + "'?";
 }
 
 MapReader::MapReader(const Node& node, std::string what, Diagnostics& diagnostics)

@@ -117,6 +117,8 @@ class RandomLine {
     line.slide = flip();
     line.first = static_cast<First>(up_to(2));
     line.drain_adds = flip();
+    for (int n = up_to(2); n > 0; --n) line.then.push_back(name());
+    if (flip()) line.from = name();
     return line;
   }
 

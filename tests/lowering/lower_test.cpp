@@ -1,64 +1,14 @@
 // Hand-written schedules, lowered, verified and run by the program interpreter against the kernel interpreter.
 
-#include "scheduler/lower.h"
-
-#include <gtest/gtest.h>
-
 #include <array>
 #include <functional>
 
-#include "frontends/frontends.h"
-#include "hwdesc/program_check.h"
-#include "hwdesc/yaml_loader.h"
-#include "ir/interpret.h"
 #include "scheduler/nest_view.h"
 #include "scheduler/outside_reads.h"
+#include "tests/lowering/support.h"
 
 namespace isamap {
 namespace {
-
-HardwareModel machine(const std::string& name) {
-  auto loaded = load_hardware(name, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
-  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-  return loaded->model;
-}
-
-Kernel formula(const std::string& compute, const std::string& dims, const std::string& dtypes = "") {
-  auto kernel = kernel_from_formula(compute, dims, dtypes);
-  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  return *kernel;
-}
-
-Schedule schedule_of(const std::vector<std::string>& lines) {
-  Schedule schedule;
-  schedule.nests.emplace_back();
-  for (const std::string& text : lines) {
-    auto line = parse_line(text);
-    EXPECT_TRUE(line) << text << "\n" << render(line.diagnostics());
-    schedule.nests[0].lines.push_back(*line);
-  }
-  return schedule;
-}
-
-void expect_right(const Kernel& kernel, const HardwareModel& model, const std::vector<std::string>& lines) {
-  auto program = lower(schedule_of(lines), kernel, model);
-  ASSERT_TRUE(program) << render(program.diagnostics());
-  const auto again = parse_program(print(*program, model), model);
-  ASSERT_TRUE(again) << render(again.diagnostics()) << print(*program, model);
-  EXPECT_EQ(print(*again, model), print(*program, model));
-  EXPECT_TRUE(*again == *program);
-  Random random(7);
-  std::vector<TensorData> expected;
-  for (const Tensor& tensor : kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
-  std::vector<TensorData> found = expected;
-  interpret(kernel, expected);
-  auto counts = interpret(*program, model, found);
-  ASSERT_TRUE(counts) << render(counts.diagnostics());
-  for (std::size_t t = 0; t < kernel.tensors.size(); ++t) {
-    if (role_of(kernel, make_id<TensorId>(t)) != Role::output) continue;
-    EXPECT_EQ(expected[t].bytes, found[t].bytes) << kernel.tensors[t].name;
-  }
-}
 
 const std::string gemm = "C[i,j] += A[i,k] * B[k,j]";
 

@@ -1,0 +1,251 @@
+#include "scheduler/hand_tiles_on.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "scheduler/handover.h"
+#include "scheduler/lower.h"
+#include "scheduler/nest_view.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double rounding = 1e-5;  ///< of cycles, which are whole numbers for each nest
+
+double total(const std::vector<Cost>& costs, Objective objective) {
+  Cost sum;
+  for (const Cost& c : costs) sum.cycles += c.cycles, sum.energy_pJ += c.energy_pJ, sum.bytes += c.bytes;
+  return value(sum, objective);
+}
+
+Stage stage_in(const std::string& tensor, const Memory& memory) {
+  Stage stage;
+  stage.tensor = tensor;
+  stage.memory = memory.name;
+  return stage;
+}
+
+Line walk_line(const std::string& dim, std::int64_t tile, bool unroll) {
+  For walk;
+  walk.walks = {{dim, tile}};
+  walk.unroll = unroll;
+  return Line{walk};
+}
+
+/// The producer's tile that a consumer can take: complete, in the register file or whatever stands innermost.
+struct Offer {
+  std::size_t line = 0;
+  NestView view;
+  const StageView& stage() const {
+    return *std::find_if(view.stages.begin(), view.stages.end(),
+                         [&](const StageView& s) { return s.line == static_cast<int>(line); });
+  }
+};
+
+/// The nest without tiles of the output above its innermost one: they would be copies of the whole.
+std::optional<Offer> innermost_output(Nest& nest, const Kernel& kernel, StatementId id, const HardwareModel& model) {
+  const std::string& output = kernel.tensors[kernel.statements[id.index()].write.tensor.index()].name;
+  const auto is_stage = [&](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    return stage != nullptr && stage->tensor == output;
+  };
+  const auto last = std::find_if(nest.lines.rbegin(), nest.lines.rend(), is_stage);
+  if (last == nest.lines.rend()) return std::nullopt;
+  auto kept = static_cast<std::size_t>(nest.lines.rend() - last) - 1;
+  for (std::size_t l = kept; l-- > 0;)
+    if (is_stage(nest.lines[l]) && std::get<Stage>(nest.lines[l].is).then.empty()) {
+      nest.lines.erase(nest.lines.begin() + static_cast<std::ptrdiff_t>(l));
+      --kept;
+    }
+  auto view = resolve(nest, kernel, id, model);
+  if (!view || view->innermost[0] < 0) return std::nullopt;
+  return Offer{kept, std::move(*view)};
+}
+
+class Joining {
+ public:
+  Joining(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
+      : in_(input), schedule_(schedule), costs_(costs), chosen_(chosen), model_(input.costs()) {}
+
+  void consumer(std::size_t t) {
+    const Computation& statement = in_.kernel.statements[t];
+    if (statement.reduction != Reduction::assign) return;
+    for (std::size_t s = t; s-- > 0;) {
+      const TensorId written = in_.kernel.statements[s].write.tensor;
+      const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
+                                     [&](const Access& a) { return a.tensor == written; });
+      if (reads && (in_registers(s, t) || in_memory(s, t))) return;
+    }
+  }
+
+ private:
+  const std::string& name(std::size_t s) const { return in_.kernel.statements[s].name; }
+
+  /// Consumer dims by producer dims; nothing where the tensor's indices are no plain dims on both sides.
+  std::optional<std::map<std::string, std::string>> renamed(const NestView& producer, std::size_t t) const {
+    const Access& write = producer.statement.write;
+    for (const Access& read : in_.kernel.statements[t].reads) {
+      if (read.tensor != write.tensor) continue;
+      std::map<std::string, std::string> names;
+      for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
+        const auto own = write.index[axis].as_dim(), theirs = read.index[axis].as_dim();
+        if (!own || (!theirs && !read.index[axis].names().empty())) return std::nullopt;
+        if (theirs) names[*own] = *theirs;
+      }
+      return names;
+    }
+    return std::nullopt;
+  }
+
+  /// The producer's walks above its tile, in the consumer's dims.
+  std::optional<std::vector<Line>> walks_to(const Offer& offer, const Nest& nest, std::size_t t) const {
+    const auto names = renamed(offer.view, t);
+    if (!names) return std::nullopt;
+    std::vector<Line> lines;
+    for (std::size_t l = 0; l < offer.line; ++l) {
+      const auto* walk = std::get_if<For>(&nest.lines[l].is);
+      if (walk == nullptr) continue;
+      For own = *walk;
+      own.walks.clear();
+      for (const Walk& w : walk->walks)
+        if (const auto found = names->find(w.dim); found != names->end()) own.walks.push_back({found->second, w.tile});
+      if (!own.walks.empty()) lines.push_back(Line{own});
+    }
+    return lines;
+  }
+
+  /// A vector instruction takes the tile from its registers.
+  bool in_registers(std::size_t s, std::size_t t) {
+    Nest producer = schedule_.nests[s];
+    const auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!offer || !in_.model.memory(offer->stage().memory).is_register()) return false;
+    const auto above = walks_to(*offer, producer, t);
+    if (!above) return false;
+    Stage& given = std::get<Stage>(producer.lines[offer->line].is);
+    given.then.push_back(name(t));
+    for (const Mapping& mapping : in_.mappings(make_id<StatementId>(t))) {
+      auto nest = consumer_nest(*above, given, s, mapping);
+      if (nest && better(s, producer, t, std::move(*nest), mapping)) return true;
+    }
+    return false;
+  }
+
+  /// Nothing: dims are split or fused among those of the instruction.
+  std::optional<Nest> consumer_nest(const std::vector<Line>& above, const Stage& given, std::size_t s,
+                                    const Mapping& mapping) const {
+    const Computation& statement = in_.kernel.statements[mapping.statement.index()];
+    const InstructionForm form = instruction_form(mapping, in_.model);
+    std::vector<std::pair<std::string, std::int64_t>>
+        dims;  // those of the instruction first: their inputs stay longest
+    for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
+      if (mapping.dims[m].empty()) continue;
+      const auto dim = mapping.dims[m].size() == 1 ? mapping.dims[m][0].column.as_dim() : std::nullopt;
+      if (!dim) return std::nullopt;
+      dims.emplace_back(*dim, full_extent(*form, m));
+    }
+    for (const Dim& dim : statement.domain.dims)
+      if (std::none_of(dims.begin(), dims.end(), [&](const auto& d) { return d.first == dim.name; }))
+        dims.emplace_back(dim.name, 1);
+    Nest nest{above};
+    Stage taken;
+    taken.tensor = given.tensor;
+    taken.memory = given.memory;
+    taken.from = name(s);
+    nest.lines.push_back(Line{taken});
+    std::map<std::string, std::int64_t> tile;
+    for (const Dim& dim : statement.domain.dims) tile[dim.name] = dim.extent;
+    for (const Line& line : above)
+      for (const Walk& walk : std::get<For>(line.is).walks) tile[walk.dim] = std::min(tile[walk.dim], walk.tile);
+    std::vector<bool> staged(statement.reads.size(), false);
+    const auto stage_inputs = [&](std::size_t done) {  // those that no further walk changes
+      for (std::size_t r = 0; r < statement.reads.size(); ++r) {
+        const std::string& tensor = in_.kernel.tensors[statement.reads[r].tensor.index()].name;
+        const bool later =
+            std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(done), dims.end(),
+                        [&](const auto& d) { return tile[d.first] > d.second && uses(statement.reads[r], d.first); });
+        if (staged[r] || later || tensor == given.tensor) continue;
+        staged[r] = true;
+        const int operand = instruction_access(mapping, static_cast<int>(r) + 1);
+        if (operand < 0) continue;
+        const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, operand).index()].memory);
+        if (memory.is_register()) nest.lines.push_back(Line{stage_in(tensor, memory)});
+      }
+    };
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      stage_inputs(d);
+      if (tile[dims[d].first] <= dims[d].second) continue;
+      nest.lines.push_back(walk_line(dims[d].first, dims[d].second, true));
+    }
+    stage_inputs(dims.size());
+    const int output = instruction_access(mapping, 0);
+    const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, output).index()].memory);
+    if (memory.is_register())
+      nest.lines.push_back(Line{stage_in(in_.kernel.tensors[statement.write.tensor.index()].name, memory)});
+    nest.lines.push_back(Line{do_line(mapping, in_.kernel, in_.model)});
+    return nest;
+  }
+
+  /// The tile is stored to a place of its own and a scalar unit goes on with it.
+  bool in_memory(std::size_t s, std::size_t t) {
+    const MemoryId home = in_.model.home();
+    if (in_.model.program.language == "asm" || !in_.model.scalar_unit_for(home)) return false;
+    Nest producer = schedule_.nests[s];
+    const auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!offer || !in_.model.memory(offer->stage().memory).is_register()) return false;
+    const auto above = walks_to(*offer, producer, t);
+    if (!above || above->empty()) return false;
+    Stage given =
+        stage_in(in_.kernel.tensors[in_.kernel.statements[s].write.tensor.index()].name, in_.model.memory(home));
+    given.then = {name(t)};
+    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(offer->line), Line{given});
+    given.then.clear();
+    given.from = name(s);
+    Nest nest{*above};
+    nest.lines.push_back(Line{given});
+    for (const Dim& dim : in_.kernel.statements[t].domain.dims)
+      if (dim.extent != 1) nest.lines.push_back(walk_line(dim.name, 1, false));
+    Do line;
+    line.statement = name(t);
+    nest.lines.push_back(Line{line});
+    Mapping none;
+    none.statement = make_id<StatementId>(t);
+    return better(s, producer, t, std::move(nest), none);
+  }
+
+  bool better(std::size_t s, const Nest& producer, std::size_t t, Nest consumer, const Mapping& mapping) {
+    Schedule joined = schedule_;
+    joined.nests[s] = producer;
+    joined.nests[t] = std::move(consumer);
+    std::vector<Cost> costs = costs_;
+    for (const std::size_t changed : {s, t}) {
+      auto cost = model_->estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, joined.nests[changed]});
+      if (!cost) return false;
+      costs[changed] = std::move(*cost);
+    }
+    // What scalar code reads and writes costs nothing beside its cycles: at equal costs a tile that is never stored
+    // wins.
+    const double before = total(costs_, in_.objective), after = total(costs, in_.objective);
+    if (after > before * (1 + rounding)) return false;
+    if (!lower(joined, in_.kernel, in_.model, DoLines::trusted)) return false;
+    schedule_ = std::move(joined);
+    costs_ = std::move(costs);
+    chosen_[t] = mapping;
+    return true;
+  }
+
+  const JoinInput& in_;
+  Schedule& schedule_;
+  std::vector<Cost>& costs_;
+  std::vector<Mapping>& chosen_;
+  std::unique_ptr<CostModel> model_;
+};
+
+}  // namespace
+
+void hand_tiles_on(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen) {
+  Joining joining(input, schedule, costs, chosen);
+  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) joining.consumer(t);
+}
+
+}  // namespace isamap

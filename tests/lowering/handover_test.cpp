@@ -1,0 +1,183 @@
+// Tiles that one statement's nest hands to the next one's.
+
+#include "scheduler/handover.h"
+
+#include "mapper/mapper.h"
+#include "scheduler/scheduler.h"
+#include "tests/lowering/support.h"
+
+namespace isamap {
+namespace {
+
+/// T = X W, Y = T + B, Z = Y * S; `more` are further statements.
+Kernel linear(int m, int n, int k, const std::string& more = "", const std::string& tensors = "") {
+  auto kernel = parse_kernel_yaml(
+      "kernel: linear\ndims: {M: " + std::to_string(m) + ", N: " + std::to_string(n) + ", K: " + std::to_string(k) +
+          "}\ntensors:\n  X: {shape: [M, K], dtype: f32}\n  W: {shape: [K, N], dtype: f32}\n  B: {shape: [N], dtype: "
+          "f32}\n"
+          "  S: {shape: [M, N], dtype: f32}\n  T: {shape: [M, N], dtype: f32}\n  Y: {shape: [M, N], dtype: f32}\n"
+          "  Z: {shape: [M, N], dtype: f32}\n" +
+          tensors +
+          "compute:\n"
+          "  - {name: mm, compute: \"T[i,j] += X[i,k] * W[k,j]\"}\n"
+          "  - {name: bias, compute: \"Y[a,b] = T[a,b] + B[b]\"}\n"
+          "  - {name: scale, compute: \"Z[a,b] = Y[a,b] * S[a,b]\"}\n" +
+          more,
+      "linear.yaml");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return *kernel;
+}
+
+using Nests = std::vector<std::vector<std::string>>;
+
+Nests in_registers(int i, int j) {
+  const std::string by_i = std::to_string(i), by_j = std::to_string(j);
+  return {{"for i by " + by_i, "for j by " + by_j, "stage T in vec then bias", "for k by 1", "stage W in vec",
+           "for i by 1 unroll", "for j by 16 unroll", "do mm with fma_f32_bcast(j=j)"},
+          {"for a by " + by_i, "for b by " + by_j, "stage T in vec from mm", "for b by 16 unroll", "stage B in vec",
+           "for a by 1 unroll", "stage Y in vec then scale", "do bias with add_f32(j=b)"},
+          {"for a by " + by_i, "for b by " + by_j, "for b by 16 unroll", "for a by 1 unroll",
+           "stage Y in vec from bias", "stage S in vec", "stage Z in vec", "do scale with mul_f32(j=b)"}};
+}
+
+const std::vector<std::array<int, 3>> sizes = {{12, 64, 9}, {13, 37, 7}, {1, 1, 1}, {5, 33, 1}, {4, 16, 0}, {0, 16, 3}};
+
+TEST(Handover, AChainInRegisters) {
+  for (const auto& [m, n, k] : sizes)
+    for (const auto& [i, j] : {std::pair(4, 32), std::pair(1, 16), std::pair(7, 48)})
+      expect_schedule_right(linear(m, n, k), machine("x86_avx512"), schedule_of(in_registers(i, j)));
+}
+
+/// T and Y are in no memory, not even as copies.
+TEST(Handover, WhatNobodyElseReadsIsNotStored) {
+  const auto program = lower(schedule_of(in_registers(4, 32)), linear(12, 64, 9), machine("x86_avx512"));
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  int stores = 0;
+  const std::function<void(const std::vector<Node>&)> count = [&](const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      if (const auto* loop = std::get_if<Loop>(&node.is)) count(loop->body);
+      const auto* call = std::get_if<Call>(&node.is);
+      if (call == nullptr || !call->operands[0].buffer.valid()) continue;
+      const Buffer& to = program->buffers[call->operands[0].buffer.index()];
+      if (to.slots >= 0) continue;
+      EXPECT_EQ(to.name, "Z");
+      ++stores;
+    }
+  };
+  count(program->body);
+  EXPECT_GT(stores, 0);
+}
+
+TEST(Handover, WhatIsReadLaterIsStoredToo) {
+  for (const auto& [m, n, k] : sizes) {
+    const Kernel kernel = linear(m, n, k, "  - {name: again, compute: \"V[a,b] = T[a,b] * Y[a,b]\"}\n",
+                                 "  V: {shape: [M, N], dtype: f32}\n");
+    Nests nests = in_registers(4, 32);
+    nests.push_back({"for a by 1", "for b by 1", "do again with scalar"});
+    expect_schedule_right(kernel, machine("x86_avx512"), schedule_of(nests));
+  }
+}
+
+/// The tile lies in memory of its own; dims have other names, and the unit computes what no instruction does.
+TEST(Handover, AScalarUnitGoesOnWithATileInMemory) {
+  for (const auto& [m, n, k] : sizes) {
+    Nests nests = in_registers(4, 32);
+    nests[0][2] = "stage T in vec";
+    nests[0].insert(nests[0].begin() + 2, "stage T in ram then bias");
+    nests[1] = {"for a by 4", "for b by 32", "stage T in ram from mm",
+                "for a by 1", "for b by 1",  "do bias with scalar"};
+    nests[2] = {"for a by 1", "for b by 1", "do scale with scalar"};
+    expect_schedule_right(linear(m, n, k), machine("x86_avx512"), schedule_of(nests));
+  }
+}
+
+/// A cell that reads three gates of the tile, each at its place along an axis that the tile has whole.
+TEST(Handover, PlacesAlongAWholeAxis) {
+  for (const auto& [b, h, k] : sizes) {
+    const auto kernel = parse_kernel_yaml(
+        "kernel: cell\ndims: {B: " + std::to_string(b) + ", H: " + std::to_string(h) + ", K: " + std::to_string(k) +
+            "}\ntensors:\n  X: {shape: [B, K], dtype: f32}\n  U: {shape: [3, K, H], dtype: f32}\n"
+            "  G: {shape: [B, 3, H], dtype: f32}\n  Y: {shape: [B, H], dtype: f32}\ncompute:\n"
+            "  - {name: gates, compute: \"G[b,g,h] += X[b,k] * U[g,k,h]\"}\n"
+            "  - {name: cell, compute: \"Y[b,h] = G[b,0,h] * G[b,1,h] + G[b,2,h]\"}\n",
+        "cell.yaml");
+    ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+    const Nests nests = {
+        {"for b by 4", "for h by 16", "stage G in ram then cell", "stage G in vec", "for k by 1", "for g by 1 unroll",
+         "stage U in vec", "for b by 1 unroll", "do gates with fma_f32_bcast(j=h)"},
+        {"for b by 4", "for h by 16", "stage G in ram from gates", "for b by 1", "for h by 1", "do cell with scalar"}};
+    expect_schedule_right(*kernel, machine("x86_avx512"), schedule_of(nests));
+  }
+}
+
+TEST(Handover, RefusalsSayWhichLineAndWhy) {
+  const auto said = [](const Kernel& kernel, const Nests& nests) {
+    const auto program = lower(schedule_of(nests), kernel, machine("x86_avx512"));
+    return program ? "lowered" : program.diagnostics()[0].message;
+  };
+  const Kernel kernel = linear(12, 64, 9);
+  const auto changed = [](std::size_t nest, std::size_t line, const std::string& text) {
+    Nests nests = in_registers(4, 32);
+    nests[nest][line] = text;
+    return nests;
+  };
+  EXPECT_EQ(said(kernel, in_registers(4, 32)), "lowered");
+  EXPECT_EQ(
+      said(kernel, changed(0, 0, "for i by 6")),
+      "'stage T in vec then bias': then bias: the tile here has 6 points of i; that of the nest of bias has 4 of a");
+  EXPECT_EQ(said(kernel, changed(0, 2, "stage T in vec then baas")),
+            "'stage T in vec then baas': no statement 'baas' in linear");
+  EXPECT_EQ(said(kernel, changed(0, 2, "stage T in vec")),
+            "'stage T in vec from mm': from mm: its nest hands no tile of T on");
+  EXPECT_EQ(said(kernel, changed(1, 2, "stage T in vec")),
+            "'stage T in vec then bias': then bias: its nest has no single line 'stage T in vec from mm'");
+  EXPECT_EQ(said(kernel, changed(0, 4, "stage W in vec then bias")),
+            "'stage W in vec then bias': then: mm only reads W");
+  EXPECT_EQ(said(kernel, changed(1, 6, "stage Y in vec then mm")),
+            "'stage Y in vec then mm': then mm: it comes before");
+  Nests cut = in_registers(4, 32);
+  cut[0].insert(cut[0].begin(), "for k by 4");
+  EXPECT_EQ(said(kernel, cut),
+            "'stage T in vec then bias': then bias: T is not complete here: 4 of 9 points of k are added up");
+  Nests sums = in_registers(4, 32);
+  const Kernel summing =
+      linear(12, 64, 9, "  - {name: sums, compute: \"R[a] += Z[a,b]\"}\n", "  R: {shape: [M], dtype: f32}\n");
+  sums[2][6] = "stage Z in vec then sums";
+  sums.push_back({"for a by 1", "for b by 1", "do sums with scalar"});
+  EXPECT_EQ(said(summing, sums), "'stage Z in vec then sums': then sums: it adds up, so it is not over with a tile");
+  Nests between = in_registers(4, 32);
+  between[0][2] = "stage T in vec then again";
+  between[1][2] = "stage T in vec";
+  between.push_back({"for a by 4", "for b by 32", "stage T in vec from mm", "for b by 16 unroll", "for a by 1 unroll",
+                     "stage Y in vec", "stage V in vec", "do again with mul_f32(j=b)"});
+  EXPECT_EQ(said(linear(12, 64, 9, "  - {name: again, compute: \"V[a,b] = T[a,b] * Y[a,b]\"}\n",
+                        "  V: {shape: [M, N], dtype: f32}\n"),
+                 between),
+            "'stage T in vec then again': then again: it reads Y, which bias writes after mm");
+}
+
+/// The search joins them by itself, on machines with vectors and with scalar code, and the result is right.
+TEST(Handover, TheSearchHandsTilesOn) {
+  const Kernel kernel = linear(13, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
+                               "  V: {shape: [M, N], dtype: f32}\n");
+  for (const char* target : {"x86_avx512", "x86_avx2", "arm_neon", "arm_sve", "riscv_v", "scalar_c", "systolic16"}) {
+    const HardwareModel model = machine(target);
+    const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
+    ScheduleOptions options;
+    options.max_evaluations = 200;
+    const auto found = schedule(kernel, *mapped, model, options);
+    if (!found) continue;  // this machine has no f32
+    if (std::string(target) == "x86_avx512") {
+      EXPECT_NE(print(found->schedule).find("then bias"), std::string::npos) << print(found->schedule);
+    }
+    expect_schedule_right(kernel, model, found->schedule);
+    options.join = false;
+    const auto apart = schedule(kernel, *mapped, model, options);
+    ASSERT_TRUE(apart);
+    EXPECT_EQ(print(apart->schedule).find("then "), std::string::npos);
+    EXPECT_LE(found->cost.cycles, apart->cost.cycles * 1.001) << target;
+  }
+}
+
+}  // namespace
+}  // namespace isamap
