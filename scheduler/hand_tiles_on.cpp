@@ -66,7 +66,7 @@ std::optional<Offer> innermost_output(Nest& nest, const Kernel& kernel, Statemen
 class Joining {
  public:
   Joining(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
-      : in_(input), schedule_(schedule), costs_(costs), chosen_(chosen), model_(input.costs()) {}
+      : in_(input), schedule_(schedule), costs_(costs), chosen_(chosen) {}
 
   void consumer(std::size_t t) {
     const Computation& statement = in_.kernel.statements[t];
@@ -219,7 +219,7 @@ class Joining {
     joined.nests[t] = std::move(consumer);
     std::vector<Cost> costs = costs_;
     for (const std::size_t changed : {s, t}) {
-      auto cost = model_->estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, joined.nests[changed]});
+      auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, joined.nests[changed]});
       if (!cost) return false;
       costs[changed] = std::move(*cost);
     }
@@ -238,7 +238,6 @@ class Joining {
   Schedule& schedule_;
   std::vector<Cost>& costs_;
   std::vector<Mapping>& chosen_;
-  std::unique_ptr<CostModel> model_;
 };
 
 }  // namespace

@@ -2,8 +2,11 @@
 // After the search: statements that only assign take over the tiles of what they read (scheduler/handover.h), where
 // that lowers and costs less. The search schedules statements one by one; this joins them.
 
-#include "mapper/mapper.h"
-#include "scheduler/search_loop.h"
+#include <functional>
+#include <vector>
+
+#include "ir/mapping.h"
+#include "scheduler/cost_model.h"
 
 namespace isamap {
 
@@ -12,7 +15,7 @@ struct JoinInput {
   const Kernel& kernel;
   const HardwareModel& model;
   Objective objective = Objective::edp;
-  CostModelFactory costs;
+  CostModel& costs;
   std::function<std::vector<Mapping>(StatementId)> mappings;
 };
 

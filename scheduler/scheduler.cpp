@@ -104,8 +104,8 @@ class Run {
       result_.statement_costs.push_back(std::move(chosen->cost));
       result_.mappings.push_back(std::move(chosen->mapping));
     }
-    if (options_.join && options_.must_lower)
-      hand_tiles_on({kernel_, model_, options_.objective, costs_,
+    if (const auto costs = costs_(); options_.join && options_.must_lower)
+      hand_tiles_on({kernel_, model_, options_.objective, *costs,
                      [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }},
                     result_.schedule, result_.statement_costs, result_.mappings);
     result_.cost = sum_of(result_.statement_costs);

@@ -24,13 +24,13 @@ std::string text(const Route& route, const HardwareModel& model) {
   return out;
 }
 
-struct Found {
+struct FoundRoutes {
   std::vector<std::string> routes, reasons;
 };
 
 // Routes of one operand for the first mapping of an instruction.
-Found find(const std::string& compute, const std::string& dims, const std::string& dtypes, const std::string& machine,
-           const std::string& instruction, int operand) {
+FoundRoutes find(const std::string& compute, const std::string& dims, const std::string& dtypes,
+                 const std::string& machine, const std::string& instruction, int operand) {
   const Kernel kernel = *kernel_from_formula(compute, dims, dtypes);
   const auto loaded = load_hardware(machine, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
@@ -41,7 +41,7 @@ Found find(const std::string& compute, const std::string& dims, const std::strin
   EXPECT_TRUE(mapped && !mapped->mappings.empty());
   const Mapping& mapping = mapped->mappings.front();
   const Routes found = routes(kernel, fuse(kernel.statements[0], mapping), mapping, operand, loaded->model);
-  Found result{{}, found.reasons};
+  FoundRoutes result{{}, found.reasons};
   for (const Route& route : found.routes) result.routes.push_back(text(route, loaded->model));
   return result;
 }
@@ -49,11 +49,11 @@ Found find(const std::string& compute, const std::string& dims, const std::strin
 using Texts = std::vector<std::string>;
 
 TEST(Routes, RowMajorFactorIsLoadedDirectlyOrFromPanels) {
-  const Found b = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 2);
+  const FoundRoutes b = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 2);
   ASSERT_EQ(b.routes.size(), 2u);
   EXPECT_EQ(b.routes[0], "vec");
   EXPECT_EQ(b.routes[1], "ram [j/16, k, j%16] -> vec");
-  const Found a = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 1);
+  const FoundRoutes a = find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=37,k=7", "", "x86_avx512", "fma_f32_bcast", 1);
   EXPECT_EQ(a.routes.front(), "in place");
 }
 
@@ -83,7 +83,7 @@ TEST(Routes, MappingsShareOnlyWhatIsTheirs) {
 }
 
 TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
-  const Found b = find("C[i,j] += A[i,k] * B[j,k]", "i=5,j=32,k=29", "", "x86_avx512", "fma_f32_bcast", 2);
+  const FoundRoutes b = find("C[i,j] += A[i,k] * B[j,k]", "i=5,j=32,k=29", "", "x86_avx512", "fma_f32_bcast", 2);
   EXPECT_EQ(b.routes, (Texts{"ram [j/16, k, j%16] -> vec"}));
   ASSERT_FALSE(b.reasons.empty());
   bool said = false;
@@ -93,16 +93,18 @@ TEST(Routes, TransposedFactorMustBePackedAndSaysWhy) {
 }
 
 TEST(Routes, GroupsOfBytesNeedPanels) {
-  const Found b =
+  const FoundRoutes b =
       find("C[i,j] += A[i,k] * B[k,j]", "i=5,j=32,k=10", "A=u8,B=s8,C=s32", "x86_avx512_vnni", "dpbusd_bcast", 2);
   EXPECT_EQ(b.routes, (Texts{"ram [j/16, k/4, j%16, k%4] -> vec"}));
 }
 
 /// A panel has the digits of the operand's layout: 4 neighbours along k, 16 columns, 16 such groups, then the next 64.
 TEST(Routes, APanelOfSeveralGroupsIsPackedAsTheTileHasIt) {
-  const Found b = find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "dpbssd", 2);
+  const FoundRoutes b =
+      find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "dpbssd", 2);
   EXPECT_EQ(b.routes, (Texts{"ram [j/16, k/64, k/4%16, j%16, k%4] -> tile"}));
-  const Found a = find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "dpbssd", 1);
+  const FoundRoutes a =
+      find("C[i,j] += A[i,k] * B[k,j]", "i=37,j=52,k=70", "A=s8,B=s8,C=s32", "intel_amx", "dpbssd", 1);
   EXPECT_EQ(a.routes.back(), "ram [i/16, k/64, i%16, k%64] -> tile");
 }
 
