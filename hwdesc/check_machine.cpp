@@ -38,6 +38,16 @@ bool holds_at_entry(const std::string& field, const StateValue& need, const Cont
   return false;
 }
 
+/// Each thread would have fields of its own, and programs set them where the loop over instances stands.
+void check_threads(Context& context) {
+  for (const Unit& unit : context.parts.units)
+    if (!unit.threads.loop.empty() && !context.parts.states.empty())
+      context.problems.error(unit.where,
+                             "unit '" + unit.name + "' has 'threads', and the machine has the state '" +
+                                 context.parts.states.front().name + "', which each thread would have to set",
+                             "leave 'threads' out: instances take turns");
+}
+
 void check_setters(Context& context) {
   std::set<std::string> set;
   for (const Instruction& instruction : context.parts.instructions)
@@ -274,6 +284,7 @@ class Feeding {
 }  // namespace
 
 void check_machine(Context& context) {
+  check_threads(context);
   check_setters(context);
   check_masks(context);
   check_moved_types(context);

@@ -14,6 +14,12 @@
 
 namespace isamap {
 
+/// How programs run a unit's instances side by side.
+struct Threads {
+  std::string loop;                ///< text before a loop over instances; empty: they take turns
+  std::vector<std::string> flags;  ///< that compilers then need
+};
+
 struct Unit {
   std::string name;
   UnitId parent;           ///< the unit it is inside; invalid for the outermost
@@ -25,6 +31,7 @@ struct Unit {
   bool tokens = false;                                     ///< order: tokens
   std::string index;  ///< how an instance asks for its number; empty: not addressable
   std::map<std::string, std::int64_t> ports;
+  Threads threads;
   SourceLocation where;
 };
 

@@ -97,6 +97,12 @@ void load_ports(const Node& node, Unit& unit, const std::string& what, Context& 
     unit.ports[port] = positive(count, "port '" + port + "' of " + what, context, 1 << 20);
 }
 
+void load_threads(const Node& node, Unit& unit, const std::string& what, Context& context) {
+  Fields fields(node, "'threads' of " + what, context.problems);
+  unit.threads.loop = fields.text("loop", true).value_or("");
+  unit.threads.flags = fields.texts("flags");
+}
+
 std::int64_t count_all(const std::vector<Unit>& units, const Unit& unit) {
   std::int64_t product = unit.count;
   for (UnitId u = unit.parent; u.valid() && product <= max_instances; u = units[u.index()].parent)
@@ -379,6 +385,7 @@ void load_units(const Node& root, Context& context) {
     unit.queued = fields.boolean("queued").value_or(false);
     unit.scalar = fields.boolean("scalar").value_or(false);
     if (const Node* ports = fields.child("ports")) load_ports(*ports, unit, what, context);
+    if (const Node* threads = fields.child("threads")) load_threads(*threads, unit, what, context);
     const std::string order = fields.text("order").value_or("program");
     if (order != "program" && order != "tokens")
       context.problems.error(node->find("order")->where,

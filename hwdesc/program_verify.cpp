@@ -51,9 +51,12 @@ struct Verifier {
   // Conditions narrow what bounds can say: an index that stands as a condition is known to be >= 0 inside.
   void guarded(const Guard& guard) {
     const auto before = known_nonnegative.size();
+    const Ranges outside = ranges;
     known_nonnegative.insert(known_nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
+    for (const AffineExpr& condition : guard.conditions) narrow(ranges, condition);
     list(guard.then);
     known_nonnegative.resize(before);
+    ranges = outside;
     list(guard.otherwise);
   }
   std::vector<AffineExpr> known_nonnegative;

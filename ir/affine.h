@@ -91,6 +91,9 @@ AffineExpr mod(const AffineExpr& a, std::int64_t divisor);
 using Bindings = std::map<std::string, std::int64_t>;
 using Ranges = std::map<std::string, Interval>;
 
+/// Narrows a name's range by `e >= 0` where e is that name, or minus it, and a number.
+void narrow(Ranges& ranges, const AffineExpr& e);
+
 /// Every name must be bound.
 std::int64_t evaluate(const AffineExpr& e, const Bindings& values);
 /// Replaces names; names that are not in the map stay. `substitute(i + j, {i -> 2*a})  gives  2*a + j`.

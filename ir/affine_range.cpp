@@ -195,4 +195,14 @@ AffineExpr simplify(const AffineExpr& e, const Ranges& ranges) {
   return result;
 }
 
+void narrow(Ranges& ranges, const AffineExpr& e) {
+  const std::set<std::string> names = e.names();
+  if (names.size() != 1 || !e.is_linear()) return;
+  const auto range = ranges.find(*names.begin());
+  if (range == ranges.end()) return;
+  const std::int64_t coefficient = e.coefficient(range->first);
+  if (coefficient == 1) range->second.low = std::max(range->second.low, -e.constant());
+  if (coefficient == -1) range->second.high = std::min(range->second.high, e.constant());
+}
+
 }  // namespace isamap

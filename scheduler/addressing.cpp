@@ -113,7 +113,7 @@ std::vector<TileBuffer> whole_tensors(const Trial& trial, Lowering& lowering) {
 
 // Empty when the route works; else why it does not.
 std::vector<std::string> attempt(const Trial& trial, const Route& route) {
-  Lowering lowering{trial.model, {}, {}, {}, {}, 0};
+  Lowering lowering(trial.model);
   lowering.program.kernel = trial.kernel;
   const Nest nest = trial_nest(trial, route);
   NestInput input;

@@ -16,16 +16,23 @@ constexpr double ways = 8;       ///< at least so many have caches that descript
 /// 32 B/cycle from the second cache and 8 B/cycle from memory, as measured on a current server core.
 constexpr double outward = 0.25;
 
+/// What it costs to begin a row anew instead of going on along one, in lines. Whatever fetches neighbouring lines ahead
+/// goes a line too far. It does not cross pages: the first lines of rows far apart are waited for, longer where they
+/// come from farther. Measured (docs/cost.md).
+constexpr double begins_near = 1, begins_far = 8;
+
 struct Passing {
   int access = 0;
   int walks = 0;       ///< it passes as often as the tile below these is replaced, not more
   bool dense = false;  ///< from a packed copy: neighbours in use are neighbours in memory
   double copies = 1;   ///< of each element there
+  double begins = 0;   ///< lines
 };
 
 /// How an access lies in memory below some walks.
 struct Footprint {
-  double bytes = 0;    ///< in whole lines
+  double bytes = 0;    ///< in whole lines, one more where a row does not follow the one before
+  double passed = 0;   ///< what that costs to fetch, in bytes
   double crowded = 0;  ///< lines for each set that it can use
 };
 
@@ -113,13 +120,13 @@ class CacheModel {
           view_.statement.domain.dims[static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(w)].dim)];
       if (access.index.back().names().contains(dim.name)) walks = w;
     }
-    return footprint(cache, a, walks).bytes / (std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access));
+    return footprint(cache, a, walks).passed / (std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access));
   }
 
   Footprint footprint(const Memory& cache, const Passing& a, int walks) const {
     const double size = element_bytes(a.access), elements = counts_.tile(a.access, walks);
     const Access& access = access_of(view_.statement, a.access);
-    Footprint f{elements * size, elements * size / set_bytes(cache)};
+    Footprint f{elements * size, elements * size, elements * size / set_bytes(cache)};
     if (a.dense || cache.line <= 1 || access.index.empty()) return f;
     const std::vector<std::int64_t>& shape = tensor(a.access).shape;
     const std::vector<std::int64_t> tiles = view_.tiles(walks);
@@ -141,10 +148,10 @@ class CacheModel {
       pitch *= extent;
     }
     row = std::max(1.0, std::min(row, elements));
-    // Rows apart begin anywhere in a line, and what fetches neighbouring lines ahead goes one too far at each.
-    const double lines = std::ceil(row * size / line) + (row < elements ? 1 : 0);
-    f.bytes = elements / row * lines * line;
-    f.crowded = elements / row * std::ceil(row * size / line) * line / sets;
+    const double lines = std::ceil(row * size / line);
+    f.bytes = elements / row * (lines + (row < elements ? 1 : 0)) * line;
+    f.passed = elements / row * (lines + (whole ? 0 : a.begins)) * line;
+    f.crowded = elements / row * lines * line / sets;
     return f;
   }
 
@@ -174,8 +181,9 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
-        passing[link.via[i]].push_back(
-            {t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, dense, t.copies_at});
+        passing[link.via[i]].push_back({t.access,
+                                        t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, dense,
+                                        t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

@@ -168,7 +168,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
-  Lowering lowering{model, {}, {}, {}, {}, 0};
+  Lowering lowering(model);
   Program& program = lowering.program;
   program.name = schedule.name.empty() ? kernel.name : schedule.name;
   program.kernel = kernel;

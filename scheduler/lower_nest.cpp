@@ -130,34 +130,85 @@ class NestLowering : NestParts {
     if (found == scope.tiles.end()) return unknown_dim(w.dim);
     const Tile parent = found->second;
     const std::int64_t tile = std::min(w.tile, parent.size), full = parent.size / tile, rest = parent.size % tile;
+    if (const auto unit = in_threads(f); unit && parent.size > tile)
+      return walk_in_threads(f, which, at, scope, *unit, tile);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
     if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
+    const auto step = [&](const AffineExpr& number, std::int64_t size) {
+      Scope inner = scope;
+      inner.tiles[w.dim] = {parent.origin + number * tile, size};
+      if (in_time) inner.steps.push_back({w.dim, number});
+      return walk(f, which + 1, at, inner);
+    };
     Nodes nodes;
     for (const auto& [from, to] :
          {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
       if (from == to) continue;
-      Scope inner = scope;
       const std::int64_t steps = to - from;
       const std::string variable = steps > 1 ? lowering_.variable(w.dim, steps) : "";
-      const AffineExpr number = AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0));
-      inner.tiles[w.dim] = {parent.origin + number * tile, tile};
-      if (in_time) inner.steps.push_back({w.dim, number});
-      auto body = walk(f, which + 1, at, inner);
+      auto body = step(AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0)), tile);
       if (!body) return body;
       Nodes loop = steps > 1 ? loop_around(variable, steps, f.unroll, std::move(*body)) : std::move(*body);
       if (steps > 1 && !f.unit.empty() && !loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
       append(nodes, std::move(loop));
     }
     if (rest == 0) return nodes;
-    Scope inner = scope;
-    inner.tiles[w.dim] = {parent.origin + full * tile, rest};
-    if (in_time) inner.steps.push_back({w.dim, AffineExpr(full)});
-    auto last = walk(f, which + 1, at, inner);
+    auto last = step(AffineExpr(full), rest);
     if (!last) return last;
     append(nodes, std::move(*last));
     return nodes;
+  }
+
+  /// The unit, if programs run its instances in threads.
+  std::optional<UnitId> in_threads(const For& f) const {
+    const auto unit = lowering_.model.find_unit(f.unit);
+    return unit && !lowering_.model.unit(*unit).threads.loop.empty() ? unit : std::nullopt;
+  }
+
+  /// One loop over all instances, the last with the short tile among them. They must not write the same elements.
+  Result<Nodes> walk_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
+                                std::int64_t tile) {
+    const std::string& dim = f.walks[which].dim;
+    if (!input_.written.once || !uses(access_of(statement_, 0), dim))
+      return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, f.unit,
+                               output().name),
+                   "deal out a dim that each element of the output has to itself");
+    if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
+        lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
+      return error(fmt::format("for {} on {}: {} stands in {}, which each instance has for itself", dim, f.unit,
+                               output().name, lowering_.model.memory(held.memory).name),
+                   "deal out above that stage");
+    const Tile parent = scope.tiles.at(dim);
+    const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
+    const std::string variable = lowering_.variable(dim, count);
+    const AffineExpr number = AffineExpr::dim(variable);
+    lowering_.side_by_side.push_back({unit, number, count});
+    const auto instance = [&](const AffineExpr& origin, std::int64_t size) {
+      Scope inner = scope;
+      inner.tiles[dim] = {origin, size};
+      return walk(f, which + 1, at, inner);
+    };
+    const Interval all = lowering_.ranges.at(variable);
+    lowering_.ranges[variable].high = full - 1;
+    auto whole = instance(parent.origin + number * tile, tile);
+    lowering_.ranges[variable] = all;
+    auto last = rest > 0 ? instance(parent.origin + full * tile, rest) : Result<Nodes>(Nodes{});
+    lowering_.side_by_side.pop_back();
+    if (!whole) return whole;
+    if (!last) return last;
+    Nodes body = std::move(*whole);
+    if (rest > 0) {
+      Guard guard;
+      guard.conditions = {AffineExpr(full - 1) - number};
+      guard.then = std::move(body);
+      guard.otherwise = std::move(*last);
+      body = {Node{std::move(guard)}};
+    }
+    Nodes loop = loop_around(variable, count, false, std::move(body));
+    if (!loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
+    return loop;
   }
 
   Diagnostics unknown_dim(const std::string& dim) const {
@@ -197,6 +248,7 @@ class NestLowering : NestParts {
     if (!made) return made.diagnostics();
     TileBuffer tile = std::move(made->tile);
     if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
+    if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
     tile.buffer = add_buffer(std::move(made->buffer), s);
     Scope inner = scope;
     for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
@@ -209,11 +261,29 @@ class NestLowering : NestParts {
     const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
                                    [&](const WalkStep& s) { return uses(access_of(statement_, access), s.dim); });
     if (step == scope.steps.rend()) return;  // there is one tile only
+    tile.turn = mod(step->number, buffers);
+    add_turn_axis(buffer, buffers);
+  }
+
+  /// Instances that run in threads and share a memory each have a tile of their own there.
+  void own_place(MemoryId memory, TileBuffer& tile, Buffer& buffer) const {
+    for (const SideBySide& around : lowering_.side_by_side) {
+      if (lowering_.model.inside(lowering_.model.memory(memory).per, around.unit)) continue;
+      std::int64_t places = 1;
+      if (tile.turn)
+        places = buffer.extents.back();
+      else
+        add_turn_axis(buffer, 1);
+      tile.turn = tile.turn.value_or(AffineExpr(0)) + around.number * places;
+      buffer.extents.back() = places * around.count;
+    }
+  }
+
+  static void add_turn_axis(Buffer& buffer, std::int64_t extent) {
     const std::int64_t element = std::max<std::int64_t>(bytes(buffer.dtype), 1);
     const std::int64_t apart =
         round_up(element_span(buffer) * element, std::max<std::int64_t>(buffer.align, 1)) / element;
-    tile.turn = mod(step->number, buffers);
-    buffer.extents.push_back(buffers);
+    buffer.extents.push_back(extent);
     buffer.strides.push_back(apart);
   }
 

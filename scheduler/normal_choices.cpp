@@ -119,7 +119,7 @@ std::vector<NormalForm::OnUnit> NormalChoices::walkable_units() const {
   for (std::size_t u = 0; u < model->units().size(); ++u) {
     const Unit& unit = model->units()[u];
     if (inside_calls(make_id<UnitId>(u))) continue;
-    if (unit.axes.empty() && unit.count > 1 && !unit.index.empty())
+    if (unit.axes.empty() && unit.count > 1 && (!unit.index.empty() || !unit.threads.loop.empty()))
       found.push_back({unit.name, "", unit.queued ? 0 : unit.count, make_id<UnitId>(u)});
     for (const auto& [axis, count] : unit.axes)
       if (count > 1) found.push_back({unit.name + "." + axis, "", count, make_id<UnitId>(u)});

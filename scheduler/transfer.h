@@ -10,13 +10,23 @@
 
 namespace isamap {
 
+/// Instances of a unit that run in threads (`threads` of the description).
+struct SideBySide {
+  UnitId unit;
+  AffineExpr number;  ///< of the instance, over loop variables
+  std::int64_t count = 1;
+};
+
 /// What the functions below share while one program is made.
 struct Lowering {
+  explicit Lowering(const HardwareModel& machine) : model(machine) {}
+
   const HardwareModel& model;
   Program program;
-  Ranges ranges;                        ///< of every loop variable made so far
-  std::vector<Node> mask_fills;         ///< run before everything else
-  std::vector<AffineExpr> nonnegative;  ///< what guards around say
+  Ranges ranges;                         ///< of every loop variable made so far
+  std::vector<Node> mask_fills;          ///< run before everything else
+  std::vector<AffineExpr> nonnegative;   ///< what guards around say
+  std::vector<SideBySide> side_by_side;  ///< what runs in threads around
   int variables = 0;
 
   std::string variable(const std::string& hint, std::int64_t trip);  ///< a fresh loop variable

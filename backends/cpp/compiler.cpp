@@ -52,6 +52,8 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
     sets.emplace_back("emulated");
   }
   add_flags(command, model.program.flags, sets);
+  for (const Unit& unit : model.units())
+    if (unit.count > 1) command.insert(command.end(), unit.threads.flags.begin(), unit.threads.flags.end());
   if (needs_shim(model)) {
     add_flags(command, model.program.shim.flags, sets);
     command.insert(command.end(), {"-include", model.program.shim.include});

@@ -198,13 +198,21 @@ class Printer {
   // Statements -------------------------------------------------------------------------------------------------------
 
   void print(const Loop& loop, const Item& item, const std::set<int>& fresh) {
-    declare(fresh);
+    const auto unit = model_.find_unit(loop.unit);
+    const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
+    if (threads.empty()) declare(fresh);
     set_state_of_loop(item.body);
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
+    if (!threads.empty()) line(threads);
     line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
-                     loop.unit.empty() ? "" : "  // instances of " + loop.unit + ", one after another"));
+                     loop.unit.empty() ? ""
+                                       : fmt::format("  // instances of {}, {}", loop.unit,
+                                                     threads.empty() ? "one after another" : "side by side")));
     ranges_[loop.variable] = {0, loop.trip - 1};
     in_unit_ += loop.unit.empty() ? 0 : 1;
+    ++depth_;
+    if (!threads.empty()) declare(fresh);  // each thread has its own
+    --depth_;
     nested(item.body);
     in_unit_ -= loop.unit.empty() ? 0 : 1;
     ranges_.erase(loop.variable);

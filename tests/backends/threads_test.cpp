@@ -1,0 +1,123 @@
+// Instances of a unit in threads: programs for several cores, run natively against the kernel's interpreter.
+
+#include "backends/loaded_kernel.h"
+#include "frontends/frontends.h"
+#include "mapper/mapper.h"
+#include "scheduler/lower.h"
+#include "scheduler/schedule_file.h"
+#include "scheduler/scheduler.h"
+#include "tests/backends/support.h"
+
+namespace isamap {
+namespace {
+
+/// The fastest of these that this processor has, with as many cores.
+HardwareModel with_cores(int cores) {
+  const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
+  LoadOptions options;
+  options.params = {{"cores", std::to_string(cores)}};
+  for (const char* name : {"x86_avx512", "x86_avx2"}) {
+    auto loaded = load_hardware(folder + "/" + name + ".yaml", {folder}, options);
+    EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+    if (availability(loaded->model).how == "native") return loaded->model;
+  }
+  return {};
+}
+
+Kernel kernel_of(const std::string& text) {
+  auto kernel = parse_kernel_yaml(text, "kernel.yaml");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return *kernel;
+}
+
+/// Many calls, since threads that share what they should not may be lucky.
+void expect_right(const Kernel& kernel, const Schedule& schedule, const HardwareModel& model) {
+  const auto program = lower(schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  auto expected = random_data(kernel, Fill::integers, 5);
+  auto data = expected;
+  interpret(kernel, expected);
+  auto interpreted = data;
+  ASSERT_TRUE(interpret(*program, model, interpreted));
+  auto loaded = load_program(*program, model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<TensorView> views;
+  for (const TensorId t : arguments(kernel))
+    views.push_back({data[t.index()].bytes.data(), data[t.index()].dtype, data[t.index()].shape, {}});
+  for (int times = 0; times < 20; ++times) {
+    for (const TensorId t : arguments(kernel))
+      if (role_of(kernel, t) == Role::output)
+        std::fill(data[t.index()].bytes.begin(), data[t.index()].bytes.end(), std::uint8_t{0xff});
+    ASSERT_FALSE(loaded->call(views));
+    for (const TensorId t : arguments(kernel)) {
+      if (role_of(kernel, t) != Role::output) continue;
+      ASSERT_EQ(data[t.index()], expected[t.index()]) << kernel.name << " call " << times;
+      ASSERT_EQ(interpreted[t.index()], expected[t.index()]);
+    }
+  }
+}
+
+const std::vector<std::string> kernels = {
+    "kernel: product\ndims: {M: 45, N: 150, K: 33}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
+    "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
+    "kernel: one\ndims: {M: 1, N: 1, K: 1}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
+    "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
+    "kernel: empty\ndims: {M: 7, N: 20, K: 0}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
+    "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n",
+    "kernel: linear\ndims: {M: 61, N: 75, K: 19}\ntensors:\n  X: {shape: [M, K], dtype: f32}\n"
+    "  W: {shape: [K, N], dtype: f32}\n  T: {shape: [M, N], dtype: f32}\n  Y: {shape: [M, N], dtype: f32}\ncompute:\n"
+    "  - T[i,j] += X[i,k] * W[k,j]\n  - Y[a,b] = max(T[a,b], 0)\n",
+    "kernel: window\ndims: {H: 17, C: 40, R: 3}\ntensors:\n  I: {shape: [H, H, C], dtype: f32, outside: 0}\n"
+    "  F: {shape: [R, R, C], dtype: f32}\n  O: {shape: [H, H, C], dtype: f32}\ncompute:\n"
+    "  - O[p,q,c] += I[p+r-1,q+s-1,c] * F[r,s,c]\nwhere: {p: H, q: H, r: R, s: R}\n"};
+
+TEST(Threads, TheSearchDealsOutAndResultsAreRight) {
+  if (with_cores(1).name.empty()) GTEST_SKIP() << "no model with threads runs on this processor";
+  for (const std::string& text : kernels)
+    for (const int cores : {2, 3, 7}) {
+      const HardwareModel model = with_cores(cores);
+      const Kernel kernel = kernel_of(text);
+      ScheduleOptions options;
+      options.objective = Objective::cycles;
+      options.max_evaluations = 200;
+      const auto scheduled = schedule(kernel, *enumerate_mappings(kernel, model, MapOptions{}), model, options);
+      ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
+      if (kernel.name == "product") {
+        EXPECT_NE(print(scheduled->schedule).find(" on core"), std::string::npos) << print(scheduled->schedule);
+      }
+      expect_right(kernel, scheduled->schedule, model);
+    }
+}
+
+/// Panels that each thread packs for itself lie apart.
+TEST(Threads, SharedMemoryHoldsATileForEachInstance) {
+  const HardwareModel model = with_cores(3);
+  if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";
+  const Kernel kernel = kernel_of(kernels[0]);
+  const auto schedule = parse_schedule(
+      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - for j by 64 on core\n"
+      "  - stage B in ram as [j/32, k, j%32]\n  - for j by 32\n  - for i by 7\n  - stage C in vec\n  - for k by 1\n"
+      "  - stage B in vec\n  - for i by 1 unroll\n  - for j by 16 unroll\n  - do s0 with fma_f32_bcast(j=j)\n",
+      "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  expect_right(kernel, *schedule, model);
+}
+
+TEST(Threads, SumsAreNotDealtOut) {
+  const HardwareModel model = with_cores(3);
+  if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";
+  const Kernel kernel = kernel_of(kernels[0]);
+  const auto schedule = parse_schedule(
+      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - for k by 11 on core\n  - for i by 7\n"
+      "  - stage C in vec\n  - for k by 1\n  - stage B in vec\n  - for i by 1 unroll\n  - for j by 16 unroll\n"
+      "  - do s0 with fma_f32_bcast(j=j)\n",
+      "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.diagnostics()[0].message,
+            "for k on core: its instances would write the same elements of C at once");
+}
+
+}  // namespace
+}  // namespace isamap
