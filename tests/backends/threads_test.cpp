@@ -91,12 +91,14 @@ TEST(Threads, TheSearchDealsOutAndResultsAreRight) {
 
 /// Panels that each thread packs for itself lie apart.
 TEST(Threads, SharedMemoryHoldsATileForEachInstance) {
-  const HardwareModel model = with_cores(3);
+  const HardwareModel model = with_cores(5);
   if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";
-  const Kernel kernel = kernel_of(kernels[0]);
+  const Kernel kernel = kernel_of(
+      "kernel: product\ndims: {M: 100, N: 150, K: 200}\ntensors:\n  A: {shape: [M, K], dtype: f32}\n"
+      "  B: {shape: [K, N], dtype: f32}\n  C: {shape: [M, N], dtype: f32}\ncompute:\n  - C[i,j] += A[i,k] * B[k,j]\n");
   const auto schedule = parse_schedule(
-      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - for j by 64 on core\n"
-      "  - stage B in ram as [j/32, k, j%32]\n  - for j by 32\n  - for i by 7\n  - stage C in vec\n  - for k by 1\n"
+      "schedule: s\nkernel: product\ntarget: x86_avx512\nnest:\n  - for j by 32 on core\n"
+      "  - stage B in ram as [j/32, k, j%32]\n  - for i by 7\n  - stage C in vec\n  - for k by 1\n"
       "  - stage B in vec\n  - for i by 1 unroll\n  - for j by 16 unroll\n  - do s0 with fma_f32_bcast(j=j)\n",
       "s.yaml", kernel, model);
   ASSERT_TRUE(schedule) << render(schedule.diagnostics());
