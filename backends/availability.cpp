@@ -89,6 +89,13 @@ Availability cpp_availability(const HardwareModel& model) {
                                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
+/// Kernels run on our own execution model, as plain C++.
+Availability emulation_availability(const HardwareModel& model) {
+  const Compiler& compiler = compiler_for(model);
+  if (compiler.command.empty()) return {"unavailable", compiler.why};
+  return {"emulated", "thread by thread on the processor"};
+}
+
 /// Our own simulator is always there; one that the file names must be found.
 Availability simulator_availability(const HardwareModel& model) {
   const auto command = simulator_command(model);
@@ -114,6 +121,7 @@ bool needs_emulator(const HardwareModel& model) {
 Availability availability(const HardwareModel& model) {
   if (model.program.language == "asm") return simulator_availability(model);
   if (model.program.language == "c++") return cpp_availability(model);
+  if (model.program.language == "cuda") return emulation_availability(model);
   return {"unavailable", "there is no backend for " + model.program.language + " yet"};
 }
 

@@ -4,6 +4,7 @@
 #include "backends/cpp/names.h"
 #include "backends/cpp/runner.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/cuda/translation_unit.h"
 #include "backends/simulator/simulate.h"
 
 namespace isamap {
@@ -27,7 +28,7 @@ class NoRunner final : public Runner {
 }  // namespace
 
 bool has_backend(const HardwareModel& model) {
-  return model.program.language == "c++" || model.program.language == "asm";
+  return model.program.language == "c++" || model.program.language == "cuda" || model.program.language == "asm";
 }
 
 std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareModel& model) {
@@ -40,6 +41,11 @@ Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareMode
     if (!unit) return unit.diagnostics();
     return std::vector<EmittedFile>{{unit->name + ".cpp", unit->text}};
   }
+  if (model.program.language == "cuda") {
+    auto unit = print_cuda(program, model);
+    if (!unit) return unit.diagnostics();
+    return std::vector<EmittedFile>{{unit->name + ".cu", unit->text}, {emulation_header_name, emulation_header()}};
+  }
   if (model.program.language == "asm") {
     auto text = print_assembly(program, model);
     if (!text) return text.diagnostics();
@@ -49,7 +55,7 @@ Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareMode
 }
 
 std::unique_ptr<Runner> make_runner(const HardwareModel& model) {
-  if (model.program.language == "c++") return make_cpp_runner(model);
+  if (model.program.language == "c++" || model.program.language == "cuda") return make_cpp_runner(model);
   if (model.program.language == "asm") return make_simulator(model);
   return std::make_unique<NoRunner>(availability(model));
 }

@@ -306,6 +306,7 @@ struct Reader {
       problem(line, "unknown unit");
     if (!c.accept("-")) result.object = c.expect_name("a completion object", false);
     result.pending = static_cast<int>(c.expect_integer("a number", 1 << 20));
+    result.commits = c.accept_word("commit");
     if (c.failed()) problem(line, c.problem().message);
     return Node{result};
   }

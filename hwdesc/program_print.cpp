@@ -57,7 +57,8 @@ struct Printer {
         line(depth, element(*e));
       } else if (const auto* s = std::get_if<Sync>(&node.is)) {
         line(depth,
-             fmt::format("sync {} {} {}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object, s->pending));
+             fmt::format("sync {} {} {}{}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object, s->pending,
+                         s->commits ? " commit" : ""));
       } else if (const auto* comment = std::get_if<Comment>(&node.is)) {
         line(depth, "# " + comment->text);
       }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hwdesc/program_check.h"
+#include "hwdesc/side_by_side.h"
 #include "ir/liveness.h"
 
 namespace isamap {
@@ -18,6 +19,7 @@ struct Verifier {
   Diagnostics problems;
   Ranges ranges;
   std::set<std::string> unrolled;
+  std::map<std::string, UnitId> open_units;  // open loops over instances of a unit
 
   void problem(const std::string& text) {
     if (problems.size() < 20) problems.push_back(error(text));
@@ -43,9 +45,11 @@ struct Verifier {
     if (loop.trip <= 0) return;
     ranges[loop.variable] = {0, loop.trip - 1};
     if (loop.unroll) unrolled.insert(loop.variable);
+    if (const auto unit = model.find_unit(loop.unit)) open_units[loop.variable] = *unit;
     list(loop.body);
     ranges.erase(loop.variable);
     unrolled.erase(loop.variable);
+    open_units.erase(loop.variable);
   }
 
   // Conditions narrow what bounds can say: an index that stands as a condition is known to be >= 0 inside.
@@ -64,7 +68,10 @@ struct Verifier {
   bool nonnegative(const AffineExpr& e, const Ranges& at) const {
     const auto range = bounds(simplify(e, at), at);
     if (range && range->low >= 0) return true;
-    return std::find(known_nonnegative.begin(), known_nonnegative.end(), e) != known_nonnegative.end();
+    return std::any_of(known_nonnegative.begin(), known_nonnegative.end(), [&](const AffineExpr& known) {
+      const auto more = bounds(simplify(e - known, at), at);
+      return more && more->low >= 0;
+    });
   }
 
   void ref(const Ref& r, const Ranges& at, const std::string& who) {
@@ -79,10 +86,17 @@ struct Verifier {
                             buffer.extents[i] - 1));
       if (static_cast<int>(i) < buffer.slots)
         for (const std::string& name : r.index[i].names())
-          if (!unrolled.contains(name))
+          if (!unrolled.contains(name) && !instance_of_owner(name, buffer))
             problem(fmt::format("{}: register of {} is chosen by {}, which is not an unrolled loop", who, buffer.name,
                                 name));
     }
+  }
+
+  // Each instance of the loop's unit has the register itself: which one is no choice that an instruction makes.
+  bool instance_of_owner(const std::string& variable, const Buffer& buffer) const {
+    const auto unit = open_units.find(variable);
+    return unit != open_units.end() && side_by_side(model, unit->second) &&
+           model.inside(model.memory(buffer.memory).per, unit->second);
   }
 
   void call(const Call& c) {
@@ -186,7 +200,8 @@ struct Verifier {
   // A buffer that stands above a walk on a unit (some uses inside the walk, some not) and whose owner is that unit or
   // inside it holds the tiles of all instances; each instance has room for its own share.
   struct UnitLoops {
-    std::map<std::string, std::int64_t> around_some, around_all;
+    std::set<std::map<std::string, std::int64_t>> around_one;  // of each use
+    std::map<std::string, std::int64_t> around_all;
     bool seen = false;
   };
   std::map<std::int32_t, UnitLoops> unit_loops;
@@ -198,7 +213,7 @@ struct Verifier {
         if (!u.seen) u.around_all = around;
         u.seen = true;
         std::erase_if(u.around_all, [&](const auto& entry) { return !around.contains(entry.first); });
-        u.around_some.insert(around.begin(), around.end());
+        u.around_one.insert(around);
       });
       if (const auto* loop = std::get_if<Loop>(&node.is)) {
         if (!loop->unit.empty()) around[loop->variable + "@" + loop->unit] = loop->trip;
@@ -211,19 +226,21 @@ struct Verifier {
     }
   }
 
-  // The largest product over units of one walk each: walks of other bodies are alternatives.
+  // The largest product of the walks around a use: those of other bodies are alternatives.
   std::int64_t instances_of(std::size_t buffer) {
-    std::map<std::string, std::int64_t> most;
     const UnitLoops& u = unit_loops[static_cast<std::int32_t>(buffer)];
-    for (const auto& [key, trip] : u.around_some) {
-      const std::string unit = key.substr(key.find('@') + 1);
-      const auto id = model.find_unit(unit.substr(0, unit.find('.')));
-      if (u.around_all.contains(key) || !id) continue;
-      if (model.inside(model.memory(program.buffers[buffer].memory).per, *id)) most[unit] = std::max(most[unit], trip);
+    std::int64_t most = 1;
+    for (const auto& around : u.around_one) {
+      std::int64_t instances_here = 1;
+      for (const auto& [key, trip] : around) {
+        const std::string unit = key.substr(key.find('@') + 1);
+        const auto id = model.find_unit(unit.substr(0, unit.find('.')));
+        if (!u.around_all.contains(key) && id && model.inside(model.memory(program.buffers[buffer].memory).per, *id))
+          instances_here *= trip;
+      }
+      most = std::max(most, instances_here);
     }
-    std::int64_t instances = 1;
-    for (const auto& [unit, trip] : most) instances *= trip;
-    return instances;
+    return most;
   }
 
   void check_capacity(const Memory& memory, std::int64_t most, std::int64_t highest, const std::string& who) {
@@ -242,7 +259,7 @@ struct Verifier {
 }  // namespace
 
 Diagnostics verify(const Program& program, const HardwareModel& model) {
-  Verifier verifier{program, model, {}, {}, {}, {}, {}};
+  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}};
   verifier.list(program.prepack);
   verifier.list(program.body);
   verifier.capacities();

@@ -92,11 +92,13 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
-/// A barrier among the instances of a unit, or the completion of asynchronous calls (`wait` pending groups remain).
+/// A barrier among the instances of a unit; or a step of asynchronous calls: those so far become a group, or all groups
+/// but the last `pending` are complete.
 struct Sync {
   UnitId unit;
   std::string object;  ///< name of the completion object; empty: a barrier
   int pending = 0;
+  bool commits = false;
   bool operator==(const Sync&) const = default;
 };
 

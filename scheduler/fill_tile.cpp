@@ -27,17 +27,19 @@ std::vector<Node> set_all(Lowering& lowering, const Buffer& buffer, BufferId id,
   return nodes;
 }
 
-Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll) {
+Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll,
+                                    const TileBuffer* part) {
   const Buffer& buffer = lowering.buffer(tile.buffer);
   const double wanted = is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer);
   const auto fits = [&](const Instruction& i) {
     const auto v = fill_value(i);
     return v && *v == wanted && i.operands[0].memory == buffer.memory;
   };
-  TileBuffer whole = tile;
-  for (Coordinate& c : whole.coordinates) c.extent = c.padded;
+  TileBuffer whole = tile, visited = part != nullptr ? *part : tile;
+  for (TileBuffer* t : {&whole, &visited})
+    for (Coordinate& c : t->coordinates) c.extent = c.padded;
   std::vector<std::string> reasons;
-  for (const MoveShape& shape : move_shapes(lowering, whole, fits)) {
+  for (const MoveShape& shape : move_shapes(lowering, visited, fits)) {
     const Instruction& fill = lowering.model.instruction(shape.instruction);
     const auto body = [&](const std::vector<AffineExpr>& begin,
                           const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
@@ -59,7 +61,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
       if (!call) return call.diagnostics();
       return std::vector<Node>{Node{std::move(*call)}};
     };
-    auto nodes = for_each_block(lowering, whole, shape.blocks, shape.covered(), unroll, body);
+    auto nodes = for_each_block(lowering, visited, shape.blocks, shape.covered(), unroll, body);
     if (nodes) return nodes;
   }
   const auto unit = lowering.model.scalar_unit_for(buffer.memory);

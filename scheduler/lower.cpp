@@ -18,6 +18,8 @@ namespace {
 
 const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
+constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
+
 void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model) {
   const Kernel& kernel = lowering.program.kernel;
   std::vector<TensorId> order = arguments(kernel);
@@ -35,7 +37,7 @@ void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const Har
     buffer.tensor = id;
     buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
     if (buffer.role == BufferRole::argument && model.program.language != "asm")
-      buffer.align = bytes(tensor.dtype);  // the caller's arrays; where we give the addresses, 64
+      buffer.align = model.program.language == "cuda" ? device_align : bytes(tensor.dtype);  // the caller's arrays
     tensors[id.index()].buffer = make_id<BufferId>(lowering.program.buffers.size());
     tensors[id.index()].whole_tensor = true;
     lowering.program.buffers.push_back(std::move(buffer));

@@ -8,8 +8,11 @@
 
 #include <algorithm>
 
+#include "hwdesc/side_by_side.h"
+#include "scheduler/completion.h"
 #include "scheduler/lower_nest_internal.h"
 #include "scheduler/outside_reads.h"
+#include "scheduler/spread_tile.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -129,18 +132,26 @@ class NestLowering : NestParts {
     const auto found = scope.tiles.find(w.dim);
     if (found == scope.tiles.end()) return unknown_dim(w.dim);
     const Tile parent = found->second;
-    const std::int64_t tile = std::min(w.tile, parent.size), full = parent.size / tile, rest = parent.size % tile;
-    if (const auto unit = in_threads(f); unit && parent.size > tile)
+    const bool pads = f.tail == Tail::pad;  // all tiles are whole; the last may reach beyond the dim
+    const std::int64_t tile = pads ? w.tile : std::min(w.tile, parent.size);
+    const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile, rest = pads ? 0 : parent.size % tile;
+    const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
+    if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
       return walk_in_threads(f, which, at, scope, *unit, tile);
+    const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
+      Scope inner = scope;
+      inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
+      if (f.unit.empty() && (full > 1 || rest > 0)) inner.steps.push_back({w.dim, number});
+      return inner;
+    };
+    if (const auto ahead = stages_ahead(f, which, at); !ahead.empty() && full > 1 && rest == 0)
+      return pipelined(ahead, at, full, w.dim, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
     if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
-      Scope inner = scope;
-      inner.tiles[w.dim] = {parent.origin + number * tile, size};
-      if (in_time) inner.steps.push_back({w.dim, number});
-      return walk(f, which + 1, at, inner);
+      return walk(f, which + 1, at, tile_at(number, size));
     };
     Nodes nodes;
     for (const auto& [from, to] :
@@ -161,10 +172,100 @@ class NestLowering : NestParts {
     return nodes;
   }
 
+  /// The stages right below a walk in time whose tiles are asked for some steps ahead, by line.
+  std::vector<std::size_t> stages_ahead(const For& f, std::size_t which, std::size_t at) const {
+    std::vector<std::size_t> found;
+    if (which + 1 != f.walks.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
+    for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
+      const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
+      if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
+      if (!found.empty() && s->ahead != std::get<Stage>(input_.nest->lines[found[0]].is).ahead) break;
+      found.push_back(l);
+    }
+    return found;
+  }
+  /// Do moves complete in groups, behind the program's back?
+  bool overlaps() const {
+    const auto& objects = lowering_.model.async_objects();
+    return std::any_of(objects.begin(), objects.end(), [](const AsyncObject& o) { return o.kind == "groups"; });
+  }
+
+  /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all are
+  /// through with the step before: there is one more of them than steps ahead.
+  template <class TileAt>
+  Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
+                          const std::string& dim, const TileAt& tile_at) {
+    const int ahead = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).ahead;
+    const std::string variable = lowering_.variable(dim, steps);
+    const AffineExpr number = AffineExpr::dim(variable);
+    filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
+    auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
+    if (!body) return body;
+    const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
+      Scope scope = tile_at(step, tile_size(at, dim));
+      Nodes nodes;
+      for (const std::size_t l : lines_ahead) {
+        auto fill = refill(l, scope);
+        if (!fill) return fill;
+        append(nodes, std::move(*fill));
+      }
+      return nodes;
+    };
+    Nodes nodes, loop;
+    for (std::int64_t step = 0; step < std::min<std::int64_t>(ahead, steps); ++step) {
+      auto fill = fills(AffineExpr(step));
+      if (!fill) return fill;
+      Nodes group = commits(*fill, lowering_.model);
+      append(nodes, std::move(*fill));
+      append(nodes, std::move(group));
+    }
+    if (steps > ahead) {
+      const Interval all = lowering_.ranges.at(variable);
+      lowering_.ranges[variable].high = steps - 1 - ahead;
+      auto fill = fills(number + ahead);
+      lowering_.ranges[variable] = all;
+      if (!fill) return fill;
+      append(loop, waits(*fill, ahead - 1, lowering_.model));
+      Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
+      Guard guard;
+      guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
+      guard.then = std::move(*fill);
+      loop.push_back(Node{std::move(guard)});
+      append(loop, std::move(group));
+    } else {
+      append(loop, waits(nodes, 0, lowering_.model));
+    }
+    append(loop, std::move(*body));
+    append(nodes, loop_around(variable, steps, false, std::move(loop)));
+    return nodes;
+  }
+  std::int64_t tile_size(std::size_t at, const std::string& dim) const {
+    for (const Walk& w : std::get<For>(input_.nest->lines[at].is).walks)
+      if (w.dim == dim) return w.tile;
+    return 1;
+  }
+  /// What fills the tile of stage `line` as it is where `scope` says; its buffer is there already.
+  Result<Nodes> refill(std::size_t line, const Scope& scope) {
+    const Stage& s = std::get<Stage>(input_.nest->lines[line].is);
+    const int access = staged_accesses(s)->front();
+    const MemoryId memory = *lowering_.model.find_memory(s.memory);
+    auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
+    if (!made) return made.diagnostics();
+    take_turns(s.buffers, access, scope, made->tile, made->buffer);
+    own_place(memory, made->tile, made->buffer);
+    made->tile.buffer = buffer_of_line_.at(line);
+    const auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+    if (!copy) return at_stage(s, copy.diagnostics());
+    auto fill = transfer(lowering_, *copy);
+    return fill ? std::move(fill) : Result<Nodes>(at_stage(s, fill.diagnostics()));
+  }
+  std::set<std::size_t> filled_ahead_;                ///< lines of stages whose fills stand elsewhere
+  std::map<std::size_t, BufferId> buffer_of_line_;
+
   /// The unit, if programs run its instances in threads.
   std::optional<UnitId> in_threads(const For& f) const {
     const auto unit = lowering_.model.find_unit(f.unit);
-    return unit && !lowering_.model.unit(*unit).threads.loop.empty() ? unit : std::nullopt;
+    return unit && side_by_side(lowering_.model, *unit) ? unit : std::nullopt;
   }
 
   /// One loop over all instances, the last with the short tile among them. They must not write the same elements.
@@ -176,6 +277,7 @@ class NestLowering : NestParts {
                                output().name),
                    "deal out a dim that each element of the output has to itself");
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
+        !(held.slots >= 0 && !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/spread_tile.h
         lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
       return error(fmt::format("for {} on {}: {} stands in {}, which each instance has for itself", dim, f.unit,
                                output().name, lowering_.model.memory(held.memory).name),
@@ -187,7 +289,7 @@ class NestLowering : NestParts {
     lowering_.side_by_side.push_back({unit, number, count});
     const auto instance = [&](const AffineExpr& origin, std::int64_t size) {
       Scope inner = scope;
-      inner.tiles[dim] = {origin, size};
+      inner.tiles[dim] = {origin, size, parent.beyond};
       return walk(f, which + 1, at, inner);
     };
     const Interval all = lowering_.ranges.at(variable);
@@ -249,7 +351,7 @@ class NestLowering : NestParts {
     TileBuffer tile = std::move(made->tile);
     if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
     if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
-    tile.buffer = add_buffer(std::move(made->buffer), s);
+    tile.buffer = buffer_of_line_[at] = add_buffer(std::move(made->buffer), s);
     Scope inner = scope;
     for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
     return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
@@ -297,8 +399,21 @@ class NestLowering : NestParts {
     return make_id<BufferId>(lowering_.program.buffers.size() - 1);
   }
 
-  Copy copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner) const {
+  Result<Copy> copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
+                       const Tiles& tiles) const {
     Copy copy;
+    if (outer.whole_tensor && std::any_of(tiles.begin(), tiles.end(), [](const auto& t) { return t.second.beyond; }))
+      for (const Coordinate& c : inner.coordinates) {
+        std::optional<std::int64_t>& end = copy.ends.emplace_back();
+        for (const std::string& name : c.form.names()) {
+          const auto tile = tiles.find(name);
+          if (tile == tiles.end() || !tile->second.beyond) continue;
+          if (c.form != AffineExpr::dim(name))
+            return error(fmt::format("tail pad of {}: {} is accessed at {}", name, s.tensor, print(c.form)),
+                         "only dims that are an index by themselves can be padded; without it the last tile is short");
+          end = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(name))].extent;
+        }
+      }
     copy.inner = &inner;
     copy.outer = &outer;
     copy.into_inner = into_inner;
@@ -324,8 +439,15 @@ class NestLowering : NestParts {
 
   Result<Nodes> fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access, const Scope& scope,
                                const Scope& inner) {
-    auto fill = transfer(lowering_, copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true));
-    if (!fill) return at_stage(s, fill.diagnostics());
+    Result<Nodes> fill = Nodes{};
+    if (!filled_ahead_.contains(at)) {
+      const auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+      fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
+      if (!fill) return at_stage(s, fill.diagnostics());
+      Nodes group = commits(*fill, lowering_.model), all = waits(*fill, 0, lowering_.model);
+      append(*fill, std::move(group));
+      append(*fill, std::move(all));
+    }
     auto body = lines(at + 1, inner);
     if (!body) return body;
     if (s.ahead_of_time) {
@@ -351,13 +473,32 @@ class NestLowering : NestParts {
     const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
     const bool from_memory = input_.starts_from_memory || partial || s.first == First::load || !written_whole();
     if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
-    if (from_memory) return transfer(lowering_, copy_of(tile, scope.holders[0], s, true));
+    if (from_memory) return move_output(s, at, tile, scope, true);
     if (!needs_start(at + 1)) return Nodes{};
     if (s.first == First::flag) {
       inner.flagged_since = scope.tiles;
       return Nodes{};
     }
-    return fill_tile(lowering_, tile, identity(), tile.slots >= 0);
+    return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+      return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    });
+  }
+
+  /// Of a tile that instances of a unit share, each does its part.
+  Result<Nodes> each_share(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                           const std::function<Result<Nodes>(const TileBuffer* part)>& make) {
+    if (tile.slots < 0) return make(nullptr);
+    const auto walks = instance_walks(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
+    if (!walks) return walks.diagnostics();
+    return in_every_instance(lowering_, tile, *walks, make);
+  }
+  Result<Nodes> move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope, bool into_inner) {
+    auto copy = copy_of(tile, scope.holders[0], s, into_inner, scope.tiles);
+    if (!copy) return copy.diagnostics();
+    return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+      copy->part = part;
+      return transfer(lowering_, *copy);
+    });
   }
 
   // Two places with parts of one element would each be stored over the other: where several points of the tile write
@@ -384,7 +525,7 @@ class NestLowering : NestParts {
     Nodes nodes = std::move(*start);
     append(nodes, std::move(*body));
     if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
-      auto drain = transfer(lowering_, copy_of(tile, scope.holders[0], s, false));
+      auto drain = move_output(s, at, tile, scope, false);
       if (!drain) return at_stage(s, drain.diagnostics());
       append(nodes, std::move(*drain));
     }

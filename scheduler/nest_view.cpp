@@ -151,8 +151,8 @@ class Resolver {
       view_.walks.push_back(w);
     }
     if (!f.combine.empty()) later("combine");
-    if (f.tail != Tail::none && f.tail != Tail::split)
-      problem("a tail other than split is not supported yet", "leave it out: what a short tile does is derived");
+    if (f.tail != Tail::none && f.tail != Tail::split && f.tail != Tail::pad)
+      problem("a tail other than split and pad is not supported yet", "leave it out: what a short tile does is derived");
     if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 

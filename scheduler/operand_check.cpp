@@ -215,7 +215,10 @@ std::string alignment_refusal(const Instruction& instruction, const Operand& ope
 std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
                            const std::vector<AffineExpr>& nonnegative) {
   const auto known = [&](const AffineExpr& e) {
-    return std::find(nonnegative.begin(), nonnegative.end(), e) != nonnegative.end();
+    return std::any_of(nonnegative.begin(), nonnegative.end(), [&](const AffineExpr& known_one) {
+      const auto more = bounds(simplify(e - known_one, ranges), ranges);
+      return more && more->low >= 0;
+    });
   };
   for (std::size_t i = 0; i < index.size(); ++i) {
     const auto range = bounds(index[i], ranges);

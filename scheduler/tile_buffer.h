@@ -19,6 +19,7 @@ namespace isamap {
 struct Tile {
   AffineExpr origin;  ///< over loop variables
   std::int64_t size = 1;
+  bool beyond = false;  ///< may reach past the end of the dim (`tail pad`): what lies there is padding
 };
 using Tiles = std::map<std::string, Tile>;
 

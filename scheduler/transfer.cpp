@@ -23,7 +23,7 @@ std::optional<UnitId> scalar_unit(const Lowering& lowering, const Copy& copy) {
 // Where a coordinate is one axis of the outer tensor and starts at a constant, the loop is clipped to the tensor and
 // needs no guard: [first, first + extent) of the coordinate.
 void clip(const Lowering& lowering, const Copy& copy, TileBuffer& tile) {
-  if (!copy.outer->whole_tensor) return;
+  if (!copy.outer->whole_tensor || !copy.ends.empty()) return;
   const Buffer& outer = lowering.buffer(copy.outer->buffer);
   for (std::size_t a = 0; a < copy.outer->axes.size(); ++a)
     for (Coordinate& c : tile.coordinates) {
@@ -46,7 +46,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
     nodes = set_all(lowering, inner_buffer, copy.inner->buffer, unit,
                     convert({copy.outside.value_or(0), 0}, DType::f64, inner_buffer.dtype, true));
 
-  TileBuffer clipped = *copy.inner;
+  TileBuffer clipped = copy.visited();
   clip(lowering, copy, clipped);
   std::vector<std::int64_t> blocks;
   for (const Coordinate& c : clipped.coordinates) blocks.push_back(c.block);
@@ -74,6 +74,12 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
         guard.conditions.push_back(AffineExpr(outer_buffer.extents[i] - 1) - (*outer)[i]);
     }
     if (guard.conditions.empty()) return std::vector<Node>{Node{std::move(element)}};
+    if (copy.into_inner && std::any_of(copy.ends.begin(), copy.ends.end(), [](const auto& end) { return end.has_value(); })) {
+      Element zero = element;
+      zero.reads.clear();
+      zero.body = constant(0, inner_buffer.dtype);
+      guard.otherwise = {Node{std::move(zero)}};
+    }
     guard.then = {Node{std::move(element)}};
     return std::vector<Node>{Node{std::move(guard)}};
   };

@@ -46,13 +46,20 @@ struct Copy {
   std::vector<std::string> via;   ///< only these moves; empty: any
   std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;
+  const TileBuffer* part = nullptr;  ///< only its coordinates, which are some of inner's; nullptr: all
+  /// Per coordinate of inner, where the tile may reach past it: the first value that the outer tensor does not have.
+  /// What lies beyond is set to 0 on the way in and left out on the way out.
+  std::vector<std::optional<std::int64_t>> ends;
+
+  const TileBuffer& visited() const { return part != nullptr ? *part : *inner; }
 };
 
 /// By moves where some move can, else element by element where a scalar unit reaches both memories.
 Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy);
 
-/// Sets all of a tile, padding included, to a value.
-Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll);
+/// Sets all of a tile, padding included, to a value. `part`: only its coordinates.
+Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll,
+                                    const TileBuffer* part = nullptr);
 
 /// A call with masks made for its extents.
 Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> operands,

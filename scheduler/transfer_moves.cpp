@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/completion.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/operand_check.h"
@@ -16,7 +17,7 @@ namespace {
 // At the end of a tile, does the outer tile hold padding after the valid elements?
 bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
                       std::int64_t valid) {
-  const Coordinate& c = copy.inner->coordinates[i];
+  const Coordinate& c = copy.visited().coordinates[i];
   for (const Coordinate& o : copy.outer->coordinates)
     if (o.form == c.form) return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
   return false;
@@ -25,7 +26,7 @@ bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i,
 // May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
 bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
                      std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent) {
-  const Coordinate& c = copy.inner->coordinates[i];
+  const Coordinate& c = copy.visited().coordinates[i];
   const bool whole = valid == c.block || (c.block == 1 && extent == valid);
   if (whole) return extent == valid;
   const bool must_be_zero = copy.zero[i];
@@ -67,7 +68,7 @@ struct MovePiece {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
-        if (copy.zero[i] && !shape.walks(i) && copy.inner->coordinates[i].padded != copy.inner->coordinates[i].extent) {
+        if (copy.zero[i] && !shape.walks(i) && copy.visited().coordinates[i].padded != copy.visited().coordinates[i].extent) {
           reason(fmt::format("{} would not set the padding of {} along {} to 0", move.name,
                              lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
           return std::nullopt;
@@ -108,18 +109,28 @@ struct MovePiece {
     return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering);
   }
 
+  // Nothing is read where nothing is valid: then the outer address is any inside the tensor.
+  std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& extents) const {
+    std::vector<AffineExpr> out = begin;
+    if (std::find(extents.begin(), extents.end(), 0) == extents.end()) return out;
+    for (std::size_t i = 0; i < out.size() && i < copy.ends.size(); ++i)
+      if (copy.ends[i]) out[i] = AffineExpr(0);
+    return out;
+  }
+
   std::optional<std::vector<Node>> call(InstructionId id, const std::vector<AffineExpr>& begin,
                                         const std::vector<std::int64_t>& extents) {
     const Instruction& move = lowering.model.instruction(id);
     Ranges ranges = lowering.ranges;
     for (const auto& [name, range] : dim_ranges(move, full_extents(move))) ranges[name] = range;
-    const Known known = known_at(*copy.inner, begin, shape, move);
+    const Known inner_known = known_at(*copy.inner, begin, shape, move);
+    const Known outer_known = known_at(*copy.inner, outer_begin(begin, extents), shape, move);
     const TileBuffer& to = copy.into_inner ? *copy.inner : *copy.outer;
     const TileBuffer& from = copy.into_inner ? *copy.outer : *copy.inner;
     std::vector<Ref> refs;
     int access = 0;
     for (const TileBuffer* tile : {&to, &from}) {
-      const auto index = index_at(*tile, known, ranges);
+      const auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
       if (!index) {
         reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
         return std::nullopt;
@@ -145,6 +156,53 @@ struct MovePiece {
   }
 };
 
+/// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known, or
+/// nothing.
+Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                     const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
+                                     std::size_t from, const BlockBody& body) {
+  std::size_t i = from;
+  while (i < copy.ends.size() && !copy.ends[i]) ++i;
+  if (i >= copy.ends.size()) return body(begin, valid);
+  const std::int64_t end = *copy.ends[i], block = shape.walks(i) ? shape.blocks[i] : 1;
+  if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
+    return error(fmt::format("blocks of {} do not begin at multiples of it, and the last may be short", block));
+  const auto knowing = [&](const AffineExpr& condition, std::int64_t count) {
+    lowering.nonnegative.push_back(condition);
+    std::vector<std::int64_t> fewer = valid;
+    if (shape.walks(i)) fewer[i] = count;
+    auto nodes = up_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
+    lowering.nonnegative.pop_back();
+    return nodes;
+  };
+  const auto none = [&]() -> Result<std::vector<Node>> {
+    if (!copy.into_inner) return std::vector<Node>{};
+    std::vector<std::int64_t> nothing = valid;
+    for (std::size_t c = 0; c < nothing.size(); ++c)
+      if (shape.walks(c)) nothing[c] = 0;
+    return body(begin, nothing);
+  };
+  const auto branch = [&](const AffineExpr& condition, std::int64_t count,
+                          const std::function<Result<std::vector<Node>>()>& otherwise) -> Result<std::vector<Node>> {
+    const auto range = bounds(condition, lowering.ranges);
+    if (range && range->high < 0) return otherwise();
+    auto then = knowing(condition, count);
+    if (!then || (range && range->low >= 0)) return then;
+    auto rest = otherwise();
+    if (!rest) return rest;
+    Guard guard;
+    guard.conditions = {condition};
+    guard.then = std::move(*then);
+    guard.otherwise = std::move(*rest);
+    return std::vector<Node>{Node{std::move(guard)}};
+  };
+  const auto part = [&]() -> Result<std::vector<Node>> {
+    if (end % block == 0) return none();
+    return branch(AffineExpr(end - end % block) - begin[i], end % block, none);  // it begins at a multiple of the block
+  };
+  return branch(AffineExpr(end - block) - begin[i], block, part);
+}
+
 bool named_in(const std::vector<std::string>& via, const std::string& name) {
   return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
 }
@@ -156,7 +214,8 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
-    if (!is_move(i) || !not_lowered(i).empty() || i.operands[operand_of_access(i, 0).index()].memory != to ||
+    const bool taken = not_lowered(i).empty() || (!copy.via.empty() && completes_in_groups(i, lowering.model));
+    if (!is_move(i) || !taken || i.operands[operand_of_access(i, 0).index()].memory != to ||
         i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
       return false;
     const DType type = lowering.buffer(copy.inner->buffer).dtype;
@@ -165,18 +224,21 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
     if (!no.empty() && reasons.size() < max_reasons) reasons.push_back(no);
     return no.empty();
   };
-  const auto all = move_shapes(lowering, *copy.inner, fits);
+  const auto all = move_shapes(lowering, copy.visited(), fits);
   const auto with = [&](const MoveShape& shape) -> Result<std::vector<Node>> {
     MovePiece piece{lowering, copy, shape, reasons};
-    const auto body = [&](const std::vector<AffineExpr>& begin,
-                          const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
+    const BlockBody one = [&](const std::vector<AffineExpr>& begin,
+                              const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
       for (const bool exact : {true, false})
         for (const MoveShape& other : all)
           if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
             if (auto node = piece.attempt(other.instruction, begin, valid, exact)) return std::move(*node);
       return error("no move fits");
     };
-    return for_each_block(lowering, *copy.inner, shape.blocks, shape.covered(), copy.unroll, body);
+    const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+      return up_to_ends(lowering, copy, shape, begin, valid, 0, one);
+    };
+    return for_each_block(lowering, copy.visited(), shape.blocks, shape.covered(), copy.unroll, body);
   };
   std::vector<const MoveShape*> hopeless, failed_shapes;
   const auto has_failed = [&](const MoveShape& shape) {  // with one move as with the others

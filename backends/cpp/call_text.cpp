@@ -47,6 +47,7 @@ class CallText {
     return fill(instruction_.emit, [&](const Placeholder& p) { return placeholder(p); });
   }
   std::string inline_assembly();
+  std::string text_of(const Placeholder& p) { return placeholder(p); }
   Result<KnownState> needed() const {
     return needed_state(instruction_, context_.model, [&](const Reference& r) { return number_of(r); });
   }
@@ -249,6 +250,10 @@ std::string call_text(const Item& item, const Call& call, CallContext& context) 
   context.diagnostics.push_back(
       error_at(instruction.where, fmt::format("'{}' has neither `emit` nor `asm`", instruction.name)));
   return "";
+}
+
+std::string number_in_text(const Item& item, const Call& call, const Placeholder& placeholder, CallContext& context) {
+  return CallText(item, call, context).text_of(placeholder);
 }
 
 Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& context) {

@@ -29,6 +29,9 @@ struct CallContext {
 /// One or more lines. `item` is the call with its places.
 std::string call_text(const Item& item, const Call& call, CallContext& context);
 
+/// What one placeholder that is a number stands for.
+std::string number_in_text(const Item& item, const Call& call, const Placeholder& placeholder, CallContext& context);
+
 /// The state that a call needs (backends/state.h).
 Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& context);
 /// The statement of a setter; `known` tells fields that it does not set.

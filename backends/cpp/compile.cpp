@@ -19,10 +19,8 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-using Sources = std::vector<std::pair<std::string, std::string>>;  ///< name and text
-
-Result<std::monostate> build(const HardwareModel& model, const Sources& sources, const std::vector<std::string>& flags,
-                             const fs::path& file) {
+Result<std::monostate> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
+                             const std::vector<std::string>& flags, const fs::path& file) {
   const auto command_for = [&](const fs::path& folder, const std::string& made) {
     std::vector<std::string> paths;
     for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
@@ -32,12 +30,14 @@ Result<std::monostate> build(const HardwareModel& model, const Sources& sources,
   };
   std::string key = join(command_for("", "program")) + "\n" + identity(model);
   for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
+  for (const auto& [name, text] : headers) key += "\n" + text;
   if (take_from_cache(key, file)) return std::monostate{};
 
   const fs::path folder = file.parent_path();
-  for (const auto& [name, text] : sources)
-    if (!write_file(folder / name, text.data(), text.size()))
-      return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
+  for (const TextFiles* files : {&sources, &headers})
+    for (const auto& [name, text] : *files)
+      if (!write_file(folder / name, text.data(), text.size()))
+        return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
   const auto command = command_for(folder, file.string());
   const auto result =
       run_process(command, {300, std::int64_t{8} << 30, std::int64_t{1} << 30}, folder / "compiler.log");
@@ -62,12 +62,12 @@ Result<std::monostate> build(const HardwareModel& model, const Sources& sources,
 }  // namespace
 
 Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
-                               const fs::path& executable) {
-  return build(model, {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, {}, executable);
+                               const TextFiles& headers, const fs::path& executable) {
+  return build(model, {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, executable);
 }
 
 Result<std::monostate> compile_library(const HardwareModel& model, const std::string& kernel, const fs::path& library) {
-  return build(model, {{"kernel.cpp", kernel}}, {"-shared", "-fPIC"}, library);
+  return build(model, {{"kernel.cpp", kernel}}, {}, {"-shared", "-fPIC"}, library);
 }
 
 }  // namespace isamap

@@ -174,7 +174,9 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
   if (auto made = compile_library(model, text, file); !made) return made.diagnostics();
 
   auto state = std::make_unique<LoadedKernel::State>();
-  state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // What runs threads stays: they outlive a call, and with the library their code would go.
+  const bool threads = std::any_of(model.units().begin(), model.units().end(), [](const Unit& u) { return !u.threads.loop.empty(); });
+  state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | (threads ? RTLD_NODELETE : 0));
   if (state->library == nullptr) return error(fmt::format("the compiled program cannot be loaded: {}", dlerror()));
   const auto find = [&](const std::string& entry) {
     return reinterpret_cast<Entry>(dlsym(state->library, ("isamap_call_" + entry).c_str()));

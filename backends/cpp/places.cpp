@@ -20,8 +20,9 @@ AffineExpr of_term(const AffineTerm& term) {
 
 class Finder {
  public:
-  Finder(const Program& program, const HardwareModel& model, Names& names, Places& places, Diagnostics& diagnostics)
-      : program_(program), model_(model), names_(names), places_(places), diagnostics_(diagnostics) {}
+  Finder(const Program& program, const HardwareModel& model, bool instances, Names& names, Places& places,
+         Diagnostics& diagnostics)
+      : program_(program), model_(model), instances_(instances), names_(names), places_(places), diagnostics_(diagnostics) {}
 
   std::vector<Item> items(const std::vector<Node>& nodes) {
     std::vector<Item> out;
@@ -52,10 +53,12 @@ class Finder {
  private:
   void visit(const Loop& loop, Item& item) {
     nest_.push_back(loop.variable);
+    if (const auto unit = model_.find_unit(loop.unit)) units_[loop.variable] = *unit;
     ranges_[loop.variable] = {0, loop.trip - 1};
     item.body = items(loop.body);
     ranges_.erase(loop.variable);
     nest_.pop_back();
+    units_.erase(loop.variable);
   }
   void visit(const Guard& guard, Item& item) {
     item.body = items(guard.then);
@@ -64,8 +67,34 @@ class Finder {
   void visit(const Call& call, Item& item) {
     const Instruction& instruction = model_.instruction(call.instruction);
     const Ranges ranges = ranges_of_call(ranges_, instruction, call);
-    for (const Ref& ref : call.operands) item.places.push_back(place(ref, ranges, instruction.name));
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      item.places.push_back(place(call.operands[i], ranges, instruction.name));
+      if (const int v = item.places.back().variable; v >= 0)
+        places_.variables[static_cast<std::size_t>(v)].count =
+            registers_of_fragment(operand_of(instruction, static_cast<int>(i)), call.operands[i].buffer);
+    }
     for (const Ref& ref : call.masks) item.places.push_back(place(ref, ranges, instruction.name));
+  }
+  /// 0: no fragment.
+  std::int64_t registers_of_fragment(const Operand& operand, BufferId id) const {
+    const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+    if (fragment == nullptr || fragment->over.empty()) return 0;
+    const Buffer& buffer = program_.buffers[id.index()];
+    const Memory& memory = model_.memory(buffer.memory);
+    if (!memory.named_by_compiler() || memory.size <= 0) return 0;
+    // elements of all instances over instances
+    std::int64_t instances = 1, elements = 1;
+    for (std::size_t u = 0; u + 1 < fragment->over.size(); ++u) instances *= fragment->over[u].second;
+    if (fragment->replicated || fragment->varying.empty()) {
+      elements = fragment->over.back().second;
+    } else {
+      for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
+        elements *= buffer.extents[a];
+      elements /= instances;
+    }
+    const auto own_type = [&](const auto& entry) { return entry.first == name(buffer.dtype); };
+    if (std::any_of(memory.value.begin(), memory.value.end(), own_type)) return std::max<std::int64_t>(elements, 1);
+    return std::max<std::int64_t>((elements * bytes(buffer.dtype) + memory.size - 1) / memory.size, 1);
   }
   void visit(const Element& element, Item& item) {
     item.places.push_back(place(element.write, ranges_, "an element statement"));
@@ -89,8 +118,18 @@ class Finder {
     return out;
   }
 
+  /// Each instance has its registers: its number chooses none.
+  Ref of_own_instance(const Buffer& buffer, const Ref& ref) const {
+    std::map<std::string, AffineExpr> zero;
+    for (const auto& [variable, unit] : units_)
+      if (model_.inside(model_.memory(buffer.memory).per, unit)) zero[variable] = AffineExpr(0);
+    Ref out{ref.buffer, {}};
+    for (const AffineExpr& e : ref.index) out.index.push_back(substitute(e, zero));
+    return out;
+  }
+
   Place register_place(const Buffer& buffer, const Ref& ref, const Ranges& ranges, const std::string& user, Place out) {
-    const auto slot = slot_of(buffer, ref, ranges);
+    const auto slot = slot_of(buffer, instances_ ? of_own_instance(buffer, ref) : ref, ranges);
     if (!slot) {
       diagnostics_.push_back(error(fmt::format("{} selects a register of '{}' by a loop variable", user, buffer.name),
                                    "unroll the loops over register tiles"));
@@ -174,9 +213,11 @@ class Finder {
 
   const Program& program_;
   const HardwareModel& model_;
+  bool instances_;
   Names& names_;
   Places& places_;
   Diagnostics& diagnostics_;
+  std::map<std::string, UnitId> units_;  ///< of open loops
   std::vector<std::string> nest_;
   Ranges ranges_;
   std::map<std::pair<std::int32_t, std::int64_t>, int> variable_of_;
@@ -186,8 +227,8 @@ class Finder {
 }  // namespace
 
 std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                              Names& names, Places& places, Diagnostics& diagnostics) {
-  Finder finder(program, model, names, places, diagnostics);
+                              bool instances, Names& names, Places& places, Diagnostics& diagnostics) {
+  Finder finder(program, model, instances, names, places, diagnostics);
   auto items = finder.items(nodes);
   for (Pointer& pointer : places.pointers)
     if (pointer.uses > 1) pointer.name = names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);

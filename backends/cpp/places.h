@@ -43,6 +43,7 @@ struct Variable {
   BufferId buffer;
   std::int64_t slot = 0;
   std::string name, type;
+  std::int64_t count = 0;  ///< an array: registers that a fragment takes of each instance
 };
 
 /// A node with what it, and all nodes inside it, use.
@@ -60,9 +61,10 @@ struct Places {
   std::vector<std::string> buffers;  ///< name of each buffer
 };
 
-/// `nodes` are expanded (backends/expand.h). Problems are appended to `diagnostics`.
+/// `nodes` are expanded (backends/expand.h). `instances`: loops on units are instances that run side by side and have
+/// their own registers. Problems are appended to `diagnostics`.
 std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
-                              Names& names, Places& places, Diagnostics& diagnostics);
+                              bool instances, Names& names, Places& places, Diagnostics& diagnostics);
 
 /// The pointer and the rest that name a memory place.
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places);

@@ -6,6 +6,7 @@
 
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/declarations.h"
+#include "backends/cpp/dialect.h"
 #include "backends/cpp/places.h"
 #include "backends/cpp/state_needs.h"
 #include "backends/cpp/types.h"
@@ -20,9 +21,10 @@ constexpr std::int64_t max_statements = 200'000;
 class Printer {
  public:
   Printer(const Program& program, const HardwareModel& model, Places& places, Names& names, ElementText& elements,
-          Diagnostics& diagnostics)
+          const Dialect* dialect, Diagnostics& diagnostics)
       : program_(program),
         model_(model),
+        dialect_(dialect),
         places_(places),
         names_(names),
         elements_(elements),
@@ -60,8 +62,11 @@ class Printer {
       const auto found = starts.find(i);
       const std::set<int> fresh = found == starts.end() ? std::set<int>{} : found->second;
       declared_variables_.insert(fresh.begin(), fresh.end());
-      std::visit([&](const auto& n) { print(n, items[i], fresh); }, items[i].node->is);
+      take_part(items[i], fresh);
+      std::visit([&](const auto& n) { print(n, items[i], condition_.empty() ? fresh : std::set<int>{}); },
+                 items[i].node->is);
     }
+    all_take_part();
     declared_pointers_ = pointers_before;
     declared_variables_ = variables_before;
   }
@@ -158,6 +163,47 @@ class Printer {
     return name;
   }
 
+  // Who takes part ---------------------------------------------------------------------------------------------------
+
+  /// Statements that the same threads execute stand behind one condition.
+  void take_part(const Item& item, const std::set<int>& fresh) {
+    if (dialect_ == nullptr) return;
+    std::string condition;
+    if (const auto* call = std::get_if<Call>(&item.node->is)) {
+      const Instruction& instruction = model_.instruction(call->instruction);
+      condition = dialect_->chosen(around_, instruction.unit, instruction.issue_one);
+    } else if (const auto* element = std::get_if<Element>(&item.node->is)) {
+      condition = dialect_->chosen(around_, element->unit, false);
+    }
+    if (condition != condition_ || !fresh.empty()) all_take_part();
+    if (condition.empty() || condition == condition_) return;
+    declare(fresh);
+    line("if (" + condition + ") {");
+    ++depth_;
+    condition_ = condition;
+  }
+  void all_take_part() {
+    if (condition_.empty()) return;
+    --depth_;
+    line("}");
+    condition_.clear();
+  }
+
+  /// An instance asks for its number.
+  void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
+    const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
+    line(number.condition.empty() ? "{  // instances of " + loop.unit
+                                  : fmt::format("if ({}) {{  // instances of {}", number.condition, loop.unit));
+    ++depth_;
+    line(fmt::format("const long {} = {};", name, number.text));
+    --depth_;
+    ranges_[loop.variable] = {0, loop.trip - 1};
+    nested(item.body);
+    ranges_.erase(loop.variable);
+    names_.release(name);
+    line("}");
+  }
+
   // Declarations -----------------------------------------------------------------------------------------------------
 
   /// A pointer stands in the outermost block that has its loop variable and a use outside guards: what only guarded
@@ -175,13 +221,15 @@ class Printer {
       declared_pointers_.insert(p);
       const std::string base = pointer.parent < 0 ? places_.buffers[pointer.buffer.index()]
                                                   : places_.pointers[static_cast<std::size_t>(pointer.parent)].name;
-      line(fmt::format("{}* const {} = {};", pointed_type(pointer.buffer), pointer.name,
+      line(fmt::format("{} const {} = {};", pointer_type(pointer.buffer), pointer.name,
                        sum(base, pointer.offset, ranges_)));
     }
   }
   bool open(const std::string& variable) const { return variable.empty() || ranges_.contains(variable); }
-  std::string pointed_type(BufferId id) const {
-    return (const_.contains(id.value) ? "const " : "") + element_type(model_, program_.buffers[id.index()].dtype);
+  std::string pointer_type(BufferId id) const {
+    const std::string type =
+        (const_.contains(id.value) ? "const " : "") + element_type(model_, program_.buffers[id.index()].dtype);
+    return dialect_ != nullptr ? dialect_->pointer_type(id, type) : type + "*";
   }
 
   /// `float c;`, one line for each type.
@@ -191,6 +239,7 @@ class Printer {
       const Variable& variable = places_.variables[static_cast<std::size_t>(v)];
       std::string& list = lists[variable.type];
       list += (list.empty() ? "" : ", ") + variable.name;
+      if (variable.count > 0) list += fmt::format("[{}]", variable.count);
     }
     for (const auto& [type, list] : lists) line(type + " " + list + ";");
   }
@@ -198,6 +247,19 @@ class Printer {
   // Statements -------------------------------------------------------------------------------------------------------
 
   void print(const Loop& loop, const Item& item, const std::set<int>& fresh) {
+    if (dialect_ != nullptr && !loop.unit.empty()) {
+      declare(fresh);
+      around_.push_back(&loop);
+      const auto number = dialect_->number(around_);
+      if (number) print_instances(loop, item, *number);
+      if (!number) around_.pop_back();
+      if (!number) return print_steps(loop, item, {});
+      around_.pop_back();
+      return;
+    }
+    print_steps(loop, item, fresh);
+  }
+  void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
     if (threads.empty()) declare(fresh);
@@ -245,12 +307,15 @@ class Printer {
 
   void print(const Call& call, const Item& item, const std::set<int>& fresh) {
     set_state_of_call(item, call);
-    std::string statement = call_text(item, call, context_);
-    forget_what_sets(model_.instruction(call.instruction));
+    const Instruction& instruction = model_.instruction(call.instruction);
+    std::string statement = dialect_ != nullptr && instruction.emit.empty() ? dialect_->assembly(item, call, context_)
+                                                                            : call_text(item, call, context_);
+    forget_what_sets(instruction);
     while (!statement.empty() && (statement.back() == '\n' || statement.back() == ' ')) statement.pop_back();
     std::set<int> left = fresh;
     const int written = item.places.empty() ? -1 : item.places[0].variable;
-    if (left.contains(written) && declare_in_place(statement, places_.variables[static_cast<std::size_t>(written)]))
+    if (dialect_ == nullptr && left.contains(written) &&
+        declare_in_place(statement, places_.variables[static_cast<std::size_t>(written)]))
       left.erase(written);
     declare(left);
     lines(statement);
@@ -281,6 +346,7 @@ class Printer {
   }
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {
+    if (dialect_ != nullptr) return lines(dialect_->sync(sync));
     if (!sync.object.empty())
       diagnostics_.push_back(
           error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));
@@ -305,6 +371,7 @@ class Printer {
   std::string address(const Place& place, const Ranges& ranges) {
     const auto [pointer, rest] = resolve(place, places_);
     const std::string text_of = sum(base_name(place, pointer), rest, ranges);
+    if (dialect_ != nullptr) return dialect_->address(place.buffer, text_of);
     const std::string& type = model_.memory(program_.buffers[place.buffer.index()].memory).pointer_type;
     const bool plain = rest == AffineExpr(0);
     const std::string enclosed = plain ? text_of : "(" + text_of + ")";
@@ -359,6 +426,9 @@ class Printer {
  private:
   const Program& program_;
   const HardwareModel& model_;
+  const Dialect* dialect_;
+  std::vector<const Loop*> around_;  ///< with a dialect: open loops on units
+  std::string condition_;            ///< that stands open in the block
   Places& places_;
   Names& names_;
   ElementText& elements_;
@@ -379,15 +449,15 @@ class Printer {
 
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
                                 const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                                Names names, ElementText& elements) {
+                                Names names, ElementText& elements, const Dialect* dialect) {
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;
-  const auto items = find_places(*expanded, program, model, names, places, diagnostics);
+  const auto items = find_places(*expanded, program, model, dialect != nullptr, names, places, diagnostics);
   if (has_errors(diagnostics)) return diagnostics;
-  Printer printer(program, model, places, names, elements, diagnostics);
+  Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;

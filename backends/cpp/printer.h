@@ -12,6 +12,8 @@
 
 namespace isamap {
 
+struct Dialect;
+
 /// The inside of a function, and what stands before it: state that holds throughout it (`scope: function`).
 struct FunctionBody {
   std::string text, attributes;
@@ -21,6 +23,6 @@ struct FunctionBody {
 /// never written; `names` holds what the function may not reuse.
 Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
                                 const std::vector<std::string>& buffers, const std::set<std::int32_t>& constant,
-                                Names names, ElementText& elements);
+                                Names names, ElementText& elements, const Dialect* dialect = nullptr);
 
 }  // namespace isamap

@@ -10,6 +10,7 @@
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/driver.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/cuda/translation_unit.h"
 #include "backends/process.h"
 
 namespace isamap {
@@ -35,7 +36,8 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    const auto unit = print_cpp(program, model_);
+    const bool emulated = model_.program.language == "cuda";
+    const auto unit = emulated ? print_cuda(program, model_) : print_cpp(program, model_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
     if (!folder.ok()) {
@@ -47,7 +49,9 @@ class CppRunner final : public Runner {
     }
     const Plan plan = make_plan(program, *unit);
     if (auto made =
-            compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry), folder.path() / "program");
+            compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
+                    emulated ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                    folder.path() / "program");
         !made) {
       // A compiler that fails on an empty program says nothing about ours.
       if (compiler_works(model_, folder.path())) return made.diagnostics();
@@ -97,7 +101,7 @@ class CppRunner final : public Runner {
 
   static Plan make_plan(const Program& program, const TranslationUnit& unit) {
     Plan plan;
-    plan.entry.function = unit.name;
+    plan.entry.function = unit.run_as.empty() ? unit.name : unit.run_as;
     std::vector<std::size_t> array_of(program.buffers.size(), 0);
     for (const EntryArgument& a : unit.arguments) {
       const Buffer& buffer = program.buffers[a.buffer.index()];
@@ -110,7 +114,7 @@ class CppRunner final : public Runner {
           {a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
       plan.tensors.push_back(packed ? TensorId{} : buffer.tensor);
     }
-    if (!unit.pack.empty()) plan.pack.function = unit.name + "_pack";
+    if (!unit.pack.empty()) plan.pack.function = unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
     for (const EntryArgument& a : unit.pack) plan.pack.arrays.push_back(array_of[a.buffer.index()]);
     return plan;
   }
@@ -119,7 +123,7 @@ class CppRunner final : public Runner {
                              double min_seconds, const fs::path& folder, const Plan& plan, RunOutcome outcome) const {
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
-    if (outcome.executed == "emulated") {
+    if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {
       command = split_command(model_.program.run_emulated);
       for (std::string& word : command)
         if (word == "{exe}") word = executable;

@@ -13,23 +13,6 @@
 namespace isamap {
 namespace {
 
-std::string header(const Program& program, const HardwareModel& model) {
-  std::string text =
-      comment(fmt::format("{}: printed by isamap for {}\n\nkernel:", entry_name(program.name), model.name), " ");
-  text += comment(isamap::print(program.kernel), "   ");
-  if (!program.schedule_text.empty()) text += comment("\nschedule:", " ") + comment(program.schedule_text, "   ");
-  std::vector<std::string> assumptions = {"arguments do not overlap"};
-  const auto assume = [&](const Program& version) {
-    for (const std::string& one : version.assumptions)
-      if (std::find(assumptions.begin(), assumptions.end(), one) == assumptions.end()) assumptions.push_back(one);
-  };
-  assume(program);
-  for (const Program& version : program.versions) assume(version);
-  text += comment("\nassumptions:\n", " ");
-  for (const std::string& assumption : assumptions) text += comment(assumption, " ");
-  return text + "\n";
-}
-
 std::string includes(const HardwareModel& model, const Surroundings& around) {
   std::set<std::string> standard = helper_includes(around.helpers);
   standard.insert(around.includes.begin(), around.includes.end());
@@ -69,6 +52,23 @@ struct Scratch {
 
 }  // namespace
 
+std::string header_comment(const Program& program, const HardwareModel& model) {
+  std::string text =
+      comment(fmt::format("{}: printed by isamap for {}\n\nkernel:", entry_name(program.name), model.name), " ");
+  text += comment(isamap::print(program.kernel), "   ");
+  if (!program.schedule_text.empty()) text += comment("\nschedule:", " ") + comment(program.schedule_text, "   ");
+  std::vector<std::string> assumptions = {"arguments do not overlap"};
+  const auto assume = [&](const Program& version) {
+    for (const std::string& one : version.assumptions)
+      if (std::find(assumptions.begin(), assumptions.end(), one) == assumptions.end()) assumptions.push_back(one);
+  };
+  assume(program);
+  for (const Program& version : program.versions) assume(version);
+  text += comment("\nassumptions:\n", " ");
+  for (const std::string& assumption : assumptions) text += comment(assumption, " ");
+  return text + "\n";
+}
+
 Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model) {
   Surroundings around;
   Result<TranslationUnit> unit =
@@ -77,7 +77,7 @@ Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& m
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
   unit->text =
-      header(program, model) + includes(model, around) + program_text(model, around) + compiled_for(model) + unit->text;
+      header_comment(program, model) + includes(model, around) + program_text(model, around) + compiled_for(model) + unit->text;
   return unit;
 }
 

@@ -24,7 +24,11 @@ struct TranslationUnit {
   std::string text;
   std::vector<EntryArgument> arguments;  ///< of the entry: kernel arguments, then packed buffers
   std::vector<EntryArgument> pack;       ///< of NAME_pack: inputs, then packed buffers; empty: there is none
+  std::string run_as, pack_as;           ///< what a run calls instead; empty: NAME, NAME_pack
 };
+
+/// What a file says first: the kernel, the schedule, what is assumed.
+std::string header_comment(const Program& program, const HardwareModel& model);
 
 Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model);
 

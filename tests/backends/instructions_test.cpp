@@ -36,6 +36,7 @@ Ref dummy(Program& program, const HardwareModel& model, const Instruction& instr
   for (std::size_t a = buffer.extents.size(); a-- > 1;) buffer.strides[a - 1] = buffer.strides[a] * buffer.extents[a];
   if (model.memory(operand.memory).is_register()) buffer.slots = 0, buffer.strides.clear();
   buffer.registers_per_slot = operand.group;
+  buffer.address = access;  // another register for each operand
   std::map<std::string, AffineExpr> points;
   for (const Dim& dim : instruction.statement().domain.dims)
     points.emplace(dim.name, AffineExpr::dim(point_name(dim.name)));

@@ -1,0 +1,35 @@
+#pragma once
+// What a language of many threads has otherwise than C++: who executes a loop over instances and a statement, how
+// places are named, how instructions and barriers are called. Without a dialect instances take turns.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/call_text.h"
+
+namespace isamap {
+
+struct Dialect {
+  /// The open loops on units, outermost first.
+  using Around = std::vector<const Loop*>;
+
+  /// An instance asks for its number instead of walking the loop, and does nothing where `condition` fails (empty: all
+  /// instances have work).
+  struct Number {
+    std::string text, condition;
+  };
+  /// For the innermost of the loops. Nothing: it is a loop in time.
+  std::function<std::optional<Number>(const Around& around)> number;
+  /// The condition under which a thread takes part in what `executor` does here; empty: every thread does. `one`: of
+  /// all that belong to an instance of `executor`, one thread alone.
+  std::function<std::string(const Around& around, UnitId executor, bool one)> chosen;
+  /// The call of an instruction that is described as an assembly line.
+  std::function<std::string(const Item& item, const Call& call, CallContext& context)> assembly;
+  std::function<std::string(const Sync& sync)> sync;
+  /// The declaration of a pointer and an address as a number.
+  std::function<std::string(BufferId buffer, const std::string& element_type)> pointer_type;
+  std::function<std::string(BufferId buffer, const std::string& address)> address;
+};
+
+}  // namespace isamap

@@ -1,0 +1,331 @@
+#include "backends/cuda/deal_out.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "backends/cuda/launches.h"
+#include "backends/cuda/spread.h"
+#include "backends/operand_use.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+using Values = std::map<std::string, AffineExpr>;
+
+/// One access of a buffer in memory.
+struct Touch {
+  AffineExpr offset;
+  bool written = false;
+};
+
+class Dealer {
+ public:
+  Dealer(const Program& program, const HardwareModel& model, UnitId grid, std::int64_t threads, const Spread& spread)
+      : program_(program), model_(model), grid_(grid), threads_(threads), spread_(spread) {
+    for (std::size_t u = 0; u < model.units().size(); ++u) {
+      const UnitId id = make_id<UnitId>(u);
+      if (id != grid && model.inside(id, grid) && !model.unit(id).index.empty()) inside_.push_back(id);
+    }
+    std::sort(inside_.begin(), inside_.end(), [&](UnitId a, UnitId b) { return a != b && model.inside(b, a); });
+  }
+
+  /// `from`: the number of units, of those inside the grid unit, that loops around have dealt out.
+  std::vector<Node> list(const std::vector<Node>& nodes, std::size_t from, bool blocks) {
+    std::vector<Node> out;
+    for (const Node& node : nodes)
+      std::visit(overloaded{[&](const Loop& loop) { out.push_back(this->loop(loop, from, blocks)); },
+                            [&](const Guard& guard) {
+                              Guard copy = guard;
+                              copy.then = list(guard.then, from, blocks);
+                              copy.otherwise = list(guard.otherwise, from, blocks);
+                              out.push_back(Node{std::move(copy)});
+                            },
+                            [&](const auto&) { out.push_back(node); }},
+                 node.is);
+    return out;
+  }
+
+ private:
+  Node loop(const Loop& loop, std::size_t from, bool blocks) {
+    const Interval range{0, loop.trip - 1};
+    if (const auto unit = model_.find_unit(loop.unit)) {
+      std::size_t inner = from;
+      for (std::size_t u = 0; u < inside_.size(); ++u)
+        if (inside_[u] == *unit) inner = u + 1;
+      ranges_[loop.variable] = range;
+      Loop copy = loop;
+      copy.body = list(loop.body, inner, false);
+      ranges_.erase(loop.variable);
+      return Node{std::move(copy)};
+    }
+    if (!loop.unroll && from < inside_.size())
+      if (auto dealt = deal(loop, from, blocks)) return std::move(*dealt);
+    ranges_[loop.variable] = range;
+    Loop copy = loop;
+    copy.body = list(loop.body, from, false);
+    ranges_.erase(loop.variable);
+    return Node{std::move(copy)};
+  }
+
+  // What may be dealt out ------------------------------------------------------------------------------------------
+
+  bool simple(const std::vector<Node>& nodes) const {
+    return std::all_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+      return std::visit(overloaded{[&](const Loop& l) { return l.unit.empty() && simple(l.body); },
+                                   [&](const Guard& g) { return simple(g.then) && simple(g.otherwise); },
+                                   [&](const Call& c) {
+                                     return model_.instruction(c.instruction).unit == inside_.back() && c.masks.empty();
+                                   },
+                                   [](const Sync&) { return false; }, [](const auto&) { return true; }},
+                        node.is);
+    });
+  }
+
+  /// Accesses of the nodes by buffer. False: one has no offset.
+  bool collect(const std::vector<Node>& nodes, Ranges& ranges, std::map<std::int32_t, std::vector<Touch>>& found) const {
+    const auto note = [&](const Ref& ref, bool written, const Ranges& inside) {
+      if (!ref.buffer.valid()) return true;
+      const Buffer& buffer = program_.buffers[ref.buffer.index()];
+      if (buffer.slots >= 0) return false;
+      found[ref.buffer.value].push_back({element_offset(buffer, ref, inside), written});
+      return true;
+    };
+    for (const Node& node : nodes) {
+      const bool fine = std::visit(
+          overloaded{[&](const Loop& l) {
+                       ranges[l.variable] = {0, l.trip - 1};
+                       return collect(l.body, ranges, found);
+                     },
+                     [&](const Guard& g) { return collect(g.then, ranges, found) && collect(g.otherwise, ranges, found); },
+                     [&](const Call& c) {
+                       const Instruction& instruction = model_.instruction(c.instruction);
+                       const Ranges inside = ranges_of_call(ranges, instruction, c);
+                       for (const auto& [name, range] : inside) ranges.try_emplace(name, range);
+                       for (std::size_t i = 0; i < c.operands.size(); ++i)
+                         if (!note(c.operands[i], i == 0, inside)) return false;
+                       return true;
+                     },
+                     [&](const Element& e) {
+                       if (!note(e.write, true, ranges)) return false;
+                       return std::all_of(e.reads.begin(), e.reads.end(), [&](const Ref& r) { return note(r, false, ranges); });
+                     },
+                     [](const auto&) { return true; }},
+          node.is);
+      if (!fine) return false;
+    }
+    return true;
+  }
+
+  /// The variables of `chain` that tell iterations apart wherever something is written; empty: none do.
+  std::set<std::string> apart(const std::vector<Loop>& chain, const std::map<std::int32_t, std::vector<Touch>>& accesses,
+                              const Ranges& ranges) const {
+    std::set<std::string> names;
+    for (const Loop& l : chain) names.insert(l.variable);
+    bool first = true;
+    std::set<std::string> chosen;
+    for (const auto& [buffer, list] : accesses) {
+      if (std::none_of(list.begin(), list.end(), [](const Touch& a) { return a.written; })) continue;
+      for (const Touch& access : list) {
+        std::set<std::string> here;
+        for (const std::string& name : access.offset.names())
+          if (names.contains(name)) here.insert(name);
+        if (first) chosen = here;
+        first = false;
+        std::set<std::string> both;
+        std::set_intersection(chosen.begin(), chosen.end(), here.begin(), here.end(), std::inserter(both, both.end()));
+        chosen = std::move(both);
+      }
+    }
+    for (const auto& [buffer, list] : accesses)
+      if (std::any_of(list.begin(), list.end(), [](const Touch& a) { return a.written; }) && !disjoint(list, chosen, chain, ranges))
+        return {};
+    return chosen;
+  }
+
+  /// All accesses have the same L in `chosen`, and L's values lie further apart than what is left spans.
+  bool disjoint(const std::vector<Touch>& list, const std::set<std::string>& chosen, const std::vector<Loop>& chain,
+                const Ranges& ranges) const {
+    std::optional<std::map<std::string, std::int64_t>> linear;
+    std::int64_t low = 0, high = 0;
+    bool any = false;
+    for (const Touch& access : list) {
+      std::map<std::string, std::int64_t> mine;
+      AffineExpr rest = access.offset;
+      for (const AffineTerm& term : access.offset.terms())
+        if (const auto* name = std::get_if<std::string>(&term.atom); name && chosen.contains(*name)) {
+          mine[*name] += term.coefficient;
+          rest = rest - AffineExpr::dim(*name) * term.coefficient;
+        }
+      for (const std::string& name : rest.names())
+        if (chosen.contains(name)) return false;  // under a division
+      if (linear && *linear != mine) return false;
+      linear = mine;
+      const auto range = bounds(rest, ranges);
+      if (!range) return false;
+      low = any ? std::min(low, range->low) : range->low;
+      high = any ? std::max(high, range->high) : range->high;
+      any = true;
+    }
+    if (!linear || linear->size() != chosen.size()) return false;
+    std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // distance, trip
+    for (const Loop& l : chain)
+      if (const auto found = linear->find(l.variable); found != linear->end())
+        digits.emplace_back(found->second < 0 ? -found->second : found->second, l.trip);
+    std::sort(digits.begin(), digits.end());
+    std::int64_t span = high - low + 1;
+    for (const auto& [distance, trip] : digits) {
+      if (distance < span) return false;
+      span += distance * (trip - 1);
+    }
+    return true;
+  }
+
+  // Dealing ----------------------------------------------------------------------------------------------------------
+
+  std::optional<Node> deal(const Loop& outermost, std::size_t from, bool blocks) {
+    std::vector<Loop> chain;
+    const std::vector<Node>* body = nullptr;
+    for (const Loop* at = &outermost; at != nullptr;) {
+      chain.push_back({at->variable, at->trip, at->unroll, "", {}});
+      body = &at->body;
+      const Loop* next = at->body.size() == 1 ? std::get_if<Loop>(&at->body[0].is) : nullptr;
+      at = next != nullptr && next->unit.empty() ? next : nullptr;
+    }
+    if (!simple(*body)) return std::nullopt;
+    Ranges ranges = ranges_;
+    for (const Loop& l : chain) ranges[l.variable] = {0, l.trip - 1};
+    std::map<std::int32_t, std::vector<Touch>> accesses;
+    if (!collect(*body, ranges, accesses)) return std::nullopt;
+    const std::set<std::string> chosen = apart(chain, accesses, ranges);
+    if (chosen.empty()) return std::nullopt;
+    std::vector<Loop> dealt, kept;
+    std::int64_t total = 1;
+    for (const Loop& l : chain) {
+      (chosen.contains(l.variable) ? dealt : kept).push_back(l);
+      if (chosen.contains(l.variable)) total *= l.trip;
+    }
+    if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() && kept[0].variable == chain[0].variable)
+      return std::nullopt;  // its steps may depend on one another: the loops inside are tried
+    return spread_out(dealt, kept, *body, total, from, blocks);
+  }
+
+  std::int64_t instances(UnitId unit, std::size_t position, std::int64_t total) const {
+    const Unit& u = model_.unit(unit);
+    if (!u.at_most) return u.count;
+    if (spread_.asked(unit) > 1 || spread_.asks_for_threads()) return spread_.asked(unit);
+    std::int64_t inner = 1;
+    for (std::size_t i = position + 1; i < inside_.size(); ++i)
+      if (!model_.unit(inside_[i]).at_most) inner *= model_.unit(inside_[i]).count;
+    const std::int64_t wanted = std::min(threads_, total);
+    return std::clamp<std::int64_t>((wanted + inner - 1) / inner, 1, u.count);
+  }
+
+  Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body, std::int64_t total,
+                  std::size_t from, bool blocks) {
+    std::vector<Loop> around;
+    AffineExpr number;
+    std::int64_t threads = 1;
+    const auto add = [&](const std::string& hint, std::int64_t count, const std::string& unit) {
+      Loop l{fresh(hint), count, false, unit, {}};
+      number += AffineExpr::dim(l.variable) * threads;
+      threads *= count;
+      around.push_back(std::move(l));
+    };
+    for (std::size_t u = inside_.size(); u-- > from;) {
+      const Unit& unit = model_.unit(inside_[u]);
+      std::vector<std::int64_t> digits = spread_.digits(inside_[u]);  // loops of the kernel count so
+      const std::int64_t count = instances(inside_[u], u, total);
+      if (spread_.asked(inside_[u]) != count) digits = {count};
+      for (std::size_t d = digits.size(); d-- > 0;)
+        if (digits[d] > 1 || digits.size() > 1) add(unit.name, digits[d], unit.name);
+    }
+    const std::int64_t rounds = (total + threads - 1) / threads;
+    if (rounds > 1 && blocks) add(model_.unit(grid_).name, rounds, model_.unit(grid_).name);
+    if (rounds > 1 && !blocks) {  // each thread's own: nobody waits between them
+      add("round", rounds, "");
+      std::rotate(around.begin(), around.end() - 1, around.end());
+    }
+    Ranges ranges = ranges_;
+    for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
+    Values values;
+    std::int64_t inner = 1;
+    for (std::size_t i = dealt.size(); i-- > 0;) {
+      AffineExpr value = floordiv(number, inner);
+      if (i > 0) value = mod(value, dealt[i].trip);
+      values[dealt[i].variable] = simplify(value, ranges);
+      inner *= dealt[i].trip;
+    }
+    std::vector<Node> nodes = replace(body, values, ranges);
+    for (std::size_t i = kept.size(); i-- > 0;) nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
+    if (threads > total) {
+      Guard guard;
+      guard.conditions = {AffineExpr(total - 1) - number};
+      guard.then = std::move(nodes);
+      nodes = {Node{std::move(guard)}};
+    }
+    for (Loop& l : around) {
+      l.body = std::move(nodes);
+      nodes = {Node{std::move(l)}};
+    }
+    return nodes.front();
+  }
+  std::string fresh(const std::string& hint) { return hint + "_" + std::to_string(++count_); }
+
+  static Ref replace(const Ref& ref, const Values& values, const Ranges& ranges) {
+    Ref out{ref.buffer, {}};
+    for (const AffineExpr& e : ref.index) out.index.push_back(simplify(substitute(e, values), ranges));
+    return out;
+  }
+  std::vector<Node> replace(const std::vector<Node>& nodes, const Values& values, Ranges ranges) const {
+    std::vector<Node> out = nodes;
+    for (Node& node : out)
+      std::visit(overloaded{[&](Loop& l) {
+                              ranges[l.variable] = {0, l.trip - 1};
+                              l.body = replace(l.body, values, ranges);
+                            },
+                            [&](Guard& g) {
+                              for (AffineExpr& e : g.conditions) e = simplify(substitute(e, values), ranges);
+                              g.then = replace(g.then, values, ranges);
+                              g.otherwise = replace(g.otherwise, values, ranges);
+                            },
+                            [&](Call& c) {
+                              const Ranges inside = ranges_of_call(ranges, model_.instruction(c.instruction), c);
+                              for (Ref& r : c.operands) r = replace(r, values, inside);
+                            },
+                            [&](Element& e) {
+                              e.write = replace(e.write, values, ranges);
+                              for (Ref& r : e.reads) r = replace(r, values, ranges);
+                            },
+                            [](auto&) {}},
+                 node.is);
+    return out;
+  }
+
+  const Program& program_;
+  const HardwareModel& model_;
+  UnitId grid_;
+  std::int64_t threads_;
+  const Spread& spread_;
+  std::vector<UnitId> inside_;
+  Ranges ranges_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model, UnitId grid,
+                           std::int64_t threads) {
+  const Spread spread(kernel, model, grid);
+  // Blocks have nothing of their own here, and nothing outside the loop waits for them.
+  const auto loop = kernel.size() == 1 ? std::get_if<Loop>(&kernel[0].is) : nullptr;
+  bool blocks = loop != nullptr && loop->unit.empty() && !spread.asks_for_threads() && spread.asked(grid) == 1;
+  const auto use = buffer_use(kernel, program);
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if ((use.read[b] || use.written[b]) && model.inside(model.memory(program.buffers[b].memory).per, grid)) blocks = false;
+  return Dealer(program, model, grid, threads, spread).list(kernel, 0, blocks);
+}
+
+}  // namespace isamap

@@ -1,0 +1,259 @@
+#include "backends/cuda/meaning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/types.h"
+#include "backends/operand_use.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+/// Instances of the innermost unit that execute one use.
+std::int64_t threads_of(const Instruction& instruction, const HardwareModel& model) {
+  std::int64_t count = 1;
+  for (std::size_t u = 0; u < model.units().size(); ++u) {
+    const UnitId id = make_id<UnitId>(u);
+    if (id != instruction.unit && model.inside(id, instruction.unit)) count *= model.unit(id).count;
+  }
+  return count;
+}
+
+class Meaning {
+ public:
+  Meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
+          const std::vector<std::int64_t>& extents, const HardwareModel& model, ElementText& elements)
+      : instruction_(instruction),
+        statement_(instruction.statement()),
+        operands_(operands),
+        extents_(extents),
+        model_(model),
+        elements_(elements),
+        threads_(threads_of(instruction, model)) {}
+
+  Result<std::string> print() {
+    if (instruction_.semantics.size() != 1) return refuse("is a sequence of statements");
+    if (!instruction_.masks.empty()) return refuse("has masks");
+    if (!instruction_.async_by.empty()) return asynchronous_copy();
+    begin();
+    for (int a = 0; a < access_count(statement_); ++a) {
+      declare(a);
+      if (a == 0 ? starts_from_old() : true)
+        if (auto problem = move_operand(a, true)) return *problem;
+    }
+    compute();
+    if (auto problem = move_operand(0, false)) return *problem;
+    end();
+    return text_;
+  }
+
+ private:
+  Diagnostic refuse(const std::string& what) const {
+    return error_at(instruction_.where, fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
+  }
+  void line(const std::string& s) { text_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
+  void open(const std::string& s) {
+    line(s + " {");
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}");
+  }
+  void loop(const std::string& name, std::int64_t trip) {
+    open(fmt::format("for (long {0} = 0; {0} < {1}; ++{0})", name, trip));
+  }
+
+  DType type_of(int access) const {
+    const Operand& operand = operand_of(instruction_, access);
+    const Tensor& tensor = instruction_.tensors[operand_of_access(instruction_, access).index()];
+    return operand.dtype.value_or(tensor.dtype);
+  }
+  std::string array(int access) const { return operands_[static_cast<std::size_t>(access)].name + "_"; }
+  /// All that one use reads or writes, row-major.
+  std::vector<std::int64_t> box(int access) const { return operand_box(instruction_, access); }
+  std::string flat(int access, const std::vector<std::string>& index) const {
+    const auto extents = box(access);
+    std::string text;
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      std::int64_t stride = 1;
+      for (std::size_t j = i + 1; j < extents.size(); ++j) stride *= extents[j];
+      text += fmt::format("{}{}({})", text.empty() ? "" : " + ", stride == 1 ? "" : std::to_string(stride) + "*", index[i]);
+    }
+    return text.empty() ? "0" : text;
+  }
+  std::vector<std::string> subscripts(int access) const {
+    std::vector<std::string> out;
+    for (const AffineExpr& e : access_of(statement_, access).index) out.push_back(isamap::print(e));
+    return out;
+  }
+
+  /// Together with the other threads that execute the use.
+  void begin() {
+    std::string members, list;
+    for (const WrapperOperand& o : operands_) {
+      members += fmt::format("{}{} {}; ", o.written || o.registers == 0 ? "" : "const ",
+                             o.type + (o.registers > 0 ? "*" : ""), o.name);
+      list += (list.empty() ? "" : ", ") + o.name;
+    }
+    line(fmt::format("struct Operands {{ {}}} mine{{{}}};", members, list));
+    open(fmt::format("emulation::together({}, \"{}\", mine, [](Operands* const* at, emulation::Thread* threads)", threads_,
+                     instruction_.name));
+    line("(void)threads;");
+  }
+  void end() {
+    --depth_;
+    line("});");
+  }
+
+  void declare(int access) {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : box(access)) count *= extent;
+    line(fmt::format("{} {}[{}] = {{}};", element_type(model_, type_of(access)), array(access), count));
+  }
+
+  /// Does the result depend on what the written operand held?
+  bool starts_from_old() const {
+    return statement_.reduction != Reduction::assign || instruction_.inactive == Inactive::keep;
+  }
+
+  /// Between an operand's array and the registers or the memory where it is.
+  std::optional<Diagnostic> move_operand(int access, bool gather) {
+    const Operand& operand = operand_of(instruction_, access);
+    if (const auto* fragment = std::get_if<FragmentLayout>(&operand.layout)) {
+      move_fragment(access, *fragment, gather);
+      return std::nullopt;
+    }
+    return move_memory(access, operand, gather);
+  }
+
+  void copy(const std::string& element, const std::string& place, std::int64_t size, bool gather) {
+    line(fmt::format("std::memcpy({}, {}, {});", gather ? "&" + element : place, gather ? place : "&" + element, size));
+  }
+
+  void move_fragment(int access, const FragmentLayout& fragment, bool gather) {
+    const WrapperOperand& o = operands_[static_cast<std::size_t>(access)];
+    std::string instance = "0";
+    for (std::size_t u = 0; u < fragment.over.size(); ++u) {
+      const auto& [name, count] = fragment.over[u];
+      loop(name, u + 1 == fragment.over.size() ? elements_in_use(access, fragment) : count);
+      if (u + 1 < fragment.over.size()) instance = instance == "0" ? name : fmt::format("({})*{} + {}", instance, count, name);
+    }
+    std::vector<std::string> index;
+    for (const AffineExpr& e : fragment.index) index.push_back(isamap::print(e));
+    const int size = bytes(type_of(access));
+    copy(fmt::format("{}[{}]", array(access), flat(access, index)),
+         fmt::format("reinterpret_cast<{}char*>(at[{}]->{}) + {}*{}", gather ? "const " : "", instance, o.name, size,
+                     fragment.over.back().first),
+         size, gather);
+    for (std::size_t u = 0; u < fragment.over.size(); ++u) close();
+  }
+  /// An extent of a fragment may follow that of a dim.
+  std::int64_t elements_in_use(int, const FragmentLayout& fragment) const {
+    for (const auto& [name, formula] : fragment.varying)
+      if (name == fragment.over.back().first)
+        if (const auto value = evaluate(formula, [&](const Reference& r) { return extent(r); })) return *value;
+    return fragment.over.back().second;
+  }
+  std::optional<std::int64_t> extent(const Reference& r) const {
+    const int d = r.object == "extent" ? statement_.domain.find(r.argument) : -1;
+    return d < 0 ? std::nullopt : std::optional(extents_[static_cast<std::size_t>(d)]);
+  }
+
+  std::optional<Diagnostic> move_memory(int access, const Operand& operand, bool gather) {
+    const WrapperOperand& o = operands_[static_cast<std::size_t>(access)];
+    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+    if (strided == nullptr) return refuse(fmt::format("reads or writes {} in a layout that is not described", o.name));
+    if (strided->swizzle) return refuse(fmt::format("permutes the addresses of {}", o.name));
+    const int size = bytes(type_of(access));
+    std::string offset, lane = "0", address = "at[0]->" + o.name;
+    for (const StrideTerm& term : strided->terms) {
+      const std::string value = "(" + in_subscripts(access, operand, term.term) + ")";
+      if (!term.each.empty()) {
+        lane = value;
+        address = fmt::format("at[{}]->{}", value, o.name);
+        continue;
+      }
+      const auto stride = term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
+      if (!stride) return refuse(fmt::format("takes {} with a free stride", o.name));
+      offset += fmt::format(" + {}*{}", *stride * size, value);
+    }
+    open_dims();
+    if (operand.align > 1) line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
+    const std::string place =
+        o.shared ? fmt::format("emulation::{}(threads[{}], {}{}, {})", gather ? "readable" : "writable", lane, address, offset, size)
+                 : fmt::format("reinterpret_cast<{}char*>({}){}", gather ? "const " : "", address, offset);
+    copy(fmt::format("{}[{}]", array(access), flat(access, subscripts(access))), place, size, gather);
+    close_dims();
+    return std::nullopt;
+  }
+  /// A term of a layout, which speaks of the operand's subscripts, in the dims of the statement.
+  std::string in_subscripts(int access, const Operand& operand, const AffineExpr& term) const {
+    std::map<std::string, AffineExpr> values;
+    const auto& index = access_of(statement_, access).index;
+    for (std::size_t s = 0; s < operand.index_names.size() && s < index.size(); ++s) values[operand.index_names[s]] = index[s];
+    return isamap::print(substitute(term, values));
+  }
+
+  void open_dims() {
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) loop(statement_.domain.dims[d].name, extents_[d]);
+  }
+  void close_dims() {
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) close();
+  }
+
+  void compute() {
+    open_dims();
+    std::vector<std::string> reads;
+    for (int a = 1; a < access_count(statement_); ++a) reads.push_back(fmt::format("{}[{}]", array(a), flat(a, subscripts(a))));
+    const std::string place = fmt::format("{}[{}]", array(0), flat(0, subscripts(0)));
+    if (is_move(instruction_))
+      line(place + " = " + reads[0] + ";");
+    else
+      line(elements_.statement(statement_.reduction, type_of(0), place, statement_.body, reads));
+    close_dims();
+  }
+
+  /// A copy of neighbouring bytes that arrives later.
+  Result<std::string> asynchronous_copy() {
+    const auto dense = [&](int access) {
+      const auto* s = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
+      if (s == nullptr || s->terms.size() != 1 || s->swizzle || !s->terms[0].each.empty() || !s->terms[0].stride) return false;
+      const IntExpr& stride = *s->terms[0].stride;
+      return stride.op == IntExpr::Op::number && stride.number == 1;
+    };
+    if (!is_move(instruction_) || statement_.domain.dims.size() != 1 || !dense(0) || !dense(1) || !operands_[0].shared)
+      return refuse("is asynchronous and no copy of neighbouring elements into shared memory");
+    const int size = bytes(type_of(0));
+    const std::int64_t all = statement_.domain.dims[0].extent * size, valid = extents_[0] * size;
+    for (int a = 0; a < 2; ++a)
+      if (const Operand& operand = operand_of(instruction_, a); operand.align > 1 && (a == 0 || valid > 0))
+        line(fmt::format("emulation::aligned({}, {}, \"{}\");", operands_[static_cast<std::size_t>(a)].name, operand.align,
+                         instruction_.name));
+    line(fmt::format("emulation::issue_copy(\"{}\", {}, reinterpret_cast<const unsigned char*>({}), {}, {});",
+                     instruction_.async_by, operands_[0].name, operands_[1].name, all, valid));
+    return text_;
+  }
+
+  const Instruction& instruction_;
+  const Computation& statement_;
+  const std::vector<WrapperOperand>& operands_;
+  const std::vector<std::int64_t>& extents_;
+  const HardwareModel& model_;
+  ElementText& elements_;
+  std::int64_t threads_;
+  std::string text_;
+  int depth_ = 1;
+};
+
+}  // namespace
+
+Result<std::string> meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
+                            const std::vector<std::int64_t>& extents, const HardwareModel& model,
+                            ElementText& elements) {
+  return Meaning(instruction, operands, extents, model, elements).print();
+}
+
+}  // namespace isamap

@@ -1,0 +1,261 @@
+#include "backends/cuda/translation_unit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/functions.h"
+#include "backends/cpp/helpers.h"
+#include "backends/cpp/names.h"
+#include "backends/cpp/printer.h"
+#include "backends/cpp/types.h"
+#include "backends/cuda/deal_out.h"
+#include "backends/cuda/launches.h"
+#include "backends/cuda/spread.h"
+#include "backends/cuda/synchronize.h"
+#include "backends/cuda/wrappers.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+constexpr const char* launch_unit = "(launch)";  // of loops that the host walks: a kernel is given their variable
+
+constexpr const char* environment = R"(#if defined(__CUDACC__)
+#define ISAMAP_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...)                            \
+  do {                                                                                        \
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));    \
+    kernel<<<dim3(unsigned(blocks)), dim3(unsigned(threads)), bytes, stream>>>(__VA_ARGS__); \
+  } while (false)
+template <class T> using shared_pointer = T*;
+template <class T> static __device__ __forceinline__ T* shared_array(unsigned char* at) { return reinterpret_cast<T*>(at); }
+#else
+#define ISAMAP_SHARED(name) unsigned char* const name = static_cast<unsigned char*>(emulation::shared_bytes())
+#define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
+  emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, [&] { kernel(__VA_ARGS__); })
+template <class T> using shared_pointer = emulation::SharedPointer<T>;
+template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at) { return emulation::SharedPointer<T>(at); }
+#endif
+
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+class KernelFile {
+ public:
+  KernelFile(const Program& program, const HardwareModel& model, UnitId grid)
+      : program_(program), model_(model), grid_(grid), name_(entry_name(program.name)), elements_(model),
+        wrappers_(model, elements_, names_) {}
+
+  Result<TranslationUnit> print() {
+    for (const std::string& helper : helper_names()) names_.unique(helper);
+    for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated", std::string("stream"),
+                                   std::string("shared_memory"), std::string("emulation")})
+      names_.unique(own);
+    for (const Buffer& buffer : program_.buffers)
+      buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
+    TranslationUnit unit;
+    unit.name = name_;
+    unit.run_as = name_ + "_emulated";
+    unit.pack_as = name_ + "_pack_emulated";
+    std::string entries;
+    if (!program_.prepack.empty()) {
+      unit.pack = pack_arguments();
+      entries += entry(name_ + "_pack", unit.pack, program_.prepack);
+    }
+    unit.arguments = main_arguments();
+    entries += entry(name_, unit.arguments, program_.body);
+    if (has_errors(diagnostics_)) return diagnostics_;
+    unit.text = header_comment(program_, model_) + "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment + functions() + kernels_ + entries;
+    return unit;
+  }
+
+ private:
+  EntryArgument argument(std::size_t b, bool written) const {
+    const Buffer& buffer = program_.buffers[b];
+    return {make_id<BufferId>(b), element_type(model_, buffer.dtype), buffers_[b], written,
+            element_span(buffer) * bytes(buffer.dtype)};
+  }
+  std::vector<EntryArgument> main_arguments() const {
+    std::vector<EntryArgument> out;
+    for (const bool packed : {false, true})
+      for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+        const Buffer& buffer = program_.buffers[b];
+        if (buffer.role != BufferRole::argument || buffer.slots >= 0 || buffer.ahead_of_time != packed) continue;
+        out.push_back(argument(b, !packed && role_of(program_.kernel, buffer.tensor) != Role::input));
+      }
+    return out;
+  }
+  std::vector<EntryArgument> pack_arguments() const {
+    const BufferUse use = buffer_use(program_.prepack, program_);
+    std::vector<EntryArgument> out;
+    for (const bool packed : {false, true})
+      for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+        const Buffer& buffer = program_.buffers[b];
+        if (buffer.role != BufferRole::argument || buffer.slots >= 0 || buffer.ahead_of_time != packed) continue;
+        if (packed || use.read[b]) out.push_back(argument(b, packed));
+      }
+    return out;
+  }
+
+  bool on_device(const Buffer& buffer) const {  // reached by all blocks
+    return buffer.slots < 0 && !model_.inside(model_.memory(buffer.memory).per, grid_);
+  }
+
+  // The host ---------------------------------------------------------------------------------------------------------
+
+  std::string entry(const std::string& name, const std::vector<EntryArgument>& arguments, const std::vector<Node>& nodes) {
+    std::string list, passed, about;
+    for (const EntryArgument& a : arguments) {
+      about += comment(fmt::format("{}: {} bytes{}", a.name, a.bytes, a.written ? ", written" : ""), "   ");
+      list += fmt::format("{}{}* {}, ", a.written ? "" : "const ", a.type, a.name);
+      passed += a.name + ", ";
+    }
+    const BufferUse use = buffer_use(nodes, program_);
+    std::string scratch, give_back;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (!on_device(buffer) || buffer.role == BufferRole::argument || !(use.read[b] || use.written[b])) continue;
+      const std::string type = element_type(model_, buffer.dtype);
+      scratch += fmt::format("  {0}* {1} = nullptr;\n  if (const cudaError_t e = cudaMallocAsync(reinterpret_cast<void**>(&{1}), {2}, stream); e != cudaSuccess) return e;\n",
+                             type, buffers_[b], std::max<std::int64_t>(element_span(buffer) * bytes(buffer.dtype), 1));
+      give_back += fmt::format("  cudaFreeAsync({}, stream);\n", buffers_[b]);
+    }
+    std::vector<Loop> around;
+    std::string body;
+    steps(launches(nodes, program_, model_, grid_), name, around, body);
+    const std::string parameters = list.substr(0, list.size() - std::min<std::size_t>(2, list.size()));
+    return about + fmt::format("extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}  return cudaGetLastError();\n}}\n", name, list,
+                               scratch, body, give_back) +
+           fmt::format("#if !defined(__CUDACC__)\nextern \"C\" void {0}_emulated({1}) {{ {0}({2}nullptr); }}\n#endif\n", name,
+                       parameters, passed);
+  }
+
+  void steps(const std::vector<HostStep>& list, const std::string& entry_name, std::vector<Loop>& around, std::string& out) {
+    const std::string indent(2 * around.size() + 2, ' ');
+    for (const HostStep& step : list)
+      std::visit(overloaded{[&](const Comment& c) { out += indent + comment(c.text, " "); },
+                            [&](const HostLoop& loop) {
+                              out += fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n", indent, host_name(loop.variable), loop.trip);
+                              around.push_back({loop.variable, loop.trip, false, launch_unit, {}});
+                              steps(loop.body, entry_name, around, out);
+                              around.pop_back();
+                              out += indent + "}\n";
+                            },
+                            [&](const Launch& launch) { out += indent + this->launch(launch, entry_name, around) + "\n"; }},
+                 step.is);
+  }
+  static std::string host_name(const std::string& variable) { return identifier(variable + "_step"); }
+
+  // Kernels ----------------------------------------------------------------------------------------------------------
+
+  /// Adds the kernel; the text of its launch.
+  std::string launch(const Launch& launch, const std::string& entry, const std::vector<Loop>& around) {
+    std::vector<Node> nodes = deal_out(launch.nodes, program_, model_, grid_);
+    const Spread spread(nodes, model_, grid_);
+    const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
+    const BufferUse use = buffer_use(launch.nodes, program_);
+    std::string parameters, arguments, locals;
+    std::int64_t shared_bytes = 0;
+    std::set<std::int32_t> constant;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (buffer.slots >= 0 || !(use.read[b] || use.written[b])) continue;
+      const std::string type = element_type(model_, buffer.dtype);
+      if (on_device(buffer)) {
+        if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
+        parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ", use.written[b] ? "" : "const ", type, buffers_[b]);
+        arguments += ", " + buffers_[b];
+      } else {
+        locals += fmt::format("  const auto {} = shared_array<{}>(shared_memory + {});\n", buffers_[b], type, buffer.address);
+        shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
+      }
+    }
+    nodes = synchronize(nodes, program_, model_, grid_, spread.walks_blocks());
+    for (auto loop = around.rbegin(); loop != around.rend(); ++loop) {
+      parameters += fmt::format("{}long {}", parameters.empty() ? "" : ", ", host_name(loop->variable));
+      arguments += ", " + host_name(loop->variable);
+      Loop copy = *loop;
+      copy.body = std::move(nodes);
+      nodes = {Node{std::move(copy)}};
+    }
+    const Dialect dialect = dialect_of(spread);
+    const auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_, &dialect);
+    if (!body) {
+      for (const Diagnostic& d : body.diagnostics()) diagnostics_.push_back(d);
+      return "";
+    }
+    const std::string attribute = replaced(model_.program.function, "{threads}", std::to_string(spread.threads()));
+    kernels_ += fmt::format("static __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ", name,
+                            parameters, locals.empty() ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, body->text);
+    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), spread.threads(), shared_bytes, arguments);
+  }
+
+  Dialect dialect_of(const Spread& spread) {
+    Dialect dialect;
+    dialect.number = [this, &spread](const Dialect::Around& around) -> std::optional<Dialect::Number> {
+      if (around.back()->unit == launch_unit) return Dialect::Number{host_name(around.back()->variable), ""};
+      return spread.number(around);
+    };
+    dialect.chosen = [&spread](const Dialect::Around& around, UnitId executor, bool one) { return spread.chosen(around, executor, one); };
+    dialect.assembly = [this](const Item& item, const Call& call, CallContext& context) { return wrappers_.call(item, call, context); };
+    dialect.sync = [this](const Sync& sync) { return wrappers_.sync(sync, diagnostics_); };
+    dialect.pointer_type = [this](BufferId id, const std::string& type) {
+      return on_device(program_.buffers[id.index()]) ? type + "*" : "shared_pointer<" + type + ">";
+    };
+    dialect.address = [](BufferId, const std::string& address) { return address; };
+    return dialect;
+  }
+
+  std::string includes() const {
+    std::set<std::string> standard = helper_includes(elements_.used_helpers());
+    standard.insert(elements_.includes().begin(), elements_.includes().end());
+    standard.insert({"<cstdint>", "<cstring>"});
+    std::string text = "#if !defined(__CUDACC__)\n#include \"" + std::string(emulation_header_name) + "\"\n#endif\n";
+    for (const std::string& include : standard) text += "#include " + include + "\n";
+    text += "#if defined(__CUDACC__)\n";
+    for (const std::string& include : model_.program.include) {
+      const bool enclosed = !include.empty() && (include.front() == '<' || include.front() == '"');
+      text += "#include " + (enclosed ? include : "<" + include + ">") + "\n";
+    }
+    return text + "#endif\n\n";
+  }
+
+  std::string functions() const {
+    std::string text = model_.program.helpers;
+    if (!text.empty()) text += text.back() == '\n' ? "\n" : "\n\n";
+    text += replaced(helper_text(elements_.used_helpers()), "inline ", "__host__ __device__ inline ");
+    if (!wrappers_.device().empty())
+      text += "#if defined(__CUDACC__)\n" + wrappers_.device() + "#else\n" + wrappers_.host() + "#endif\n\n";
+    return text;
+  }
+
+  const Program& program_;
+  const HardwareModel& model_;
+  UnitId grid_;
+  std::string name_;
+  ElementText elements_;
+  Names names_;
+  Wrappers wrappers_;
+  std::vector<std::string> buffers_;
+  std::string kernels_;
+  int kernel_count_ = 0;
+  Diagnostics diagnostics_;
+};
+
+}  // namespace
+
+Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model) {
+  const auto grid = grid_unit(model);
+  if (!grid)
+    return error(fmt::format("no unit of '{}' can ask for its number: a program in its language needs one", model.name),
+                 "give the unit that blocks are an `index`, and those inside it");
+  return KernelFile(program, model, *grid).print();
+}
+
+}  // namespace isamap

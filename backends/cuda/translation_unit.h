@@ -1,0 +1,16 @@
+#pragma once
+// A program as one file of CUDA C++: kernels, and the function that launches them. Without the target's compiler the
+// same file is plain C++20 beside `emulation_header()`, and its entry is NAME_emulated.
+
+#include "backends/cpp/translation_unit.h"
+
+namespace isamap {
+
+/// Every array is in the memory of the device; `NAME(arguments..., stream)` returns what the launches return.
+Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model);
+
+/// The execution model as a header, and the name by which a printed file includes it (emulation.h).
+const std::string& emulation_header();
+constexpr const char* emulation_header_name = "isamap_emulation.h";
+
+}  // namespace isamap

@@ -1,0 +1,179 @@
+#include "backends/cuda/wrappers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/types.h"
+#include "backends/cuda/meaning.h"
+#include "backends/operand_use.h"
+
+namespace isamap {
+namespace {
+
+void add_assembly(std::string& text, const std::string& s) {
+  for (const char c : s) {
+    if (c == '%') text += '%';
+    if (c == '"' || c == '\\') text += '\\';
+    text += c == '\n' ? ' ' : c;
+  }
+}
+
+std::string constraint_of(const Memory& memory, DType type, bool address) {
+  if (address) return memory.pointer_constraint;
+  for (const std::string& key : {std::string(name(type)), std::string("any"), std::string()})
+    if (const auto found = memory.constraint.find(key); found != memory.constraint.end()) return found->second;
+  return "";
+}
+
+}  // namespace
+
+std::string Wrappers::add(const std::string& wish, const std::string& parameters, const std::string& device,
+                          const std::string& host) {
+  const auto [found, fresh] = known_.try_emplace({parameters, device + host});
+  if (!fresh) return found->second;
+  const std::string name = found->second = names_.unique(identifier(wish));
+  device_ += fmt::format("static __device__ __forceinline__ void {}({}) {{\n{}}}\n", name, parameters, device);
+  host_ += fmt::format("inline void {}({}) {{\n{}}}\n", name, parameters, host);
+  return name;
+}
+
+std::string Wrappers::call(const Item& item, const Call& call, CallContext& context) {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  if (instruction.assembly.empty() || !call.masks.empty()) return call_text(item, call, context);  // which says why not
+
+  std::vector<WrapperOperand> operands;
+  std::vector<std::string> constraints, arguments;
+  std::string parameters;
+  for (std::size_t i = 0; i < item.places.size(); ++i) {
+    const Place& place = item.places[i];
+    const Operand& operand = operand_of(instruction, static_cast<int>(i));
+    WrapperOperand o;
+    o.name = identifier(operand.name);
+    o.written = i == 0;
+    if (place.kind == Place::Kind::variable) {
+      const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
+      o.type = variable.type;
+      o.registers = std::max<std::int64_t>(variable.count, 1);
+      arguments.push_back(variable.name);
+      parameters += fmt::format("{}{}{} (&{})[{}]", i == 0 ? "" : ", ", o.written ? "" : "const ", o.type, o.name, o.registers);
+    } else if (place.kind == Place::Kind::memory) {
+      const Buffer& buffer = context.program.buffers[place.buffer.index()];
+      const Memory& memory = model_.memory(buffer.memory);
+      o.shared = !memory.pointer_type.empty();
+      o.type = o.shared ? memory.pointer_type : o.written ? "void*" : "const void*";
+      const std::string address = context.address(place, item.ranges);
+      arguments.push_back(o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
+      parameters += fmt::format("{}{} {}", i == 0 ? "" : ", ", o.type, o.name);
+    }
+    constraints.push_back(place.buffer.valid()
+                              ? constraint_of(model_.memory(context.program.buffers[place.buffer.index()].memory),
+                                              context.program.buffers[place.buffer.index()].dtype,
+                                              place.kind == Place::Kind::memory)
+                              : "");
+    if (place.buffer.valid() && constraints.back().empty())
+      context.diagnostics.push_back(
+          error(fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
+                            model_.memory(context.program.buffers[place.buffer.index()].memory).name, instruction.name)));
+    operands.push_back(std::move(o));
+  }
+
+  // Operands in the order in which the assembly numbers them: outputs first.
+  std::vector<std::string> numbers(operands.size());
+  std::string outputs, inputs;
+  int next = 0;
+  const bool in_registers = !operands.empty() && operands[0].registers > 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const WrapperOperand& o = operands[i];
+    const bool output = i == 0 && o.registers > 0;
+    std::string& list = output ? outputs : inputs;
+    const std::string constraint = (output ? overwrites(instruction, call) ? "=" : "+" : "") + constraints[i];
+    for (std::int64_t r = 0; r < std::max<std::int64_t>(o.registers, o.type.empty() ? 0 : 1); ++r) {
+      list += fmt::format("{}\"{}\"({}{})", list.empty() ? "" : ", ", constraint, o.name,
+                          o.registers > 0 ? fmt::format("[{}]", r) : "");
+      numbers[i] += fmt::format("{}%{}", numbers[i].empty() ? "" : ", ", next++);
+    }
+  }
+  std::string text;
+  for (const auto& part : instruction.assembly.parts) {
+    if (const auto* s = std::get_if<std::string>(&part)) {
+      add_assembly(text, *s);
+      continue;
+    }
+    const Placeholder& p = std::get<Placeholder>(part);
+    const int access = p.expr.op == IntExpr::Op::reference && p.expr.reference.property.empty()
+                           ? access_named(instruction, call, p.expr.reference.object)
+                           : -1;
+    if (access >= 0 && !numbers[static_cast<std::size_t>(access)].empty())
+      text += numbers[static_cast<std::size_t>(access)];
+    else
+      add_assembly(text, number_in_text(item, call, p, context));
+  }
+  const std::string device = fmt::format("  asm volatile(\"{}\" : {} : {}{});\n", text, outputs, inputs,
+                                         in_registers && std::none_of(operands.begin(), operands.end(), [](const auto& o) {
+                                           return o.registers == 0;
+                                         })
+                                             ? ""
+                                             : " : \"memory\"");
+  auto body = meaning(instruction, operands, call.extents, model_, elements_);
+  std::string host;
+  if (body)
+    host = *body;
+  else {
+    for (const WrapperOperand& o : operands)
+      if (!o.name.empty()) host += fmt::format("  (void){};\n", o.name);
+    host += fmt::format("  emulation::fail(\"%s\", \"{}\");\n", body.diagnostics().front().message);
+  }
+  std::string list;
+  for (const std::string& argument : arguments) list += (list.empty() ? "" : ", ") + argument;
+  return fmt::format("{}({});", add(instruction.name, parameters, device, host), list);
+}
+
+std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {
+  std::int64_t threads = 1;
+  for (std::size_t u = 0; u < model_.units().size(); ++u)
+    if (const UnitId id = make_id<UnitId>(u); id != unit && model_.inside(id, unit)) threads *= model_.unit(id).count;
+  std::string text;
+  for (const auto& part : barrier.assembly.parts)
+    if (const auto* s = std::get_if<std::string>(&part))
+      add_assembly(text, *s);
+    else
+      text += std::get<Placeholder>(part).expr.reference.object == "index" ? "%0" : std::to_string(threads);
+  const std::string name = add(barrier.name + "_" + model_.unit(unit).name, "int index",
+                               fmt::format("  asm volatile(\"{}\" :: \"r\"(index) : \"memory\");\n", text),
+                               fmt::format("  emulation::block_barrier(index, {});\n", threads));
+  return fmt::format("{}(1 + {});", name, model_.unit(unit).index);
+}
+
+std::string Wrappers::sync(const Sync& sync, Diagnostics& diagnostics) {
+  if (sync.object.empty()) {
+    for (const Barrier& barrier : model_.barriers()) {
+      if (barrier.unit != sync.unit || barrier.partial) continue;
+      if (!barrier.emit.empty()) return fill(barrier.emit, [](const Placeholder&) { return std::string("0"); });
+    }
+    for (const Barrier& barrier : model_.barriers())  // one of several, told apart by their numbers: each instance has its own
+      if (barrier.partial && barrier.unit != sync.unit && model_.inside(sync.unit, barrier.unit) && !barrier.assembly.empty() &&
+          !model_.unit(sync.unit).index.empty())
+        return partial_barrier(barrier, sync.unit);
+    diagnostics.push_back(error(fmt::format("the machine has no barrier of '{}' with an `emit` text", model_.unit(sync.unit).name)));
+    return "";
+  }
+  for (const AsyncObject& object : model_.async_objects()) {
+    if (object.name != sync.object || object.kind != "groups") continue;
+    const std::string step = sync.commits ? "commit" : "wait";
+    const auto found = object.texts.find(step + ".asm");
+    const auto parsed = found == object.texts.end() ? Result<Template>(error("")) : parse_template(found->second);
+    if (!parsed) break;
+    std::string text;
+    add_assembly(text, fill(*parsed, [&](const Placeholder&) { return std::to_string(sync.pending); }));
+    const std::string device = fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", text);
+    const std::string host = sync.commits ? fmt::format("  emulation::commit(\"{}\");\n", object.name)
+                                          : fmt::format("  emulation::wait_groups(\"{}\", {});\n", object.name, sync.pending);
+    const std::string wish = sync.commits ? object.name + "_commit" : fmt::format("{}_wait_{}", object.name, sync.pending);
+    return add(wish, "", device, host) + "();";
+  }
+  diagnostics.push_back(error(fmt::format("completion object '{}' has no texts that a kernel could print", sync.object)));
+  return "";
+}
+
+}  // namespace isamap

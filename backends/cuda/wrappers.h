@@ -1,0 +1,41 @@
+#pragma once
+// The functions by which printed kernels use instructions that are described as assembly lines: inline assembly for
+// the compiler of the target, their meaning in C++ for the emulation.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpp/dialect.h"
+#include "backends/cpp/element_text.h"
+#include "backends/cpp/names.h"
+
+namespace isamap {
+
+class Wrappers {
+ public:
+  Wrappers(const HardwareModel& model, ElementText& elements, Names& names)
+      : model_(model), elements_(elements), names_(names) {}
+
+  /// "mma(C_0, A_0, B_0);". What the emulation cannot execute fails when it does, not before.
+  std::string call(const Item& item, const Call& call, CallContext& context);
+  /// A barrier, or one step of asynchronous completion.
+  std::string sync(const Sync& sync, Diagnostics& diagnostics);
+
+  const std::string& device() const { return device_; }  ///< definitions for the target's compiler
+  const std::string& host() const { return host_; }      ///< and for the emulation
+
+ private:
+  std::string partial_barrier(const Barrier& barrier, UnitId unit);
+  std::string add(const std::string& wish, const std::string& parameters, const std::string& device,
+                  const std::string& host);
+
+  const HardwareModel& model_;
+  ElementText& elements_;
+  Names& names_;
+  std::map<std::pair<std::string, std::string>, std::string> known_;  ///< parameters and bodies -> name
+  std::string device_, host_;
+};
+
+}  // namespace isamap

@@ -1,0 +1,17 @@
+#pragma once
+// Which units' instances run at the same time in the programs of a machine.
+
+#include "hwdesc/hardware_model.h"
+
+namespace isamap {
+
+/// In threads that the language starts (`threads`), or as instances that ask for their number: the unit has an `index`,
+/// or one inside it has.
+inline bool side_by_side(const HardwareModel& model, UnitId unit) {
+  if (!model.unit(unit).threads.loop.empty()) return true;
+  for (std::size_t u = 0; u < model.units().size(); ++u)
+    if (const UnitId id = make_id<UnitId>(u); !model.unit(id).index.empty() && model.inside(id, unit)) return true;
+  return false;
+}
+
+}  // namespace isamap

@@ -1,0 +1,51 @@
+#include "scheduler/completion.h"
+
+#include <algorithm>
+#include <set>
+
+namespace isamap {
+namespace {
+
+void collect(const std::vector<Node>& nodes, const HardwareModel& model, std::set<std::string>& objects) {
+  for (const Node& node : nodes) {
+    if (const auto* loop = std::get_if<Loop>(&node.is)) collect(loop->body, model, objects);
+    if (const auto* guard = std::get_if<Guard>(&node.is)) {
+      collect(guard->then, model, objects);
+      collect(guard->otherwise, model, objects);
+    }
+    if (const auto* call = std::get_if<Call>(&node.is))
+      if (const std::string& by = model.instruction(call->instruction).async_by; !by.empty()) objects.insert(by);
+  }
+}
+
+std::vector<Node> steps(const std::vector<Node>& nodes, int pending, bool commit, const HardwareModel& model) {
+  std::set<std::string> objects;
+  collect(nodes, model, objects);
+  std::vector<Node> out;
+  for (const AsyncObject& object : model.async_objects())
+    if (objects.contains(object.name) && object.kind == "groups") {
+      Sync sync;
+      sync.unit = object.per;
+      sync.object = object.name;
+      sync.pending = pending;
+      sync.commits = commit;
+      out.push_back(Node{std::move(sync)});
+    }
+  return out;
+}
+
+}  // namespace
+
+bool completes_in_groups(const Instruction& instruction, const HardwareModel& model) {
+  const auto& objects = model.async_objects();
+  return std::any_of(objects.begin(), objects.end(),
+                     [&](const AsyncObject& o) { return o.kind == "groups" && o.name == instruction.async_by; });
+}
+
+std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model) { return steps(nodes, 0, true, model); }
+
+std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const HardwareModel& model) {
+  return steps(nodes, pending, false, model);
+}
+
+}  // namespace isamap
