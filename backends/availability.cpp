@@ -93,7 +93,7 @@ Availability cpp_availability(const HardwareModel& model) {
 Availability emulation_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   if (compiler.command.empty()) return {"unavailable", compiler.why};
-  return {"emulated", "thread by thread on the processor"};
+  return {"emulated", ""};
 }
 
 /// Our own simulator is always there; one that the file names must be found.
@@ -120,12 +120,25 @@ bool needs_emulator(const HardwareModel& model) {
 
 Availability availability(const HardwareModel& model) {
   if (model.program.language == "asm") return simulator_availability(model);
-  if (model.program.language == "c++") return cpp_availability(model);
-  if (model.program.language == "cuda") return emulation_availability(model);
-  return {"unavailable", "there is no backend for " + model.program.language + " yet"};
+  return model.program.language == "cuda" ? emulation_availability(model) : cpp_availability(model);
+}
+
+/// What the emulation of kernels has no words for yet.
+std::string not_emulated(const Instruction& instruction, const HardwareModel& model) {
+  for (const AsyncObject& object : model.async_objects())
+    if (object.name == instruction.async_by && object.kind != "groups")
+      return fmt::format("'{}' completes by {} ('{}'), which kernels do not use yet", instruction.name, object.kind, object.name);
+  for (const Operand& operand : instruction.operands) {
+    if (!operand.object.empty())
+      return fmt::format("'{}' takes '{}' for {}, which kernels are not given yet", instruction.name, operand.object, operand.name);
+    if (operand.pack) return fmt::format("'{}' takes {} as a packed word, which kernels do not make yet", instruction.name, operand.name);
+  }
+  return "";
 }
 
 std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
+  if (model.program.language == "cuda")
+    if (std::string why = not_emulated(instruction, model); !why.empty()) return why;
   if (instruction.requires_features.empty()) return "";
   const std::string how = availability(model).how;
   const auto features = processor_features();

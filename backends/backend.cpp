@@ -8,39 +8,11 @@
 #include "backends/simulator/simulate.h"
 
 namespace isamap {
-namespace {
-
-/// A language without a backend: says so, and runs nothing.
-class NoRunner final : public Runner {
- public:
-  explicit NoRunner(Availability why) : why_(std::move(why)) {}
-  Result<RunOutcome> run(const Program&, std::vector<TensorData>&, const RunLimits&, double) override {
-    RunOutcome outcome;
-    outcome.executed = why_.how;
-    outcome.missing = why_.why;
-    return outcome;
-  }
-
- private:
-  Availability why_;
-};
-
-}  // namespace
-
-bool has_backend(const HardwareModel& model) {
-  return model.program.language == "c++" || model.program.language == "cuda" || model.program.language == "asm";
-}
-
 std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareModel& model) {
   return model.program.language == "asm" ? too_many_commands(program) : std::nullopt;
 }
 
 Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model) {
-  if (model.program.language == "c++") {
-    auto unit = print_cpp(program, model);
-    if (!unit) return unit.diagnostics();
-    return std::vector<EmittedFile>{{unit->name + ".cpp", unit->text}};
-  }
   if (model.program.language == "cuda") {
     auto unit = print_cuda(program, model);
     if (!unit) return unit.diagnostics();
@@ -51,13 +23,13 @@ Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareMode
     if (!text) return text.diagnostics();
     return std::vector<EmittedFile>{{entry_name(program.name) + ".s", std::move(*text)}};
   }
-  return error("there is no backend for " + model.program.language + " yet");
+  auto unit = print_cpp(program, model);
+  if (!unit) return unit.diagnostics();
+  return std::vector<EmittedFile>{{unit->name + ".cpp", unit->text}};
 }
 
 std::unique_ptr<Runner> make_runner(const HardwareModel& model) {
-  if (model.program.language == "c++" || model.program.language == "cuda") return make_cpp_runner(model);
-  if (model.program.language == "asm") return make_simulator(model);
-  return std::make_unique<NoRunner>(availability(model));
+  return model.program.language == "asm" ? make_simulator(model) : make_cpp_runner(model);
 }
 
 }  // namespace isamap

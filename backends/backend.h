@@ -17,8 +17,6 @@ struct EmittedFile {
   std::string text;
 };
 
-/// Is there a backend for the model's language?
-bool has_backend(const HardwareModel& model);
 /// Why the program is beyond what the backend prints; nothing: it is not.
 std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareModel& model);
 

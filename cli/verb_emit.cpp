@@ -44,7 +44,7 @@ Exit verb_emit(const Options& options) {
   };
   if (const auto problem = beyond_limit(program, model)) return stop(Exit::limit, {*problem});
   const auto files = emit(program, model);
-  if (!files) return stop(has_backend(model) ? Exit::no_answer : Exit::missing, files.diagnostics());
+  if (!files) return stop(Exit::no_answer, files.diagnostics());
   if (options.json) return deliver(options, json_of_emit(program, model, *files));
   if (!options.output.empty()) return deliver_files(options, *files);
   std::string text;

@@ -44,6 +44,13 @@ bool completes_in_groups(const Instruction& instruction, const HardwareModel& mo
 
 std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model) { return steps(nodes, 0, true, model); }
 
+std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model) {
+  const std::vector<Node> group = commits(nodes, model), all = waits(nodes, 0, model);
+  nodes.insert(nodes.end(), group.begin(), group.end());
+  nodes.insert(nodes.end(), all.begin(), all.end());
+  return nodes;
+}
+
 std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const HardwareModel& model) {
   return steps(nodes, pending, false, model);
 }

@@ -17,4 +17,7 @@ std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& m
 /// The same for waiting until all groups but the last `pending` are complete.
 std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const HardwareModel& model);
 
+/// The nodes, and behind them what awaits all that they began.
+std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model);
+
 }  // namespace isamap

@@ -114,7 +114,11 @@ class NestLowering : NestParts {
     auto nodes = std::visit(
         overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
                    [&](const Stage& s) { return stage(s, at, scope); },
-                   [&](const Do&) { return instruction_ ? lower_call(*this, scope) : lower_elements(*this, scope); }},
+                   [&](const Do&) {
+                     if (!instruction_) return lower_elements(*this, scope);
+                     auto calls = lower_call(*this, scope);
+                     return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
+                   }},
         line.is);
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
   }
@@ -226,6 +230,7 @@ class NestLowering : NestParts {
       lowering_.ranges[variable] = all;
       if (!fill) return fill;
       append(loop, waits(*fill, ahead - 1, lowering_.model));
+      append(loop, meeting(lines_ahead));
       Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
       Guard guard;
       guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
@@ -238,6 +243,12 @@ class NestLowering : NestParts {
     append(loop, std::move(*body));
     append(nodes, loop_around(variable, steps, false, std::move(loop)));
     return nodes;
+  }
+  /// All have waited for their part of the tile, and are through with the one whose place is filled next.
+  Nodes meeting(const std::vector<std::size_t>& lines_ahead) const {
+    Sync sync;
+    sync.unit = lowering_.model.memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).memory)).per;
+    return {Node{std::move(sync)}};
   }
   std::int64_t tile_size(std::size_t at, const std::string& dim) const {
     for (const Walk& w : std::get<For>(input_.nest->lines[at].is).walks)
@@ -444,9 +455,7 @@ class NestLowering : NestParts {
       const auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
       fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
       if (!fill) return at_stage(s, fill.diagnostics());
-      Nodes group = commits(*fill, lowering_.model), all = waits(*fill, 0, lowering_.model);
-      append(*fill, std::move(group));
-      append(*fill, std::move(all));
+      *fill = completed(std::move(*fill), lowering_.model);
     }
     auto body = lines(at + 1, inner);
     if (!body) return body;

@@ -102,6 +102,7 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
   const auto places = positions(p.instruction->operands[t.index()], operand_box(*p.instruction, operand));
   if (!places) return error("operand " + p.instruction->tensors[t.index()].name + " has no fixed place in a register");
   tile.positions = *places;
+  if (const auto* fragment = std::get_if<FragmentLayout>(&p.instruction->operands[t.index()].layout)) tile.fragment = *fragment;
   result.buffer.slots = tile.slots;
   return result;
 }
@@ -390,6 +391,7 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
       const auto places = positions(passing, operand_box(*through->move, through->access));
       if (!places) return error(passing.name + " of " + through->move->name + " has no fixed place in a register");
       made->tile.positions = *places;
+      made->tile.fragment.reset();
       registers = registers_of(*through->move, through->access, tensor.dtype, model.memory(memory));
     }
   } else if (!layout.empty()) {

@@ -41,6 +41,7 @@ struct TileBuffer {
   bool zero_padded = false;        ///< what lies between extent and padded holds 0
   int slots = -1;                  ///< as Buffer::slots
   std::vector<std::int64_t> positions;  ///< registers: physical position of each interior point (row-major)
+  std::optional<FragmentLayout> fragment;  ///< registers of several instances: which of them has which interior point
 };
 
 /// Values of linear forms at one place: dims (in a `do`) or coordinates (in a fill).

@@ -29,6 +29,10 @@ Known known_at(const TileBuffer& tile, const std::vector<AffineExpr>& begin, con
 /// False: some dim of the move would walk neighbours that lie at other distances than its operands demand.
 bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& shape);
 
+/// By the named moves, if one of them takes an address from each instance of a unit, which puts the elements of a
+/// fragment where the instruction wants them (hwdesc/layout_compose.h): nothing if none of them does.
+std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy);
+
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
 
 /// Loops over every element of the buffer itself, padding included.

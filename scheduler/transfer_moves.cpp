@@ -210,6 +210,7 @@ bool named_in(const std::vector<std::string>& via, const std::string& name) {
 }  // namespace
 
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+  if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
   const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   std::vector<std::string> reasons;

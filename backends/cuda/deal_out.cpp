@@ -149,6 +149,7 @@ class Dealer {
   bool disjoint(const std::vector<Touch>& list, const std::set<std::string>& chosen, const std::vector<Loop>& chain,
                 const Ranges& ranges) const {
     std::optional<std::map<std::string, std::int64_t>> linear;
+    std::optional<AffineExpr> around;  // terms in variables of loops around: the same for all iterations
     std::int64_t low = 0, high = 0;
     bool any = false;
     for (const Touch& access : list) {
@@ -161,8 +162,19 @@ class Dealer {
         }
       for (const std::string& name : rest.names())
         if (chosen.contains(name)) return false;  // under a division
-      if (linear && *linear != mine) return false;
+      AffineExpr outer;
+      for (const AffineTerm& term : rest.terms()) {
+        const AffineExpr one = std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
+                                                     [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
+                                          term.atom) *
+                               term.coefficient;
+        const auto in = one.names();
+        if (std::all_of(in.begin(), in.end(), [&](const std::string& name) { return ranges_.contains(name); })) outer += one;
+      }
+      rest = rest - outer;
+      if ((linear && *linear != mine) || (around && *around != outer)) return false;
       linear = mine;
+      around = outer;
       const auto range = bounds(rest, ranges);
       if (!range) return false;
       low = any ? std::min(low, range->low) : range->low;

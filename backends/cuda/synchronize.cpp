@@ -1,6 +1,7 @@
 #include "backends/cuda/synchronize.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "support/overloaded.h"
@@ -8,29 +9,56 @@
 namespace isamap {
 namespace {
 
-/// Buffers that are read and written, by one thread of those that meet here, or by several.
-struct Accesses {
-  std::set<std::int32_t> read_by_one, written_by_one, read_by_many, written_by_many;
+/// One access of a buffer. Where an index depends on loops around alone, it may tell two accesses apart: tiles that take
+/// turns in several places.
+struct Touch {
+  std::int32_t buffer = -1;
+  bool written = false;
+  bool many = false;  ///< by several of the threads that meet here, not by one of them
+  std::vector<std::optional<AffineExpr>> index;
+  Ranges ranges;  ///< of the variables in it
 
-  void add(const Accesses& o) {
-    read_by_one.insert(o.read_by_one.begin(), o.read_by_one.end());
-    written_by_one.insert(o.written_by_one.begin(), o.written_by_one.end());
-    read_by_many.insert(o.read_by_many.begin(), o.read_by_many.end());
-    written_by_many.insert(o.written_by_many.begin(), o.written_by_many.end());
-  }
+  bool operator==(const Touch&) const = default;
 };
+using Touches = std::vector<Touch>;
 
-bool meet(const std::set<std::int32_t>& a, const std::set<std::int32_t>& b) {
-  return std::any_of(a.begin(), a.end(), [&](std::int32_t x) { return b.contains(x); });
+void add(Touches& to, const Touches& from) {
+  for (const Touch& touch : from)
+    if (std::find(to.begin(), to.end(), touch) == to.end()) to.push_back(touch);
 }
 
-bool conflict(const Accesses& a, const Accesses& b) {
-  const auto half = [](const Accesses& x, const Accesses& y) {  // what x writes and y touches
-    return meet(x.written_by_many, y.read_by_many) || meet(x.written_by_many, y.written_by_many) ||
-           meet(x.written_by_many, y.read_by_one) || meet(x.written_by_many, y.written_by_one) ||
-           meet(x.written_by_one, y.read_by_many) || meet(x.written_by_one, y.written_by_many);
-  };
-  return half(a, b) || half(b, a);
+constexpr std::int64_t most_values = 4096;  // of a loop variable that are tried one by one
+
+/// Do the two indices differ for every value of the one variable they have?
+bool never_equal(const AffineExpr& a, const AffineExpr& b, const Ranges& x, const Ranges& y) {
+  std::set<std::string> names = a.names();
+  names.merge(b.names());
+  if (names.empty()) return a != b;
+  if (names.size() > 1) return false;
+  const std::string& name = *names.begin();
+  const auto first = x.find(name), second = y.find(name);
+  if (first == x.end() && second == y.end()) return false;
+  const Interval low_high = first == x.end()    ? second->second
+                            : second == y.end() ? first->second
+                                                : Interval{std::max(first->second.low, second->second.low),
+                                                           std::min(first->second.high, second->second.high)};
+  if (low_high.high - low_high.low >= most_values) return false;
+  for (std::int64_t value = low_high.low; value <= low_high.high; ++value)
+    if (evaluate(a, {{name, value}}) == evaluate(b, {{name, value}})) return false;
+  return true;
+}
+
+bool apart(const Touch& a, const Touch& b) {
+  for (std::size_t i = 0; i < std::min(a.index.size(), b.index.size()); ++i)
+    if (a.index[i] && b.index[i] && never_equal(*a.index[i], *b.index[i], a.ranges, b.ranges)) return true;
+  return false;
+}
+
+bool conflict(const Touches& before, const Touches& now) {
+  for (const Touch& a : before)
+    for (const Touch& b : now)
+      if (a.buffer == b.buffer && (a.written || b.written) && (a.many || b.many) && !apart(a, b)) return true;
+  return false;
 }
 
 class Synchronizer {
@@ -39,10 +67,10 @@ class Synchronizer {
       : program_(program), model_(model), grid_(grid), blocks_(blocks) {}
 
   /// The list with barriers of `unit`; `pending` is what was touched since the last one, before and then after it.
-  std::vector<Node> list(const std::vector<Node>& nodes, UnitId unit, Accesses& pending) {
+  std::vector<Node> list(const std::vector<Node>& nodes, UnitId unit, Touches& pending) {
     std::vector<Node> out;
     for (const Node& node : nodes) {
-      const Accesses own = accesses(node, unit);
+      const Touches own = accesses(node, unit);
       if (conflict(pending, own)) {
         out.push_back(barrier(unit));
         pending = {};
@@ -60,45 +88,54 @@ class Synchronizer {
     return Node{std::move(sync)};
   }
 
-  Node inside(const Node& node, UnitId unit, const Accesses& own, Accesses& pending) {
+  Node inside(const Node& node, UnitId unit, const Touches& own, Touches& pending) {
     return std::visit(
         overloaded{[&](const Loop& loop) {
                      Loop copy = loop;
                      const auto inner = model_.find_unit(loop.unit);
                      if (inner && !model_.inside(grid_, *inner)) {  // threads of a block
-                       Accesses fresh;
+                       Touches fresh;
                        copy.body = list(loop.body, *inner, fresh);
-                       pending.add(own);
+                       add(pending, own);
                      } else if (inner && blocks_) {
+                       ranges_[loop.variable] = {0, loop.trip - 1};
                        copy.body = list(loop.body, unit, pending);
+                       ranges_.erase(loop.variable);
+                       forget(pending, loop.variable);
                      } else {
+                       ranges_[loop.variable] = {0, loop.trip - 1};
                        copy.body = repeated(loop.body, unit, pending);
+                       ranges_.erase(loop.variable);
+                       forget(pending, loop.variable);
                      }
                      return Node{std::move(copy)};
                    },
                    [&](const Guard& guard) {
                      Guard copy = guard;
-                     Accesses other = pending;
+                     Touches other = pending;
+                     const Ranges before = ranges_;
+                     for (const AffineExpr& condition : guard.conditions) narrow(ranges_, condition);
                      copy.then = list(guard.then, unit, pending);
+                     ranges_ = before;
                      copy.otherwise = list(guard.otherwise, unit, other);
-                     pending.add(other);
+                     add(pending, other);
                      return Node{std::move(copy)};
                    },
                    [&](const auto&) {
-                     pending.add(own);
+                     add(pending, own);
                      return node;
                    }},
         node.is);
   }
 
   /// The end of a step is followed by the begin of the next.
-  std::vector<Node> repeated(const std::vector<Node>& body, UnitId unit, Accesses& pending) {
+  std::vector<Node> repeated(const std::vector<Node>& body, UnitId unit, Touches& pending) {
     std::vector<Node> out = list(body, unit, pending);
-    Accesses first;
+    Touches first;
     for (const Node& node : out) {
       const auto* sync = std::get_if<Sync>(&node.is);
       if (sync != nullptr && sync->object.empty()) break;
-      first.add(accesses(node, unit));
+      add(first, accesses(node, unit));
     }
     if (!conflict(pending, first)) return out;
     out.push_back(barrier(unit));
@@ -106,24 +143,45 @@ class Synchronizer {
     return out;
   }
 
+  /// What a loop variable told apart tells nothing behind its loop.
+  static void forget(Touches& touches, const std::string& variable) {
+    for (Touch& touch : touches)
+      for (auto& index : touch.index)
+        if (index && index->names().contains(variable)) index.reset();
+  }
+
   /// `unit`: whose threads meet. A leaf here is done by one of them unless its executor is as large.
-  Accesses accesses(const Node& node, UnitId unit) const {
-    Accesses found;
+  Touches accesses(const Node& node, UnitId unit) {
+    Touches found;
     const auto note = [&](const Ref& ref, bool written, bool many) {
       if (!ref.buffer.valid()) return;
-      const Buffer& buffer = program_.buffers[ref.buffer.index()];
-      if (buffer.slots >= 0) return;
-      (written ? many ? found.written_by_many : found.written_by_one : many ? found.read_by_many : found.read_by_one)
-          .insert(ref.buffer.value);
+      if (program_.buffers[ref.buffer.index()].slots >= 0) return;
+      Touch touch{ref.buffer.value, written, many, {}, {}};
+      for (const AffineExpr& e : ref.index) {
+        const auto names = e.names();
+        const bool known = std::all_of(names.begin(), names.end(), [&](const std::string& n) { return ranges_.contains(n); });
+        touch.index.push_back(known ? std::optional(e) : std::nullopt);
+        if (known)
+          for (const std::string& n : names) touch.ranges[n] = ranges_.at(n);
+      }
+      add(found, {touch});
     };
     std::visit(overloaded{[&](const Loop& loop) {
                             const auto inner = model_.find_unit(loop.unit);
                             const bool threads = inner && !model_.inside(grid_, *inner);
-                            for (const Node& child : loop.body) found.add(threads ? by_many(accesses(child, *inner)) : accesses(child, unit));
+                            for (const Node& child : loop.body) {
+                              Touches inside = accesses(child, threads ? *inner : unit);
+                              if (threads)
+                                for (Touch& touch : inside) touch.many = true;
+                              add(found, inside);
+                            }
                           },
                           [&](const Guard& guard) {
-                            for (const auto* branch : {&guard.then, &guard.otherwise})
-                              for (const Node& child : *branch) found.add(accesses(child, unit));
+                            const Ranges before = ranges_;
+                            for (const AffineExpr& condition : guard.conditions) narrow(ranges_, condition);
+                            for (const Node& child : guard.then) add(found, accesses(child, unit));
+                            ranges_ = before;
+                            for (const Node& child : guard.otherwise) add(found, accesses(child, unit));
                           },
                           [&](const Call& call) {
                             const Instruction& instruction = model_.instruction(call.instruction);
@@ -139,13 +197,6 @@ class Synchronizer {
                node.is);
     return found;
   }
-  static Accesses by_many(Accesses a) {
-    a.read_by_many.merge(a.read_by_one);
-    a.written_by_many.merge(a.written_by_one);
-    a.read_by_one.clear();
-    a.written_by_one.clear();
-    return a;
-  }
   bool is_innermost(UnitId unit) const {
     for (std::size_t u = 0; u < model_.units().size(); ++u)
       if (make_id<UnitId>(u) != unit && model_.inside(make_id<UnitId>(u), unit)) return false;
@@ -156,13 +207,14 @@ class Synchronizer {
   const HardwareModel& model_;
   UnitId grid_;
   bool blocks_;
+  Ranges ranges_;  ///< of the loops in time around
 };
 
 }  // namespace
 
 std::vector<Node> synchronize(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model, UnitId grid,
                               bool blocks) {
-  Accesses pending;
+  Touches pending;
   return Synchronizer(program, model, grid, blocks).list(kernel, grid, pending);
 }
 

@@ -7,6 +7,8 @@
 #include "backends/cpp/types.h"
 #include "backends/cuda/meaning.h"
 #include "backends/operand_use.h"
+#include "hwdesc/layout_compose.h"
+#include "scheduler/operand_check.h"
 
 namespace isamap {
 namespace {
@@ -27,6 +29,31 @@ std::string constraint_of(const Memory& memory, DType type, bool address) {
 }
 
 }  // namespace
+
+std::string Wrappers::own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
+                                  const Ranges& ranges, CallContext& context) const {
+  const auto* layout = std::get_if<StridedLayout>(&operand_of(instruction, access).layout);
+  const StrideTerm* own = nullptr;
+  if (layout != nullptr)
+    for (const StrideTerm& term : layout->terms)
+      if (!term.each.empty()) own = &term;
+  if (own == nullptr) return "";
+  const AffineExpr offset = simplify(place.offset, ranges_of_call(ranges, instruction, call));
+  const auto steps = address_steps(instruction, access, call.extents, offset);
+  const auto unit = model_.find_unit(own->each);
+  if (!steps || steps->empty() || !unit) {
+    context.diagnostics.push_back(error(fmt::format("'{}' has no address that its instances could give", instruction.name)));
+    return "";
+  }
+  // Instances beyond those that are asked give an address too.
+  std::vector<std::int64_t> all;
+  for (std::int64_t p = 0; p < model_.unit(*unit).count; ++p) all.push_back((*steps)[static_cast<std::size_t>(p) % steps->size()]);
+  const auto text = digits_of(all, "(" + model_.unit(*unit).index + ")");
+  if (!text)
+    context.diagnostics.push_back(error(fmt::format("the addresses of '{}' are no sum of digits of the number of the {}",
+                                                    instruction.name, own->each)));
+  return text.value_or("");
+}
 
 std::string Wrappers::add(const std::string& wish, const std::string& parameters, const std::string& device,
                           const std::string& host) {
@@ -62,7 +89,9 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
       const Memory& memory = model_.memory(buffer.memory);
       o.shared = !memory.pointer_type.empty();
       o.type = o.shared ? memory.pointer_type : o.written ? "void*" : "const void*";
-      const std::string address = context.address(place, item.ranges);
+      std::string address = context.address(place, item.ranges);
+      if (const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context); !more.empty())
+        address = "(" + address + " + (" + more + "))";
       arguments.push_back(o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
       parameters += fmt::format("{}{} {}", i == 0 ? "" : ", ", o.type, o.name);
     }

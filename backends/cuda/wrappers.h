@@ -27,6 +27,9 @@ class Wrappers {
   const std::string& host() const { return host_; }      ///< and for the emulation
 
  private:
+  /// What the innermost instances add to the address, each for itself: "8*(lane%16)"; empty: one address for all.
+  std::string own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
+                          const Ranges& ranges, CallContext& context) const;
   std::string partial_barrier(const Barrier& barrier, UnitId unit);
   std::string add(const std::string& wish, const std::string& parameters, const std::string& device,
                   const std::string& host);

@@ -55,11 +55,6 @@ TEST(Failures, TooManyCommandsAreALimit) {
   }
 }
 
-TEST(Failures, ALanguageWithoutABackendIsMissing) {
-  fails(isamap({"emit", example("gemm_f16"), "--target", "nvidia_sm80", "--json"}), 77,
-        "there is no backend for cuda yet");
-}
-
 TEST(Failures, TheFolderForTemporaryFilesIsTheUsers) {
   const Setting setting("TMPDIR", "/no_such_folder");
   const std::string out = "/tmp/isamap_failure_" + std::to_string(::getpid()) + ".out", err = out + ".err";
