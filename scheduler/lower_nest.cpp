@@ -239,6 +239,7 @@ class NestLowering : NestParts {
       append(loop, std::move(group));
     } else {
       append(loop, waits(nodes, 0, lowering_.model));
+      append(loop, meeting(lines_ahead));
     }
     append(loop, std::move(*body));
     append(nodes, loop_around(variable, steps, false, std::move(loop)));

@@ -1,7 +1,7 @@
 #pragma once
-// What the choices of a point mean. There are two forms: the normal form of docs/schedule.md, for any machine, and
-// tiles in a row of memories (scheduler/levelled), where the machine is one. Behind SearchSpace; strategies see only
-// that.
+// What the choices of a point mean. There are three forms: the normal form of docs/schedule.md, for any machine; tiles
+// in a row of memories (scheduler/levelled), where the machine is one; and blocks whose threads share a scratchpad.
+// Behind SearchSpace; strategies see only that.
 
 #include "scheduler/search_space.h"
 
@@ -35,5 +35,8 @@ std::unique_ptr<PointForm> normal_points(const Kernel& kernel, StatementId state
 std::unique_ptr<PointForm> levelled_points(const Kernel& kernel, StatementId statement,
                                            const std::vector<Mapping>& mappings, const HardwareModel& model,
                                            const SpaceOptions& options);
+/// Null: no instruction belongs to a part of a block and takes its operands from registers.
+std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement, const std::vector<Mapping>& mappings,
+                                        const HardwareModel& model);
 
 }  // namespace isamap

@@ -152,7 +152,14 @@ std::int64_t alignment_of(MemoryId memory, const HardwareModel& model) {
   return align;
 }
 
-// Registers that one operand takes: of each instance for a fragment, of the unit otherwise.
+std::vector<LayoutDigit> natural_layout(const Access& access) {
+  std::vector<LayoutDigit> layout;
+  for (const AffineExpr& form : natural_forms(access)) layout.push_back({form, 0});
+  return layout;
+}
+
+}  // namespace
+
 int registers_of(const Instruction& instruction, int operand, DType dtype, const Memory& memory) {
   const Operand& o = instruction.operands[operand_of_access(instruction, operand).index()];
   std::int64_t elements = 1;
@@ -161,14 +168,6 @@ int registers_of(const Instruction& instruction, int operand, DType dtype, const
   const std::int64_t size = std::max<std::int64_t>(memory.size, 1);
   return std::max(o.group, static_cast<int>(ceil_div(elements * bits(dtype), 8 * size)));
 }
-
-std::vector<LayoutDigit> natural_layout(const Access& access) {
-  std::vector<LayoutDigit> layout;
-  for (const AffineExpr& form : natural_forms(access)) layout.push_back({form, 0});
-  return layout;
-}
-
-}  // namespace
 
 bool can_start_at_zero(const Instruction& instruction) {
   return std::any_of(instruction.start.begin(), instruction.start.end(), [](const auto& entry) {

@@ -48,6 +48,9 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access);
 /// digits of one form do not rebuild it (j/32 beside j%31). Empty: they are one.
 std::string layout_refusal(const std::vector<LayoutDigit>& layout, const Instruction* instruction, const Tiles& tiles);
 
+/// Registers that one operand takes: of each instance for a fragment, of the unit otherwise.
+int registers_of(const Instruction& instruction, int operand, DType dtype, const Memory& memory);
+
 /// Must padding of this coordinate hold zeros? Yes where a reduction dim of a fixed extent runs over it.
 bool padding_must_be_zero(const Pairing& pairing, const Coordinate& coordinate);
 

@@ -52,7 +52,7 @@ double needed_by(const NestView& view, const TileCounts& counts, int stage) {
     const int operand = instruction_access(view.mapping, s.access);
     own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
               ? counts.slots(s.access, s.walks) *
-                    view.instruction->operands[operand_of_access(*view.instruction, operand).index()].group
+                    registers_of(*view.instruction, operand, tensor_of(view, s.access).dtype, m)
               : std::ceil(own / static_cast<double>(m.size));
   }
   return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.walks);

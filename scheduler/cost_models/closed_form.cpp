@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "scheduler/levelled/evaluate.h"
+#include "scheduler/kernel_time.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/priced_nest.h"
 #include "scheduler/search_space.h"
@@ -43,6 +44,12 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
     cost.scalar_cycles = copying_cycles(view, traffic);
     cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
     cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
+    return;
+  }
+  if (runs_in_blocks(view)) {
+    const KernelTime kernel = kernel_time(view, counts);
+    cost.cycles = std::ceil(kernel.cycles + code - 1e-9);
+    cost.bound = kernel.bound;
     return;
   }
   const bool program = issues_moves(*view.model);

@@ -1,0 +1,346 @@
+// Points of the form of blocks (docs/schedule.md): for machines whose blocks of threads share a scratchpad and whose
+// instructions belong to a part of a block, a warp say, and take operands from registers.
+//
+//   parallel dims on blocks; the sums of a block in registers, shared out to its warps; steps of the reductions: tiles
+//   of the inputs in the scratchpad, some steps ahead; each warp's part; registers; calls
+//
+// A point chooses the mapping, how many warps and how many calls of each lie along every dim, how many calls deep a step
+// is, and how many steps' tiles stand in the scratchpad.
+
+#include <algorithm>
+
+#include "hwdesc/move_layouts.h"
+#include "hwdesc/side_by_side.h"
+#include "scheduler/completion.h"
+#include "scheduler/nest_view.h"
+#include "scheduler/operand_check.h"
+#include "scheduler/point_form.h"
+#include "scheduler/promising_mappings.h"
+#include "scheduler/stage_tile.h"
+#include "support/arithmetic.h"
+#include "support/random.h"
+
+namespace isamap {
+namespace {
+
+const std::vector<std::int64_t> part_counts = {1, 2, 4, 8};            // warps along a dim
+const std::vector<std::int64_t> call_counts = {1, 2, 3, 4, 5, 6, 7, 8};  // calls of a warp along a dim
+const std::vector<std::int64_t> depths = {1, 2, 4, 8};                 // calls along a reduction in one step
+constexpr std::int64_t most_buffers = 5;
+constexpr std::int64_t conflict_free = 16;  // bytes: rows an odd number of these apart meet each bank once
+
+/// The units and memories that the form speaks of.
+struct BlockMachine {
+  UnitId block, part;
+  MemoryId scratch, registers;
+};
+
+std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model) {
+  BlockMachine machine;
+  machine.part = instruction.unit;
+  for (UnitId at = instruction.unit; at.valid(); at = model.unit(at).parent)
+    if (!model.unit(at).index.empty()) machine.block = at;
+  if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty()) return std::nullopt;
+  for (int a = 0; a < access_count(instruction.statement()); ++a) {
+    const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
+    if (!operand.memory.valid() || !model.memory(operand.memory).is_register() ||
+        !model.inside(model.memory(operand.memory).per, machine.part))
+      return std::nullopt;
+    machine.registers = operand.memory;
+  }
+  for (std::size_t m = 0; m < model.memories().size(); ++m)
+    if (model.memories()[m].kind == MemoryKind::scratchpad && model.memories()[m].per == machine.block)
+      machine.scratch = make_id<MemoryId>(m);
+  return machine.scratch.valid() ? std::optional(machine) : std::nullopt;
+}
+
+/// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
+struct Feed {
+  std::vector<LayoutDigit> layout;
+  std::string copy, fetch;  ///< empty: derived, element by element where it must be
+};
+
+struct Prepared {
+  Computation statement;
+  Pairing pairing;
+  BlockMachine machine;
+  std::vector<Feed> feeds;  ///< by access; 0 is not used
+};
+
+/// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.
+std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine, const HardwareModel& model) {
+  if (access.index.empty() || !access.index.back().as_dim()) return "";
+  const std::int64_t size = std::max(bytes(tensor.dtype), 1), row = tensor.shape.back() * size;
+  std::string best;
+  std::int64_t most = 0;
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move) || !completes_in_groups(move, model) || move.ranges.size() != 1 || move.ranges[0].min > 0) continue;
+    if (move.operands[operand_of_access(move, 0).index()].memory != machine.scratch ||
+        move.operands[operand_of_access(move, 1).index()].memory != model.home() ||
+        !type_refusal(move, 0, tensor.dtype).empty())
+      continue;
+    const std::int64_t width = move.ranges[0].max * size;
+    if (row % width == 0 && width > most) most = width, best = move.name;
+  }
+  return best;
+}
+
+/// A move with addresses from every instance that puts such rows where the instruction wants them, a fragment a call.
+std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,
+                           const BlockMachine& machine, const HardwareModel& model) {
+  const std::size_t operand = operand_of_access(instruction, access).index();
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move) || !type_refusal(move, 0, tensor.dtype).empty() || !type_refusal(move, 1, tensor.dtype).empty()) continue;
+    const Operand& from = move.operands[operand_of_access(move, 1).index()];
+    const auto* strided = std::get_if<StridedLayout>(&from.layout);
+    if (from.memory != machine.scratch || strided == nullptr ||
+        std::none_of(strided->terms.begin(), strided->terms.end(), [](const StrideTerm& t) { return !t.each.empty(); }))
+      continue;
+    const auto table = move_table(model, move, bytes(tensor.dtype));
+    if (!table) continue;
+    for (const Filling& filling : fillings(model, move, *table, instruction, operand))
+      if (filling.possible() && filling.calls == 1 && filling.operands == 1 && filling.order.kind == MemoryOrder::Kind::rows &&
+          filling.order.index == contiguous)
+        return move.name;
+  }
+  return "";
+}
+
+class BlockPoints final : public PointForm {
+ public:
+  BlockPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, std::vector<Prepared> prepared,
+              const HardwareModel& model)
+      : kernel_(kernel), id_(statement), mappings_(std::move(mappings)), prepared_(std::move(prepared)), model_(model) {
+    for (std::size_t m = 0; m < prepared_.size(); ++m) prepared_[m].pairing.statement = &prepared_[m].statement;
+    Decision mapping{"mapping", {}, false};
+    for (std::size_t m = 0; m < mappings_.size(); ++m) mapping.labels.push_back(std::to_string(m));
+    decisions_.push_back(mapping);
+    for (const Dim& dim : unfused().domain.dims) {
+      const bool parallel = dim.kind == DimKind::parallel;
+      decisions_.push_back({"parts " + dim.name, labels(parallel ? part_counts : std::vector<std::int64_t>{1}), true});
+      decisions_.push_back({"calls " + dim.name, labels(parallel ? call_counts : depths), true});
+    }
+    std::vector<std::int64_t> buffers;
+    for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
+    decisions_.push_back({"buffers", labels(buffers), true});
+  }
+
+  const std::vector<Decision>& decisions() const override { return decisions_; }
+  const std::vector<Mapping>& mappings() const override { return mappings_; }
+
+  Point repair(Point point) const override {
+    point.choice.resize(decisions_.size(), 0);
+    for (std::size_t i = 0; i < point.choice.size(); ++i)
+      point.choice[i] = std::clamp(point.choice[i], 0, static_cast<int>(decisions_[i].labels.size()) - 1);
+    return point;
+  }
+  Point random(std::uint64_t seed) const override {
+    Random source(seed);
+    Point point;
+    for (const Decision& d : decisions_)
+      point.choice.push_back(static_cast<int>(source.between(0, static_cast<std::int64_t>(d.labels.size()) - 1)));
+    return repair(std::move(point));
+  }
+  std::vector<Point> neighbours(const Point& point) const override {
+    std::vector<Point> all;
+    for (std::size_t i = 1; i < point.choice.size(); ++i)
+      for (const int step : {-1, 1}) {
+        Point other = point;
+        other.choice[i] += step;
+        if (repair(other) == other) all.push_back(std::move(other));
+      }
+    return all;
+  }
+  Point changed(const Point& point, Random& random) const override { return changed_choice(decisions_, point, random); }
+
+  /// Two or four warps along each dim with as many calls as make about 64 x 64 points, and smaller ones.
+  std::vector<Point> starts(std::size_t count) const override {
+    std::vector<Point> points;
+    for (const std::size_t m : promising_mappings(unfused(), mappings_, model_)) {
+      if (points.size() >= count) break;
+      for (const auto& [points_wanted, parts] : {std::pair(64, 1), {64, 2}, {32, 1}, {32, 0}, {16, 0}}) {
+        Point point = repair({});
+        point.choice[0] = static_cast<int>(m);
+        for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d) {
+          const std::int64_t step = step_of(prepared_[m], d);
+          if (step == 0) continue;
+          const bool parallel = unfused().domain.dims[d].kind == DimKind::parallel;
+          const std::int64_t calls = std::clamp<std::int64_t>((parallel ? points_wanted : 32) / step, 1, 8);
+          const auto& values = parallel ? call_counts : depths;
+          point.choice[calls_at(d)] = static_cast<int>(std::upper_bound(values.begin(), values.end(), calls) - values.begin()) - 1;
+          if (parallel) point.choice[parts_at(d)] = parts;
+        }
+        point.choice.back() = 2;
+        points.push_back(repair(point));
+      }
+    }
+    if (points.empty()) points.push_back(repair({}));
+    return points;
+  }
+
+  Result<Nest> build(const Point& point) const override;
+
+ private:
+  static std::vector<std::string> labels(const std::vector<std::int64_t>& values) {
+    std::vector<std::string> out;
+    for (const std::int64_t v : values) out.push_back(std::to_string(v));
+    return out;
+  }
+  const Computation& unfused() const { return kernel_.statements[id_.index()]; }
+  static std::size_t parts_at(std::size_t dim) { return 1 + 2 * dim; }
+  static std::size_t calls_at(std::size_t dim) { return 2 + 2 * dim; }
+
+  /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
+  static std::string fused_dim(const Prepared& p, const std::string& dim) {
+    for (const Dim& d : p.statement.domain.dims)
+      if (d.name == dim || d.name.rfind(dim + ".", 0) == 0) return d.name;
+    return "";
+  }
+  /// Points of the dim that one call takes; 0: calls do not walk it.
+  std::int64_t step_of(const Prepared& p, std::size_t dim) const {
+    const std::string name = fused_dim(p, unfused().domain.dims[dim].name);
+    const auto digit = p.pairing.digit_of.find(name);
+    return name.empty() || digit == p.pairing.digit_of.end() ? 0 : full_extent(*p.pairing.instruction, digit->second);
+  }
+
+  Kernel kernel_;
+  StatementId id_;
+  std::vector<Mapping> mappings_;
+  std::vector<Prepared> prepared_;
+  const HardwareModel& model_;
+  std::vector<Decision> decisions_;
+};
+
+Result<Nest> BlockPoints::build(const Point& point) const {
+  const std::size_t m = static_cast<std::size_t>(point.choice[0]);
+  const Prepared& p = prepared_[m];
+  Nest nest;
+  const auto walk = [&](const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
+    nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
+  };
+  struct Tiled {
+    std::string dim;
+    std::int64_t block = 1, part = 1, step = 1, extent = 1;
+    bool parallel = true;
+  };
+  std::vector<Tiled> tiled;
+  std::vector<std::string> lone;  // reductions that calls do not walk
+  std::int64_t parts = 1;
+  const std::string block = model_.unit(p.machine.block).name, part = model_.unit(p.machine.part).name;
+  for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d) {
+    const std::string name = fused_dim(p, unfused().domain.dims[d].name);
+    if (name.empty()) continue;
+    const Dim& dim = p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(name))];
+    const bool parallel = dim.kind == DimKind::parallel;
+    const std::int64_t step = step_of(p, d);
+    if (step == 0) {
+      if (dim.extent > 1 && parallel) walk(name, 1, block, false, false);
+      if (dim.extent > 1 && !parallel) lone.push_back(name);
+      continue;
+    }
+    Tiled t;
+    t.dim = name;
+    t.step = step;
+    t.extent = dim.extent;
+    t.parallel = parallel;
+    const std::int64_t all = std::max<std::int64_t>(ceil_div(dim.extent, step), 1);  // calls along the dim
+    const auto& values = parallel ? call_counts : depths;
+    const std::int64_t calls = std::min(values[static_cast<std::size_t>(point.choice[calls_at(d)])], all);
+    t.part = calls * step;
+    const std::int64_t wanted = part_counts[static_cast<std::size_t>(point.choice[parts_at(d)])];
+    const std::int64_t along = parallel ? std::min(wanted, ceil_div(all, calls)) : 1;
+    t.block = t.part * along;
+    parts *= along;
+    tiled.push_back(t);
+  }
+  if (parts > model_.unit(p.machine.part).count)
+    return error("a block of " + std::to_string(parts) + " instances of " + part + " is larger than a block may be");
+  for (const Tiled& t : tiled)
+    if (t.parallel) walk(t.dim, t.block, block, t.extent % t.block != 0, false);
+  const auto tensor = [&](int access) { return kernel_.tensors[access_of(p.statement, access).tensor.index()].name; };
+  const auto stage = [&](int access, MemoryId memory) {
+    Stage line;
+    line.tensor = tensor(access);
+    line.memory = model_.memory(memory).name;
+    return line;
+  };
+  nest.lines.push_back({stage(0, p.machine.registers)});
+  for (const std::string& dim : lone) walk(dim, 1, "", false, false);
+  bool renewed = !lone.empty();
+  for (const Tiled& t : tiled)
+    if (!t.parallel) {
+      walk(t.dim, t.block, "", t.extent % t.block != 0, false);
+      renewed = renewed || t.extent > t.block;
+    }
+  const int buffers = renewed ? point.choice.back() + 1 : 1;
+  for (int a = 1; a < access_count(p.statement); ++a) {
+    Stage line = stage(a, p.machine.scratch);
+    const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
+    line.layout = feed.layout;
+    line.buffers = buffers;
+    line.ahead = buffers - 1;
+    if (!feed.copy.empty()) line.via = {feed.copy};
+    nest.lines.push_back({line});
+  }
+  for (const Tiled& t : tiled)
+    if (t.parallel && t.block > t.part) walk(t.dim, t.part, part, false, false);
+  for (const Tiled& t : tiled)
+    if (!t.parallel && t.block > t.step) walk(t.dim, t.step, "", false, true);
+  for (int a = 1; a < access_count(p.statement); ++a) {
+    Stage line = stage(a, p.machine.registers);
+    if (!p.feeds[static_cast<std::size_t>(a)].fetch.empty()) line.via = {p.feeds[static_cast<std::size_t>(a)].fetch};
+    nest.lines.push_back({line});
+  }
+  for (const Tiled& t : tiled)
+    if (t.parallel && t.part > t.step) walk(t.dim, t.step, "", false, true);
+  nest.lines.push_back({do_line(mappings_[m], kernel_, model_)});
+  return nest;
+}
+
+std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapping& mapping, const HardwareModel& model) {
+  const InstructionForm form = instruction_form(mapping, model);
+  if (!form) return std::nullopt;
+  const auto machine = block_machine(*form, model);
+  if (!machine) return std::nullopt;
+  Prepared p;
+  p.machine = *machine;
+  p.statement = fuse(kernel.statements[id.index()], mapping);
+  p.pairing = pair(p.statement, form, mapping);
+  if (p.pairing.constant_operand >= 0) return std::nullopt;
+  p.feeds.resize(static_cast<std::size_t>(access_count(p.statement)));
+  for (int a = 1; a < access_count(p.statement); ++a) {
+    const Access& access = access_of(p.statement, a);
+    const Tensor& tensor = kernel.tensors[access.tensor.index()];
+    Feed& feed = p.feeds[static_cast<std::size_t>(a)];
+    for (const AffineExpr& e : natural_forms(access)) feed.layout.push_back({e, 0});
+    if (feed.layout.empty()) return std::nullopt;
+    feed.layout.back().pad = std::max<std::int64_t>(conflict_free / std::max(bytes(tensor.dtype), 1), 1);
+    feed.copy = widest_copy(access, tensor, *machine, model);
+    // Which index of the operand are neighbours in the tensor?
+    const auto last = access.index.back().as_dim();
+    const int operand = p.pairing.operand_access[static_cast<std::size_t>(a)];
+    const auto& subscripts = access_of(form->statement(), operand).index;
+    for (std::size_t s = 0; last && s < subscripts.size(); ++s)
+      if (const auto digit = p.pairing.digit_of.find(*last);
+          digit != p.pairing.digit_of.end() && subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
+        feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model);
+  }
+  return p;
+}
+
+}  // namespace
+
+std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement, const std::vector<Mapping>& mappings,
+                                        const HardwareModel& model) {
+  std::vector<Mapping> kept;
+  std::vector<Prepared> prepared;
+  for (const Mapping& mapping : mappings)
+    if (auto p = prepare(kernel, statement, mapping, model)) {
+      kept.push_back(mapping);
+      prepared.push_back(std::move(*p));
+    }
+  if (kept.empty()) return nullptr;
+  return std::make_unique<BlockPoints>(kernel, statement, std::move(kept), std::move(prepared), model);
+}
+
+}  // namespace isamap

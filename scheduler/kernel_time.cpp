@@ -1,0 +1,195 @@
+#include "scheduler/kernel_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "scheduler/machine_costs.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+/// The outermost unit around the instruction whose instances can tell themselves apart: a block.
+std::optional<UnitId> block_unit(const NestView& view) {
+  std::optional<UnitId> found;
+  if (!view.instruction) return found;
+  for (UnitId at = view.instruction->unit; at.valid(); at = view.model->unit(at).parent)
+    if (!view.model->unit(at).index.empty()) found = at;
+  return found;
+}
+
+class Blocks {
+ public:
+  Blocks(const NestView& view, const TileCounts& counts, UnitId block) : view_(view), counts_(counts), block_(block) {}
+
+  KernelTime run() {
+    const HardwareModel& model = *view_.model;
+    const UnitId around = model.unit(block_).parent;
+    const double processors = around.valid() ? static_cast<double>(model.instances(around)) : 1;
+    double blocks = 1;
+    for (std::size_t w = 0; w < view_.walks.size(); ++w)
+      if (on_blocks(w)) blocks *= trip(w);
+    const double rounds = std::ceil(blocks / processors);
+    calls();
+    for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
+    for (const auto& [name, cycles] : busy_) note(name, cycles * rounds);
+    note("latency of its calls", chain_ * rounds);
+    outermost();
+    result_.cycles += (waits_ + ends_) * rounds;
+    if (waits_ * rounds > result_.cycles / 2) result_.bound = "transfers that nothing hides";
+    return result_;
+  }
+
+ private:
+  /// Ports of a processor, which the instances inside it share.
+  double ports(const Instruction& instruction) const {
+    for (UnitId at = instruction.unit; at.valid(); at = view_.model->unit(at).parent) {
+      const auto& all = view_.model->unit(at).ports;
+      if (const auto found = all.find(instruction.timing.port); found != all.end())
+        return std::max<double>(1, static_cast<double>(found->second));
+    }
+    return 1;
+  }
+  double trip(std::size_t walk) const { return static_cast<double>(counts_.trip(static_cast<int>(walk))); }
+  bool on_blocks(std::size_t walk) const {
+    const UnitId unit = view_.walks[walk].unit;
+    return unit.valid() && view_.model->inside(block_, unit);
+  }
+  /// Of all rounds.
+  void note(const std::string& name, double cycles) {
+    if (cycles <= result_.cycles) return;
+    result_.cycles = cycles;
+    result_.bound = name;
+  }
+
+  void calls() {
+    const Instruction& instruction = *view_.instruction;
+    const std::vector<std::int64_t> extents = view_.call_extents();
+    double all = 1, one_after_another = 1;
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+      if (on_blocks(w)) continue;
+      all *= trip(w);
+      if (!view_.walks[w].unit.valid()) one_after_another *= trip(w);
+    }
+    busy_["compute"] += all * interval_of(instruction, extents, *view_.model) / ports(instruction);
+    const int stage = view_.innermost[0];
+    double chains = 1;  // accumulators of one instance
+    if (stage >= 0)
+      chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(stage)].walks) *
+                                 tiles_per_instance(view_, counts_, 0, view_.memory_of(stage),
+                                                    view_.stages[static_cast<std::size_t>(stage)].walks));
+    chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
+  }
+
+  /// What one tile of a stage and its renewals in one block take.
+  void stage(int number) {
+    const HardwareModel& model = *view_.model;
+    const StageView& s = view_.stages[static_cast<std::size_t>(number)];
+    const MemoryId from = view_.memory_of(s.parent);
+    const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()];
+    double times = 1, since = 1;  // renewals; walks that the tensor does not use count only outside those it uses
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+      if (on_blocks(w)) continue;
+      const bool above = static_cast<int>(w) < s.walks;
+      if (above && view_.walks[w].unit.valid()) {
+        times *= trip(w);
+      } else if (above) {
+        since *= trip(w);
+        if (counts_.uses_walk(s.access, static_cast<int>(w))) times *= since, since = 1;
+      }
+    }
+    const double elements = counts_.padded_tile(s.access, s.walks) * times, width = bytes(tensor.dtype);
+    const bool output = s.access == 0;
+    const MemoryId source = output ? s.memory : from, target = output ? from : s.memory;
+    double latency = 0;
+    for (const LinkId l : links_between(model, source, target)) {
+      const Link& link = model.link(l);
+      if (link.bandwidth > 0) busy_["link " + link.name] += elements * width / link.bandwidth;
+      latency += link.latency;
+    }
+    const Instruction* move = nullptr;
+    for (const std::string& name : s.stage.via)
+      if (const auto id = model.find_instruction(name)) move = &model.instruction(*id);
+    const bool scratch = !model.memory(s.memory).is_register();
+    if (move == nullptr && !scratch) move = move_between(model, source, target, tensor.dtype);
+    if (move != nullptr)
+      busy_["port " + move->timing.port] += elements / piece(*move, tensor.dtype) *
+                                            interval_of(*move, full_extents(*move), model) / ports(*move) *
+                                            (is_innermost(move->unit) ? 1.0 / lanes() : 1);
+    else  // element by element: a load and a store each
+      busy_["copies by a scalar unit"] += elements * copy_cycles(view_, s) / lanes();
+    if (!scratch && !output) return;
+    if (output) {
+      ends_ += latency;
+      return;
+    }
+    if (!begun_.insert(s.walks).second) return;  // stages side by side begin, and are waited for, together
+    const double ahead = s.stage.buffers - 1;
+    ends_ += ahead > 0 ? latency : 0;
+    waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency));
+    if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
+  }
+  /// Where a block's threads meet at every step.
+  double barrier_latency() const {
+    for (const Barrier& barrier : view_.model->barriers())
+      if (barrier.unit == block_ && !barrier.partial) return barrier.latency;
+    return 0;
+  }
+  bool is_innermost(UnitId unit) const {
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u)
+      if (make_id<UnitId>(u) != unit && view_.model->inside(make_id<UnitId>(u), unit)) return false;
+    return true;
+  }
+  /// Innermost instances that the instruction occupies: what they do is done at once.
+  double lanes() const {
+    double count = 1;
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u) {
+      const UnitId id = make_id<UnitId>(u);
+      if (id != view_.instruction->unit && view_.model->inside(id, view_.instruction->unit))
+        count *= static_cast<double>(view_.model->unit(id).count);
+    }
+    return count;
+  }
+
+  /// What the whole kernel reads and writes at least once.
+  void outermost() {
+    const Memory& home = view_.model->memory(view_.model->home());
+    double read = 0, written = 0;
+    std::vector<TensorId> seen;
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const TensorId id = access_of(view_.statement, a).tensor;
+      if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+      seen.push_back(id);
+      const Tensor& tensor = view_.kernel->tensors[id.index()];
+      double size = bytes(tensor.dtype);
+      for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+      (a == 0 ? written : read) += size;
+    }
+    if (home.read_bandwidth > 0) note("memory " + home.name, read / home.read_bandwidth);
+    if (home.write_bandwidth > 0) note("memory " + home.name, written / home.write_bandwidth);
+  }
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  UnitId block_;
+  std::map<std::string, double> busy_;  ///< of one block
+  std::set<int> begun_;                 ///< walks above stages in the scratchpad
+  double chain_ = 0, waits_ = 0, ends_ = 0;
+  KernelTime result_;
+};
+
+}  // namespace
+
+bool runs_in_blocks(const NestView& view) {
+  const auto block = block_unit(view);
+  return block && *block != view.instruction->unit && view.model->unit(*block).queued;
+}
+
+KernelTime kernel_time(const NestView& view, const TileCounts& counts) {
+  return Blocks(view, counts, *block_unit(view)).run();
+}
+
+}  // namespace isamap

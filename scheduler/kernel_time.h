@@ -1,0 +1,27 @@
+#pragma once
+// Cycles of a nest whose blocks are dealt out to the processors of a machine and wait their turn there.
+//
+// Blocks come in rounds: ceil(blocks / processors) of them on the busiest processor, one after another or side by side,
+// which share its ports. A round of one block takes the longest of
+//   the calls of its instruction                 uses x interval / ports
+//   the moves by each port                       uses x interval / ports
+//   the links into and out of its memories       bytes / bandwidth
+//   where tiles are asked for n steps ahead         steps x latency of the links / n
+// and what nothing hides: a barrier at every step, where tiles have one buffer the latency of the links too; the links
+// before the first step and behind the last one, once for each round. All blocks together take at least what the outermost memory needs for
+// the bytes that it gives and takes once, and what the caches give in all.
+
+#include "scheduler/time_bounds.h"
+
+namespace isamap {
+
+/// Does the nest deal blocks out to processors?
+bool runs_in_blocks(const NestView& view);
+
+struct KernelTime {
+  double cycles = 0;
+  std::string bound;  ///< the largest part
+};
+KernelTime kernel_time(const NestView& view, const TileCounts& counts);
+
+}  // namespace isamap
