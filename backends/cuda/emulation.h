@@ -348,6 +348,7 @@ class SharedPointer {
   explicit SharedPointer(void* at) : at_(static_cast<T*>(at)) {}
   Cell operator[](long i) const { return Cell(at_ + i); }
   SharedPointer operator+(long i) const { return SharedPointer(at_ + i); }
+  friend SharedPointer operator+(long i, const SharedPointer& p) { return p + i; }
   SharedPointer operator-(long i) const { return SharedPointer(at_ - i); }
   void* address() const { return at_; }
 

@@ -1,0 +1,122 @@
+// The target's own compiler, where it is installed: printed kernels compile without spills, stack or warnings about
+// performance, and hold as many tensor instructions as were printed.
+
+#include <cstring>
+#include <map>
+
+#include "mapper/mapper.h"
+#include "scheduler/scheduler.h"
+#include "tests/cuda/support.h"
+
+namespace isamap {
+namespace {
+
+std::string compiler() {
+  for (const char* place : {"nvcc", "/usr/local/cuda/bin/nvcc"})
+    if (command_exists(place)) return place;
+  return "";
+}
+
+/// Instructions of all kernels of a cubin by opcode: the low 12 bits of each 16 bytes of a .text section.
+std::map<unsigned, int> opcodes(const std::string& elf) {
+  const auto number = [&](std::size_t at, std::size_t size) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, elf.data() + at, size);
+    return value;
+  };
+  std::map<unsigned, int> found;
+  const std::size_t sections = number(40, 8), size = number(58, 2), count = number(60, 2), names = number(62, 2);
+  const std::size_t text_of_names = number(sections + names * size + 24, 8);
+  for (std::size_t s = 0; s < count; ++s) {
+    const std::size_t at = sections + s * size;
+    if (std::strncmp(elf.data() + text_of_names + number(at, 4), ".text.", 6) != 0) continue;
+    const std::size_t from = number(at + 24, 8), length = number(at + 32, 8);
+    for (std::size_t i = from; i < from + length; i += 16) ++found[static_cast<unsigned>(number(i, 2) & 0xfff)];
+  }
+  return found;
+}
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+struct Compiled {
+  std::string log;
+  std::map<unsigned, int> opcodes;
+};
+
+Compiled compile_for_device(const Program& program, const HardwareModel& model) {
+  const auto unit = print_cuda(program, model);
+  EXPECT_TRUE(unit) << render(unit.diagnostics());
+  const TemporaryDirectory folder;
+  write_file(folder.path() / "kernel.cu", unit->text.data(), unit->text.size());
+  std::vector<std::string> command = {compiler(), "-cubin", "-Xptxas", "-v"};
+  const auto flags = model.program.flags.find("nvcc");
+  if (flags != model.program.flags.end()) command.insert(command.end(), flags->second.begin(), flags->second.end());
+  command.insert(command.end(), {"-o", (folder.path() / "kernel.cubin").string(), (folder.path() / "kernel.cu").string()});
+  const auto ran = run_process(command, {120, 0, 0}, folder.path() / "log");
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  return {ran.output, opcodes(read_file(folder.path() / "kernel.cubin", std::size_t{1} << 26))};
+}
+
+TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  struct Type {
+    const char *type, *sum;
+    unsigned opcode;
+  };
+  constexpr unsigned half = 0x23c, integer = 0x237, real = 0x23f;  // as single instructions compile
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    const auto model = machine(name);
+    for (const Type& t : {Type{"bf16", "f32", half}, {"f16", "f32", half}, {"tf32", "f32", half}, {"s8", "s32", integer}, {"f64", "f64", real}}) {
+      SCOPED_TRACE(std::string(name) + " " + t.type);
+      const Kernel kernel = product(t.type, t.sum, 512, 512, 512, true);
+      auto mapped = enumerate_mappings(kernel, model, {});
+      ScheduleOptions options;
+      options.max_evaluations = 300;
+      auto scheduled = schedule(kernel, *mapped, model, options);
+      ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
+      auto made = lower(scheduled->schedule, kernel, model);
+      ASSERT_TRUE(made) << render(made.diagnostics());
+      const Compiled compiled = compile_for_device(*made, model);
+      EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame")) << compiled.log;
+      EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores")) << compiled.log;
+      EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
+      const auto tensor = compiled.opcodes.find(t.opcode);
+      EXPECT_TRUE(tensor != compiled.opcodes.end() && tensor->second > 0) << print(scheduled->schedule);
+    }
+  }
+}
+
+TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  const auto model = machine("nvidia_sm80");
+  const Program ring = lowered(product("bf16", "f32", 128, 128, 256, true), ring_schedule, model);
+  const auto unit = print_cuda(ring, model);
+  const Compiled compiled = compile_for_device(ring, model);
+  const int printed = static_cast<int>(count_of(unit->text, "mma_bf16(C_reg"));
+  EXPECT_EQ(printed, 2 * 4 * 2);  // 32 x 32 of a warp, two calls deep
+  EXPECT_EQ(compiled.opcodes.at(0x23c) % printed, 0);  // a loop may be unrolled
+  EXPECT_EQ(compiled.opcodes.count(0x983) + compiled.opcodes.count(0x387), 0U) << "local memory is used";
+}
+
+TEST(ForDevice, ScalarKernelsCompile) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  const auto model = machine("nvidia_sm80");
+  for (const char* example : {"softmax", "layer_norm", "depthwise", "gru_cell", "requantise", "conv2d_padded", "max_pool"}) {
+    SCOPED_TRACE(example);
+    auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + example + ".yaml");
+    ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+    auto mapped = enumerate_mappings(*kernel, model, {});
+    auto scheduled = schedule(*kernel, *mapped, model, {});
+    ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
+    auto made = lower(scheduled->schedule, *kernel, model);
+    ASSERT_TRUE(made) << render(made.diagnostics());
+    compile_for_device(*made, model);
+  }
+}
+
+}  // namespace
+}  // namespace isamap

@@ -1,0 +1,79 @@
+// Kernels of CUDA C++ against the interpreter: sizes that do not divide, 1 and 0, every delivery of copies.
+
+#include "mapper/mapper.h"
+#include "scheduler/scheduler.h"
+#include "tests/cuda/support.h"
+
+namespace isamap {
+namespace {
+
+TEST(Kernels, ARingOfTilesIsRightHoweverCopiesArrive) {
+  const auto model = machine("nvidia_sm80");
+  const Program ring = lowered(product("bf16", "f32", 100, 72, 200, true), ring_schedule, model);
+  for (const std::string& how : deliveries) {
+    SCOPED_TRACE(how);
+    const Delivered delivered(how);
+    expect_same(ring, model, 7);
+  }
+}
+
+/// What the search makes of the kernel, printed and run.
+void expect_right(const Kernel& kernel, const HardwareModel& model) {
+  auto mapped = enumerate_mappings(kernel, model, {});
+  ASSERT_TRUE(mapped) << render(mapped.diagnostics());
+  ScheduleOptions options;
+  options.max_evaluations = 100;
+  auto scheduled = schedule(kernel, *mapped, model, options);
+  ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
+  auto made = lower(scheduled->schedule, kernel, model);
+  ASSERT_TRUE(made) << render(made.diagnostics());
+  expect_same(*made, model, 11);
+}
+
+TEST(Kernels, EveryTypeAndTranspositionOfProducts) {
+  struct Type {
+    const char *type, *sum;
+  };
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    const auto model = machine(name);
+    for (const Type& t : {Type{"bf16", "f32"}, {"f16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}, {"u8", "s32"}, {"f64", "f64"}})
+      for (const bool transposed : {false, true}) {
+        SCOPED_TRACE(std::string(name) + " " + t.type + (transposed ? " transposed" : ""));
+        expect_right(product(t.type, t.sum, 40, 24, 72, transposed), model);
+      }
+  }
+}
+
+TEST(Kernels, SizesThatDoNotDivideAndOneAndZero) {
+  const auto model = machine("nvidia_sm80");
+  for (const auto& [m, n, k] : {std::tuple(1, 1, 1), {17, 9, 33}, {65, 31, 8}, {129, 70, 40}, {0, 4, 4}, {4, 4, 0}})
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
+      expect_right(product("bf16", "f32", m, n, k, transposed), model);
+    }
+}
+
+TEST(Kernels, IndependentStepsAreDealtOut) {
+  const auto model = machine("nvidia_sm80");
+  const auto unit = [&](const std::string& compute, const std::string& tensors) {
+    const Kernel kernel = kernel_from("kernel: k\ntensors: " + tensors + "\ncompute:\n  - " + compute + "\n");
+    auto mapped = enumerate_mappings(kernel, model, {});
+    auto scheduled = schedule(kernel, *mapped, model, {});
+    EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
+    auto made = lower(scheduled->schedule, kernel, model);
+    expect_same(*made, model, 2);
+    auto text = print_cuda(*made, model);
+    EXPECT_TRUE(text) << render(text.diagnostics());
+    return text->text;
+  };
+  // 40 * 50 elements by 256 threads in 8 blocks; a sum over j stays with the thread of its i
+  EXPECT_NE(unit("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [40, 50]}, Y: {shape: [40, 50]}}").find("ISAMAP_LAUNCH(k_1, 8, 256"), std::string::npos);
+  const std::string sums = unit("Y[i] += X[i,j]", "{X: {shape: [300, 20]}, Y: {shape: [300]}}");
+  EXPECT_NE(sums.find("ISAMAP_LAUNCH(k_2, 2, 256"), std::string::npos) << sums;
+  // elements are shared by steps of p: only those of r are dealt out, and all wait before the next step of p
+  const std::string shared = unit("O[p + r] += I[p] * F[r]", "{I: {shape: [40]}, F: {shape: [64]}, O: {shape: [103]}}");
+  EXPECT_NE(shared.find("    __syncthreads();"), std::string::npos) << shared;
+}
+
+}  // namespace
+}  // namespace isamap
