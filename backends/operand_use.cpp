@@ -111,6 +111,12 @@ std::int64_t slot_count(const Buffer& buffer) {
   return count;
 }
 
+const Ref* mask_of(const Instruction& instruction, const Call& call, const std::string& dim) {
+  for (std::size_t m = 0; m < instruction.masks.size() && m < call.masks.size(); ++m)
+    if (instruction.masks[m].first == dim) return &call.masks[m];
+  return nullptr;
+}
+
 std::optional<std::int64_t> slot_of(const Buffer& buffer, const Ref& ref, const Ranges& ranges) {
   std::int64_t slot = 0;
   for (int a = 0; a < buffer.slots; ++a) {

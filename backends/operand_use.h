@@ -28,6 +28,9 @@ AffineExpr at_origin(const AffineExpr& e, const Ranges& ranges);
 int access_named(const Instruction& instruction, const Call& call, const std::string& operand);
 const Operand& operand_of(const Instruction& instruction, int access);
 
+/// The mask of a dim in this call; nullptr: it has none.
+const Ref* mask_of(const Instruction& instruction, const Call& call, const std::string& dim);
+
 /// Elements of the buffer between neighbours along a term of the operand's layout: a dim `k`, a part of one (`k/4`,
 /// `k%4`), or the number of a subscript. Nothing when the difference is no constant. A term that the call does not walk
 /// has stride 0 if its difference is no constant.

@@ -283,8 +283,25 @@ class Feeding {
 
 }  // namespace
 
+/// Where no move has an interval, cost models take moves for free beside the calls: not what is meant where they have
+/// other times.
+void check_times_of_moves(Context& context) {
+  const auto& all = context.parts.instructions;
+  const auto timed = [](const Instruction& i) { return i.timing.interval.has_value(); };
+  const auto move = std::find_if(all.begin(), all.end(), [](const Instruction& i) {
+    return is_move(i) && (i.timing.latency || !i.timing.port.empty());
+  });
+  const bool moves = std::any_of(all.begin(), all.end(), [&](const Instruction& i) { return is_move(i) && timed(i); });
+  if (move != all.end() && !moves)
+    context.problems.warning(move->where,
+                             "moves have times, and none has a 'timing: {interval: ..}': the cost model then takes moves "
+                             "for free, beside the calls",
+                             "give moves their intervals, 1cycles where nothing else is known");
+}
+
 void check_machine(Context& context) {
   check_threads(context);
+  check_times_of_moves(context);
   check_setters(context);
   check_masks(context);
   check_moved_types(context);

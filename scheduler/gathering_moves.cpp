@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/own_addresses.h"
 #include "scheduler/completion.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/transfer_internal.h"
@@ -108,7 +109,7 @@ struct Gathering {
       }
       if (const std::string no = type_refusal(move, 1, buffer.dtype); !no.empty()) return error(no);
       const AffineExpr offset = simplify(flat_offset(buffer, refs.back().index), ranges);
-      const auto steps = address_steps(move, 1, extents, offset);
+      const auto steps = own_addresses(move, 1, extents, offset);
       if (!steps)
         return error(fmt::format("the elements of {} that belong together for {} do not lie together in {}",
                                  lowering.buffer(copy.inner->buffer).name, move.name, buffer.name));

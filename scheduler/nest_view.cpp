@@ -378,6 +378,11 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
     mapping.constant = line.constants.front().second;
     if (std::count(order->begin(), order->end(), access_count(computation)) == 0)
       return error(fmt::format("no operand '{}' in {}", line.constants.front().first, instruction.name));
+    // A number is meant as the operand holds it: 0.03 is the f32 next to it.
+    const auto held = static_cast<int>(std::find(order->begin(), order->end(), access_count(computation)) - order->begin());
+    const TensorId t = operand_of_access(instruction, held);
+    const DType type = instruction.operands[t.index()].dtype.value_or(instruction.tensors[t.index()].dtype);
+    if (is_float(type)) mapping.constant = round_to(type, *mapping.constant);
     if (const std::string no = not_lowered(mapping, model); !no.empty()) return error(no);
   }
   const std::vector<std::string> dims = dim_names(instruction.statement());

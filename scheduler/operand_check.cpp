@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hwdesc/held_values.h"
+#include "hwdesc/own_addresses.h"
 #include "scheduler/transfer.h"
 
 namespace isamap {
@@ -27,16 +28,6 @@ AffineExpr at_zero(const AffineExpr& e) {
 bool only_dollars(const AffineExpr& e) {
   const auto names = e.names();
   return std::all_of(names.begin(), names.end(), [](const std::string& n) { return n.front() == '$'; });
-}
-
-// The layout's terms as expressions of `$dim`s. A term named by a number is that subscript of the operand.
-AffineExpr term_of(const StrideTerm& term, const Access& access, const std::map<std::string, AffineExpr>& dollars) {
-  const auto dim = term.term.as_dim();
-  if (term.term.is_constant())
-    return substitute(access.index.at(static_cast<std::size_t>(term.term.constant())), dollars);
-  if (dim && std::isdigit(static_cast<unsigned char>(dim->front())) && std::stoul(*dim) < access.index.size())
-    return substitute(access.index[std::stoul(*dim)], dollars);
-  return substitute(term.term, dollars);
 }
 
 // A point at which `term` is 1 and independent terms are 0: `j` at j = 1, `k/4` at k = 4.
@@ -70,7 +61,7 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
   LayoutTerms terms;
   if (const auto* strided = std::get_if<StridedLayout>(&operand.layout)) {
     for (const StrideTerm& term : strided->terms) {
-      const AffineExpr e = term_of(term, a, dollars);
+      const AffineExpr e = in_points(term, a);
       const auto stride =
           term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) : std::nullopt;
       if (!term.each.empty())
@@ -232,37 +223,6 @@ std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& 
 }
 
 }  // namespace
-
-std::optional<std::vector<std::int64_t>> address_steps(const Instruction& instruction, int access,
-                                                       const std::vector<std::int64_t>& extents, const AffineExpr& offset) {
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
-  const auto dollars = dollar_names(instruction);
-  const LayoutTerms layout = demanded(instruction, access, operand, dollars);
-  const AffineExpr walk = offset - at_zero(offset);
-  if (layout.apart.size() != 1 || !layout.free.empty() || !only_dollars(walk)) return std::nullopt;
-  std::vector<std::string> names;
-  for (const Dim& dim : instruction.statement().domain.dims) names.push_back("$" + dim.name);
-  const CompiledAffine number(layout.apart[0], names), fixed(layout.fixed, names), lies(walk, names);
-  std::vector<std::optional<std::int64_t>> steps;
-  std::vector<std::int64_t> point(names.size(), 0);
-  while (true) {
-    const std::int64_t p = number(point.data()), step = lies(point.data()) - fixed(point.data());
-    if (p < 0 || p > 4096) return std::nullopt;
-    if (steps.size() <= static_cast<std::size_t>(p)) steps.resize(static_cast<std::size_t>(p) + 1);
-    auto& known = steps[static_cast<std::size_t>(p)];
-    if (known.value_or(step) != step) return std::nullopt;
-    known = step;
-    std::size_t d = point.size();
-    while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
-    if (d == 0) break;
-  }
-  std::vector<std::int64_t> out;
-  for (const auto& step : steps) {
-    if (!step) return std::nullopt;
-    out.push_back(*step);
-  }
-  return out;
-}
 
 bool allows(const DimRange& range, std::int64_t extent) {
   return extent >= range.min && extent <= range.max && extent % std::max<std::int64_t>(range.multiple_of, 1) == 0;

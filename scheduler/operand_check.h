@@ -20,13 +20,6 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
                     const Lowering& lowering);
 
-/// Where an operand with addresses of its own for each instance of a unit lies: what is between the address that
-/// instance p gives and the element at the first point, in elements of the buffer. Nothing: the operand takes no such
-/// addresses, or its elements do not lie as it demands behind them. `offset`: of the element at every point, over loop
-/// variables and `$dim`s.
-std::optional<std::vector<std::int64_t>> address_steps(const Instruction& instruction, int access,
-                                                       const std::vector<std::int64_t>& extents, const AffineExpr& offset);
-
 /// The first of its questions: does the operand take elements of the tile's type?
 std::string type_refusal(const Instruction& instruction, int access, DType tile);
 

@@ -182,14 +182,17 @@ std::optional<Diagnostic> CommandStream::print(const SetterUse& use) {
 /// A register that the memory spells in its own way: `v3`.
 std::string CommandStream::spelled(const Reference& r, const Use& use) const {
   if (!r.property.empty()) return "";
-  const int access = access_named(use.instruction, *use.site.call, r.object);
-  if (access < 0 || !use.site.call->operands[static_cast<std::size_t>(access)].buffer.valid()) return "";
-  const Memory& memory =
-      model_.memory(program_.buffers[use.site.call->operands[static_cast<std::size_t>(access)].buffer.index()].memory);
+  const Call& call = *use.site.call;
+  const int access = access_named(use.instruction, call, r.object);
+  const Ref* ref = r.object == "mask" ? mask_of(use.instruction, call, r.argument)
+                   : access < 0       ? nullptr
+                                      : &call.operands[static_cast<std::size_t>(access)];
+  if (ref == nullptr || !ref->buffer.valid()) return "";
+  const Memory& memory = model_.memory(program_.buffers[ref->buffer.index()].memory);
   std::string text = memory.print;
   const std::size_t at = text.find("{index}");
   if (!memory.is_register() || at == std::string::npos) return "";
-  return text.replace(at, 7, std::to_string(operand_number(use.site, access, program_, model_, use.loops).value_or(0)));
+  return text.replace(at, 7, std::to_string(value_of(r, use.site, program_, model_, use.loops).value_or(0)));
 }
 
 }  // namespace isamap

@@ -198,6 +198,10 @@ std::optional<std::int64_t> value_of(const Reference& r, const CallSite& site, c
       if (operand == r.argument) return std::find(choices.begin(), choices.end(), site.call->start) - choices.begin();
     return std::nullopt;
   }
+  if (r.object == "mask") {
+    const Ref* mask = mask_of(instruction, *site.call, r.argument);
+    return mask == nullptr ? std::nullopt : std::optional(program.buffers[mask->buffer.index()].address);
+  }
   const int access = access_named(instruction, *site.call, r.object);
   return access < 0 ? std::nullopt : operand_property(r, access, site, program, model, loops);
 }

@@ -8,7 +8,7 @@
 #include "backends/cuda/meaning.h"
 #include "backends/operand_use.h"
 #include "hwdesc/layout_compose.h"
-#include "scheduler/operand_check.h"
+#include "hwdesc/own_addresses.h"
 
 namespace isamap {
 namespace {
@@ -39,7 +39,7 @@ std::string Wrappers::own_address(const Instruction& instruction, const Call& ca
       if (!term.each.empty()) own = &term;
   if (own == nullptr) return "";
   const AffineExpr offset = simplify(place.offset, ranges_of_call(ranges, instruction, call));
-  const auto steps = address_steps(instruction, access, call.extents, offset);
+  const auto steps = own_addresses(instruction, access, call.extents, offset);
   const auto unit = model_.find_unit(own->each);
   if (!steps || steps->empty() || !unit) {
     context.diagnostics.push_back(error(fmt::format("'{}' has no address that its instances could give", instruction.name)));

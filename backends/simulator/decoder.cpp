@@ -111,12 +111,16 @@ Decoder::Piece Decoder::piece_of(const Placeholder& placeholder, const Instructi
   if (piece.packed != nullptr || placeholder.expr.op != IntExpr::Op::reference ||
       !placeholder.expr.reference.property.empty())
     return piece;
-  for (const Operand& operand : instruction.operands) {
-    if (operand.name != placeholder.expr.reference.object || !operand.memory.valid()) continue;
-    const std::string& print = model_.memory(operand.memory).print;
+  const Reference& named = placeholder.expr.reference;
+  const auto spelled_in = [&](MemoryId memory) {
+    const std::string& print = model_.memory(memory).print;
     const std::size_t at = print.find("{index}");
     if (at != std::string::npos) piece.before = print.substr(0, at), piece.after = print.substr(at + 7);
-  }
+  };
+  for (const Operand& operand : instruction.operands)
+    if (operand.name == named.object && operand.memory.valid()) spelled_in(operand.memory);
+  for (const auto& [dim, memory] : instruction.masks)
+    if (named.object == "mask" && named.argument == dim) spelled_in(memory);
   return piece;
 }
 
@@ -275,6 +279,15 @@ Result<Decoder::Decoded> Decoder::decode_line(const Pattern& pattern, const std:
     if (const auto said = text->command.values.find(name); said != text->command.values.end() && said->second != value)
       return error(
           fmt::format("the text of '{}' says {} = {}, its word says {}", instruction.name, name, said->second, value));
+  // What the word does not say would be the largest, whatever the text says.
+  if (!instruction.semantics.empty())
+    for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
+      const std::string name = "extent[" + instruction.statement().domain.dims[d].name + "]";
+      const auto said = text->command.values.find(name);
+      if (said != text->command.values.end() && !word->command.values.contains(name) && said->second != instruction.ranges[d].max)
+        return error(fmt::format("the text of '{}' says {} = {}, which nothing in its word says", instruction.name, name, said->second),
+                     "give the encoding a field for it");
+    }
   return word;
 }
 

@@ -62,11 +62,33 @@ Machine::Machine(const Program& program, const HardwareModel& model) : model_(mo
   }
 }
 
+/// Positions of a dim that its mask lets take part: the first so many. All of them without a mask.
+Result<std::int64_t> Machine::masked_extent(const Command& command, const Dim& dim) const {
+  for (const auto& [name, memory] : command.instruction->masks) {
+    if (name != dim.name) continue;
+    const auto number = command.value({"mask", "", name});
+    if (!number) return error(fmt::format("the command does not say which mask '{}' has", dim.name));
+    const std::vector<std::uint8_t>& image = images_[memory.index()].bytes;
+    const std::int64_t from = *number * std::max<std::int64_t>(model_.memory(memory).size, 1);
+    if (*number < 0 || from + dim.extent > static_cast<std::int64_t>(image.size()))
+      return error(fmt::format("mask {} of '{}' is outside {}", *number, dim.name, model_.memory(memory).name));
+    const auto set = [&](std::int64_t p) { return (image[static_cast<std::size_t>(from + p)] & 1) != 0; };
+    std::int64_t count = 0;
+    while (count < dim.extent && set(count)) ++count;
+    for (std::int64_t p = count; p < dim.extent; ++p)
+      if (set(p)) return error(fmt::format("mask {} of '{}' has a gap at {}: only the first positions can be masked in", *number, dim.name, count));
+    return count;
+  }
+  return dim.extent;
+}
+
 std::optional<Diagnostic> Machine::extents_of(const Command& command, Use& use) const {
   const Instruction& instruction = *command.instruction;
   const auto& dims = instruction.statement().domain.dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    const std::int64_t extent = command.value({"extent", "", dims[d].name}).value_or(dims[d].extent);
+    auto masked = masked_extent(command, dims[d]);
+    if (!masked) return masked.diagnostics().front();
+    const std::int64_t extent = command.value({"extent", "", dims[d].name}).value_or(*masked);
     const DimRange range =
         d < instruction.ranges.size() ? instruction.ranges[d] : DimRange{dims[d].extent, dims[d].extent, 1, false, {}};
     if (extent < range.min || extent > range.max ||

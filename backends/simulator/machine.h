@@ -68,6 +68,7 @@ class Machine {
     bool start_at_identity = false;
   };
 
+  Result<std::int64_t> masked_extent(const Command& command, const Dim& dim) const;
   std::optional<Diagnostic> extents_of(const Command& command, Use& use) const;
   std::optional<DType> type_moved_by(const Instruction& move) const;
   std::optional<Diagnostic> access_of_operand(const Command& command, int number, Use& use) const;

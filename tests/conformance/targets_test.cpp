@@ -35,7 +35,7 @@ std::string how_executed(const HardwareModel& model) {
   const ProgramText& program = model.program;
   if (program.language == "asm")
     return program.run_simulator.empty() ? "simulator" : "simulator " + program.run_simulator;
-  if (program.language != "c++") return "printed and proved only (" + program.language + ")";
+  if (program.language == "cuda") return "our emulation of its threads";
   std::string text = model.needed.cpu.empty() ? "native" : "native with " + joined(model.needed.cpu, " ");
   if (!model.needed.machine.empty()) text = "native on " + joined(model.needed.machine, " ");
   if (!program.shim.include.empty()) text += "; shim";
