@@ -127,11 +127,15 @@ Availability availability(const HardwareModel& model) {
 std::string not_emulated(const Instruction& instruction, const HardwareModel& model) {
   for (const AsyncObject& object : model.async_objects())
     if (object.name == instruction.async_by && object.kind != "groups")
-      return fmt::format("'{}' completes by {} ('{}'), which kernels do not use yet", instruction.name, object.kind, object.name);
+      return fmt::format("'{}' completes by {} ('{}'), which kernels do not use yet", instruction.name, object.kind,
+                         object.name);
   for (const Operand& operand : instruction.operands) {
     if (!operand.object.empty())
-      return fmt::format("'{}' takes '{}' for {}, which kernels are not given yet", instruction.name, operand.object, operand.name);
-    if (operand.pack) return fmt::format("'{}' takes {} as a packed word, which kernels do not make yet", instruction.name, operand.name);
+      return fmt::format("'{}' takes '{}' for {}, which kernels are not given yet", instruction.name, operand.object,
+                         operand.name);
+    if (operand.pack)
+      return fmt::format("'{}' takes {} as a packed word, which kernels do not make yet", instruction.name,
+                         operand.name);
   }
   return "";
 }

@@ -293,10 +293,11 @@ void check_times_of_moves(Context& context) {
   });
   const bool moves = std::any_of(all.begin(), all.end(), [&](const Instruction& i) { return is_move(i) && timed(i); });
   if (move != all.end() && !moves)
-    context.problems.warning(move->where,
-                             "moves have times, and none has a 'timing: {interval: ..}': the cost model then takes moves "
-                             "for free, beside the calls",
-                             "give moves their intervals, 1cycles where nothing else is known");
+    context.problems.warning(
+        move->where,
+        "moves have times, and none has a 'timing: {interval: ..}': the cost model then takes moves "
+        "for free, beside the calls",
+        "give moves their intervals, 1cycles where nothing else is known");
 }
 
 void check_machine(Context& context) {

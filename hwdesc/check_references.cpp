@@ -249,7 +249,9 @@ void check_references(const Instruction& instruction, const Node& node, Context&
     for (const bool most : {true, false}) {  // at the ends of all extents
       std::string at_extents;
       const auto value = evaluate(*cycles, [&](const Reference& r) -> std::optional<std::int64_t> {
-        const int d = r.object == "extent" && !instruction.semantics.empty() ? instruction.statement().domain.find(r.argument) : -1;
+        const int d = r.object == "extent" && !instruction.semantics.empty()
+                          ? instruction.statement().domain.find(r.argument)
+                          : -1;
         if (d < 0 || static_cast<std::size_t>(d) >= instruction.ranges.size()) return std::nullopt;
         const DimRange& range = instruction.ranges[static_cast<std::size_t>(d)];
         const std::int64_t extent = most ? range.max : std::max<std::int64_t>(range.min, 1);
@@ -257,9 +259,10 @@ void check_references(const Instruction& instruction, const Node& node, Context&
         return extent;
       });
       if (!value || *value >= 0) continue;
-      context.problems.error(place_of(node, {"timing", key}),
-                             "'" + std::string(key) + "' of " + what + " is " + std::to_string(*value) + " cycles" + at_extents,
-                             "times are 0 or more: max(1, ..) keeps a formula there");
+      context.problems.error(
+          place_of(node, {"timing", key}),
+          "'" + std::string(key) + "' of " + what + " is " + std::to_string(*value) + " cycles" + at_extents,
+          "times are 0 or more: max(1, ..) keeps a formula there");
       break;
     }
   }

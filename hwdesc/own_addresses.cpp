@@ -30,15 +30,18 @@ AffineExpr in_points(const StrideTerm& term, const Access& access) {
 }
 
 std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instruction, int access,
-                                                       const std::vector<std::int64_t>& extents, const AffineExpr& offset) {
-  const auto* layout = std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, access).index()].layout);
+                                                       const std::vector<std::int64_t>& extents,
+                                                       const AffineExpr& offset) {
+  const auto* layout =
+      std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, access).index()].layout);
   if (layout == nullptr) return std::nullopt;
   std::optional<AffineExpr> number;
   AffineExpr behind;  // elements behind the address
   for (const StrideTerm& term : layout->terms) {
     const AffineExpr e = in_points(term, access_of(instruction.statement(), access));
-    const auto stride =
-        term.stride ? evaluate(*term.stride, [](const Reference&) { return std::optional<std::int64_t>(); }) : std::nullopt;
+    const auto stride = term.stride
+                            ? evaluate(*term.stride, [](const Reference&) { return std::optional<std::int64_t>(); })
+                            : std::nullopt;
     if (!term.each.empty()) {
       if (number) return std::nullopt;
       number = e;

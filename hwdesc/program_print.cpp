@@ -56,9 +56,8 @@ struct Printer {
       } else if (const auto* e = std::get_if<Element>(&node.is)) {
         line(depth, element(*e));
       } else if (const auto* s = std::get_if<Sync>(&node.is)) {
-        line(depth,
-             fmt::format("sync {} {} {}{}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object, s->pending,
-                         s->commits ? " commit" : ""));
+        line(depth, fmt::format("sync {} {} {}{}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object,
+                                s->pending, s->commits ? " commit" : ""));
       } else if (const auto* comment = std::get_if<Comment>(&node.is)) {
         line(depth, "# " + comment->text);
       }

@@ -4,8 +4,8 @@
 //   parallel dims on blocks; the sums of a block in registers, shared out to its warps; steps of the reductions: tiles
 //   of the inputs in the scratchpad, some steps ahead; each warp's part; registers; calls
 //
-// A point chooses the mapping, how many warps and how many calls of each lie along every dim, how many calls deep a step
-// is, and how many steps' tiles stand in the scratchpad.
+// A point chooses the mapping, how many warps and how many calls of each lie along every dim, how many calls deep a
+// step is, and how many steps' tiles stand in the scratchpad.
 
 #include <algorithm>
 
@@ -23,9 +23,9 @@
 namespace isamap {
 namespace {
 
-const std::vector<std::int64_t> part_counts = {1, 2, 4, 8};            // warps along a dim
+const std::vector<std::int64_t> part_counts = {1, 2, 4, 8};              // warps along a dim
 const std::vector<std::int64_t> call_counts = {1, 2, 3, 4, 5, 6, 7, 8};  // calls of a warp along a dim
-const std::vector<std::int64_t> depths = {1, 2, 4, 8};                 // calls along a reduction in one step
+const std::vector<std::int64_t> depths = {1, 2, 4, 8};                   // calls along a reduction in one step
 constexpr std::int64_t most_buffers = 5;
 constexpr std::int64_t conflict_free = 16;  // bytes: rows an odd number of these apart meet each bank once
 
@@ -40,7 +40,8 @@ std::optional<BlockMachine> block_machine(const Instruction& instruction, const 
   machine.part = instruction.unit;
   for (UnitId at = instruction.unit; at.valid(); at = model.unit(at).parent)
     if (!model.unit(at).index.empty()) machine.block = at;
-  if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty()) return std::nullopt;
+  if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty())
+    return std::nullopt;
   for (int a = 0; a < access_count(instruction.statement()); ++a) {
     const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
     if (!operand.memory.valid() || !model.memory(operand.memory).is_register() ||
@@ -68,13 +69,15 @@ struct Prepared {
 };
 
 /// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.
-std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine, const HardwareModel& model) {
+std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
+                        const HardwareModel& model) {
   if (access.index.empty() || !access.index.back().as_dim()) return "";
   const std::int64_t size = std::max(bytes(tensor.dtype), 1), row = tensor.shape.back() * size;
   std::string best;
   std::int64_t most = 0;
   for (const Instruction& move : model.instructions()) {
-    if (!is_move(move) || !completes_in_groups(move, model) || move.ranges.size() != 1 || move.ranges[0].min > 0) continue;
+    if (!is_move(move) || !completes_in_groups(move, model) || move.ranges.size() != 1 || move.ranges[0].min > 0)
+      continue;
     if (move.operands[operand_of_access(move, 0).index()].memory != machine.scratch ||
         move.operands[operand_of_access(move, 1).index()].memory != model.home() ||
         !type_refusal(move, 0, tensor.dtype).empty())
@@ -90,7 +93,8 @@ std::string gathering_move(const Instruction& instruction, int access, std::size
                            const BlockMachine& machine, const HardwareModel& model) {
   const std::size_t operand = operand_of_access(instruction, access).index();
   for (const Instruction& move : model.instructions()) {
-    if (!is_move(move) || !type_refusal(move, 0, tensor.dtype).empty() || !type_refusal(move, 1, tensor.dtype).empty()) continue;
+    if (!is_move(move) || !type_refusal(move, 0, tensor.dtype).empty() || !type_refusal(move, 1, tensor.dtype).empty())
+      continue;
     const Operand& from = move.operands[operand_of_access(move, 1).index()];
     const auto* strided = std::get_if<StridedLayout>(&from.layout);
     if (from.memory != machine.scratch || strided == nullptr ||
@@ -99,8 +103,8 @@ std::string gathering_move(const Instruction& instruction, int access, std::size
     const auto table = move_table(model, move, bytes(tensor.dtype));
     if (!table) continue;
     for (const Filling& filling : fillings(model, move, *table, instruction, operand))
-      if (filling.possible() && filling.calls == 1 && filling.operands == 1 && filling.order.kind == MemoryOrder::Kind::rows &&
-          filling.order.index == contiguous)
+      if (filling.possible() && filling.calls == 1 && filling.operands == 1 &&
+          filling.order.kind == MemoryOrder::Kind::rows && filling.order.index == contiguous)
         return move.name;
   }
   return "";
@@ -108,8 +112,8 @@ std::string gathering_move(const Instruction& instruction, int access, std::size
 
 class BlockPoints final : public PointForm {
  public:
-  BlockPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, std::vector<Prepared> prepared,
-              const HardwareModel& model)
+  BlockPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
+              std::vector<Prepared> prepared, const HardwareModel& model)
       : kernel_(kernel), id_(statement), mappings_(std::move(mappings)), prepared_(std::move(prepared)), model_(model) {
     for (std::size_t m = 0; m < prepared_.size(); ++m) prepared_[m].pairing.statement = &prepared_[m].statement;
     Decision mapping{"mapping", {}, false};
@@ -167,7 +171,8 @@ class BlockPoints final : public PointForm {
           const bool parallel = unfused().domain.dims[d].kind == DimKind::parallel;
           const std::int64_t calls = std::clamp<std::int64_t>((parallel ? points_wanted : 32) / step, 1, 8);
           const auto& values = parallel ? call_counts : depths;
-          point.choice[calls_at(d)] = static_cast<int>(std::upper_bound(values.begin(), values.end(), calls) - values.begin()) - 1;
+          point.choice[calls_at(d)] =
+              static_cast<int>(std::upper_bound(values.begin(), values.end(), calls) - values.begin()) - 1;
           if (parallel) point.choice[parts_at(d)] = parts;
         }
         point.choice.back() = 2;
@@ -297,7 +302,8 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   return nest;
 }
 
-std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapping& mapping, const HardwareModel& model) {
+std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapping& mapping,
+                                const HardwareModel& model) {
   const InstructionForm form = instruction_form(mapping, model);
   if (!form) return std::nullopt;
   const auto machine = block_machine(*form, model);
@@ -322,7 +328,8 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
     const auto& subscripts = access_of(form->statement(), operand).index;
     for (std::size_t s = 0; last && s < subscripts.size(); ++s)
       if (const auto digit = p.pairing.digit_of.find(*last);
-          digit != p.pairing.digit_of.end() && subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
+          digit != p.pairing.digit_of.end() &&
+          subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
         feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model);
   }
   return p;
@@ -330,8 +337,8 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
 
 }  // namespace
 
-std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement, const std::vector<Mapping>& mappings,
-                                        const HardwareModel& model) {
+std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement,
+                                        const std::vector<Mapping>& mappings, const HardwareModel& model) {
   std::vector<Mapping> kept;
   std::vector<Prepared> prepared;
   for (const Mapping& mapping : mappings)

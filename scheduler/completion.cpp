@@ -42,7 +42,9 @@ bool completes_in_groups(const Instruction& instruction, const HardwareModel& mo
                      [&](const AsyncObject& o) { return o.kind == "groups" && o.name == instruction.async_by; });
 }
 
-std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model) { return steps(nodes, 0, true, model); }
+std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model) {
+  return steps(nodes, 0, true, model);
+}
 
 std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model) {
   const std::vector<Node> group = commits(nodes, model), all = waits(nodes, 0, model);

@@ -19,7 +19,8 @@ namespace {
 bool gathers(const Instruction& move) {
   if (!is_move(move)) return false;
   const auto* from = std::get_if<StridedLayout>(&move.operands[operand_of_access(move, 1).index()].layout);
-  return from != nullptr && std::any_of(from->terms.begin(), from->terms.end(), [](const StrideTerm& t) { return !t.each.empty(); });
+  return from != nullptr &&
+         std::any_of(from->terms.begin(), from->terms.end(), [](const StrideTerm& t) { return !t.each.empty(); });
 }
 
 std::int64_t volume(const std::vector<std::int64_t>& box) {
@@ -45,7 +46,8 @@ std::optional<AffineExpr> linear_positions(const Instruction& move) {
   }
   for (std::size_t flat = 0; flat < table->size(); ++flat) {
     std::int64_t value = 0;
-    for (std::size_t d = 0; d < box.size(); ++d) value += static_cast<std::int64_t>(flat) / steps[d] % box[d] * factors[d];
+    for (std::size_t d = 0; d < box.size(); ++d)
+      value += static_cast<std::int64_t>(flat) / steps[d] % box[d] * factors[d];
     if (value != (*table)[flat]) return std::nullopt;
   }
   return sum;
@@ -62,7 +64,8 @@ struct Gathering {
   /// Why the move does not fill such fragments; empty: it does.
   std::string prepare() {
     const TileBuffer& tile = *copy.inner;
-    if (!tile.fragment) return fmt::format("{} fills registers of several instances; the tile is in registers of one", move.name);
+    if (!tile.fragment)
+      return fmt::format("{} fills registers of several instances; the tile is in registers of one", move.name);
     const auto position = linear_positions(move);
     if (!position) return fmt::format("the registers that {} fills are in no linear order of its dims", move.name);
     for (const DimRange& range : move.ranges) extents.push_back(range.max);
@@ -98,13 +101,15 @@ struct Gathering {
     std::vector<Ref> refs;
     for (const TileBuffer* tile : {copy.inner, copy.outer}) {
       const auto index = index_at(*tile, known, ranges);
-      if (!index) return error("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+      if (!index)
+        return error("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
       const int access = static_cast<int>(refs.size());
       const Buffer& buffer = lowering.buffer(tile->buffer);
       refs.push_back({tile->buffer, *index});
       for (AffineExpr& e : refs.back().index) e = simplify(e, ranges);
       if (access == 0) {
-        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering); !no.empty()) return error(no);
+        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering); !no.empty())
+          return error(no);
         continue;
       }
       if (const std::string no = type_refusal(move, 1, buffer.dtype); !no.empty()) return error(no);
@@ -118,12 +123,13 @@ struct Gathering {
       bool aligned = buffer.align % operand.align == 0;
       for (const AffineTerm& term : offset.terms()) {
         const auto* name = std::get_if<std::string>(&term.atom);
-        if (name == nullptr || name->front() != '$') aligned &= name == nullptr || term.coefficient * size % operand.align == 0;
+        if (name == nullptr || name->front() != '$')
+          aligned &= name == nullptr || term.coefficient * size % operand.align == 0;
       }
       for (const std::int64_t step : *steps) aligned &= (offset.constant() + step) * size % operand.align == 0;
       if (!aligned)
-        return error(fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so", move.name,
-                                 operand.align, buffer.name),
+        return error(fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so",
+                                 move.name, operand.align, buffer.name),
                      "pad its rows: [i, k pad 8]");
     }
     auto made = make_call(lowering, id, std::move(refs), extents);
@@ -168,7 +174,9 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
       continue;
     }
     return for_each_block(lowering, tile, blocks, covered, true,
-                          [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) { return gathering.call(begin, walked); });
+                          [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) {
+                            return gathering.call(begin, walked);
+                          });
   }
   if (no.empty()) return std::nullopt;
   return Result<std::vector<Node>>(error(no));

@@ -8,8 +8,8 @@
 //   the links into and out of its memories       bytes / bandwidth
 //   where tiles are asked for n steps ahead         steps x latency of the links / n
 // and what nothing hides: a barrier at every step, where tiles have one buffer the latency of the links too; the links
-// before the first step and behind the last one, once for each round. All blocks together take at least what the outermost memory needs for
-// the bytes that it gives and takes once, and what the caches give in all.
+// before the first step and behind the last one, once for each round. All blocks together take at least what the
+// outermost memory needs for the bytes that it gives and takes once, and what the caches give in all.
 
 #include "scheduler/time_bounds.h"
 

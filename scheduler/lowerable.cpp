@@ -58,6 +58,12 @@ std::string not_lowered(const Instruction& instruction) {
   return "";
 }
 
+double as_held(const Instruction& instruction, int access, double number) {
+  const TensorId t = operand_of_access(instruction, access);
+  const DType type = instruction.operands[t.index()].dtype.value_or(instruction.tensors[t.index()].dtype);
+  return is_float(type) ? round_to(type, number) : number;
+}
+
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
   if (std::string why = not_lowered(model.instruction(mapping.instruction)); !why.empty()) return why;
   const InstructionForm form = instruction_form(mapping, model);

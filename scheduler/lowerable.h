@@ -15,4 +15,7 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model);
 /// swizzled.
 std::string not_lowered(const Instruction& instruction);
 
+/// A number as the operand of this access holds it: 0.03 in an f32 is the f32 next to it.
+double as_held(const Instruction& instruction, int access, double number);
+
 }  // namespace isamap

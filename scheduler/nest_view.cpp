@@ -152,7 +152,8 @@ class Resolver {
     }
     if (!f.combine.empty()) later("combine");
     if (f.tail != Tail::none && f.tail != Tail::split && f.tail != Tail::pad)
-      problem("a tail other than split and pad is not supported yet", "leave it out: what a short tile does is derived");
+      problem("a tail other than split and pad is not supported yet",
+              "leave it out: what a short tile does is derived");
     if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 
@@ -378,11 +379,8 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
     mapping.constant = line.constants.front().second;
     if (std::count(order->begin(), order->end(), access_count(computation)) == 0)
       return error(fmt::format("no operand '{}' in {}", line.constants.front().first, instruction.name));
-    // A number is meant as the operand holds it: 0.03 is the f32 next to it.
-    const auto held = static_cast<int>(std::find(order->begin(), order->end(), access_count(computation)) - order->begin());
-    const TensorId t = operand_of_access(instruction, held);
-    const DType type = instruction.operands[t.index()].dtype.value_or(instruction.tensors[t.index()].dtype);
-    if (is_float(type)) mapping.constant = round_to(type, *mapping.constant);
+    const auto held = std::find(order->begin(), order->end(), access_count(computation)) - order->begin();
+    mapping.constant = as_held(instruction, static_cast<int>(held), *mapping.constant);
     if (const std::string no = not_lowered(mapping, model); !no.empty()) return error(no);
   }
   const std::vector<std::string> dims = dim_names(instruction.statement());

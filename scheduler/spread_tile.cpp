@@ -6,8 +6,8 @@
 
 namespace isamap {
 
-Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t line, MemoryId memory, const Tiles& tiles,
-                                                 const HardwareModel& model) {
+Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t line, MemoryId memory,
+                                                 const Tiles& tiles, const HardwareModel& model) {
   std::vector<InstanceWalk> found;
   std::map<std::string, std::int64_t> left;
   for (const auto& [dim, tile] : tiles) left[dim] = tile.size;
@@ -23,14 +23,16 @@ Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t l
       const std::int64_t tile = std::min(walk.tile, at->second), count = (at->second + tile - 1) / tile;
       if (spread && count > 1) {
         if (at->second % tile != 0)
-          return error(fmt::format("for {} by {} on {}: {} points are no whole number of such tiles, and a stage above it "
-                                   "is shared out",
-                                   walk.dim, walk.tile, f->unit, at->second),
-                       "with `tail pad` on the walk above the stage all tiles are whole");
+          return error(
+              fmt::format("for {} by {} on {}: {} points are no whole number of such tiles, and a stage above it "
+                          "is shared out",
+                          walk.dim, walk.tile, f->unit, at->second),
+              "with `tail pad` on the walk above the stage all tiles are whole");
         if (steps[walk.dim] > 1)
-          return error(fmt::format("for {} by {} on {}: a walk in time of {} stands between it and the stage that it shares out",
-                                   walk.dim, walk.tile, f->unit, walk.dim),
-                       "stand it above the stage or below the walk on the unit");
+          return error(
+              fmt::format("for {} by {} on {}: a walk in time of {} stands between it and the stage that it shares out",
+                          walk.dim, walk.tile, f->unit, walk.dim),
+              "stand it above the stage or below the walk on the unit");
         found.push_back({walk.dim, f->unit, tile, count});
       }
       if (!spread && count > 1) steps[walk.dim] = count;
@@ -40,8 +42,9 @@ Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t l
   return found;
 }
 
-Result<std::vector<Node>> in_every_instance(Lowering& lowering, const TileBuffer& tile, const std::vector<InstanceWalk>& walks,
-                                            const std::function<Result<std::vector<Node>>(const TileBuffer* part)>& make) {
+Result<std::vector<Node>> in_every_instance(
+    Lowering& lowering, const TileBuffer& tile, const std::vector<InstanceWalk>& walks,
+    const std::function<Result<std::vector<Node>>(const TileBuffer* part)>& make) {
   if (walks.empty()) return make(nullptr);
   TileBuffer part = tile;
   std::vector<std::string> variables;

@@ -19,13 +19,14 @@ struct InstanceWalk {
   std::int64_t tile = 1, count = 1;
 };
 
-/// The walks below `line` on units that have a memory of this kind each, where such units run side by side. Errors: their
-/// shares are not alike, or a walk in time of the same dim stands before them.
-Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t line, MemoryId memory, const Tiles& tiles,
-                                                 const HardwareModel& model);
+/// The walks below `line` on units that have a memory of this kind each, where such units run side by side. Errors:
+/// their shares are not alike, or a walk in time of the same dim stands before them.
+Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t line, MemoryId memory,
+                                                 const Tiles& tiles, const HardwareModel& model);
 
 /// What `make` makes of each instance's part of the tile, in loops over the instances; of the whole tile without walks.
-Result<std::vector<Node>> in_every_instance(Lowering& lowering, const TileBuffer& tile, const std::vector<InstanceWalk>& walks,
-                                            const std::function<Result<std::vector<Node>>(const TileBuffer* part)>& make);
+Result<std::vector<Node>> in_every_instance(
+    Lowering& lowering, const TileBuffer& tile, const std::vector<InstanceWalk>& walks,
+    const std::function<Result<std::vector<Node>>(const TileBuffer* part)>& make);
 
 }  // namespace isamap

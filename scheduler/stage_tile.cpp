@@ -102,7 +102,8 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
   const auto places = positions(p.instruction->operands[t.index()], operand_box(*p.instruction, operand));
   if (!places) return error("operand " + p.instruction->tensors[t.index()].name + " has no fixed place in a register");
   tile.positions = *places;
-  if (const auto* fragment = std::get_if<FragmentLayout>(&p.instruction->operands[t.index()].layout)) tile.fragment = *fragment;
+  if (const auto* fragment = std::get_if<FragmentLayout>(&p.instruction->operands[t.index()].layout))
+    tile.fragment = *fragment;
   result.buffer.slots = tile.slots;
   return result;
 }
@@ -128,6 +129,14 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
     digits.push_back({add(tile.coordinates, c), split, digit.pad});
     if (split.modulo && split.divide == 1) tile.coordinates[digits.back().coordinate].block = split.modulo;
   }
+  // Interleaved, [k%2, k/2%8]: neighbours do not lie together, and only all of it is a block.
+  for (std::size_t i = 0; i < digits.size(); ++i)
+    for (std::size_t inner = i + 1; inner < digits.size(); ++inner)
+      if (digits[i].coordinate == digits[inner].coordinate && digits[i].split.divide < digits[inner].split.divide &&
+          digits[inner].split.modulo != 0) {
+        std::int64_t& block = tile.coordinates[digits[i].coordinate].block;
+        block = std::max(block, digits[inner].split.divide * digits[inner].split.modulo);
+      }
   for (Coordinate& c : tile.coordinates) c.padded = round_up(std::max(c.extent, c.padded), c.block);
   std::vector<std::int64_t> room;
   for (const Digit& digit : digits) {

@@ -40,7 +40,7 @@ struct TileBuffer {
   bool whole_tensor = false;       ///< an argument or intermediate: axes are the access's index expressions over dims
   bool zero_padded = false;        ///< what lies between extent and padded holds 0
   int slots = -1;                  ///< as Buffer::slots
-  std::vector<std::int64_t> positions;  ///< registers: physical position of each interior point (row-major)
+  std::vector<std::int64_t> positions;     ///< registers: physical position of each interior point (row-major)
   std::optional<FragmentLayout> fragment;  ///< registers of several instances: which of them has which interior point
 };
 

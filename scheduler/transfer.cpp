@@ -74,7 +74,8 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
         guard.conditions.push_back(AffineExpr(outer_buffer.extents[i] - 1) - (*outer)[i]);
     }
     if (guard.conditions.empty()) return std::vector<Node>{Node{std::move(element)}};
-    if (copy.into_inner && std::any_of(copy.ends.begin(), copy.ends.end(), [](const auto& end) { return end.has_value(); })) {
+    if (copy.into_inner &&
+        std::any_of(copy.ends.begin(), copy.ends.end(), [](const auto& end) { return end.has_value(); })) {
       Element zero = element;
       zero.reads.clear();
       zero.body = constant(0, inner_buffer.dtype);

@@ -68,7 +68,8 @@ struct MovePiece {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
-        if (copy.zero[i] && !shape.walks(i) && copy.visited().coordinates[i].padded != copy.visited().coordinates[i].extent) {
+        if (copy.zero[i] && !shape.walks(i) &&
+            copy.visited().coordinates[i].padded != copy.visited().coordinates[i].extent) {
           reason(fmt::format("{} would not set the padding of {} along {} to 0", move.name,
                              lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
           return std::nullopt;
@@ -110,7 +111,8 @@ struct MovePiece {
   }
 
   // Nothing is read where nothing is valid: then the outer address is any inside the tensor.
-  std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& extents) const {
+  std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin,
+                                      const std::vector<std::int64_t>& extents) const {
     std::vector<AffineExpr> out = begin;
     if (std::find(extents.begin(), extents.end(), 0) == extents.end()) return out;
     for (std::size_t i = 0; i < out.size() && i < copy.ends.size(); ++i)
@@ -156,8 +158,8 @@ struct MovePiece {
   }
 };
 
-/// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known, or
-/// nothing.
+/// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known,
+/// or nothing.
 Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
                                      const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
                                      std::size_t from, const BlockBody& body) {

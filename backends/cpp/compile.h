@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 #include <utility>
-#include <vector>
 #include <variant>
+#include <vector>
 
 #include "hwdesc/hardware_model.h"
 #include "support/result.h"

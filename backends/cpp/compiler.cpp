@@ -45,7 +45,8 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
   const bool clang = std::any_of(command.begin(), command.end(),
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
   const bool emulated = model.program.language == "cuda";  // by a model of the machine: compiled quickly
-  for (const char* flag : {"-std=c++20", emulated ? "-O1" : "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
+  for (const char* flag :
+       {"-std=c++20", emulated ? "-O1" : "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
     command.emplace_back(flag);
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
   if (needs_emulator(model)) {

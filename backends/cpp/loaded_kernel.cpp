@@ -175,7 +175,8 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
 
   auto state = std::make_unique<LoadedKernel::State>();
   // What runs threads stays: they outlive a call, and with the library their code would go.
-  const bool threads = std::any_of(model.units().begin(), model.units().end(), [](const Unit& u) { return !u.threads.loop.empty(); });
+  const bool threads =
+      std::any_of(model.units().begin(), model.units().end(), [](const Unit& u) { return !u.threads.loop.empty(); });
   state->library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | (threads ? RTLD_NODELETE : 0));
   if (state->library == nullptr) return error(fmt::format("the compiled program cannot be loaded: {}", dlerror()));
   const auto find = [&](const std::string& entry) {

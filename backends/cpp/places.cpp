@@ -22,7 +22,12 @@ class Finder {
  public:
   Finder(const Program& program, const HardwareModel& model, bool instances, Names& names, Places& places,
          Diagnostics& diagnostics)
-      : program_(program), model_(model), instances_(instances), names_(names), places_(places), diagnostics_(diagnostics) {}
+      : program_(program),
+        model_(model),
+        instances_(instances),
+        names_(names),
+        places_(places),
+        diagnostics_(diagnostics) {}
 
   std::vector<Item> items(const std::vector<Node>& nodes) {
     std::vector<Item> out;

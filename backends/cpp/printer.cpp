@@ -7,11 +7,11 @@
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/declarations.h"
 #include "backends/cpp/dialect.h"
+#include "backends/cpp/index_text.h"
 #include "backends/cpp/places.h"
 #include "backends/cpp/state_needs.h"
 #include "backends/cpp/types.h"
 #include "backends/expand.h"
-#include "support/overloaded.h"
 
 namespace isamap {
 namespace {
@@ -386,38 +386,8 @@ class Printer {
     return rest.front() == '-' ? base + " - " + rest.substr(1) : base + " + " + rest;
   }
 
-  /// `16*i + (j + 1)/4 - 3`: division rounds down, so a numerator that may be negative is divided by a helper.
   std::string index(const AffineExpr& e, const Ranges& ranges) {
-    std::string out;
-    for (const AffineTerm& term : e.terms()) append(out, term.coefficient, atom(term, ranges));
-    if (e.constant() != 0 || out.empty()) append(out, e.constant(), "");
-    return out;
-  }
-  static void append(std::string& out, std::int64_t coefficient, const std::string& atom) {
-    const bool negative = coefficient < 0;
-    const std::uint64_t magnitude =
-        negative ? 0 - static_cast<std::uint64_t>(coefficient) : static_cast<std::uint64_t>(coefficient);
-    out += out.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
-    if (atom.empty())
-      out += std::to_string(magnitude);
-    else
-      out += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + atom;
-  }
-  std::string atom(const AffineTerm& term, const Ranges& ranges) {
-    return std::visit(
-        overloaded{
-            [&](const std::string& variable) {
-              return variable_names_.contains(variable) ? variable_names_.at(variable) : identifier(variable);
-            },
-            [&](const FloorDiv& f) {
-              const auto range = bounds(*f.numerator, ranges);
-              const std::string numerator = index(*f.numerator, ranges);
-              if (!range || range->low < 0) return elements_.floor_div(numerator, f.divisor);
-              const bool simple = f.numerator->as_dim().has_value();
-              return "(" + (simple ? numerator : "(" + numerator + ")") + "/" + std::to_string(f.divisor) + ")";
-            },
-        },
-        term.atom);
+    return index_text(e, ranges, variable_names_, elements_);
   }
 
  public:

@@ -48,10 +48,9 @@ class CppRunner final : public Runner {
       return outcome;
     }
     const Plan plan = make_plan(program, *unit);
-    if (auto made =
-            compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
-                    emulated ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                    folder.path() / "program");
+    if (auto made = compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
+                            emulated ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                            folder.path() / "program");
         !made) {
       // A compiler that fails on an empty program says nothing about ours.
       if (compiler_works(model_, folder.path())) return made.diagnostics();

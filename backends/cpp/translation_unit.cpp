@@ -76,8 +76,8 @@ Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& m
           ? print_versions(program, model, around)
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
-  unit->text =
-      header_comment(program, model) + includes(model, around) + program_text(model, around) + compiled_for(model) + unit->text;
+  unit->text = header_comment(program, model) + includes(model, around) + program_text(model, around) +
+               compiled_for(model) + unit->text;
   return unit;
 }
 

@@ -85,7 +85,8 @@ class Dealer {
   }
 
   /// Accesses of the nodes by buffer. False: one has no offset.
-  bool collect(const std::vector<Node>& nodes, Ranges& ranges, std::map<std::int32_t, std::vector<Touch>>& found) const {
+  bool collect(const std::vector<Node>& nodes, Ranges& ranges,
+               std::map<std::int32_t, std::vector<Touch>>& found) const {
     const auto note = [&](const Ref& ref, bool written, const Ranges& inside) {
       if (!ref.buffer.valid()) return true;
       const Buffer& buffer = program_.buffers[ref.buffer.index()];
@@ -95,24 +96,26 @@ class Dealer {
     };
     for (const Node& node : nodes) {
       const bool fine = std::visit(
-          overloaded{[&](const Loop& l) {
-                       ranges[l.variable] = {0, l.trip - 1};
-                       return collect(l.body, ranges, found);
-                     },
-                     [&](const Guard& g) { return collect(g.then, ranges, found) && collect(g.otherwise, ranges, found); },
-                     [&](const Call& c) {
-                       const Instruction& instruction = model_.instruction(c.instruction);
-                       const Ranges inside = ranges_of_call(ranges, instruction, c);
-                       for (const auto& [name, range] : inside) ranges.try_emplace(name, range);
-                       for (std::size_t i = 0; i < c.operands.size(); ++i)
-                         if (!note(c.operands[i], i == 0, inside)) return false;
-                       return true;
-                     },
-                     [&](const Element& e) {
-                       if (!note(e.write, true, ranges)) return false;
-                       return std::all_of(e.reads.begin(), e.reads.end(), [&](const Ref& r) { return note(r, false, ranges); });
-                     },
-                     [](const auto&) { return true; }},
+          overloaded{
+              [&](const Loop& l) {
+                ranges[l.variable] = {0, l.trip - 1};
+                return collect(l.body, ranges, found);
+              },
+              [&](const Guard& g) { return collect(g.then, ranges, found) && collect(g.otherwise, ranges, found); },
+              [&](const Call& c) {
+                const Instruction& instruction = model_.instruction(c.instruction);
+                const Ranges inside = ranges_of_call(ranges, instruction, c);
+                for (const auto& [name, range] : inside) ranges.try_emplace(name, range);
+                for (std::size_t i = 0; i < c.operands.size(); ++i)
+                  if (!note(c.operands[i], i == 0, inside)) return false;
+                return true;
+              },
+              [&](const Element& e) {
+                if (!note(e.write, true, ranges)) return false;
+                return std::all_of(e.reads.begin(), e.reads.end(),
+                                   [&](const Ref& r) { return note(r, false, ranges); });
+              },
+              [](const auto&) { return true; }},
           node.is);
       if (!fine) return false;
     }
@@ -120,8 +123,8 @@ class Dealer {
   }
 
   /// The variables of `chain` that tell iterations apart wherever something is written; empty: none do.
-  std::set<std::string> apart(const std::vector<Loop>& chain, const std::map<std::int32_t, std::vector<Touch>>& accesses,
-                              const Ranges& ranges) const {
+  std::set<std::string> apart(const std::vector<Loop>& chain,
+                              const std::map<std::int32_t, std::vector<Touch>>& accesses, const Ranges& ranges) const {
     std::set<std::string> names;
     for (const Loop& l : chain) names.insert(l.variable);
     bool first = true;
@@ -140,7 +143,8 @@ class Dealer {
       }
     }
     for (const auto& [buffer, list] : accesses)
-      if (std::any_of(list.begin(), list.end(), [](const Touch& a) { return a.written; }) && !disjoint(list, chosen, chain, ranges))
+      if (std::any_of(list.begin(), list.end(), [](const Touch& a) { return a.written; }) &&
+          !disjoint(list, chosen, chain, ranges))
         return {};
     return chosen;
   }
@@ -164,12 +168,14 @@ class Dealer {
         if (chosen.contains(name)) return false;  // under a division
       AffineExpr outer;
       for (const AffineTerm& term : rest.terms()) {
-        const AffineExpr one = std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
-                                                     [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
-                                          term.atom) *
-                               term.coefficient;
+        const AffineExpr one =
+            std::visit(overloaded{[](const std::string& name) { return AffineExpr::dim(name); },
+                                  [](const FloorDiv& f) { return floordiv(*f.numerator, f.divisor); }},
+                       term.atom) *
+            term.coefficient;
         const auto in = one.names();
-        if (std::all_of(in.begin(), in.end(), [&](const std::string& name) { return ranges_.contains(name); })) outer += one;
+        if (std::all_of(in.begin(), in.end(), [&](const std::string& name) { return ranges_.contains(name); }))
+          outer += one;
       }
       rest = rest - outer;
       if ((linear && *linear != mine) || (around && *around != outer)) return false;
@@ -219,7 +225,8 @@ class Dealer {
       (chosen.contains(l.variable) ? dealt : kept).push_back(l);
       if (chosen.contains(l.variable)) total *= l.trip;
     }
-    if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() && kept[0].variable == chain[0].variable)
+    if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() &&
+        kept[0].variable == chain[0].variable)
       return std::nullopt;  // its steps may depend on one another: the loops inside are tried
     return spread_out(dealt, kept, *body, total, from, blocks);
   }
@@ -235,8 +242,8 @@ class Dealer {
     return std::clamp<std::int64_t>((wanted + inner - 1) / inner, 1, u.count);
   }
 
-  Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body, std::int64_t total,
-                  std::size_t from, bool blocks) {
+  Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
+                  std::int64_t total, std::size_t from, bool blocks) {
     std::vector<Loop> around;
     AffineExpr number;
     std::int64_t threads = 1;
@@ -271,7 +278,8 @@ class Dealer {
       inner *= dealt[i].trip;
     }
     std::vector<Node> nodes = replace(body, values, ranges);
-    for (std::size_t i = kept.size(); i-- > 0;) nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
+    for (std::size_t i = kept.size(); i-- > 0;)
+      nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
     if (threads > total) {
       Guard guard;
       guard.conditions = {AffineExpr(total - 1) - number};
@@ -328,15 +336,16 @@ class Dealer {
 
 }  // namespace
 
-std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model, UnitId grid,
-                           std::int64_t threads) {
+std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
+                           UnitId grid, std::int64_t threads) {
   const Spread spread(kernel, model, grid);
   // Blocks have nothing of their own here, and nothing outside the loop waits for them.
   const auto loop = kernel.size() == 1 ? std::get_if<Loop>(&kernel[0].is) : nullptr;
   bool blocks = loop != nullptr && loop->unit.empty() && !spread.asks_for_threads() && spread.asked(grid) == 1;
   const auto use = buffer_use(kernel, program);
   for (std::size_t b = 0; b < program.buffers.size(); ++b)
-    if ((use.read[b] || use.written[b]) && model.inside(model.memory(program.buffers[b].memory).per, grid)) blocks = false;
+    if ((use.read[b] || use.written[b]) && model.inside(model.memory(program.buffers[b].memory).per, grid))
+      blocks = false;
   return Dealer(program, model, grid, threads, spread).list(kernel, 0, blocks);
 }
 

@@ -17,7 +17,7 @@ namespace isamap {
 
 /// The nodes of one launch. Of a unit without a fixed count as many instances are asked for as make about `threads`
 /// threads in a block, unless loops of the kernel ask for a number themselves.
-std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model, UnitId grid,
-                           std::int64_t threads = 256);
+std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
+                           UnitId grid, std::int64_t threads = 256);
 
 }  // namespace isamap

@@ -52,7 +52,8 @@ BufferUse buffer_use(const std::vector<Node>& nodes, const Program& program) {
   return use;
 }
 
-std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid) {
+std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
+                               UnitId grid) {
   // last[i]: the last node that shares a block's own buffer with node i or one before it.
   std::vector<std::size_t> last(body.size());
   std::vector<std::size_t> first_use(program.buffers.size(), body.size());
@@ -76,7 +77,8 @@ std::vector<HostStep> launches(const std::vector<Node>& body, const Program& pro
     } else if (end == i && loop != nullptr && loop->unit.empty() && holds_grid_loop(loop->body, model, grid)) {
       steps.push_back({HostLoop{loop->variable, loop->trip, launches(loop->body, program, model, grid)}});
     } else {
-      steps.push_back({Launch{{body.begin() + static_cast<std::ptrdiff_t>(i), body.begin() + static_cast<std::ptrdiff_t>(end) + 1}}});
+      steps.push_back({Launch{
+          {body.begin() + static_cast<std::ptrdiff_t>(i), body.begin() + static_cast<std::ptrdiff_t>(end) + 1}}});
     }
     i = end + 1;
   }

@@ -25,7 +25,8 @@ struct HostStep {
   std::variant<Launch, HostLoop, Comment> is;
 };
 
-std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model, UnitId grid);
+std::vector<HostStep> launches(const std::vector<Node>& body, const Program& program, const HardwareModel& model,
+                               UnitId grid);
 
 /// Buffers that the nodes read or write.
 struct BufferUse {

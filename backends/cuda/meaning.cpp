@@ -51,7 +51,8 @@ class Meaning {
 
  private:
   Diagnostic refuse(const std::string& what) const {
-    return error_at(instruction_.where, fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
+    return error_at(instruction_.where,
+                    fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
   }
   void line(const std::string& s) { text_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
   void open(const std::string& s) {
@@ -80,7 +81,8 @@ class Meaning {
     for (std::size_t i = 0; i < index.size(); ++i) {
       std::int64_t stride = 1;
       for (std::size_t j = i + 1; j < extents.size(); ++j) stride *= extents[j];
-      text += fmt::format("{}{}({})", text.empty() ? "" : " + ", stride == 1 ? "" : std::to_string(stride) + "*", index[i]);
+      text +=
+          fmt::format("{}{}({})", text.empty() ? "" : " + ", stride == 1 ? "" : std::to_string(stride) + "*", index[i]);
     }
     return text.empty() ? "0" : text;
   }
@@ -99,8 +101,8 @@ class Meaning {
       list += (list.empty() ? "" : ", ") + o.name;
     }
     line(fmt::format("struct Operands {{ {}}} mine{{{}}};", members, list));
-    open(fmt::format("emulation::together({}, \"{}\", mine, [](Operands* const* at, emulation::Thread* threads)", threads_,
-                     instruction_.name));
+    open(fmt::format("emulation::together({}, \"{}\", mine, [](Operands* const* at, emulation::Thread* threads)",
+                     threads_, instruction_.name));
     line("(void)threads;");
   }
   void end() {
@@ -139,7 +141,8 @@ class Meaning {
     for (std::size_t u = 0; u < fragment.over.size(); ++u) {
       const auto& [name, count] = fragment.over[u];
       loop(name, u + 1 == fragment.over.size() ? elements_in_use(access, fragment) : count);
-      if (u + 1 < fragment.over.size()) instance = instance == "0" ? name : fmt::format("({})*{} + {}", instance, count, name);
+      if (u + 1 < fragment.over.size())
+        instance = instance == "0" ? name : fmt::format("({})*{} + {}", instance, count, name);
     }
     std::vector<std::string> index;
     for (const AffineExpr& e : fragment.index) index.push_back(isamap::print(e));
@@ -176,14 +179,17 @@ class Meaning {
         address = fmt::format("at[{}]->{}", value, o.name);
         continue;
       }
-      const auto stride = term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
+      const auto stride =
+          term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
       if (!stride) return refuse(fmt::format("takes {} with a free stride", o.name));
       offset += fmt::format(" + {}*{}", *stride * size, value);
     }
     open_dims();
-    if (operand.align > 1) line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
+    if (operand.align > 1)
+      line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
     const std::string place =
-        o.shared ? fmt::format("emulation::{}(threads[{}], {}{}, {})", gather ? "readable" : "writable", lane, address, offset, size)
+        o.shared ? fmt::format("emulation::{}(threads[{}], {}{}, {})", gather ? "readable" : "writable", lane, address,
+                               offset, size)
                  : fmt::format("reinterpret_cast<{}char*>({}){}", gather ? "const " : "", address, offset);
     copy(fmt::format("{}[{}]", array(access), flat(access, subscripts(access))), place, size, gather);
     close_dims();
@@ -193,7 +199,8 @@ class Meaning {
   std::string in_subscripts(int access, const Operand& operand, const AffineExpr& term) const {
     std::map<std::string, AffineExpr> values;
     const auto& index = access_of(statement_, access).index;
-    for (std::size_t s = 0; s < operand.index_names.size() && s < index.size(); ++s) values[operand.index_names[s]] = index[s];
+    for (std::size_t s = 0; s < operand.index_names.size() && s < index.size(); ++s)
+      values[operand.index_names[s]] = index[s];
     return isamap::print(substitute(term, values));
   }
 
@@ -207,7 +214,8 @@ class Meaning {
   void compute() {
     open_dims();
     std::vector<std::string> reads;
-    for (int a = 1; a < access_count(statement_); ++a) reads.push_back(fmt::format("{}[{}]", array(a), flat(a, subscripts(a))));
+    for (int a = 1; a < access_count(statement_); ++a)
+      reads.push_back(fmt::format("{}[{}]", array(a), flat(a, subscripts(a))));
     const std::string place = fmt::format("{}[{}]", array(0), flat(0, subscripts(0)));
     if (is_move(instruction_))
       line(place + " = " + reads[0] + ";");
@@ -220,7 +228,8 @@ class Meaning {
   Result<std::string> asynchronous_copy() {
     const auto dense = [&](int access) {
       const auto* s = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
-      if (s == nullptr || s->terms.size() != 1 || s->swizzle || !s->terms[0].each.empty() || !s->terms[0].stride) return false;
+      if (s == nullptr || s->terms.size() != 1 || s->swizzle || !s->terms[0].each.empty() || !s->terms[0].stride)
+        return false;
       const IntExpr& stride = *s->terms[0].stride;
       return stride.op == IntExpr::Op::number && stride.number == 1;
     };
@@ -230,8 +239,8 @@ class Meaning {
     const std::int64_t all = statement_.domain.dims[0].extent * size, valid = extents_[0] * size;
     for (int a = 0; a < 2; ++a)
       if (const Operand& operand = operand_of(instruction_, a); operand.align > 1 && (a == 0 || valid > 0))
-        line(fmt::format("emulation::aligned({}, {}, \"{}\");", operands_[static_cast<std::size_t>(a)].name, operand.align,
-                         instruction_.name));
+        line(fmt::format("emulation::aligned({}, {}, \"{}\");", operands_[static_cast<std::size_t>(a)].name,
+                         operand.align, instruction_.name));
     line(fmt::format("emulation::issue_copy(\"{}\", {}, reinterpret_cast<const unsigned char*>({}), {}, {});",
                      instruction_.async_by, operands_[0].name, operands_[1].name, all, valid));
     return text_;

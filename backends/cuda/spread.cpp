@@ -25,7 +25,8 @@ bool is_grid_level(const HardwareModel& model, UnitId grid, UnitId unit) { retur
 namespace {
 
 /// Loops on grid units around each statement: -1 when statements differ.
-void grid_depths(const std::vector<Node>& nodes, const HardwareModel& model, UnitId grid, int depth, std::vector<int>& found) {
+void grid_depths(const std::vector<Node>& nodes, const HardwareModel& model, UnitId grid, int depth,
+                 std::vector<int>& found) {
   for (const Node& node : nodes)
     std::visit(overloaded{[&](const Loop& loop) {
                             const auto unit = model.find_unit(loop.unit);

@@ -29,8 +29,8 @@ class Spread {
   Spread(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
 
   std::int64_t blocks() const;
-  bool walks_blocks() const { return grid_loops_; }  ///< loops on the grid unit are blocks of the launch
-  std::int64_t threads() const;  ///< of a block
+  bool walks_blocks() const { return grid_loops_; }             ///< loops on the grid unit are blocks of the launch
+  std::int64_t threads() const;                                 ///< of a block
   std::int64_t asked(UnitId unit) const { return used(unit); }  ///< instances that loops ask for
   std::vector<std::int64_t> digits(UnitId unit) const;          ///< of its number, outermost first; empty: no loop asks
   bool asks_for_threads() const;                                ///< some loop is on a unit inside the grid unit
@@ -49,7 +49,8 @@ class Spread {
   UnitId grid_;
   bool grid_loops_ = true;
   std::vector<UnitId> inside_;  ///< units inside the grid unit, outermost first
-  std::map<std::int32_t, std::vector<std::int64_t>> digits_;  ///< largest trip at each depth, by unit (grid: all grid units)
+  std::map<std::int32_t, std::vector<std::int64_t>>
+      digits_;  ///< largest trip at each depth, by unit (grid: all grid units)
 };
 
 }  // namespace isamap

@@ -9,8 +9,8 @@
 namespace isamap {
 namespace {
 
-/// One access of a buffer. Where an index depends on loops around alone, it may tell two accesses apart: tiles that take
-/// turns in several places.
+/// One access of a buffer. Where an index depends on loops around alone, it may tell two accesses apart: tiles that
+/// take turns in several places.
 struct Touch {
   std::int32_t buffer = -1;
   bool written = false;
@@ -89,43 +89,42 @@ class Synchronizer {
   }
 
   Node inside(const Node& node, UnitId unit, const Touches& own, Touches& pending) {
-    return std::visit(
-        overloaded{[&](const Loop& loop) {
-                     Loop copy = loop;
-                     const auto inner = model_.find_unit(loop.unit);
-                     if (inner && !model_.inside(grid_, *inner)) {  // threads of a block
-                       Touches fresh;
-                       copy.body = list(loop.body, *inner, fresh);
-                       add(pending, own);
-                     } else if (inner && blocks_) {
-                       ranges_[loop.variable] = {0, loop.trip - 1};
-                       copy.body = list(loop.body, unit, pending);
-                       ranges_.erase(loop.variable);
-                       forget(pending, loop.variable);
-                     } else {
-                       ranges_[loop.variable] = {0, loop.trip - 1};
-                       copy.body = repeated(loop.body, unit, pending);
-                       ranges_.erase(loop.variable);
-                       forget(pending, loop.variable);
-                     }
-                     return Node{std::move(copy)};
-                   },
-                   [&](const Guard& guard) {
-                     Guard copy = guard;
-                     Touches other = pending;
-                     const Ranges before = ranges_;
-                     for (const AffineExpr& condition : guard.conditions) narrow(ranges_, condition);
-                     copy.then = list(guard.then, unit, pending);
-                     ranges_ = before;
-                     copy.otherwise = list(guard.otherwise, unit, other);
-                     add(pending, other);
-                     return Node{std::move(copy)};
-                   },
-                   [&](const auto&) {
-                     add(pending, own);
-                     return node;
-                   }},
-        node.is);
+    return std::visit(overloaded{[&](const Loop& loop) {
+                                   Loop copy = loop;
+                                   const auto inner = model_.find_unit(loop.unit);
+                                   if (inner && !model_.inside(grid_, *inner)) {  // threads of a block
+                                     Touches fresh;
+                                     copy.body = list(loop.body, *inner, fresh);
+                                     add(pending, own);
+                                   } else if (inner && blocks_) {
+                                     ranges_[loop.variable] = {0, loop.trip - 1};
+                                     copy.body = list(loop.body, unit, pending);
+                                     ranges_.erase(loop.variable);
+                                     forget(pending, loop.variable);
+                                   } else {
+                                     ranges_[loop.variable] = {0, loop.trip - 1};
+                                     copy.body = repeated(loop.body, unit, pending);
+                                     ranges_.erase(loop.variable);
+                                     forget(pending, loop.variable);
+                                   }
+                                   return Node{std::move(copy)};
+                                 },
+                                 [&](const Guard& guard) {
+                                   Guard copy = guard;
+                                   Touches other = pending;
+                                   const Ranges before = ranges_;
+                                   for (const AffineExpr& condition : guard.conditions) narrow(ranges_, condition);
+                                   copy.then = list(guard.then, unit, pending);
+                                   ranges_ = before;
+                                   copy.otherwise = list(guard.otherwise, unit, other);
+                                   add(pending, other);
+                                   return Node{std::move(copy)};
+                                 },
+                                 [&](const auto&) {
+                                   add(pending, own);
+                                   return node;
+                                 }},
+                      node.is);
   }
 
   /// The end of a step is followed by the begin of the next.
@@ -159,7 +158,8 @@ class Synchronizer {
       Touch touch{ref.buffer.value, written, many, {}, {}};
       for (const AffineExpr& e : ref.index) {
         const auto names = e.names();
-        const bool known = std::all_of(names.begin(), names.end(), [&](const std::string& n) { return ranges_.contains(n); });
+        const bool known =
+            std::all_of(names.begin(), names.end(), [&](const std::string& n) { return ranges_.contains(n); });
         touch.index.push_back(known ? std::optional(e) : std::nullopt);
         if (known)
           for (const std::string& n : names) touch.ranges[n] = ranges_.at(n);
@@ -212,8 +212,8 @@ class Synchronizer {
 
 }  // namespace
 
-std::vector<Node> synchronize(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model, UnitId grid,
-                              bool blocks) {
+std::vector<Node> synchronize(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
+                              UnitId grid, bool blocks) {
   Touches pending;
   return Synchronizer(program, model, grid, blocks).list(kernel, grid, pending);
 }

@@ -12,9 +12,9 @@
 
 namespace isamap {
 
-/// `kernel` with barriers of the grid unit and of the units inside it. `blocks`: loops on the grid unit are instances too,
-/// not steps.
-std::vector<Node> synchronize(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model, UnitId grid,
-                              bool blocks);
+/// `kernel` with barriers of the grid unit and of the units inside it. `blocks`: loops on the grid unit are instances
+/// too, not steps.
+std::vector<Node> synchronize(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
+                              UnitId grid, bool blocks);
 
 }  // namespace isamap

@@ -49,13 +49,17 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 class KernelFile {
  public:
   KernelFile(const Program& program, const HardwareModel& model, UnitId grid)
-      : program_(program), model_(model), grid_(grid), name_(entry_name(program.name)), elements_(model),
+      : program_(program),
+        model_(model),
+        grid_(grid),
+        name_(entry_name(program.name)),
+        elements_(model),
         wrappers_(model, elements_, names_) {}
 
   Result<TranslationUnit> print() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
-    for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated", std::string("stream"),
-                                   std::string("shared_memory"), std::string("emulation")})
+    for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
+                                   std::string("stream"), std::string("shared_memory"), std::string("emulation")})
       names_.unique(own);
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
@@ -71,7 +75,9 @@ class KernelFile {
     unit.arguments = main_arguments();
     entries += entry(name_, unit.arguments, program_.body);
     if (has_errors(diagnostics_)) return diagnostics_;
-    unit.text = header_comment(program_, model_) + "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment + functions() + kernels_ + entries;
+    unit.text = header_comment(program_, model_) +
+                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment +
+                functions() + kernels_ + entries;
     return unit;
   }
 
@@ -109,7 +115,8 @@ class KernelFile {
 
   // The host ---------------------------------------------------------------------------------------------------------
 
-  std::string entry(const std::string& name, const std::vector<EntryArgument>& arguments, const std::vector<Node>& nodes) {
+  std::string entry(const std::string& name, const std::vector<EntryArgument>& arguments,
+                    const std::vector<Node>& nodes) {
     std::string list, passed, about;
     for (const EntryArgument& a : arguments) {
       about += comment(fmt::format("{}: {} bytes{}", a.name, a.bytes, a.written ? ", written" : ""), "   ");
@@ -122,33 +129,40 @@ class KernelFile {
       const Buffer& buffer = program_.buffers[b];
       if (!on_device(buffer) || buffer.role == BufferRole::argument || !(use.read[b] || use.written[b])) continue;
       const std::string type = element_type(model_, buffer.dtype);
-      scratch += fmt::format("  {0}* {1} = nullptr;\n  if (const cudaError_t e = cudaMallocAsync(reinterpret_cast<void**>(&{1}), {2}, stream); e != cudaSuccess) return e;\n",
-                             type, buffers_[b], std::max<std::int64_t>(element_span(buffer) * bytes(buffer.dtype), 1));
+      scratch += fmt::format(
+          "  {0}* {1} = nullptr;\n  if (const cudaError_t e = cudaMallocAsync(reinterpret_cast<void**>(&{1}), {2}, "
+          "stream); e != cudaSuccess) return e;\n",
+          type, buffers_[b], std::max<std::int64_t>(element_span(buffer) * bytes(buffer.dtype), 1));
       give_back += fmt::format("  cudaFreeAsync({}, stream);\n", buffers_[b]);
     }
     std::vector<Loop> around;
     std::string body;
     steps(launches(nodes, program_, model_, grid_), name, around, body);
     const std::string parameters = list.substr(0, list.size() - std::min<std::size_t>(2, list.size()));
-    return about + fmt::format("extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}  return cudaGetLastError();\n}}\n", name, list,
-                               scratch, body, give_back) +
-           fmt::format("#if !defined(__CUDACC__)\nextern \"C\" void {0}_emulated({1}) {{ {0}({2}nullptr); }}\n#endif\n", name,
-                       parameters, passed);
+    return about +
+           fmt::format(
+               "extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}  return cudaGetLastError();\n}}\n", name,
+               list, scratch, body, give_back) +
+           fmt::format("#if !defined(__CUDACC__)\nextern \"C\" void {0}_emulated({1}) {{ {0}({2}nullptr); }}\n#endif\n",
+                       name, parameters, passed);
   }
 
-  void steps(const std::vector<HostStep>& list, const std::string& entry_name, std::vector<Loop>& around, std::string& out) {
+  void steps(const std::vector<HostStep>& list, const std::string& entry_name, std::vector<Loop>& around,
+             std::string& out) {
     const std::string indent(2 * around.size() + 2, ' ');
     for (const HostStep& step : list)
-      std::visit(overloaded{[&](const Comment& c) { out += indent + comment(c.text, " "); },
-                            [&](const HostLoop& loop) {
-                              out += fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n", indent, host_name(loop.variable), loop.trip);
-                              around.push_back({loop.variable, loop.trip, false, launch_unit, {}});
-                              steps(loop.body, entry_name, around, out);
-                              around.pop_back();
-                              out += indent + "}\n";
-                            },
-                            [&](const Launch& launch) { out += indent + this->launch(launch, entry_name, around) + "\n"; }},
-                 step.is);
+      std::visit(
+          overloaded{[&](const Comment& c) { out += indent + comment(c.text, " "); },
+                     [&](const HostLoop& loop) {
+                       out += fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1}) {{\n", indent,
+                                          host_name(loop.variable), loop.trip);
+                       around.push_back({loop.variable, loop.trip, false, launch_unit, {}});
+                       steps(loop.body, entry_name, around, out);
+                       around.pop_back();
+                       out += indent + "}\n";
+                     },
+                     [&](const Launch& launch) { out += indent + this->launch(launch, entry_name, around) + "\n"; }},
+          step.is);
   }
   static std::string host_name(const std::string& variable) { return identifier(variable + "_step"); }
 
@@ -169,10 +183,12 @@ class KernelFile {
       const std::string type = element_type(model_, buffer.dtype);
       if (on_device(buffer)) {
         if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
-        parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ", use.written[b] ? "" : "const ", type, buffers_[b]);
+        parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ",
+                                  use.written[b] ? "" : "const ", type, buffers_[b]);
         arguments += ", " + buffers_[b];
       } else {
-        locals += fmt::format("  const auto {} = shared_array<{}>(shared_memory + {});\n", buffers_[b], type, buffer.address);
+        locals +=
+            fmt::format("  const auto {} = shared_array<{}>(shared_memory + {});\n", buffers_[b], type, buffer.address);
         shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
       }
     }
@@ -191,9 +207,11 @@ class KernelFile {
       return "";
     }
     const std::string attribute = replaced(model_.program.function, "{threads}", std::to_string(spread.threads()));
-    kernels_ += fmt::format("static __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ", name,
-                            parameters, locals.empty() ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, body->text);
-    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), spread.threads(), shared_bytes, arguments);
+    kernels_ +=
+        fmt::format("static __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ", name,
+                    parameters, locals.empty() ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, body->text);
+    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), spread.threads(),
+                       shared_bytes, arguments);
   }
 
   Dialect dialect_of(const Spread& spread) {
@@ -202,8 +220,12 @@ class KernelFile {
       if (around.back()->unit == launch_unit) return Dialect::Number{host_name(around.back()->variable), ""};
       return spread.number(around);
     };
-    dialect.chosen = [&spread](const Dialect::Around& around, UnitId executor, bool one) { return spread.chosen(around, executor, one); };
-    dialect.assembly = [this](const Item& item, const Call& call, CallContext& context) { return wrappers_.call(item, call, context); };
+    dialect.chosen = [&spread](const Dialect::Around& around, UnitId executor, bool one) {
+      return spread.chosen(around, executor, one);
+    };
+    dialect.assembly = [this](const Item& item, const Call& call, CallContext& context) {
+      return wrappers_.call(item, call, context);
+    };
     dialect.sync = [this](const Sync& sync) { return wrappers_.sync(sync, diagnostics_); };
     dialect.pointer_type = [this](BufferId id, const std::string& type) {
       return on_device(program_.buffers[id.index()]) ? type + "*" : "shared_pointer<" + type + ">";

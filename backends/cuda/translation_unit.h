@@ -9,7 +9,7 @@ namespace isamap {
 /// Every array is in the memory of the device; `NAME(arguments..., stream)` returns what the launches return.
 Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model);
 
-/// The execution model as a header, and the name by which a printed file includes it (emulation.h).
+/// The execution model as a header, and the name by which a printed file includes it (emulation/).
 const std::string& emulation_header();
 constexpr const char* emulation_header_name = "isamap_emulation.h";
 

@@ -42,16 +42,18 @@ std::string Wrappers::own_address(const Instruction& instruction, const Call& ca
   const auto steps = own_addresses(instruction, access, call.extents, offset);
   const auto unit = model_.find_unit(own->each);
   if (!steps || steps->empty() || !unit) {
-    context.diagnostics.push_back(error(fmt::format("'{}' has no address that its instances could give", instruction.name)));
+    context.diagnostics.push_back(
+        error(fmt::format("'{}' has no address that its instances could give", instruction.name)));
     return "";
   }
   // Instances beyond those that are asked give an address too.
   std::vector<std::int64_t> all;
-  for (std::int64_t p = 0; p < model_.unit(*unit).count; ++p) all.push_back((*steps)[static_cast<std::size_t>(p) % steps->size()]);
+  for (std::int64_t p = 0; p < model_.unit(*unit).count; ++p)
+    all.push_back((*steps)[static_cast<std::size_t>(p) % steps->size()]);
   const auto text = digits_of(all, "(" + model_.unit(*unit).index + ")");
   if (!text)
-    context.diagnostics.push_back(error(fmt::format("the addresses of '{}' are no sum of digits of the number of the {}",
-                                                    instruction.name, own->each)));
+    context.diagnostics.push_back(error(fmt::format(
+        "the addresses of '{}' are no sum of digits of the number of the {}", instruction.name, own->each)));
   return text.value_or("");
 }
 
@@ -83,14 +85,16 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
       o.type = variable.type;
       o.registers = std::max<std::int64_t>(variable.count, 1);
       arguments.push_back(variable.name);
-      parameters += fmt::format("{}{}{} (&{})[{}]", i == 0 ? "" : ", ", o.written ? "" : "const ", o.type, o.name, o.registers);
+      parameters +=
+          fmt::format("{}{}{} (&{})[{}]", i == 0 ? "" : ", ", o.written ? "" : "const ", o.type, o.name, o.registers);
     } else if (place.kind == Place::Kind::memory) {
       const Buffer& buffer = context.program.buffers[place.buffer.index()];
       const Memory& memory = model_.memory(buffer.memory);
       o.shared = !memory.pointer_type.empty();
       o.type = o.shared ? memory.pointer_type : o.written ? "void*" : "const void*";
       std::string address = context.address(place, item.ranges);
-      if (const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context); !more.empty())
+      if (const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context);
+          !more.empty())
         address = "(" + address + " + (" + more + "))";
       arguments.push_back(o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
       parameters += fmt::format("{}{} {}", i == 0 ? "" : ", ", o.type, o.name);
@@ -101,9 +105,9 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
                                               place.kind == Place::Kind::memory)
                               : "");
     if (place.buffer.valid() && constraints.back().empty())
-      context.diagnostics.push_back(
-          error(fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
-                            model_.memory(context.program.buffers[place.buffer.index()].memory).name, instruction.name)));
+      context.diagnostics.push_back(error(
+          fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
+                      model_.memory(context.program.buffers[place.buffer.index()].memory).name, instruction.name)));
     operands.push_back(std::move(o));
   }
 
@@ -138,12 +142,11 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
     else
       add_assembly(text, number_in_text(item, call, p, context));
   }
-  const std::string device = fmt::format("  asm volatile(\"{}\" : {} : {}{});\n", text, outputs, inputs,
-                                         in_registers && std::none_of(operands.begin(), operands.end(), [](const auto& o) {
-                                           return o.registers == 0;
-                                         })
-                                             ? ""
-                                             : " : \"memory\"");
+  const std::string device = fmt::format(
+      "  asm volatile(\"{}\" : {} : {}{});\n", text, outputs, inputs,
+      in_registers && std::none_of(operands.begin(), operands.end(), [](const auto& o) { return o.registers == 0; })
+          ? ""
+          : " : \"memory\"");
   auto body = meaning(instruction, operands, call.extents, model_, elements_);
   std::string host;
   if (body)
@@ -180,11 +183,13 @@ std::string Wrappers::sync(const Sync& sync, Diagnostics& diagnostics) {
       if (barrier.unit != sync.unit || barrier.partial) continue;
       if (!barrier.emit.empty()) return fill(barrier.emit, [](const Placeholder&) { return std::string("0"); });
     }
-    for (const Barrier& barrier : model_.barriers())  // one of several, told apart by their numbers: each instance has its own
-      if (barrier.partial && barrier.unit != sync.unit && model_.inside(sync.unit, barrier.unit) && !barrier.assembly.empty() &&
-          !model_.unit(sync.unit).index.empty())
+    for (const Barrier& barrier :
+         model_.barriers())  // one of several, told apart by their numbers: each instance has its own
+      if (barrier.partial && barrier.unit != sync.unit && model_.inside(sync.unit, barrier.unit) &&
+          !barrier.assembly.empty() && !model_.unit(sync.unit).index.empty())
         return partial_barrier(barrier, sync.unit);
-    diagnostics.push_back(error(fmt::format("the machine has no barrier of '{}' with an `emit` text", model_.unit(sync.unit).name)));
+    diagnostics.push_back(
+        error(fmt::format("the machine has no barrier of '{}' with an `emit` text", model_.unit(sync.unit).name)));
     return "";
   }
   for (const AsyncObject& object : model_.async_objects()) {
@@ -196,12 +201,15 @@ std::string Wrappers::sync(const Sync& sync, Diagnostics& diagnostics) {
     std::string text;
     add_assembly(text, fill(*parsed, [&](const Placeholder&) { return std::to_string(sync.pending); }));
     const std::string device = fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", text);
-    const std::string host = sync.commits ? fmt::format("  emulation::commit(\"{}\");\n", object.name)
-                                          : fmt::format("  emulation::wait_groups(\"{}\", {});\n", object.name, sync.pending);
-    const std::string wish = sync.commits ? object.name + "_commit" : fmt::format("{}_wait_{}", object.name, sync.pending);
+    const std::string host = sync.commits
+                                 ? fmt::format("  emulation::commit(\"{}\");\n", object.name)
+                                 : fmt::format("  emulation::wait_groups(\"{}\", {});\n", object.name, sync.pending);
+    const std::string wish =
+        sync.commits ? object.name + "_commit" : fmt::format("{}_wait_{}", object.name, sync.pending);
     return add(wish, "", device, host) + "();";
   }
-  diagnostics.push_back(error(fmt::format("completion object '{}' has no texts that a kernel could print", sync.object)));
+  diagnostics.push_back(
+      error(fmt::format("completion object '{}' has no texts that a kernel could print", sync.object)));
   return "";
 }
 

@@ -284,8 +284,10 @@ Result<Decoder::Decoded> Decoder::decode_line(const Pattern& pattern, const std:
     for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
       const std::string name = "extent[" + instruction.statement().domain.dims[d].name + "]";
       const auto said = text->command.values.find(name);
-      if (said != text->command.values.end() && !word->command.values.contains(name) && said->second != instruction.ranges[d].max)
-        return error(fmt::format("the text of '{}' says {} = {}, which nothing in its word says", instruction.name, name, said->second),
+      if (said != text->command.values.end() && !word->command.values.contains(name) &&
+          said->second != instruction.ranges[d].max)
+        return error(fmt::format("the text of '{}' says {} = {}, which nothing in its word says", instruction.name,
+                                 name, said->second),
                      "give the encoding a field for it");
     }
   return word;

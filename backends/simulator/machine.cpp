@@ -76,7 +76,9 @@ Result<std::int64_t> Machine::masked_extent(const Command& command, const Dim& d
     std::int64_t count = 0;
     while (count < dim.extent && set(count)) ++count;
     for (std::int64_t p = count; p < dim.extent; ++p)
-      if (set(p)) return error(fmt::format("mask {} of '{}' has a gap at {}: only the first positions can be masked in", *number, dim.name, count));
+      if (set(p))
+        return error(fmt::format("mask {} of '{}' has a gap at {}: only the first positions can be masked in", *number,
+                                 dim.name, count));
     return count;
   }
   return dim.extent;

@@ -9,8 +9,8 @@
 
 #include <cmath>
 
-#include "scheduler/levelled/evaluate.h"
 #include "scheduler/kernel_time.h"
+#include "scheduler/levelled/evaluate.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/priced_nest.h"
 #include "scheduler/search_space.h"

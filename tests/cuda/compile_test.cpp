@@ -55,7 +55,8 @@ Compiled compile_for_device(const Program& program, const HardwareModel& model) 
   std::vector<std::string> command = {compiler(), "-cubin", "-Xptxas", "-v"};
   const auto flags = model.program.flags.find("nvcc");
   if (flags != model.program.flags.end()) command.insert(command.end(), flags->second.begin(), flags->second.end());
-  command.insert(command.end(), {"-o", (folder.path() / "kernel.cubin").string(), (folder.path() / "kernel.cu").string()});
+  command.insert(command.end(),
+                 {"-o", (folder.path() / "kernel.cubin").string(), (folder.path() / "kernel.cu").string()});
   const auto ran = run_process(command, {120, 0, 0}, folder.path() / "log");
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   return {ran.output, opcodes(read_file(folder.path() / "kernel.cubin", std::size_t{1} << 26))};
@@ -70,7 +71,11 @@ TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
   constexpr unsigned half = 0x23c, integer = 0x237, real = 0x23f;  // as single instructions compile
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
-    for (const Type& t : {Type{"bf16", "f32", half}, {"f16", "f32", half}, {"tf32", "f32", half}, {"s8", "s32", integer}, {"f64", "f64", real}}) {
+    for (const Type& t : {Type{"bf16", "f32", half},
+                          {"f16", "f32", half},
+                          {"tf32", "f32", half},
+                          {"s8", "s32", integer},
+                          {"f64", "f64", real}}) {
       SCOPED_TRACE(std::string(name) + " " + t.type);
       const Kernel kernel = product(t.type, t.sum, 512, 512, 512, true);
       auto mapped = enumerate_mappings(kernel, model, {});
@@ -81,8 +86,10 @@ TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
       auto made = lower(scheduled->schedule, kernel, model);
       ASSERT_TRUE(made) << render(made.diagnostics());
       const Compiled compiled = compile_for_device(*made, model);
-      EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame")) << compiled.log;
-      EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores")) << compiled.log;
+      EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame"))
+          << compiled.log;
+      EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
+          << compiled.log;
       EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
       const auto tensor = compiled.opcodes.find(t.opcode);
       EXPECT_TRUE(tensor != compiled.opcodes.end() && tensor->second > 0) << print(scheduled->schedule);
@@ -97,7 +104,7 @@ TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
   const auto unit = print_cuda(ring, model);
   const Compiled compiled = compile_for_device(ring, model);
   const int printed = static_cast<int>(count_of(unit->text, "mma_bf16(C_reg"));
-  EXPECT_EQ(printed, 2 * 4 * 2);  // 32 x 32 of a warp, two calls deep
+  EXPECT_EQ(printed, 2 * 4 * 2);                       // 32 x 32 of a warp, two calls deep
   EXPECT_EQ(compiled.opcodes.at(0x23c) % printed, 0);  // a loop may be unrolled
   EXPECT_EQ(compiled.opcodes.count(0x983) + compiled.opcodes.count(0x387), 0U) << "local memory is used";
 }
@@ -105,7 +112,8 @@ TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
 TEST(ForDevice, ScalarKernelsCompile) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   const auto model = machine("nvidia_sm80");
-  for (const char* example : {"softmax", "layer_norm", "depthwise", "gru_cell", "requantise", "conv2d_padded", "max_pool"}) {
+  for (const char* example :
+       {"softmax", "layer_norm", "depthwise", "gru_cell", "requantise", "conv2d_padded", "max_pool"}) {
     SCOPED_TRACE(example);
     auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + example + ".yaml");
     ASSERT_TRUE(kernel) << render(kernel.diagnostics());

@@ -26,7 +26,8 @@ class Faults : public ::testing::Test {
 };
 
 TEST_F(Faults, AWaitThatIsOneTooWeak) {
-  expect_report(with("wait_groups(\"copies\", 1)", "wait_groups(\"copies\", 2)"), "before the asynchronous copy into it was waited for");
+  expect_report(with("wait_groups(\"copies\", 1)", "wait_groups(\"copies\", 2)"),
+                "before the asynchronous copy into it was waited for");
 }
 
 TEST_F(Faults, AnEagerMachineHidesAWeakWait) {  // which is why copies arrive late by default
@@ -36,13 +37,12 @@ TEST_F(Faults, AnEagerMachineHidesAWeakWait) {  // which is why copies arrive la
 TEST_F(Faults, ABarrierThatIsDropped) {
   for (const std::string& how : deliveries) {
     SCOPED_TRACE(how);
-    expect_report(with("        __syncthreads();\n", "", how), "of shared memory");  // read too early, or written too late
+    expect_report(with("        __syncthreads();\n", "", how),
+                  "of shared memory");  // read too early, or written too late
   }
 }
 
-TEST_F(Faults, AGroupThatIsNotCommitted) {
-  expect_report(with("        copies_commit();\n", ""), "of shared memory");
-}
+TEST_F(Faults, AGroupThatIsNotCommitted) { expect_report(with("        copies_commit();\n", ""), "of shared memory"); }
 
 TEST_F(Faults, APaddedRowOnOneSideOnly) {  // rows of 40 are written, rows of 32 are read
   const Emulated found = with("(40*((threadIdx.x % 32)%16)", "(32*((threadIdx.x % 32)%16)");
@@ -67,11 +67,14 @@ TEST_F(Faults, LanesThatPart) {
   const std::string call = unit->text.substr(at, end - at + 1);
   const Emulated found = with(call, "if (threadIdx.x % 2 == 0) { " + call + " }");
   EXPECT_EQ(found.code, 3);
-  EXPECT_TRUE(found.output.find("have parted") != std::string::npos || found.output.find("stands still") != std::string::npos) << found.output;
+  EXPECT_TRUE(found.output.find("have parted") != std::string::npos ||
+              found.output.find("stands still") != std::string::npos)
+      << found.output;
 }
 
 TEST_F(Faults, AnAddressThatIsNotAligned) {
-  expect_report(with("ldmatrix_x4(A_reg_0, uint32_t(__cvta_generic_to_shared((", "ldmatrix_x4(A_reg_0, uint32_t(__cvta_generic_to_shared((4 + "),
+  expect_report(with("ldmatrix_x4(A_reg_0, uint32_t(__cvta_generic_to_shared((",
+                     "ldmatrix_x4(A_reg_0, uint32_t(__cvta_generic_to_shared((4 + "),
                 "no multiple of 16");
 }
 

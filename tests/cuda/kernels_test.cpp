@@ -36,7 +36,8 @@ TEST(Kernels, EveryTypeAndTranspositionOfProducts) {
   };
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
-    for (const Type& t : {Type{"bf16", "f32"}, {"f16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}, {"u8", "s32"}, {"f64", "f64"}})
+    for (const Type& t :
+         {Type{"bf16", "f32"}, {"f16", "f32"}, {"tf32", "f32"}, {"s8", "s32"}, {"u8", "s32"}, {"f64", "f64"}})
       for (const bool transposed : {false, true}) {
         SCOPED_TRACE(std::string(name) + " " + t.type + (transposed ? " transposed" : ""));
         expect_right(product(t.type, t.sum, 40, 24, 72, transposed), model);
@@ -67,7 +68,9 @@ TEST(Kernels, IndependentStepsAreDealtOut) {
     return text->text;
   };
   // 40 * 50 elements by 256 threads in 8 blocks; a sum over j stays with the thread of its i
-  EXPECT_NE(unit("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [40, 50]}, Y: {shape: [40, 50]}}").find("ISAMAP_LAUNCH(k_1, 8, 256"), std::string::npos);
+  EXPECT_NE(unit("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [40, 50]}, Y: {shape: [40, 50]}}")
+                .find("ISAMAP_LAUNCH(k_1, 8, 256"),
+            std::string::npos);
   const std::string sums = unit("Y[i] += X[i,j]", "{X: {shape: [300, 20]}, Y: {shape: [300]}}");
   EXPECT_NE(sums.find("ISAMAP_LAUNCH(k_2, 2, 256"), std::string::npos) << sums;
   // elements are shared by steps of p: only those of r are dealt out, and all wait before the next step of p

@@ -32,12 +32,14 @@ inline Kernel kernel_from(const std::string& text) {
 }
 
 /// C[i,j] += A[i,k] * B, with k or j running fastest in B.
-inline Kernel product(const std::string& type, const std::string& sum, std::int64_t m, std::int64_t n, std::int64_t k, bool transposed) {
+inline Kernel product(const std::string& type, const std::string& sum, std::int64_t m, std::int64_t n, std::int64_t k,
+                      bool transposed) {
   const std::string a = "A[i,k]", b = transposed ? "B[j,k]" : "B[k,j]";
-  return kernel_from("kernel: product\ndims: {M: " + std::to_string(m) + ", N: " + std::to_string(n) + ", K: " + std::to_string(k) +
-                     "}\ntensors:\n  A: {shape: [M, K], dtype: " + type + "}\n  B: {shape: " + (transposed ? "[N, K]" : "[K, N]") +
-                     ", dtype: " + type + "}\n  C: {shape: [M, N], dtype: " + sum + "}\ncompute:\n  - C[i,j] += " + sum + "(" + a +
-                     ") * " + sum + "(" + b + ")\n");
+  return kernel_from("kernel: product\ndims: {M: " + std::to_string(m) + ", N: " + std::to_string(n) +
+                     ", K: " + std::to_string(k) + "}\ntensors:\n  A: {shape: [M, K], dtype: " + type +
+                     "}\n  B: {shape: " + (transposed ? "[N, K]" : "[K, N]") + ", dtype: " + type +
+                     "}\n  C: {shape: [M, N], dtype: " + sum + "}\ncompute:\n  - C[i,j] += " + sum + "(" + a + ") * " +
+                     sum + "(" + b + ")\n");
 }
 
 /// Four warps, three steps of tiles in the scratchpad, edges in every direction.
@@ -74,7 +76,8 @@ struct Emulated {
 };
 
 /// Compiles `text` (a printed file, perhaps changed) and runs it on integer-valued data.
-inline Emulated emulate(const std::string& text, const TranslationUnit& unit, const Program& program, const HardwareModel& model) {
+inline Emulated emulate(const std::string& text, const TranslationUnit& unit, const Program& program,
+                        const HardwareModel& model) {
   Emulated result;
   auto data = inputs(program, 3), expected = data;
   EXPECT_TRUE(interpret(program, model, expected));
@@ -89,10 +92,12 @@ inline Emulated emulate(const std::string& text, const TranslationUnit& unit, co
     entry.arrays.push_back(arrays.size());
     arrays.push_back({a.bytes, 64, !output, output});
   }
-  auto made = compile(model, text, driver_text(arrays, {}, entry), {{emulation_header_name, emulation_header()}}, folder.path() / "program");
+  auto made = compile(model, text, driver_text(arrays, {}, entry), {{emulation_header_name, emulation_header()}},
+                      folder.path() / "program");
   EXPECT_TRUE(made) << render(made.diagnostics());
   if (!made) return result;
-  const auto ran = run_process({(folder.path() / "program").string(), folder.path().string(), "0"}, {60, 0, 0}, folder.path() / "log");
+  const auto ran = run_process({(folder.path() / "program").string(), folder.path().string(), "0"}, {60, 0, 0},
+                               folder.path() / "log");
   result.code = ran.exit_code;
   result.output = ran.output;
   result.right = ran.exit_code == 0;

@@ -105,9 +105,10 @@ TEST(ScheduleFile, ReservedWordsAreNeverIgnored) {
     lines.insert(lines.end(), rest.begin(), rest.end());
     return nest_problems(lines);
   };
-  EXPECT_EQ(with("for i by 1 tail mask"),
-            "3:5: 'for i by 1 tail mask': a tail other than split and pad is not supported yet | leave it out: what a short "
-            "tile does is derived\n");
+  EXPECT_EQ(
+      with("for i by 1 tail mask"),
+      "3:5: 'for i by 1 tail mask': a tail other than split and pad is not supported yet | leave it out: what a short "
+      "tile does is derived\n");
   EXPECT_NE(with("for i by 1 peel").find("'peel' is not supported yet"), std::string::npos);
 }
 

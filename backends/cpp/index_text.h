@@ -1,0 +1,17 @@
+#pragma once
+// Index expressions as C++.
+
+#include <map>
+#include <string>
+
+#include "backends/cpp/element_text.h"
+#include "ir/affine.h"
+
+namespace isamap {
+
+/// `16*i + (j + 1)/4 - 3`: division rounds down, so a numerator that may be negative is divided by a helper. `names`:
+/// what loop variables are called where that is not their own name.
+std::string index_text(const AffineExpr& e, const Ranges& ranges, const std::map<std::string, std::string>& names,
+                       ElementText& elements);
+
+}  // namespace isamap

@@ -1,0 +1,65 @@
+// The names of the language.
+
+#pragma once
+
+#include "backends/cuda/emulation/meeting.h"
+
+#define threadIdx emulation::thread_position()
+#define blockIdx emulation::block_position()
+#define gridDim emulation::grid_size()
+#define blockDim emulation::block_size()
+
+inline void __syncthreads() { emulation::block_barrier(); }
+inline void __syncwarp() { emulation::warp_barrier(); }
+template <class T>
+std::uint32_t __cvta_generic_to_shared(const T& at) {
+  return emulation::to_shared(at);
+}
+inline void* __cvta_shared_to_generic(std::uint32_t at) { return emulation::state.block->bytes.data() + at; }
+
+// Objects of the driver that describe a tensor to a copy engine.
+using cuuint32_t = std::uint32_t;
+using cuuint64_t = std::uint64_t;
+struct CUtensorMap {
+  const void* base = nullptr;
+  int bytes = 1, rank = 0, swizzle = 0;
+  cuuint64_t sizes[5] = {}, pitches[5] = {};
+  cuuint32_t box[5] = {};
+};
+enum CUtensorMapDataType {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 1,
+  CU_TENSOR_MAP_DATA_TYPE_UINT16 = 2,
+  CU_TENSOR_MAP_DATA_TYPE_UINT32 = 4
+};
+enum CUtensorMapSwizzle {};
+enum {
+  CU_TENSOR_MAP_INTERLEAVE_NONE,
+  CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+  CUDA_SUCCESS = 0
+};
+inline int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
+                                  const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
+                                  const cuuint32_t*, int, CUtensorMapSwizzle swizzle, int, int) {
+  *map = {base, type, rank, static_cast<int>(swizzle), {}, {}, {}};
+  for (int d = 0; d < rank; ++d) {
+    map->sizes[d] = sizes[d];
+    map->pitches[d] = d == 0 ? static_cast<cuuint64_t>(type) : pitches[d - 1];
+    map->box[d] = box[d];
+  }
+  return CUDA_SUCCESS;
+}
+
+using cudaStream_t = void*;
+using cudaError_t = int;
+constexpr cudaError_t cudaSuccess = 0;
+inline cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t) {
+  *at = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (*at != nullptr) std::memset(*at, 0xff, bytes);
+  return *at == nullptr;
+}
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaFreeAsync(void* at, cudaStream_t) {
+  std::free(at);
+  return cudaSuccess;
+}

@@ -1,0 +1,101 @@
+// What threads do together, and copies that arrive later.
+
+#pragma once
+
+#include "backends/cuda/emulation/memory.h"
+
+namespace emulation {
+
+inline void release(Meeting& meeting) {
+  for (const int thread : meeting.waiting) state.block->threads[static_cast<std::size_t>(thread)].blocked = false;
+  meeting.waiting.clear();
+  meeting.arrived = 0;
+}
+
+/// The last of `instances` neighbouring threads does `body(arguments of all)`, then all go on.
+template <class Arguments, class Body>
+void together(int instances, const char* what, Arguments& mine, Body body) {
+  const int group = state.thread->number / instances;
+  if ((group + 1) * instances > state.thread_count)
+    fail("%s needs %d threads; the block has %d", what, instances, state.thread_count);
+  Meeting& meeting = state.block->meetings[{instances, group}];
+  if (meeting.arrived == 0) {
+    meeting.what = what;
+    meeting.arguments.assign(static_cast<std::size_t>(instances), nullptr);
+  } else if (std::strcmp(meeting.what, what) != 0) {
+    fail("the threads that do one instruction together have parted: some are at %s, this one at %s", meeting.what,
+         what);
+  }
+  meeting.arguments[static_cast<std::size_t>(state.thread->number % instances)] = &mine;
+  if (++meeting.arrived < instances) {
+    meeting.waiting.push_back(state.thread->number);
+    return wait(what);
+  }
+  body(reinterpret_cast<Arguments* const*>(meeting.arguments.data()), state.block->threads.data() + group * instances);
+  release(meeting);
+}
+
+/// All threads of the block, or `participants` of them at barrier `index`.
+inline void block_barrier(int index = 0, int participants = 0) {
+  const int wanted = participants == 0 ? state.thread_count : participants;
+  Meeting& meeting = state.block->meetings[{-1 - index, wanted}];
+  if (++meeting.arrived < wanted) {
+    meeting.waiting.push_back(state.thread->number);
+    return wait("a barrier of the block");
+  }
+  if (wanted == state.thread_count)
+    for (Thread& thread : state.block->threads) ++thread.block_epoch;
+  else
+    for (Thread& thread : state.block->threads)
+      if (thread.number / wanted == state.thread->number / wanted) {
+        thread.part = wanted;
+        ++thread.part_epoch;
+      }
+  release(meeting);
+}
+inline void warp_barrier() {
+  struct Nothing {
+  } nothing;
+  together(warp_size, "a barrier of the warp", nothing, [](Nothing* const*, Thread* threads) {
+    for (int t = 0; t < warp_size; ++t) ++threads[t].warp_epoch;
+  });
+}
+
+// Asynchronous copies into shared memory -----------------------------------------------------------------------------
+
+/// `bytes` of `source` go to shared address `to`, when the group in which this is issued is waited for at the latest.
+inline void issue_copy(const char* object, std::uint32_t to, const unsigned char* source, std::size_t bytes,
+                       std::size_t valid) {
+  Thread& thread = *state.thread;
+  note_write(thread, to, bytes, true);
+  unsigned char* const target = state.block->bytes.data() + to;
+  std::memset(target, 0xff, bytes);
+  const auto deliver = [&thread, to, source, bytes, valid, target] {
+    for (std::size_t b = to; b < to + bytes; ++b) {
+      Shadow& shadow = state.block->shadows[b];
+      shadow.on_its_way = false;
+      shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch,
+                      thread.part_epoch};  // seen by others behind the next barrier
+    }
+    if (valid > 0) std::memcpy(target, source, valid);
+    std::memset(target + valid, 0, bytes - valid);
+  };
+  const bool now =
+      delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
+  if (now) return deliver();
+  thread.groups[object].open.push_back(deliver);
+}
+inline void commit(const char* object) {
+  Groups& groups = state.thread->groups[object];
+  groups.committed.push_back(std::move(groups.open));
+  groups.open.clear();
+}
+inline void wait_groups(const char* object, std::size_t pending) {
+  Groups& groups = state.thread->groups[object];
+  while (groups.committed.size() > pending) {
+    for (const auto& operation : groups.committed.front()) operation();
+    groups.committed.pop_front();
+  }
+}
+
+}  // namespace emulation

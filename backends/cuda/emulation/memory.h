@@ -1,0 +1,135 @@
+// What is known of shared memory: who touched each byte, and what has been synchronised since.
+
+#pragma once
+
+#include "backends/cuda/emulation/threads.h"
+
+namespace emulation {
+
+inline bool ordered(const Touch& before, const Thread& now) {
+  if (before.thread == now.number || before.thread == -1 || before.block_epoch < now.block_epoch) return true;
+  if (before.thread < 0) return false;
+  if (now.part > 0 && before.thread / now.part == now.number / now.part && before.part_epoch < now.part_epoch)
+    return true;
+  return before.thread / warp_size == now.number / warp_size && before.warp_epoch < now.warp_epoch;
+}
+inline std::size_t offset_of(const void* address) {
+  return static_cast<std::size_t>(static_cast<const unsigned char*>(address) - state.block->bytes.data());
+}
+inline bool is_shared(const void* address) { return offset_of(address) < state.block->bytes.size(); }
+inline void check_inside(std::size_t at, std::size_t size) {
+  if (at > state.block->bytes.size() || size > state.block->bytes.size() - at)
+    fail("bytes %zu to %zu of shared memory are touched; the block has %zu", at, at + size, state.block->bytes.size());
+}
+inline void conflict(const char* what, std::size_t at, const Touch& before, const char* did, const Thread& now) {
+  if (before.thread == -2)
+    fail("thread %d %s byte %zu of shared memory that others %s, with no barrier between", now.number, what, at, did);
+  fail("thread %d %s byte %zu of shared memory that thread %d %s, with no barrier between", now.number, what, at,
+       before.thread, did);
+}
+inline void note_read(Thread& thread, std::size_t at, std::size_t size) {
+  check_inside(at, size);
+  for (std::size_t b = at; b < at + size; ++b) {
+    Shadow& shadow = state.block->shadows[b];
+    if (shadow.on_its_way)
+      fail("thread %d reads byte %zu of shared memory before the asynchronous copy into it was waited for",
+           thread.number, b);
+    if (!ordered(shadow.write, thread)) conflict("reads", b, shadow.write, "wrote", thread);
+    const bool several = shadow.read.thread != -1 && shadow.read.thread != thread.number &&
+                         shadow.read.block_epoch == thread.block_epoch;
+    shadow.read = {several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch};
+  }
+}
+inline void note_write(Thread& thread, std::size_t at, std::size_t size, bool on_its_way = false) {
+  check_inside(at, size);
+  for (std::size_t b = at; b < at + size; ++b) {
+    Shadow& shadow = state.block->shadows[b];
+    if (shadow.on_its_way)
+      fail("thread %d writes byte %zu of shared memory while an asynchronous copy into it is on its way", thread.number,
+           b);
+    if (!ordered(shadow.write, thread)) conflict("writes", b, shadow.write, "wrote", thread);
+    if (!ordered(shadow.read, thread)) conflict("writes", b, shadow.read, "read", thread);
+    shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch};
+    shadow.on_its_way = on_its_way;
+  }
+}
+
+/// A pointer into shared memory whose uses are seen.
+template <class T>
+class SharedPointer {
+ public:
+  class Cell {
+   public:
+    explicit Cell(T* at) : at_(at) {}
+    operator T() const {
+      note_read(*state.thread, offset_of(at_), sizeof(T));
+      return *at_;
+    }
+    Cell& operator=(T value) {
+      note_write(*state.thread, offset_of(at_), sizeof(T));
+      *at_ = value;
+      return *this;
+    }
+    Cell& operator=(const Cell& other) { return *this = static_cast<T>(other); }
+    Cell& operator+=(T value) { return *this = static_cast<T>(static_cast<T>(*this) + value); }
+    Cell& operator*=(T value) { return *this = static_cast<T>(static_cast<T>(*this) * value); }
+
+   private:
+    T* at_;
+  };
+  SharedPointer() = default;
+  explicit SharedPointer(void* at) : at_(static_cast<T*>(at)) {}
+  Cell operator[](long i) const { return Cell(at_ + i); }
+  SharedPointer operator+(long i) const { return SharedPointer(at_ + i); }
+  friend SharedPointer operator+(long i, const SharedPointer& p) { return p + i; }
+  SharedPointer operator-(long i) const { return SharedPointer(at_ - i); }
+  void* address() const { return at_; }
+
+ private:
+  T* at_ = nullptr;
+};
+
+inline void* shared_bytes() { return state.block->bytes.data(); }
+inline std::uint32_t to_shared(const void* at) { return static_cast<std::uint32_t>(offset_of(at)); }
+template <class T>
+std::uint32_t to_shared(const SharedPointer<T>& at) {
+  return static_cast<std::uint32_t>(offset_of(at.address()));
+}
+
+/// The same for a place that a shared address names: `*(float*)__cvta_shared_to_generic(a)` is not seen, these are.
+inline void* readable(Thread& thread, std::uint32_t at, std::size_t size) {
+  note_read(thread, at, size);
+  return state.block->bytes.data() + at;
+}
+inline const void* readable(Thread&, const void* at, std::size_t) { return at; }
+inline void* writable(Thread& thread, std::uint32_t at, std::size_t size) {
+  note_write(thread, at, size);
+  return state.block->bytes.data() + at;
+}
+inline void* writable(Thread&, void* at, std::size_t) { return at; }
+inline void aligned(std::uint32_t at, unsigned to, const char* what) {
+  if (at % to != 0) fail("%s: address %u of shared memory is no multiple of %u", what, at, to);
+}
+inline void aligned(const void* at, unsigned to, const char* what) {
+  if (reinterpret_cast<std::uintptr_t>(at) % to != 0)
+    fail("%s: an address of global memory is no multiple of %u", what, to);
+}
+
+/// Requests of several threads at once: the banks of shared memory that they meet, the sectors of global memory.
+inline void count_request(const std::vector<std::uint32_t>& addresses, std::size_t size, int banks, int width) {
+  std::map<int, std::vector<std::uint32_t>> words;  // by bank
+  int most = 1;
+  for (const std::uint32_t address : addresses)
+    for (std::uint32_t word = address / static_cast<unsigned>(width);
+         word * static_cast<unsigned>(width) < address + size; ++word) {
+      auto& of_bank = words[static_cast<int>(word) % banks];
+      bool seen = false;
+      for (const std::uint32_t other : of_bank) seen = seen || other == word;
+      if (!seen) of_bank.push_back(word);
+      most = most > static_cast<int>(of_bank.size()) ? most : static_cast<int>(of_bank.size());
+    }
+  ++state.counters.shared_requests;
+  state.counters.shared_wavefronts += most;
+}
+
+}  // namespace emulation

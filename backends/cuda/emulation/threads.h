@@ -1,0 +1,273 @@
+// Runs kernels of CUDA C++ as plain C++20 on a processor, thread by thread, and stops with words at what a GPU would
+// leave undefined. Compile a printed kernel without nvcc with this file beside it.
+//
+// Each thread of a block is a fiber; blocks run one after another. What the threads of a warp do together (an
+// instruction of the tensor cores, say) is done by the last one that arrives, for all. Asynchronous copies arrive as
+// late as their waits allow. Of every byte of shared memory it is known who touched it last and what has been
+// synchronised since, so a missing barrier is reported wherever it stands.
+//
+// ISAMAP_EMULATION = late (the default) | eager | random, and a seed behind a colon: "random:7" delivers copies at
+// random and lets threads take turns in another order.
+
+#pragma once
+#undef _FORTIFY_SOURCE  // it takes a jump between stacks for an error
+
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __restrict__ __restrict
+
+namespace emulation {
+
+struct Position {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// What one thread did to a byte and how far the block, and its warp, had synchronised then.
+struct Touch {
+  int thread = -1;  ///< -1: nobody, -2: several that only read
+  unsigned block_epoch = 0, warp_epoch = 0, part_epoch = 0;
+};
+struct Shadow {
+  Touch write, read;
+  bool on_its_way = false;  ///< an asynchronous copy will write it
+};
+
+struct Delivery {
+  enum Kind { late, eager, random } kind = late;
+  unsigned seed = 0;
+};
+inline Delivery delivery() {
+  static const Delivery chosen = [] {
+    const char* const text = std::getenv("ISAMAP_EMULATION");
+    Delivery d;
+    if (text == nullptr) return d;
+    const std::string all = text;
+    const std::size_t colon = all.find(':');
+    const std::string kind = all.substr(0, colon);
+    d.kind = kind == "eager" ? Delivery::eager : kind == "random" ? Delivery::random : Delivery::late;
+    if (colon != std::string::npos) d.seed = static_cast<unsigned>(std::strtoul(all.c_str() + colon + 1, nullptr, 10));
+    return d;
+  }();
+  return chosen;
+}
+
+/// Operations that complete in groups: those issued since the last commit, and committed groups, oldest first.
+struct Groups {
+  std::vector<std::function<void()>> open;
+  std::deque<std::vector<std::function<void()>>> committed;
+
+  std::size_t pending() const {
+    std::size_t count = 0;
+    for (const auto& group : committed) count += group.size();
+    return count;
+  }
+};
+
+struct Thread {
+  ucontext_t start;
+  jmp_buf at;
+  int number = 0;
+  bool started = false, done = false, blocked = false;
+  const char* waits_for = "";
+  unsigned block_epoch = 0, warp_epoch = 0, part_epoch = 0;
+  int part = 0;  ///< threads that met at the last barrier of a part of the block
+  std::map<std::string, Groups> groups;
+};
+
+/// Threads that wait for one another.
+struct Meeting {
+  const char* what = "";
+  int arrived = 0;
+  std::vector<void*> arguments;
+  std::vector<int> waiting;
+};
+
+constexpr int warp_size = 32;
+constexpr std::size_t stack_size = 256 << 10;
+
+struct Block {
+  Position number;
+  std::vector<Thread> threads;
+  std::vector<unsigned char> bytes;
+  std::vector<Shadow> shadows;
+  std::map<std::pair<int, int>, Meeting> meetings;  ///< by instances and group; barriers by -1 - index
+};
+
+/// Counts of one launch, printed with ISAMAP_EMULATION_COUNTS=1.
+struct Counters {
+  long shared_requests = 0, shared_wavefronts = 0, global_requests = 0, global_sectors = 0;
+};
+
+struct State {
+  Block* block = nullptr;
+  Thread* thread = nullptr;
+  Position blocks;
+  int thread_count = 0;
+  jmp_buf scheduler;
+  std::mt19937 chance{1};
+  std::function<void()> kernel;
+  const char* kernel_name = "";
+  Counters counters;
+};
+inline State state;
+
+[[noreturn]] inline void fail(const char* format, ...) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "emulation of %s", state.kernel_name);
+  if (state.block != nullptr && state.thread != nullptr)
+    std::fprintf(stderr, ", block %u, thread %d", state.block->number.x, state.thread->number);
+  std::fprintf(stderr, ": ");
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  std::fprintf(stderr, "\n");
+  std::fflush(stderr);
+  std::_Exit(3);
+}
+
+// Fibers -------------------------------------------------------------------------------------------------------------
+
+inline void switch_to_scheduler() {
+  if (_setjmp(state.thread->at) == 0) _longjmp(state.scheduler, 1);
+}
+/// Until somebody releases this thread.
+inline void wait(const char* what) {
+  Thread& thread = *state.thread;
+  thread.blocked = true;
+  thread.waits_for = what;
+  while (thread.blocked) switch_to_scheduler();
+}
+inline void run_thread() {
+  state.kernel();
+  state.thread->done = true;
+  for (;;) switch_to_scheduler();
+}
+
+class Stacks {
+ public:
+  void* of(std::size_t thread) {
+    while (stacks_.size() <= thread) {
+      void* const at = mmap(nullptr, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (at == MAP_FAILED) fail("not enough memory for %zu threads", thread + 1);
+      stacks_.push_back(at);
+    }
+    return stacks_[thread];
+  }
+
+ private:
+  std::vector<void*> stacks_;
+};
+
+inline void resume(Thread& thread) {
+  state.thread = &thread;
+  if (_setjmp(state.scheduler) == 0) {
+    if (thread.started) _longjmp(thread.at, 1);
+    thread.started = true;
+    setcontext(&thread.start);
+  }
+  state.thread = nullptr;
+}
+
+[[noreturn]] inline void report_deadlock(const Block& block) {
+  std::map<std::string, std::pair<int, int>> waiting;
+  int done = 0;
+  for (const Thread& thread : block.threads)
+    if (thread.done)
+      ++done;
+    else if (waiting[thread.waits_for].second++ == 0)
+      waiting[thread.waits_for].first = thread.number;
+  std::string text;
+  for (const auto& [what, who] : waiting)
+    text += (text.empty() ? "" : ", ") + std::to_string(who.second) + " (thread " + std::to_string(who.first) +
+            " first) at " + what;
+  fail("block %u stands still: %s; %d threads have ended", block.number.x, text.c_str(), done);
+}
+
+inline void run_block(Block& block) {
+  static Stacks stacks;
+  std::vector<std::size_t> order(block.threads.size());
+  for (std::size_t t = 0; t < order.size(); ++t) {
+    order[t] = t;
+    Thread& thread = block.threads[t];
+    thread.number = static_cast<int>(t);
+    getcontext(&thread.start);
+    thread.start.uc_stack.ss_sp = stacks.of(t);
+    thread.start.uc_stack.ss_size = stack_size;
+    thread.start.uc_link = nullptr;
+    makecontext(&thread.start, run_thread, 0);
+  }
+  for (std::size_t left = block.threads.size(); left > 0;) {
+    if (delivery().kind == Delivery::random)
+      for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[state.chance() % i]);
+    bool progress = false;
+    for (const std::size_t t : order) {
+      Thread& thread = block.threads[t];
+      if (thread.done || thread.blocked) continue;
+      progress = true;
+      resume(thread);
+      left -= thread.done;
+    }
+    if (!progress) report_deadlock(block);
+  }
+  for (Thread& thread : block.threads)
+    for (auto& [name, groups] : thread.groups)
+      if (!groups.open.empty() || groups.pending() > 0)
+        fail("thread %d ended before its asynchronous operations (%s) were waited for", thread.number, name.c_str());
+}
+
+template <class Kernel>
+void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, Kernel kernel) {
+  state.kernel = kernel;
+  state.kernel_name = name;
+  state.blocks = blocks;
+  state.thread_count = threads;
+  state.chance.seed(delivery().seed + 1);
+  state.counters = {};
+  Block block;
+  for (unsigned b = 0; b < blocks.x; ++b) {
+    block.number = {b, 0, 0};
+    block.threads.assign(static_cast<std::size_t>(threads), {});
+    block.bytes.assign(shared_bytes, 0xff);
+    block.shadows.assign(shared_bytes, {});
+    block.meetings.clear();
+    state.block = &block;
+    run_block(block);
+    state.block = nullptr;
+  }
+  if (std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr)
+    std::fprintf(stderr, "%s: %ld shared requests in %ld wavefronts, %ld global requests of %ld sectors\n", name,
+                 state.counters.shared_requests, state.counters.shared_wavefronts, state.counters.global_requests,
+                 state.counters.global_sectors);
+  state.kernel = {};
+}
+
+inline Position thread_position() { return {static_cast<unsigned>(state.thread->number), 0, 0}; }
+inline Position block_position() { return state.block->number; }
+inline Position grid_size() { return state.blocks; }
+inline Position block_size() { return {static_cast<unsigned>(state.thread_count), 1, 1}; }
+
+}  // namespace emulation

@@ -1,0 +1,267 @@
+#include "scheduler/lower_stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/completion.h"
+#include "scheduler/outside_reads.h"
+#include "scheduler/spread_tile.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+Scalar StageLowering::identity() const { return isamap::identity(statement_.reduction, output().dtype); }
+
+bool StageLowering::is_reduction(const std::string& dim) const {
+  const int at = statement_.domain.find(dim);
+  return at >= 0 && statement_.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::reduction;
+}
+
+bool StageLowering::needs_start(std::size_t at) const {
+  if (!written_whole()) return true;
+  if (statement_.reduction == Reduction::assign) return false;
+  for (; at < input_.nest->lines.size(); ++at) {
+    if (const auto* f = std::get_if<For>(&input_.nest->lines[at].is))
+      for (const Walk& walk : f->walks)
+        if (is_reduction(walk.dim)) return true;
+    if (const auto* s = std::get_if<Stage>(&input_.nest->lines[at].is))
+      if (s->tensor == output().name && !is_cache(s->memory)) return input_.starts_from_memory;
+  }
+  return true;
+}
+
+bool StageLowering::written_whole() const { return input_.written.all && input_.written.once; }
+
+bool StageLowering::is_cache(const std::string& memory) const {
+  const auto id = lowering_.model.find_memory(memory);
+  return id && lowering_.model.memory(*id).kind == MemoryKind::cache;
+}
+
+Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
+  std::vector<int> found;
+  for (int a = 0; a < access_count(statement_); ++a) {
+    const Access& access = access_of(statement_, a);
+    if (kernel_.tensors[access.tensor.index()].name != s.tensor) continue;
+    if (!found.empty() && access.index != access_of(statement_, found.front()).index)
+      return error(
+          fmt::format("{} is accessed in two ways by {}; staging it is not supported", s.tensor, statement_.name));
+    found.push_back(a);
+  }
+  if (found.empty()) return error(fmt::format("stage {}: statement {} has no such tensor", s.tensor, statement_.name));
+  if (found.size() > 1 && found.front() == 0)
+    return error(fmt::format("{} is read and written by {}; staging it is not supported", s.tensor, statement_.name));
+  return found;
+}
+
+Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& scope) {
+  const auto memory = lowering_.model.find_memory(s.memory);
+  if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
+  if (is_cache(s.memory)) return lines(at + 1, scope);  // a claim of residency: no effect on values
+  // Nobody hands it over (the other statement has no points): it stands in memory already.
+  if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
+  const auto accesses = staged_accesses(s);
+  if (!accesses) return accesses.diagnostics();
+  auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
+  if (!made) return made.diagnostics();
+  TileBuffer tile = std::move(made->tile);
+  if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
+  if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
+  tile.buffer = buffer_of_line_[at] = add_buffer(std::move(made->buffer), s);
+  Scope inner = scope;
+  for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
+  return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
+}
+
+void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const {
+  const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
+                                 [&](const WalkStep& s) { return uses(access_of(statement_, access), s.dim); });
+  if (step == scope.steps.rend()) return;  // there is one tile only
+  tile.turn = mod(step->number, buffers);
+  add_turn_axis(buffer, buffers);
+}
+
+void StageLowering::own_place(MemoryId memory, TileBuffer& tile, Buffer& buffer) const {
+  for (const SideBySide& around : lowering_.side_by_side) {
+    if (lowering_.model.inside(lowering_.model.memory(memory).per, around.unit)) continue;
+    std::int64_t places = 1;
+    if (tile.turn)
+      places = buffer.extents.back();
+    else
+      add_turn_axis(buffer, 1);
+    tile.turn = tile.turn.value_or(AffineExpr(0)) + around.number * places;
+    buffer.extents.back() = places * around.count;
+  }
+}
+
+void StageLowering::add_turn_axis(Buffer& buffer, std::int64_t extent) {
+  const std::int64_t element = std::max<std::int64_t>(bytes(buffer.dtype), 1);
+  const std::int64_t apart =
+      round_up(element_span(buffer) * element, std::max<std::int64_t>(buffer.align, 1)) / element;
+  buffer.extents.push_back(extent);
+  buffer.strides.push_back(apart);
+}
+
+BufferId StageLowering::add_buffer(Buffer buffer, const Stage& s) {
+  int same = 0;
+  for (const Buffer& b : lowering_.program.buffers) same += b.name.rfind(buffer.name, 0) == 0;
+  if (same > 0) buffer.name += std::to_string(same);
+  buffer.ahead_of_time = s.ahead_of_time;
+  if (s.ahead_of_time) buffer.role = BufferRole::argument;
+  lowering_.program.buffers.push_back(std::move(buffer));
+  return make_id<BufferId>(lowering_.program.buffers.size() - 1);
+}
+
+Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
+                                    const Tiles& tiles) const {
+  Copy copy;
+  if (outer.whole_tensor && std::any_of(tiles.begin(), tiles.end(), [](const auto& t) { return t.second.beyond; }))
+    for (const Coordinate& c : inner.coordinates) {
+      std::optional<std::int64_t>& end = copy.ends.emplace_back();
+      for (const std::string& name : c.form.names()) {
+        const auto tile = tiles.find(name);
+        if (tile == tiles.end() || !tile->second.beyond) continue;
+        if (c.form != AffineExpr::dim(name))
+          return error(fmt::format("tail pad of {}: {} is accessed at {}", name, s.tensor, print(c.form)),
+                       "only dims that are an index by themselves can be padded; without it the last tile is short");
+        end = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(name))].extent;
+      }
+    }
+  copy.inner = &inner;
+  copy.outer = &outer;
+  copy.into_inner = into_inner;
+  copy.via = s.via;
+  copy.unroll = inner.slots >= 0;
+  for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
+  const Tensor& tensor = kernel_.tensors[lowering_.buffer(inner.buffer).tensor.index()];
+  if (into_inner && outer.whole_tensor && !skips(*input_.nest, tensor)) copy.outside = tensor.outside;
+  return copy;
+}
+
+Result<Nodes> StageLowering::stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                         const Scope& inner) {
+  const int access = staged_accesses(s)->front();
+  if (scope.holders[static_cast<std::size_t>(access)].whole_tensor &&
+      skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()])) {
+    const auto conditions = inside(*this, access, scope.tiles);
+    if (!conditions) return conditions.diagnostics();
+    return where_inside(lowering_, *conditions, [&] { return fill_and_go_on(s, at, tile, access, scope, inner); });
+  }
+  return fill_and_go_on(s, at, tile, access, scope, inner);
+}
+
+Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access,
+                                            const Scope& scope, const Scope& inner) {
+  Result<Nodes> fill = Nodes{};
+  if (!filled_ahead_.contains(at)) {
+    const auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+    fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
+    if (!fill) return at_stage(s, fill.diagnostics());
+    *fill = completed(std::move(*fill), lowering_.model);
+  }
+  auto body = lines(at + 1, inner);
+  if (!body) return body;
+  if (s.ahead_of_time) {
+    append(lowering_.program.prepack, std::move(*fill));
+    return body;
+  }
+  Nodes nodes = std::move(*fill);
+  append(nodes, std::move(*body));
+  return nodes;
+}
+
+Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) const {
+  for (Diagnostic& d : diagnostics) d.message = "stage " + s.tensor + " in " + s.memory + ": " + d.message;
+  return diagnostics;
+}
+
+Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                        Scope& inner) {
+  const auto cut = [&](const Dim& d) {
+    return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != d.extent;
+  };
+  const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
+  const bool from_memory = input_.starts_from_memory || partial || s.first == First::load || !written_whole();
+  if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
+  if (from_memory) return move_output(s, at, tile, scope, true);
+  if (!needs_start(at + 1)) return Nodes{};
+  if (s.first == First::flag) {
+    inner.flagged_since = scope.tiles;
+    return Nodes{};
+  }
+  return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+    return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+  });
+}
+
+Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                        const std::function<Result<Nodes>(const TileBuffer* part)>& make) {
+  if (tile.slots < 0) return make(nullptr);
+  const auto walks =
+      instance_walks(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
+  if (!walks) return walks.diagnostics();
+  return in_every_instance(lowering_, tile, *walks, make);
+}
+
+Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                         bool into_inner) {
+  auto copy = copy_of(tile, scope.holders[0], s, into_inner, scope.tiles);
+  if (!copy) return copy.diagnostics();
+  return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+    copy->part = part;
+    return transfer(lowering_, *copy);
+  });
+}
+
+Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+  std::map<std::string, std::int64_t> extents;
+  for (const auto& [dim, part] : scope.tiles) extents[dim] = part.size;
+  if (input_.written.once || one_to_one(statement_.write, extents).value_or(false)) return {};
+  const auto is_index = [&](const Coordinate& c) {
+    return std::any_of(statement_.write.index.begin(), statement_.write.index.end(),
+                       [&](const AffineExpr& e) { return e - e.constant() == c.form; });
+  };
+  if (std::all_of(tile.coordinates.begin(), tile.coordinates.end(), is_index)) return {};
+  return {error(fmt::format("two places of the tile would hold parts of one element of {}", s.tensor),
+                "walk all but one of the dims that an index of it adds up by 1 above the stage")};
+}
+
+Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                          Scope inner) {
+  if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
+  auto start = start_tile(s, at, tile, scope, inner);
+  if (!start) return at_stage(s, start.diagnostics());
+  auto body = lines(at + 1, inner);
+  if (!body) return body;
+  Nodes nodes = std::move(*start);
+  append(nodes, std::move(*body));
+  if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
+    auto drain = move_output(s, at, tile, scope, false);
+    if (!drain) return at_stage(s, drain.diagnostics());
+    append(nodes, std::move(*drain));
+  }
+  for (const std::string& next : s.then) {
+    if (!input_.hand_on) break;
+    auto goes_on = input_.hand_on(next, tile, scope.tiles);
+    if (!goes_on) return goes_on;
+    append(nodes, std::move(*goes_on));
+  }
+  return nodes;
+}
+
+Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
+  const Stage& s = std::get<Stage>(input_.nest->lines[line].is);
+  const int access = staged_accesses(s)->front();
+  const MemoryId memory = *lowering_.model.find_memory(s.memory);
+  auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
+  if (!made) return made.diagnostics();
+  take_turns(s.buffers, access, scope, made->tile, made->buffer);
+  own_place(memory, made->tile, made->buffer);
+  made->tile.buffer = buffer_of_line_.at(line);
+  const auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+  if (!copy) return at_stage(s, copy.diagnostics());
+  auto fill = transfer(lowering_, *copy);
+  return fill ? std::move(fill) : Result<Nodes>(at_stage(s, fill.diagnostics()));
+}
+
+}  // namespace isamap
