@@ -64,8 +64,8 @@ const std::vector<std::string> folders{ISAMAP_SOURCE_DIR "/hardware_models"};
 std::optional<Ours> ours(const CpuCase& c) {
   Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, "case.yaml"));
   std::vector<std::string> targets{"x86_avx512", "x86_avx2", "scalar_c"};
-  if (c.types == "bf16") targets = {"x86_avx512_bf16"};
-  if (c.types == "u8s8") targets = {"x86_avx512_vnni", "x86_avx_vnni"};
+  if (c.types == "bf16") targets = {"intel_amx", "x86_avx512_bf16"};
+  if (c.types == "u8s8") targets = {"intel_amx", "x86_avx512_vnni", "x86_avx_vnni"};
   for (const std::string& target : targets) {
     const HardwareModel model = value_or_stop(load_hardware(target, folders)).model;
     if (availability(model).how != "native") continue;

@@ -15,8 +15,8 @@ namespace {
 
 using Values = std::map<std::string, AffineExpr>;
 
-/// One access of a buffer in memory.
-struct Touch {
+/// One use of a buffer in memory.
+struct OffsetUse {
   AffineExpr offset;
   bool written = false;
 };
@@ -86,7 +86,7 @@ class Dealer {
 
   /// Accesses of the nodes by buffer. False: one has no offset.
   bool collect(const std::vector<Node>& nodes, Ranges& ranges,
-               std::map<std::int32_t, std::vector<Touch>>& found) const {
+               std::map<std::int32_t, std::vector<OffsetUse>>& found) const {
     const auto note = [&](const Ref& ref, bool written, const Ranges& inside) {
       if (!ref.buffer.valid()) return true;
       const Buffer& buffer = program_.buffers[ref.buffer.index()];
@@ -124,14 +124,15 @@ class Dealer {
 
   /// The variables of `chain` that tell iterations apart wherever something is written; empty: none do.
   std::set<std::string> apart(const std::vector<Loop>& chain,
-                              const std::map<std::int32_t, std::vector<Touch>>& accesses, const Ranges& ranges) const {
+                              const std::map<std::int32_t, std::vector<OffsetUse>>& accesses,
+                              const Ranges& ranges) const {
     std::set<std::string> names;
     for (const Loop& l : chain) names.insert(l.variable);
     bool first = true;
     std::set<std::string> chosen;
     for (const auto& [buffer, list] : accesses) {
-      if (std::none_of(list.begin(), list.end(), [](const Touch& a) { return a.written; })) continue;
-      for (const Touch& access : list) {
+      if (std::none_of(list.begin(), list.end(), [](const OffsetUse& a) { return a.written; })) continue;
+      for (const OffsetUse& access : list) {
         std::set<std::string> here;
         for (const std::string& name : access.offset.names())
           if (names.contains(name)) here.insert(name);
@@ -143,20 +144,20 @@ class Dealer {
       }
     }
     for (const auto& [buffer, list] : accesses)
-      if (std::any_of(list.begin(), list.end(), [](const Touch& a) { return a.written; }) &&
+      if (std::any_of(list.begin(), list.end(), [](const OffsetUse& a) { return a.written; }) &&
           !disjoint(list, chosen, chain, ranges))
         return {};
     return chosen;
   }
 
   /// All accesses have the same L in `chosen`, and L's values lie further apart than what is left spans.
-  bool disjoint(const std::vector<Touch>& list, const std::set<std::string>& chosen, const std::vector<Loop>& chain,
+  bool disjoint(const std::vector<OffsetUse>& list, const std::set<std::string>& chosen, const std::vector<Loop>& chain,
                 const Ranges& ranges) const {
     std::optional<std::map<std::string, std::int64_t>> linear;
     std::optional<AffineExpr> around;  // terms in variables of loops around: the same for all iterations
     std::int64_t low = 0, high = 0;
     bool any = false;
-    for (const Touch& access : list) {
+    for (const OffsetUse& access : list) {
       std::map<std::string, std::int64_t> mine;
       AffineExpr rest = access.offset;
       for (const AffineTerm& term : access.offset.terms())
@@ -215,7 +216,7 @@ class Dealer {
     if (!simple(*body)) return std::nullopt;
     Ranges ranges = ranges_;
     for (const Loop& l : chain) ranges[l.variable] = {0, l.trip - 1};
-    std::map<std::int32_t, std::vector<Touch>> accesses;
+    std::map<std::int32_t, std::vector<OffsetUse>> accesses;
     if (!collect(*body, ranges, accesses)) return std::nullopt;
     const std::set<std::string> chosen = apart(chain, accesses, ranges);
     if (chosen.empty()) return std::nullopt;
