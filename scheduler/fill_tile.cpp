@@ -7,13 +7,19 @@
 
 namespace isamap {
 
-std::vector<Node> set_all(Lowering& lowering, const Buffer& buffer, BufferId id, UnitId unit, Scalar value) {
+std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value) {
+  const Buffer& buffer = lowering.buffer(tile.buffer);
   Element element;
   element.unit = unit;
-  element.write.buffer = id;
+  element.write.buffer = tile.buffer;
   element.body = constant(is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer), buffer.dtype);
   std::vector<std::pair<std::string, std::int64_t>> loops;
-  for (std::int64_t extent : buffer.extents) {
+  for (std::size_t axis = 0; axis < buffer.extents.size(); ++axis) {
+    const std::int64_t extent = buffer.extents[axis];
+    if (tile.turn && axis + 1 == buffer.extents.size()) {
+      element.write.index.push_back(*tile.turn);
+      continue;
+    }
     if (extent == 1) {
       element.write.index.emplace_back(0);
       continue;
@@ -65,8 +71,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
     if (nodes) return nodes;
   }
   const auto unit = lowering.model.scalar_unit_for(buffer.memory);
-  if (unit && !lowering.model.memory(buffer.memory).is_register())
-    return set_all(lowering, buffer, tile.buffer, *unit, value);
+  if (unit && !lowering.model.memory(buffer.memory).is_register()) return set_all(lowering, tile, *unit, value);
   Diagnostic failed = error(fmt::format("no instruction fills {} in {} with {}", buffer.name,
                                         lowering.model.memory(buffer.memory).name, wanted),
                             "describe a fill (compute \"D[..] = 0\"), or `start: [zero, keep]` on the instruction");

@@ -43,7 +43,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
   bool padded = copy.outside.has_value();
   for (const Coordinate& c : copy.inner->coordinates) padded |= c.padded != c.extent;
   if (copy.into_inner && padded)
-    nodes = set_all(lowering, inner_buffer, copy.inner->buffer, unit,
+    nodes = set_all(lowering, *copy.inner, unit,
                     convert({copy.outside.value_or(0), 0}, DType::f64, inner_buffer.dtype, true));
 
   TileBuffer clipped = copy.visited();

@@ -35,7 +35,8 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
 
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
 
-/// Loops over every element of the buffer itself, padding included.
-std::vector<Node> set_all(Lowering& lowering, const Buffer& buffer, BufferId id, UnitId unit, Scalar value);
+/// Loops over every element of the tile's place in its buffer, padding included; not over those of tiles in other
+/// places.
+std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value);
 
 }  // namespace isamap

@@ -27,6 +27,7 @@ void expect_right(const Kernel& kernel, const HardwareModel& model) {
   ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
   auto made = lower(scheduled->schedule, kernel, model);
   ASSERT_TRUE(made) << render(made.diagnostics());
+  expect_kernel(*made, model);
   expect_same(*made, model, 11);
 }
 
@@ -52,6 +53,34 @@ TEST(Kernels, SizesThatDoNotDivideAndOneAndZero) {
       SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
       expect_right(product("bf16", "f32", m, n, k, transposed), model);
     }
+}
+
+// What is set around a tile must not reach the tiles of other steps in the ring.
+TEST(Kernels, PaddedTilesInARingKeepToTheirPlaces) {
+  const auto model = machine("nvidia_sm80");
+  const Kernel kernel = kernel_from(
+      "kernel: window\ntensors:\n  I: {shape: [7, 11, 17], dtype: bf16, outside: 0}\n"
+      "  F: {shape: [3, 3, 17, 8], dtype: bf16}\n  O: {shape: [7, 11, 8], dtype: f32}\n"
+      "compute:\n  - O[p,q,k] += f32(I[p + r - 1,q + s - 1,c]) * f32(F[r,s,c,k])\n");
+  const Program ring = lowered(kernel, R"(schedule: window
+nest:
+  - for q by 1 on block
+  - for p by 16 on block tail pad
+  - stage O in reg
+  - for c by 1
+  - for r.s by 8 tail pad
+  - stage I in shared x3 as [p, r.s, q, c pad 8]
+  - stage F in shared x3 as [r.s, c, k pad 8] via cp_async_16_b16
+  - stage I in reg
+  - stage F in reg via ldmatrix_x1_trans
+  - do s0 with mma_bf16_k8(i=p, j=k, k=r.s)
+)",
+                               model);
+  for (const std::string& how : deliveries) {
+    SCOPED_TRACE(how);
+    const Delivered delivered(how);
+    expect_same(ring, model, 5);
+  }
 }
 
 TEST(Kernels, IndependentStepsAreDealtOut) {

@@ -61,11 +61,23 @@ nest:
   - do s0 with mma_bf16(i=i, j=j, k=k)
 )";
 
+/// The program computes what its kernel says.
+inline void expect_kernel(const Program& program, const HardwareModel& model) {
+  auto expected = inputs(program, 17), found = expected;
+  interpret(program.kernel, expected);
+  ASSERT_TRUE(interpret(program, model, found));
+  for (const TensorId t : arguments(program.kernel))
+    if (role_of(program.kernel, t) == Role::output) {
+      EXPECT_EQ(found[t.index()], expected[t.index()]) << program.schedule_text;
+    }
+}
+
 inline Program lowered(const Kernel& kernel, const std::string& schedule, const HardwareModel& model) {
   auto parsed = parse_schedule(schedule, "schedule.yaml", kernel, model);
   EXPECT_TRUE(parsed) << render(parsed.diagnostics());
   auto program = lower(*parsed, kernel, model);
   EXPECT_TRUE(program) << render(program.diagnostics());
+  if (program) expect_kernel(*program, model);
   return program ? *program : Program{};
 }
 
