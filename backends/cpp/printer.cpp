@@ -247,17 +247,13 @@ class Printer {
   // Statements -------------------------------------------------------------------------------------------------------
 
   void print(const Loop& loop, const Item& item, const std::set<int>& fresh) {
-    if (dialect_ != nullptr && !loop.unit.empty()) {
-      declare(fresh);
-      around_.push_back(&loop);
-      const auto number = dialect_->number(around_);
-      if (number) print_instances(loop, item, *number);
-      if (!number) around_.pop_back();
-      if (!number) return print_steps(loop, item, {});
-      around_.pop_back();
-      return;
-    }
-    print_steps(loop, item, fresh);
+    if (dialect_ == nullptr || loop.unit.empty()) return print_steps(loop, item, fresh);
+    declare(fresh);
+    around_.push_back(&loop);
+    const auto number = dialect_->number(around_);
+    if (number) print_instances(loop, item, *number);
+    around_.pop_back();
+    if (!number) print_steps(loop, item, {});
   }
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);

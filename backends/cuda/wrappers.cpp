@@ -67,61 +67,68 @@ std::string Wrappers::add(const std::string& wish, const std::string& parameters
   return name;
 }
 
-std::string Wrappers::call(const Item& item, const Call& call, CallContext& context) {
-  const Instruction& instruction = model_.instruction(call.instruction);
-  if (instruction.assembly.empty() || !call.masks.empty()) return call_text(item, call, context);  // which says why not
-
+/// How a use hands its operands to the function that stands for the instruction.
+struct Wrappers::Interface {
   std::vector<WrapperOperand> operands;
-  std::vector<std::string> constraints, arguments;
-  std::string parameters;
+  std::vector<std::string> constraints;  ///< of the inline assembly, one for each operand
+  std::string parameters, arguments;
+};
+
+Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, CallContext& context) const {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  Interface made;
+  const auto add_to = [](std::string& list, const std::string& one) { list += (list.empty() ? "" : ", ") + one; };
   for (std::size_t i = 0; i < item.places.size(); ++i) {
     const Place& place = item.places[i];
-    const Operand& operand = operand_of(instruction, static_cast<int>(i));
     WrapperOperand o;
-    o.name = identifier(operand.name);
+    o.name = identifier(operand_of(instruction, static_cast<int>(i)).name);
     o.written = i == 0;
+    made.constraints.emplace_back();
     if (place.kind == Place::Kind::variable) {
       const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
       o.type = variable.type;
       o.registers = std::max<std::int64_t>(variable.count, 1);
-      arguments.push_back(variable.name);
-      parameters +=
-          fmt::format("{}{}{} (&{})[{}]", i == 0 ? "" : ", ", o.written ? "" : "const ", o.type, o.name, o.registers);
+      add_to(made.arguments, variable.name);
+      add_to(made.parameters, fmt::format("{}{} (&{})[{}]", o.written ? "" : "const ", o.type, o.name, o.registers));
     } else if (place.kind == Place::Kind::memory) {
-      const Buffer& buffer = context.program.buffers[place.buffer.index()];
-      const Memory& memory = model_.memory(buffer.memory);
+      const Memory& memory = model_.memory(context.program.buffers[place.buffer.index()].memory);
       o.shared = !memory.pointer_type.empty();
       o.type = o.shared ? memory.pointer_type : o.written ? "void*" : "const void*";
       std::string address = context.address(place, item.ranges);
-      if (const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context);
-          !more.empty())
-        address = "(" + address + " + (" + more + "))";
-      arguments.push_back(o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
-      parameters += fmt::format("{}{} {}", i == 0 ? "" : ", ", o.type, o.name);
+      const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context);
+      if (!more.empty()) address = "(" + address + " + (" + more + "))";
+      add_to(made.arguments, o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
+      add_to(made.parameters, o.type + " " + o.name);
     }
-    constraints.push_back(place.buffer.valid()
-                              ? constraint_of(model_.memory(context.program.buffers[place.buffer.index()].memory),
-                                              context.program.buffers[place.buffer.index()].dtype,
-                                              place.kind == Place::Kind::memory)
-                              : "");
-    if (place.buffer.valid() && constraints.back().empty())
-      context.diagnostics.push_back(error(
-          fmt::format("memory '{}' has no `constraint`, which inline assembly of '{}' needs",
-                      model_.memory(context.program.buffers[place.buffer.index()].memory).name, instruction.name)));
-    operands.push_back(std::move(o));
+    if (place.buffer.valid()) {
+      const Buffer& buffer = context.program.buffers[place.buffer.index()];
+      const Memory& memory = model_.memory(buffer.memory);
+      made.constraints.back() = constraint_of(memory, buffer.dtype, place.kind == Place::Kind::memory);
+      if (made.constraints.back().empty())
+        context.diagnostics.push_back(error(fmt::format(
+            "memory '{}' has no `constraint`, which inline assembly of '{}' needs", memory.name, instruction.name)));
+    }
+    made.operands.push_back(std::move(o));
   }
+  return made;
+}
 
-  // Operands in the order in which the assembly numbers them: outputs first.
-  std::vector<std::string> numbers(operands.size());
+/// Registers of an operand are operands of the assembly one by one; those that are written stand first.
+std::string Wrappers::inline_assembly(const Interface& use, const Item& item, const Call& call,
+                                      CallContext& context) const {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  std::vector<std::string> numbers(use.operands.size());
   std::string outputs, inputs;
   int next = 0;
-  const bool in_registers = !operands.empty() && operands[0].registers > 0;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const WrapperOperand& o = operands[i];
+  bool in_memory = use.operands.empty();
+  for (std::size_t i = 0; i < use.operands.size(); ++i) {
+    const WrapperOperand& o = use.operands[i];
+    if (o.type.empty()) continue;  // a number in the text
     const bool output = i == 0 && o.registers > 0;
+    in_memory = in_memory || o.registers == 0;
     std::string& list = output ? outputs : inputs;
-    const std::string constraint = (output ? overwrites(instruction, call) ? "=" : "+" : "") + constraints[i];
-    for (std::int64_t r = 0; r < std::max<std::int64_t>(o.registers, o.type.empty() ? 0 : 1); ++r) {
+    const std::string constraint = (output ? overwrites(instruction, call) ? "=" : "+" : "") + use.constraints[i];
+    for (std::int64_t r = 0; r < std::max<std::int64_t>(o.registers, 1); ++r) {
       list += fmt::format("{}\"{}\"({}{})", list.empty() ? "" : ", ", constraint, o.name,
                           o.registers > 0 ? fmt::format("[{}]", r) : "");
       numbers[i] += fmt::format("{}%{}", numbers[i].empty() ? "" : ", ", next++);
@@ -142,23 +149,22 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
     else
       add_assembly(text, number_in_text(item, call, p, context));
   }
-  const std::string device = fmt::format(
-      "  asm volatile(\"{}\" : {} : {}{});\n", text, outputs, inputs,
-      in_registers && std::none_of(operands.begin(), operands.end(), [](const auto& o) { return o.registers == 0; })
-          ? ""
-          : " : \"memory\"");
-  auto body = meaning(instruction, operands, call.extents, model_, elements_);
-  std::string host;
-  if (body)
-    host = *body;
-  else {
-    for (const WrapperOperand& o : operands)
-      if (!o.name.empty()) host += fmt::format("  (void){};\n", o.name);
+  return fmt::format("  asm volatile(\"{}\" : {} : {}{});\n", text, outputs, inputs, in_memory ? " : \"memory\"" : "");
+}
+
+std::string Wrappers::call(const Item& item, const Call& call, CallContext& context) {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  if (instruction.assembly.empty() || !call.masks.empty()) return call_text(item, call, context);  // which says why not
+  const Interface use = interface_of(item, call, context);
+  const std::string device = inline_assembly(use, item, call, context);
+  auto body = meaning(instruction, use.operands, call.extents, model_, elements_);
+  std::string host = body ? *body : "";
+  if (!body) {  // known when it is executed
+    for (const WrapperOperand& o : use.operands)
+      if (!o.type.empty()) host += fmt::format("  (void){};\n", o.name);
     host += fmt::format("  emulation::fail(\"%s\", \"{}\");\n", body.diagnostics().front().message);
   }
-  std::string list;
-  for (const std::string& argument : arguments) list += (list.empty() ? "" : ", ") + argument;
-  return fmt::format("{}({});", add(instruction.name, parameters, device, host), list);
+  return fmt::format("{}({});", add(instruction.name, use.parameters, device, host), use.arguments);
 }
 
 std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {

@@ -27,6 +27,9 @@ class Wrappers {
   const std::string& host() const { return host_; }      ///< and for the emulation
 
  private:
+  struct Interface;
+  Interface interface_of(const Item& item, const Call& call, CallContext& context) const;
+  std::string inline_assembly(const Interface& use, const Item& item, const Call& call, CallContext& context) const;
   /// What the innermost instances add to the address, each for itself: "8*(lane%16)"; empty: one address for all.
   std::string own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
                           const Ranges& ranges, CallContext& context) const;
