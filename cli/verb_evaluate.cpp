@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/common.h"
 #include "cli/cost_choice.h"
 #include "cli/extras.h"
@@ -24,8 +26,11 @@ std::string text_of(const Evaluation& evaluation) {
   return table(rows) + fmt::format("{} cycles, {} pJ\n", evaluation.total.cycles, evaluation.total.energy_pJ);
 }
 
-/// Beside the cycles with perfect overlap: those of the formula that has fill and drain, and of a simulation.
-std::string more_cycles(const Extras& extras, const std::string& cost) {
+/// Beside the cycles with perfect overlap: those of the formula that has fill and drain, and of a simulation. The
+/// formula knows no blocks that wait their turn: nothing of it where the machine has them.
+std::string more_cycles(const Extras& extras, const std::string& cost, const HardwareModel& model) {
+  const bool blocks = std::any_of(model.units().begin(), model.units().end(),
+                                  [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
   double latency = 0, fill = 0, drain = 0, simulated = 0;
   for (const NestExplanation& e : extras.statements) {
     latency += e.latency_cycles;
@@ -33,8 +38,9 @@ std::string more_cycles(const Extras& extras, const std::string& cost) {
     drain += e.times.drain;
   }
   for (const Timeline& t : extras.timelines) simulated += t.simulated.cycles;
-  std::string text =
-      cost == "latency" ? "" : fmt::format("{} cycles with fill ({}), drain ({}) and buffers\n", latency, fill, drain);
+  std::string text = cost == "latency" || blocks
+                         ? ""
+                         : fmt::format("{} cycles with fill ({}), drain ({}) and buffers\n", latency, fill, drain);
   if (!extras.timelines.empty() && cost != "simulator") text += fmt::format("{} cycles simulated\n", simulated);
   return text;
 }
@@ -62,7 +68,7 @@ Exit verb_evaluate(const Options& options) {
   if (!extras) return code;
   if (options.json)
     return deliver(options, json_of_evaluate(*evaluation, options.cost, extras->statements, extras->timelines));
-  return deliver(options, text_of(*evaluation) + more_cycles(*extras, options.cost) + extras->text);
+  return deliver(options, text_of(*evaluation) + more_cycles(*extras, options.cost, model) + extras->text);
 }
 
 }  // namespace isamap::cli
