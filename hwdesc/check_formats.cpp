@@ -1,6 +1,7 @@
 // Words and blocks of bits: no bit is set twice, and what is known fits its field.
 
 #include <algorithm>
+#include <map>
 
 #include "hwdesc/held_values.h"
 #include "hwdesc/loader_internal.h"
@@ -66,7 +67,37 @@ void check_apart(const FormatField& a, const FormatField& b, const Format& forma
                                  : "fields that overlap are alternatives: set one of them");
 }
 
-void check_use(const FormatUse& use, const FormatPlace& place) {
+/// The largest that stands in the field, where only register numbers and extents are in it.
+std::optional<std::int64_t> largest(const IntExpr& expression, const Instruction& instruction, const Context& context) {
+  return evaluate(expression, [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (r.object == "extent") {
+      const std::vector<Dim>& dims = instruction.statement().domain.dims;
+      for (std::size_t d = 0; d < dims.size() && d < instruction.ranges.size(); ++d)
+        if (dims[d].name == r.argument) return instruction.ranges[d].max;
+    } else if (const Operand* operand = find_named(instruction.operands, r.object);
+               operand != nullptr && operand->memory.valid() && r.property == "index") {
+      const Memory& memory = context.parts.memories[operand->memory.index()];
+      if (memory.count > 0 && !memory.named_by_compiler()) return memory.count - 1;
+    }
+    return std::nullopt;
+  });
+}
+
+/// What can stand in a use and does not fit: found while programs are printed else, and only by those that go so far.
+void check_reach(const IntExpr& expression, const FormatField& field, const Instruction& instruction,
+                 const FormatPlace& place) {
+  if (references(expression).empty() || instruction.semantics.size() != 1) return;
+  const auto most = largest(expression, instruction, place.context);
+  const auto range = range_of(field);
+  if (!most || !range || *most <= range->high) return;
+  place.context.problems.warning(
+      place.value(field.name),
+      place.what + ": " + print(expression) + " goes up to " + std::to_string(*most) + ", and field '" + field.name +
+          "' holds " + std::to_string(range->low) + " to " + std::to_string(range->high),
+      "widen the field, or say how many there are: a program that goes further cannot be encoded");
+}
+
+void check_use(const FormatUse& use, const Instruction& instruction, const FormatPlace& place) {
   const Format* format = find_named(place.context.parts.formats, use.format);
   if (!format) return;
   const auto fields = set_fields(use, *format, place);
@@ -77,6 +108,8 @@ void check_use(const FormatUse& use, const FormatPlace& place) {
     const auto value = at_sizes(expression, place.context);
     if (field && value && field->low <= field->high)
       check_fits(*value, *field, *format, place.what, place.value(name), place.context);
+    else if (field && field->low <= field->high)
+      check_reach(expression, *field, instruction, place);
   }
 }
 
@@ -101,15 +134,48 @@ void check_fits(std::int64_t value, const FormatField& field, const Format& form
 void check_formats(const Instruction& instruction, const Node& node, Context& context) {
   const std::string what = "instruction '" + instruction.name + "'";
   if (instruction.encoding)
-    check_use(*instruction.encoding, {"'encoding' of " + what, node.find("encoding"), instruction.where, context});
+    check_use(*instruction.encoding, instruction,
+              {"'encoding' of " + what, node.find("encoding"), instruction.where, context});
   if (instruction.pack)
-    check_use(*instruction.pack, {"'pack' of " + what, node.find("pack"), instruction.where, context});
+    check_use(*instruction.pack, instruction, {"'pack' of " + what, node.find("pack"), instruction.where, context});
   const Node* operands = node.find("operands");
   for (const Operand& operand : instruction.operands) {
     if (!operand.pack) continue;
     const Node* entry = operands ? operands->find(operand.name) : nullptr;
-    check_use(*operand.pack, {"'pack' of operand '" + operand.name + "' of " + what,
-                              entry ? entry->find("pack") : nullptr, instruction.where, context});
+    check_use(*operand.pack, instruction,
+              {"'pack' of operand '" + operand.name + "' of " + what, entry ? entry->find("pack") : nullptr,
+               instruction.where, context});
+  }
+}
+
+namespace {
+
+/// Whatever tells two commands apart beside their words: what their registers and states hold, and where operands lie.
+bool told_apart(const Instruction& a, const Instruction& b) {
+  if (a.unit != b.unit || a.needs != b.needs || a.operands.size() != b.operands.size()) return true;
+  for (std::size_t i = 0; i < a.operands.size(); ++i)
+    if (a.operands[i].memory != b.operands[i].memory || a.operands[i].dtype != b.operands[i].dtype) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_words(Context& context) {
+  std::map<std::string, const Instruction*> first;
+  for (const Instruction& instruction : context.parts.instructions) {
+    if (!instruction.encoding || instruction.semantics.empty()) continue;
+    std::string word = instruction.encoding->format;
+    std::vector<std::pair<std::string, std::string>> fields;
+    for (const auto& [name, value] : instruction.encoding->fields) fields.emplace_back(name, print(value));
+    std::sort(fields.begin(), fields.end());
+    for (const auto& [name, value] : fields) word += " " + name + "=" + value;
+    const auto [same, inserted] = first.emplace(word, &instruction);
+    if (inserted || told_apart(*same->second, instruction) || same->second->semantics == instruction.semantics)
+      continue;
+    context.problems.warning(instruction.where,
+                             "instructions '" + same->second->name + "' and '" + instruction.name +
+                                 "' have the same words and do different things",
+                             "give one of them another opcode in its 'encoding'");
   }
 }
 

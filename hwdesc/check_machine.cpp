@@ -306,6 +306,7 @@ void check_machine(Context& context) {
   check_setters(context);
   check_masks(context);
   check_moved_types(context);
+  check_words(context);
   if (context.problems.any_errors()) return;
   constexpr std::size_t many = 512;  // of instructions: feeding compares pairs of them
   if (context.parts.instructions.size() > many) return;

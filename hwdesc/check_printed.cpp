@@ -73,9 +73,25 @@ class Printed {
   SourceLocation where_;
 };
 
+/// What a setter is to set, and its text does not say, stays whatever it was.
+void check_set_values(const Instruction& instruction, const Node& node, Context& context) {
+  const std::vector<Reference> said = told(instruction);
+  for (const StateValue& set : instruction.sets) {
+    const bool says = std::any_of(said.begin(), said.end(), [&](const Reference& r) {
+      return (r.property.empty() ? r.object : r.object + "." + r.property) == set.field;
+    });
+    if (set.any && !says)
+      context.problems.warning(
+          place_of(node, {"sets"}),
+          "the text of instruction '" + instruction.name + "' does not say what it sets '" + set.field + "' to",
+          "write {" + set.field + "} in 'emit', or give the field in 'encoding' or 'pack'");
+  }
+}
+
 }  // namespace
 
 void check_printed(const Instruction& instruction, const Node& node, Context& context) {
+  check_set_values(instruction, node, context);
   const ProgramText& program = context.model.program;
   if (program.language != "asm" || !program.run_simulator.empty() || instruction.semantics.size() != 1) return;
   Printed(instruction, node, context).run();

@@ -215,10 +215,11 @@ void check_references(const Instruction& instruction, const Node& node,
 /// A value in a field of a word: from 0 on, of a `signed` one in two's complement.
 void check_fits(std::int64_t value, const FormatField& field, const Format& format, const std::string& what,
                 const SourceLocation& where, Context& context);
-/// Doubly set bits, values that do not fit.
+/// Doubly set bits, values that do not fit, numbers that may not.
 void check_formats(const Instruction& instruction, const Node& node, Context& context);
 void check_printed(const Instruction& instruction, const Node& node, Context& context);
 void check_moved_types(Context& context);
+void check_words(Context& context);    ///< instructions that share their words
 void check_tokens(Context& context);   ///< queues and what orders them
 void check_machine(Context& context);  ///< setters, masks, fills, reachability
 

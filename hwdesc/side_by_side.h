@@ -1,6 +1,8 @@
 #pragma once
 // Which units' instances run at the same time in the programs of a machine.
 
+#include <optional>
+
 #include "hwdesc/hardware_model.h"
 
 namespace isamap {
@@ -12,6 +14,14 @@ inline bool side_by_side(const HardwareModel& model, UnitId unit) {
   for (std::size_t u = 0; u < model.units().size(); ++u)
     if (const UnitId id = make_id<UnitId>(u); !model.unit(id).index.empty() && model.inside(id, unit)) return true;
   return false;
+}
+
+/// The outermost unit with an `index` that is, or is around, `inner`: the blocks of a launch, whatever they are called.
+inline std::optional<UnitId> outermost_numbered(const HardwareModel& model, UnitId inner) {
+  std::optional<UnitId> found;
+  for (UnitId at = inner; at.valid(); at = model.unit(at).parent)
+    if (!model.unit(at).index.empty()) found = at;
+  return found;
 }
 
 }  // namespace isamap

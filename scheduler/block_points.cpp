@@ -38,8 +38,7 @@ struct BlockMachine {
 std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model) {
   BlockMachine machine;
   machine.part = instruction.unit;
-  for (UnitId at = instruction.unit; at.valid(); at = model.unit(at).parent)
-    if (!model.unit(at).index.empty()) machine.block = at;
+  machine.block = outermost_numbered(model, machine.part).value_or(UnitId{});
   if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty())
     return std::nullopt;
   for (int a = 0; a < access_count(instruction.statement()); ++a) {

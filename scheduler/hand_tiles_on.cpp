@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hwdesc/side_by_side.h"
 #include "scheduler/handover.h"
 #include "scheduler/lower.h"
 #include "scheduler/nest_view.h"
@@ -11,7 +12,8 @@ namespace isamap {
 
 namespace {
 
-constexpr double rounding = 1e-5;  ///< of cycles, which are whole numbers for each nest
+constexpr double rounding = 1e-5;            ///< of cycles, which are whole numbers for each nest
+constexpr std::int64_t apart_in_banks = 32;  ///< bytes: pairs of words from eight neighbouring rows meet no bank twice
 
 double total(const std::vector<Cost>& costs, Objective objective) {
   Cost sum;
@@ -61,6 +63,17 @@ std::optional<Offer> innermost_output(Nest& nest, const Kernel& kernel, Statemen
   auto view = resolve(nest, kernel, id, model);
   if (!view || view->innermost[0] < 0) return std::nullopt;
   return Offer{kept, std::move(*view)};
+}
+
+/// Code of a scalar unit that goes on with a tile: what it writes of that tile can go on too.
+std::optional<Offer> followed(const Nest& nest, const Kernel& kernel, StatementId id, const HardwareModel& model) {
+  for (std::size_t l = 0; l < nest.lines.size(); ++l) {
+    const auto* stage = std::get_if<Stage>(&nest.lines[l].is);
+    if (stage == nullptr || stage->from.empty()) continue;
+    auto view = resolve(nest, kernel, id, model);
+    if (view && !view->instruction) return Offer{l + 1, std::move(*view)};
+  }
+  return std::nullopt;
 }
 
 class Joining {
@@ -186,23 +199,49 @@ class Joining {
     return nest;
   }
 
-  /// The tile is stored to a place of its own and a scalar unit goes on with it.
+  /// The tile is stored to a place of its own and a scalar unit goes on with it: in memory that a block has for itself
+  /// where there is some, else at home.
   bool in_memory(std::size_t s, std::size_t t) {
-    const MemoryId home = in_.model.home();
-    if (in_.model.program.language == "asm" || !in_.model.scalar_unit_for(home)) return false;
+    if (in_.model.program.language == "asm") return false;
     Nest producer = schedule_.nests[s];
-    const auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
-    if (!offer || !in_.model.memory(offer->stage().memory).is_register()) return false;
-    const auto above = walks_to(*offer, producer, t);
+    auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!offer)
+      offer = followed(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    else if (!in_.model.memory(offer->stage().memory).is_register())
+      return false;
+    if (!offer) return false;
+    for (const MemoryId memory : {own_scratchpad(offer->view), in_.model.home()})
+      if (memory.valid() && in_.model.scalar_unit_for(memory) && through(memory, *offer, producer, s, t)) return true;
+    return false;
+  }
+
+  /// The scratchpad of the blocks that the nest's unit is inside of.
+  MemoryId own_scratchpad(const NestView& view) const {
+    const auto unit =
+        view.instruction ? std::optional(view.instruction->unit) : in_.model.scalar_unit_for(in_.model.home());
+    const auto block = unit ? outermost_numbered(in_.model, *unit) : std::nullopt;
+    for (std::size_t m = 0; block && m < in_.model.memories().size(); ++m)
+      if (in_.model.memories()[m].kind == MemoryKind::scratchpad && in_.model.memories()[m].per == *block)
+        return make_id<MemoryId>(m);
+    return {};
+  }
+
+  bool through(MemoryId memory, const Offer& offer, Nest producer, std::size_t s, std::size_t t) {
+    const auto above = walks_to(offer, producer, t);
     if (!above || above->empty()) return false;
-    Stage given =
-        stage_in(in_.kernel.tensors[in_.kernel.statements[s].write.tensor.index()].name, in_.model.memory(home));
+    const Computation& statement = in_.kernel.statements[s];
+    const Tensor& tensor = in_.kernel.tensors[statement.write.tensor.index()];
+    Stage given = stage_in(tensor.name, in_.model.memory(memory));
+    Stage taken = given;
     given.then = {name(t)};
-    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(offer->line), Line{given});
-    given.then.clear();
-    given.from = name(s);
+    taken.from = name(s);
+    if (const Memory& m = in_.model.memory(memory); m.banks > 0 && !offer.view.statement.write.index.empty()) {
+      for (const AffineExpr& form : natural_forms(offer.view.statement.write)) given.layout.push_back({form, 0});
+      given.layout.back().pad = std::max<std::int64_t>(apart_in_banks / std::max(bytes(tensor.dtype), 1), 1);
+    }
+    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(offer.line), Line{given});
     Nest nest{*above};
-    nest.lines.push_back(Line{given});
+    nest.lines.push_back(Line{taken});
     for (const Dim& dim : in_.kernel.statements[t].domain.dims)
       if (dim.extent != 1) nest.lines.push_back(walk_line(dim.name, 1, false));
     Do line;

@@ -6,19 +6,15 @@
 #include <optional>
 #include <set>
 
+#include "hwdesc/side_by_side.h"
 #include "scheduler/machine_costs.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
 
-/// The outermost unit around the instruction whose instances can tell themselves apart: a block.
 std::optional<UnitId> block_unit(const NestView& view) {
-  std::optional<UnitId> found;
-  if (!view.instruction) return found;
-  for (UnitId at = view.instruction->unit; at.valid(); at = view.model->unit(at).parent)
-    if (!view.model->unit(at).index.empty()) found = at;
-  return found;
+  return view.instruction ? outermost_numbered(*view.model, view.instruction->unit) : std::nullopt;
 }
 
 class Blocks {

@@ -1,6 +1,8 @@
 // A `do` line without an instruction: the statement at one point, in loops over what is left of each dim, with guards
 // where a read may lie outside its tensor.
 
+#include <algorithm>
+
 #include "scheduler/lower_nest_internal.h"
 
 namespace isamap {
@@ -36,10 +38,11 @@ class ElementLowering : NestParts {
       if (!index) return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be said in the dims");
       (a == 0 ? element.write : element.reads.emplace_back()) = {holder.buffer, *index};
     }
-    Nodes nodes = guarded_reads(element, 0);
-    if (Guard faces = face_guard(known); !faces.conditions.empty()) {
-      faces.then = std::move(nodes);
-      nodes = {Node{std::move(faces)}};
+    Guard domain = domain_guard(known, scope);
+    Nodes nodes = guarded_reads(element, 0, domain.conditions);
+    if (!domain.conditions.empty()) {
+      domain.then = std::move(nodes);
+      nodes = {Node{std::move(domain)}};
     }
     for (std::size_t i = loops.size(); i-- > 0;)
       nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
@@ -47,32 +50,42 @@ class ElementLowering : NestParts {
   }
 
  private:
-  Guard face_guard(const Known& known) const {
+  /// Points of the loops that the domain lacks: behind its faces, and in padded tiles beyond its dims.
+  Guard domain_guard(const Known& known, const Scope& scope) const {
     Guard guard;
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) {
+      const Dim& dim = statement_.domain.dims[d];
+      const auto range = bounds(known[d].second, lowering_.ranges);
+      if (scope.tiles.at(dim.name).beyond && !(range && range->high < dim.extent))
+        guard.conditions.push_back(simplify(AffineExpr(dim.extent - 1) - known[d].second, lowering_.ranges));
+    }
     for (const AffineExpr& face : statement_.domain.faces)
       if (const auto e = express(face, known)) guard.conditions.push_back(simplify(*e, lowering_.ranges));
     return guard;
   }
 
-  // A read that may lie outside its tensor yields the tensor's `outside` value there.
-  Nodes guarded_reads(const Element& element, std::size_t from) {
+  // A read that may lie outside its tensor yields the tensor's `outside` value there. `asked`: what holds here.
+  Nodes guarded_reads(const Element& element, std::size_t from, const std::vector<AffineExpr>& asked) {
     for (std::size_t r = from; r < element.reads.size(); ++r) {
       const Buffer& buffer = lowering_.buffer(element.reads[r].buffer);
       Guard guard;
       for (std::size_t i = 0; i < element.reads[r].index.size(); ++i) {
         const AffineExpr& e = element.reads[r].index[i];
         const auto range = bounds(e, lowering_.ranges);
-        if (!range || range->low < 0) guard.conditions.push_back(e);
-        if (!range || range->high >= buffer.extents[i])
-          guard.conditions.push_back(AffineExpr(buffer.extents[i] - 1) - e);
+        const auto ask = [&](const AffineExpr& condition) {
+          if (std::find(asked.begin(), asked.end(), simplify(condition, lowering_.ranges)) == asked.end())
+            guard.conditions.push_back(condition);
+        };
+        if (!range || range->low < 0) ask(e);
+        if (!range || range->high >= buffer.extents[i]) ask(AffineExpr(buffer.extents[i] - 1) - e);
       }
       if (guard.conditions.empty()) continue;
       Element without = element;
       const auto outside = kernel_.tensors[buffer.tensor.index()].outside.value_or(0);
       without.body = replace_read(element.body, static_cast<int>(r), outside);
       without.reads[r] = {};
-      guard.then = guarded_reads(element, r + 1);
-      guard.otherwise = guarded_reads(drop_read(without, r), r);
+      guard.then = guarded_reads(element, r + 1, asked);
+      guard.otherwise = guarded_reads(drop_read(without, r), r, asked);
       return {Node{std::move(guard)}};
     }
     return {Node{element}};

@@ -27,7 +27,8 @@ struct Dialect {
   /// The call of an instruction that is described as an assembly line.
   std::function<std::string(const Item& item, const Call& call, CallContext& context)> assembly;
   std::function<std::string(const Sync& sync)> sync;
-  /// The declaration of a pointer and an address as a number.
+  /// An element that is read as a value, the declaration of a pointer, and an address as a number.
+  std::function<std::string(BufferId buffer, const std::string& element)> value;
   std::function<std::string(BufferId buffer, const std::string& element_type)> pointer_type;
   std::function<std::string(BufferId buffer, const std::string& address)> address;
 };

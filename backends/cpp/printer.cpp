@@ -319,9 +319,13 @@ class Printer {
   void print(const Element& element, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
     std::vector<std::string> reads;
-    for (std::size_t i = 1; i < item.places.size(); ++i) reads.push_back(element_place(item.places[i]));
+    for (std::size_t i = 1; i < item.places.size(); ++i) reads.push_back(value_at(item.places[i]));
     line(elements_.statement(element.reduction, program_.buffers[element.write.buffer.index()].dtype,
                              element_place(item.places[0]), element.body, reads));
+  }
+  std::string value_at(const Place& place) {
+    std::string element = element_place(place);
+    return dialect_ != nullptr && place.kind == Place::Kind::memory ? dialect_->value(place.buffer, element) : element;
   }
   std::string element_place(const Place& place) {
     if (place.kind == Place::Kind::variable) {
@@ -329,7 +333,8 @@ class Printer {
       std::int64_t inside = 1;
       for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
         inside *= buffer.extents[a];
-      if (inside == 1) return places_.variables[static_cast<std::size_t>(place.variable)].name;
+      const Variable& variable = places_.variables[static_cast<std::size_t>(place.variable)];
+      if (inside == 1) return variable.name + (variable.count > 0 ? "[0]" : "");
     }
     if (place.kind != Place::Kind::memory) {
       diagnostics_.push_back(

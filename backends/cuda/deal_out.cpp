@@ -5,15 +5,15 @@
 #include <optional>
 #include <set>
 
+#include "backends/cuda/combine.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/renumber.h"
 #include "backends/cuda/spread.h"
 #include "backends/operand_use.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 namespace {
-
-using Values = std::map<std::string, AffineExpr>;
 
 /// One use of a buffer in memory.
 struct OffsetUse {
@@ -23,7 +23,7 @@ struct OffsetUse {
 
 class Dealer {
  public:
-  Dealer(const Program& program, const HardwareModel& model, UnitId grid, std::int64_t threads, const Spread& spread)
+  Dealer(Program& program, const HardwareModel& model, UnitId grid, std::int64_t threads, const Spread& spread)
       : program_(program), model_(model), grid_(grid), threads_(threads), spread_(spread) {
     for (std::size_t u = 0; u < model.units().size(); ++u) {
       const UnitId id = make_id<UnitId>(u);
@@ -219,18 +219,110 @@ class Dealer {
     std::map<std::int32_t, std::vector<OffsetUse>> accesses;
     if (!collect(*body, ranges, accesses)) return std::nullopt;
     const std::set<std::string> chosen = apart(chain, accesses, ranges);
-    if (chosen.empty()) return std::nullopt;
     std::vector<Loop> dealt, kept;
     std::int64_t total = 1;
     for (const Loop& l : chain) {
       (chosen.contains(l.variable) ? dealt : kept).push_back(l);
       if (chosen.contains(l.variable)) total *= l.trip;
     }
+    if (from < inside_.size() && shared_out(dealt, kept, *body, accesses, total))
+      if (auto nodes = combined(kept, *body)) return spread_out(dealt, {}, *nodes, total, from, blocks, 1);
+    if (chosen.empty()) return std::nullopt;
     if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() &&
         kept[0].variable == chain[0].variable)
       return std::nullopt;  // its steps may depend on one another: the loops inside are tried
     return spread_out(dealt, kept, *body, total, from, blocks);
   }
+
+  // Reductions ------------------------------------------------------------------------------------------------------
+
+  static const Element* only_element(const std::vector<Node>& nodes) {
+    if (nodes.size() != 1) return nullptr;
+    if (const auto* guard = std::get_if<Guard>(&nodes[0].is))
+      return guard->otherwise.empty() ? only_element(guard->then) : nullptr;
+    return std::get_if<Element>(&nodes[0].is);
+  }
+
+  /// Do the innermost instances add up parts of each element? Where neighbours along the reduction are neighbours in
+  /// memory and those along what is dealt out are not, or where there are fewer elements than instances.
+  bool shared_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
+                  const std::map<std::int32_t, std::vector<OffsetUse>>& accesses, std::int64_t total) const {
+    const Element* element = only_element(body);
+    if (element == nullptr || kept.empty() || element->reduction == Reduction::assign) return false;
+    if (model_.unit(inside_.back()).at_most || spread_.digits(inside_.back()).size() > 1) return false;
+    std::int64_t steps = 1;
+    for (const Loop& l : kept) {
+      steps *= l.trip;
+      for (const AffineExpr& e : element->write.index)
+        if (e.names().contains(l.variable)) return false;
+    }
+    const std::int64_t lanes = model_.unit(inside_.back()).count;
+    for (const Ref& r : element->reads)
+      if (r.buffer == element->write.buffer) return false;
+    const auto neighbours = [&](const std::vector<Loop>& loops) {
+      return !loops.empty() && std::any_of(accesses.begin(), accesses.end(), [&](const auto& entry) {
+        return std::any_of(entry.second.begin(), entry.second.end(), [&](const OffsetUse& a) {
+          return !a.written && a.offset.coefficient(loops.back().variable) == 1;
+        });
+      });
+    };
+    return steps >= lanes && (total < lanes || (neighbours(kept) && !neighbours(dealt)));
+  }
+
+  /// What one instance of the unit around the innermost does; nothing: its registers cannot be exchanged.
+  std::optional<std::vector<Node>> combined(const std::vector<Loop>& kept, const std::vector<Node>& body) {
+    const UnitId lane = inside_.back();
+    const Element& element = *only_element(body);
+    const DType type = program_.buffers[element.write.buffer.index()].dtype;
+    const auto steps = exchanges(model_, lane, type);
+    if (steps.empty()) return std::nullopt;
+    const Partial partial = add_partial(program_, model_.instruction(steps[0]).operands[0].memory, type);
+    const auto on_lanes = [&](const std::string& variable, std::vector<Node> nodes) {
+      return Node{Loop{variable, model_.unit(lane).count, false, model_.unit(lane).name, std::move(nodes)}};
+    };
+    std::vector<Node> out = {on_lanes(fresh("lane"), {Node{start_partial(element, partial, type, lane)}})};
+    out.push_back(part_of_each(kept, body, partial));
+    for (const InstructionId step : steps) {
+      Call call;
+      call.instruction = step;
+      call.operands = {{partial.other, {}}, {partial.own, {}}};
+      call.extents = {model_.unit(lane).count};
+      out.push_back(Node{std::move(call)});
+      out.push_back(on_lanes(fresh("lane"), {Node{take_other(element, partial, type, lane)}}));
+    }
+    const std::string first = fresh("lane");
+    Guard guard;
+    guard.conditions = {AffineExpr(0) - AffineExpr::dim(first)};
+    guard.then = {Node{give_partial(element, partial, type)}};
+    out.push_back(on_lanes(first, {Node{std::move(guard)}}));
+    return out;
+  }
+
+  /// Of all steps of `kept`, counted as one number, each lane does every 32nd.
+  Node part_of_each(const std::vector<Loop>& kept, const std::vector<Node>& body, const Partial& partial) {
+    const std::int64_t lanes = model_.unit(inside_.back()).count;
+    std::int64_t steps = 1;
+    for (const Loop& l : kept) steps *= l.trip;
+    const std::string lane = fresh("lane"), round = fresh("round");
+    const std::int64_t rounds = (steps + lanes - 1) / lanes;
+    const AffineExpr number = AffineExpr::dim(lane) + AffineExpr::dim(round) * lanes;
+    Ranges ranges = ranges_;
+    ranges[lane] = {0, lanes - 1};
+    ranges[round] = {0, rounds - 1};
+    Guard guard;
+    if (steps % lanes != 0) guard.conditions = {AffineExpr(steps - 1) - number};
+    guard.then = with_values(body, numbers_of(kept, number, ranges), ranges, model_);
+    retarget(guard.then, partial);
+    std::vector<Node> nodes = guard.conditions.empty() ? guard.then : std::vector<Node>{Node{guard}};
+    Loop rounds_loop{round, rounds, false, "", std::move(nodes)};
+    return Node{Loop{lane, lanes, false, model_.unit(inside_.back()).name, {Node{std::move(rounds_loop)}}}};
+  }
+  static void retarget(std::vector<Node>& nodes, const Partial& partial) {
+    if (auto* guard = std::get_if<Guard>(&nodes[0].is)) return retarget(guard->then, partial);
+    std::get<Element>(nodes[0].is).write = {partial.own, {}};
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
 
   std::int64_t instances(UnitId unit, std::size_t position, std::int64_t total) const {
     const Unit& u = model_.unit(unit);
@@ -243,8 +335,9 @@ class Dealer {
     return std::clamp<std::int64_t>((wanted + inner - 1) / inner, 1, u.count);
   }
 
+  /// `left`: so many of the innermost units share each element.
   Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
-                  std::int64_t total, std::size_t from, bool blocks) {
+                  std::int64_t total, std::size_t from, bool blocks, std::size_t left = 0) {
     std::vector<Loop> around;
     AffineExpr number;
     std::int64_t threads = 1;
@@ -254,10 +347,11 @@ class Dealer {
       threads *= count;
       around.push_back(std::move(l));
     };
-    for (std::size_t u = inside_.size(); u-- > from;) {
+    const std::int64_t all = left > 0 ? total * model_.unit(inside_.back()).count : total;
+    for (std::size_t u = inside_.size() - left; u-- > from;) {
       const Unit& unit = model_.unit(inside_[u]);
       std::vector<std::int64_t> digits = spread_.digits(inside_[u]);  // loops of the kernel count so
-      const std::int64_t count = instances(inside_[u], u, total);
+      const std::int64_t count = instances(inside_[u], u, all);
       if (spread_.asked(inside_[u]) != count) digits = {count};
       for (std::size_t d = digits.size(); d-- > 0;)
         if (digits[d] > 1 || digits.size() > 1) add(unit.name, digits[d], unit.name);
@@ -268,17 +362,11 @@ class Dealer {
       add("round", rounds, "");
       std::rotate(around.begin(), around.end() - 1, around.end());
     }
+    if (around.empty() && body.size() > 1) add("once", 1, "");  // what stands together stays together
     Ranges ranges = ranges_;
     for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
-    Values values;
-    std::int64_t inner = 1;
-    for (std::size_t i = dealt.size(); i-- > 0;) {
-      AffineExpr value = floordiv(number, inner);
-      if (i > 0) value = mod(value, dealt[i].trip);
-      values[dealt[i].variable] = simplify(value, ranges);
-      inner *= dealt[i].trip;
-    }
-    std::vector<Node> nodes = replace(body, values, ranges);
+    const Values values = numbers_of(dealt, number, ranges);
+    std::vector<Node> nodes = with_values(body, values, ranges, model_);
     for (std::size_t i = kept.size(); i-- > 0;)
       nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
     if (threads > total) {
@@ -295,37 +383,7 @@ class Dealer {
   }
   std::string fresh(const std::string& hint) { return hint + "_" + std::to_string(++count_); }
 
-  static Ref replace(const Ref& ref, const Values& values, const Ranges& ranges) {
-    Ref out{ref.buffer, {}};
-    for (const AffineExpr& e : ref.index) out.index.push_back(simplify(substitute(e, values), ranges));
-    return out;
-  }
-  std::vector<Node> replace(const std::vector<Node>& nodes, const Values& values, Ranges ranges) const {
-    std::vector<Node> out = nodes;
-    for (Node& node : out)
-      std::visit(overloaded{[&](Loop& l) {
-                              ranges[l.variable] = {0, l.trip - 1};
-                              l.body = replace(l.body, values, ranges);
-                            },
-                            [&](Guard& g) {
-                              for (AffineExpr& e : g.conditions) e = simplify(substitute(e, values), ranges);
-                              g.then = replace(g.then, values, ranges);
-                              g.otherwise = replace(g.otherwise, values, ranges);
-                            },
-                            [&](Call& c) {
-                              const Ranges inside = ranges_of_call(ranges, model_.instruction(c.instruction), c);
-                              for (Ref& r : c.operands) r = replace(r, values, inside);
-                            },
-                            [&](Element& e) {
-                              e.write = replace(e.write, values, ranges);
-                              for (Ref& r : e.reads) r = replace(r, values, ranges);
-                            },
-                            [](auto&) {}},
-                 node.is);
-    return out;
-  }
-
-  const Program& program_;
+  Program& program_;
   const HardwareModel& model_;
   UnitId grid_;
   std::int64_t threads_;
@@ -337,8 +395,8 @@ class Dealer {
 
 }  // namespace
 
-std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
-                           UnitId grid, std::int64_t threads) {
+std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, const HardwareModel& model, UnitId grid,
+                           std::int64_t threads) {
   const Spread spread(kernel, model, grid);
   // Blocks have nothing of their own here, and nothing outside the loop waits for them.
   const auto loop = kernel.size() == 1 ? std::get_if<Loop>(&kernel[0].is) : nullptr;

@@ -7,6 +7,9 @@
 // thread, warp, block:
 //
 //   for i in 30 { for j in 50 { C[i,j] = .. } }   becomes   thread n of 1500: C[n / 50, n % 50] = ..
+//
+// A reduction is dealt out to the innermost instances (combine.h) where neighbours along it are neighbours in memory,
+// or where there is too little else to do.
 
 #include <vector>
 
@@ -15,9 +18,10 @@
 
 namespace isamap {
 
-/// The nodes of one launch. Of a unit without a fixed count as many instances are asked for as make about `threads`
-/// threads in a block, unless loops of the kernel ask for a number themselves.
-std::vector<Node> deal_out(const std::vector<Node>& kernel, const Program& program, const HardwareModel& model,
-                           UnitId grid, std::int64_t threads = 256);
+/// The nodes of one launch; the program gets the registers of partial sums. Of a unit without a fixed count as many
+/// instances are asked for as make about `threads` threads in a block, unless loops of the kernel ask for a number
+/// themselves.
+std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, const HardwareModel& model, UnitId grid,
+                           std::int64_t threads = 256);
 
 }  // namespace isamap

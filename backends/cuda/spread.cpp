@@ -4,19 +4,14 @@
 
 #include <algorithm>
 
+#include "hwdesc/side_by_side.h"
 #include "support/overloaded.h"
 
 namespace isamap {
 
 std::optional<UnitId> grid_unit(const HardwareModel& model) {
-  for (std::size_t u = 0; u < model.units().size(); ++u) {  // parents stand before what is inside them
-    const UnitId id = make_id<UnitId>(u);
-    if (model.unit(id).index.empty()) continue;
-    UnitId outermost = id;
-    for (UnitId at = id; at.valid(); at = model.unit(at).parent)
-      if (!model.unit(at).index.empty()) outermost = at;
-    return outermost;
-  }
+  for (std::size_t u = 0; u < model.units().size(); ++u)
+    if (const auto outermost = outermost_numbered(model, make_id<UnitId>(u))) return outermost;
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "backends/cpp/types.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -54,13 +55,6 @@ bool apart(const Touch& a, const Touch& b) {
   return false;
 }
 
-bool conflict(const Touches& before, const Touches& now) {
-  for (const Touch& a : before)
-    for (const Touch& b : now)
-      if (a.buffer == b.buffer && (a.written || b.written) && (a.many || b.many) && !apart(a, b)) return true;
-  return false;
-}
-
 class Synchronizer {
  public:
   Synchronizer(const Program& program, const HardwareModel& model, UnitId grid, bool blocks)
@@ -82,6 +76,24 @@ class Synchronizer {
   }
 
  private:
+  bool conflict(const Touches& before, const Touches& now) const {
+    for (const Touch& a : before)
+      for (const Touch& b : now)
+        if ((a.written || b.written) && (a.many || b.many) && meet(a, b)) return true;
+    return false;
+  }
+  bool meet(const Touch& a, const Touch& b) const {
+    return a.buffer == b.buffer ? !apart(a, b) : share_bytes(buffer(a), buffer(b));
+  }
+  const Buffer& buffer(const Touch& touch) const { return program_.buffers[static_cast<std::size_t>(touch.buffer)]; }
+
+  /// Buffers of a block's own memory lie where others lay before them, if those are needed no more.
+  bool share_bytes(const Buffer& a, const Buffer& b) const {
+    if (a.memory != b.memory || !model_.inside(model_.memory(a.memory).per, grid_)) return false;
+    return a.address < b.address + size(b) && b.address < a.address + size(a);
+  }
+  static std::int64_t size(const Buffer& b) { return element_span(b) * bytes(b.dtype); }
+
   static Node barrier(UnitId unit) {
     Sync sync;
     sync.unit = unit;

@@ -2,8 +2,9 @@
 // Barriers where threads of a kernel meet the same memory.
 //
 // In the program's order everything comes one after another; side by side, a thread may be anywhere. A barrier stands
-// between two nodes of a list if one writes a buffer that the other touches, and not both are done by one and the same
-// thread. Instances of one loop need none: their order means nothing, or they could not run side by side.
+// between two nodes of a list if one writes a buffer that the other touches (or another buffer in the same bytes), and
+// not both are done by one and the same thread. Instances of one loop need none: their order means nothing, or they
+// could not run side by side.
 
 #include <vector>
 

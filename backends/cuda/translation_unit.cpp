@@ -171,6 +171,8 @@ class KernelFile {
   /// Adds the kernel; the text of its launch.
   std::string launch(const Launch& launch, const std::string& entry, const std::vector<Loop>& around) {
     std::vector<Node> nodes = deal_out(launch.nodes, program_, model_, grid_);
+    for (std::size_t b = buffers_.size(); b < program_.buffers.size(); ++b)
+      buffers_.push_back(program_.buffers[b].name);
     const Spread spread(nodes, model_, grid_);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
     const BufferUse use = buffer_use(launch.nodes, program_);
@@ -227,6 +229,11 @@ class KernelFile {
       return wrappers_.call(item, call, context);
     };
     dialect.sync = [this](const Sync& sync) { return wrappers_.sync(sync, diagnostics_); };
+    // What stands in shared memory is an object that watches its readers when it is emulated.
+    dialect.value = [this](BufferId id, const std::string& element) {
+      const Buffer& buffer = program_.buffers[id.index()];
+      return on_device(buffer) ? element : element_type(model_, buffer.dtype) + "(" + element + ")";
+    };
     dialect.pointer_type = [this](BufferId id, const std::string& type) {
       return on_device(program_.buffers[id.index()]) ? type + "*" : "shared_pointer<" + type + ">";
     };
@@ -257,7 +264,7 @@ class KernelFile {
     return text;
   }
 
-  const Program& program_;
+  Program program_;  ///< gets the registers of partial sums
   const HardwareModel& model_;
   UnitId grid_;
   std::string name_;

@@ -2,10 +2,8 @@
 
 #include "backends/assembly/printer.h"
 #include "frontends/frontends.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
 #include "tests/backends/support.h"
+#include "tests/searched.h"
 
 namespace isamap {
 namespace {
@@ -21,13 +19,9 @@ std::string run(const HardwareModel& model, const std::string& compute, const st
                 const std::string& types) {
   auto kernel = kernel_from_formula(compute, dims, types);
   EXPECT_TRUE(kernel) << render(kernel.diagnostics());
-  auto mapped = enumerate_mappings(*kernel, model, {});
-  auto scheduled = schedule(*kernel, *mapped, model, {});
-  EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
-  auto made = lower(scheduled->schedule, *kernel, model);
-  EXPECT_TRUE(made) << render(made.diagnostics());
-  expect_same(*made, model, 4);
-  const auto text = print_assembly(*made, model);
+  const Program made = searched(*kernel, model);
+  expect_same(made, model, 4);
+  const auto text = print_assembly(made, model);
   EXPECT_TRUE(text) << render(text.diagnostics());
   return *text;
 }

@@ -4,9 +4,8 @@
 #include <cstring>
 #include <map>
 
-#include "mapper/mapper.h"
-#include "scheduler/scheduler.h"
 #include "tests/cuda/support.h"
+#include "tests/searched.h"
 
 namespace isamap {
 namespace {
@@ -78,21 +77,15 @@ TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
                           {"f64", "f64", real}}) {
       SCOPED_TRACE(std::string(name) + " " + t.type);
       const Kernel kernel = product(t.type, t.sum, 512, 512, 512, true);
-      auto mapped = enumerate_mappings(kernel, model, {});
-      ScheduleOptions options;
-      options.max_evaluations = 300;
-      auto scheduled = schedule(kernel, *mapped, model, options);
-      ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
-      auto made = lower(scheduled->schedule, kernel, model);
-      ASSERT_TRUE(made) << render(made.diagnostics());
-      const Compiled compiled = compile_for_device(*made, model);
+      const Program made = searched(kernel, model, 300);
+      const Compiled compiled = compile_for_device(made, model);
       EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame"))
           << compiled.log;
       EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
           << compiled.log;
       EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
       const auto tensor = compiled.opcodes.find(t.opcode);
-      EXPECT_TRUE(tensor != compiled.opcodes.end() && tensor->second > 0) << print(scheduled->schedule);
+      EXPECT_TRUE(tensor != compiled.opcodes.end() && tensor->second > 0) << made.schedule_text;
     }
   }
 }
@@ -117,12 +110,7 @@ TEST(ForDevice, ScalarKernelsCompile) {
     SCOPED_TRACE(example);
     auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + example + ".yaml");
     ASSERT_TRUE(kernel) << render(kernel.diagnostics());
-    auto mapped = enumerate_mappings(*kernel, model, {});
-    auto scheduled = schedule(*kernel, *mapped, model, {});
-    ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
-    auto made = lower(scheduled->schedule, *kernel, model);
-    ASSERT_TRUE(made) << render(made.diagnostics());
-    compile_for_device(*made, model);
+    compile_for_device(searched(*kernel, model), model);
   }
 }
 

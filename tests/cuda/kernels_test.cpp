@@ -1,8 +1,7 @@
 // Kernels of CUDA C++ against the interpreter: sizes that do not divide, 1 and 0, every delivery of copies.
 
-#include "mapper/mapper.h"
-#include "scheduler/scheduler.h"
 #include "tests/cuda/support.h"
+#include "tests/searched.h"
 
 namespace isamap {
 namespace {
@@ -19,16 +18,9 @@ TEST(Kernels, ARingOfTilesIsRightHoweverCopiesArrive) {
 
 /// What the search makes of the kernel, printed and run.
 void expect_right(const Kernel& kernel, const HardwareModel& model) {
-  auto mapped = enumerate_mappings(kernel, model, {});
-  ASSERT_TRUE(mapped) << render(mapped.diagnostics());
-  ScheduleOptions options;
-  options.max_evaluations = 100;
-  auto scheduled = schedule(kernel, *mapped, model, options);
-  ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
-  auto made = lower(scheduled->schedule, kernel, model);
-  ASSERT_TRUE(made) << render(made.diagnostics());
-  expect_kernel(*made, model);
-  expect_same(*made, model, 11);
+  const Program made = searched(kernel, model, 100);
+  expect_kernel(made, model);
+  expect_same(made, model, 11);
 }
 
 TEST(Kernels, EveryTypeAndTranspositionOfProducts) {
@@ -83,16 +75,64 @@ nest:
   }
 }
 
+// What follows a product goes on with its tile in the scratchpad, where the ring of its inputs stood before.
+TEST(Kernels, EpiloguesGoOnWithTheTile) {
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    const auto model = machine(name);
+    for (const auto& [m, n, k] : {std::tuple(100, 72, 40), {17, 9, 33}, {5, 5, 0}}) {
+      SCOPED_TRACE(std::string(name) + " " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
+      const Kernel kernel = kernel_from(
+          "kernel: layer\ndims: {M: " + std::to_string(m) + ", N: " + std::to_string(n) + ", K: " + std::to_string(k) +
+          "}\ntensors:\n  A: {shape: [M, K], dtype: bf16}\n  B: {shape: [N, K], dtype: bf16}\n  D: {shape: [N]}\n"
+          "  R: {shape: [M, N], dtype: bf16}\n  T: {shape: [M, N]}\n  U: {shape: [M, N]}\n"
+          "  Y: {shape: [M, N], dtype: bf16}\ncompute:\n  - T[i,j] += f32(A[i,k]) * f32(B[j,k])\n"
+          "  - U[i,j] = max(T[i,j] + D[j], 0)\n  - Y[i,j] = bf16(U[i,j] + f32(R[i,j]))\n");
+      const Program made = searched(kernel, model, 100);
+      if (k > 0) {
+        EXPECT_NE(made.schedule_text.find("then s1"), std::string::npos) << made.schedule_text;
+        EXPECT_NE(made.schedule_text.find("then s2"), std::string::npos) << made.schedule_text;
+      }
+      expect_kernel(made, model);
+      expect_same(made, model, 9);
+    }
+  }
+}
+
+// Neighbours along the reduction are neighbours in memory: the lanes of a warp share each element.
+TEST(Kernels, LanesShareReductions) {
+  struct Case {
+    const char *compute, *tensors;
+    bool shared;
+  };
+  const std::vector<Case> cases = {
+      {"Y[i] += X[i,j]", "{X: {shape: [5, 100]}, Y: {shape: [5]}}", true},
+      {"Y[i] max= X[i,j]", "{X: {shape: [300, 64]}, Y: {shape: [300]}}", true},
+      {"Y[z] += s32(X[z,i,j])", "{X: {shape: [1, 7, 33], dtype: s8}, Y: {shape: [1], dtype: s32}}", true},
+      {"Y[i] += X[i,j]", "{X: {shape: [3, 40], dtype: f64}, Y: {shape: [3], dtype: f64}}", true},
+      {"Y[j] += X[i,j]", "{X: {shape: [50, 70]}, Y: {shape: [70]}}", false},  // columns: neighbours are dealt out
+      {"Y[i] += X[i,j]", "{X: {shape: [40, 31]}, Y: {shape: [40]}}", false},  // not a step for each lane
+      {"Y[i] += X[i,j]", "{X: {shape: [3, 0]}, Y: {shape: [3]}}", false},
+  };
+  const auto model = machine("nvidia_sm80");
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(c.compute) + " " + c.tensors);
+    const Kernel kernel =
+        kernel_from("kernel: k\ntensors: " + std::string(c.tensors) + "\ncompute:\n  - " + c.compute + "\n");
+    const Program made = searched(kernel, model);
+    expect_same(made, model, 6);
+    auto text = print_cuda(made, model);
+    ASSERT_TRUE(text) << render(text.diagnostics());
+    EXPECT_EQ(text->text.find("exchange_16_b") != std::string::npos, c.shared) << text->text;
+  }
+}
+
 TEST(Kernels, IndependentStepsAreDealtOut) {
   const auto model = machine("nvidia_sm80");
   const auto unit = [&](const std::string& compute, const std::string& tensors) {
     const Kernel kernel = kernel_from("kernel: k\ntensors: " + tensors + "\ncompute:\n  - " + compute + "\n");
-    auto mapped = enumerate_mappings(kernel, model, {});
-    auto scheduled = schedule(kernel, *mapped, model, {});
-    EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
-    auto made = lower(scheduled->schedule, kernel, model);
-    expect_same(*made, model, 2);
-    auto text = print_cuda(*made, model);
+    const Program made = searched(kernel, model);
+    expect_same(made, model, 2);
+    auto text = print_cuda(made, model);
     EXPECT_TRUE(text) << render(text.diagnostics());
     return text->text;
   };

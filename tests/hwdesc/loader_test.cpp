@@ -113,6 +113,33 @@ TEST(Loader, TokensThatOnlyLeadOneWayAreTold) {
   EXPECT_EQ(warned(around).find("none lead back"), std::string::npos) << warned(around);
 }
 
+/// Slips of the pen that only some programs would show: each is told when the file is read.
+TEST(Loader, WhatAWordCannotSayIsToldAtOnce) {
+  const auto warned = [](const std::string& name, const std::string& from, const std::string& to) {
+    std::ifstream file(model_folder + "/" + name + ".yaml");
+    std::stringstream text;
+    text << file.rdbuf();
+    const std::string before = text.str();
+    const std::size_t at = before.find(from);
+    EXPECT_NE(at, std::string::npos) << name << ": " << from;
+    const auto loaded = load_text(before.substr(0, at) + to + before.substr(at + from.size()));
+    return render(loaded ? loaded->warnings : loaded.diagnostics());
+  };
+  const auto says = [](const std::string& text, const std::string& what) { return text.find(what) != text.npos; };
+  const std::string registers = warned("outer16", "vector: [26, 24]", "vector: [25, 24]");
+  EXPECT_TRUE(says(registers, "D.index goes up to 7, and field 'vector' holds 0 to 3")) << registers;
+  const std::string rows = warned("outer16", "n: [20, 16], m", "n: [19, 16], m");
+  EXPECT_TRUE(says(rows, "extent[i] goes up to 16, and field 'n' holds 0 to 15")) << rows;
+  const std::string setter = warned("cube16", "emit: \"set_quant {quant.scale}\"", "emit: set_quant");
+  EXPECT_TRUE(says(setter, "the text of instruction 'set_scale' does not say what it sets 'quant.scale' to")) << setter;
+  const std::string twice =
+      warned("outer16", "instructions:\n",
+             "instructions:\n  - {name: fill, unit: engine, compute: \"D[i,j] = 1\", dims: {i: 16, "
+             "j: 16}, operands: {D: {memory: z, dtype: f32, layout: {i: 16, j: 1}}},\n"
+             "     emit: \"ones {D}\", encoding: {format: op, tile: D.index, kind: 0, code: 4}}\n");
+  EXPECT_TRUE(says(twice, "instructions 'fill' and 'clear_f32' have the same words and do different things")) << twice;
+}
+
 /// A move without a type carries what its memory holds, where that is one type only.
 TEST(Loader, AMoveOfSeveralTypesTellsWhich) {
   const std::string machine =

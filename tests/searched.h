@@ -1,0 +1,27 @@
+#pragma once
+// What the whole compiler makes of a kernel: mapped, scheduled and lowered, with every step checked to succeed.
+
+#include <gtest/gtest.h>
+
+#include "mapper/mapper.h"
+#include "scheduler/lower.h"
+#include "scheduler/scheduler.h"
+
+namespace isamap {
+
+/// `evaluations` 0: the search's own limit. A step that fails fails the test; the program is empty then.
+inline Program searched(const Kernel& kernel, const HardwareModel& model, std::int64_t evaluations = 0) {
+  const auto mapped = enumerate_mappings(kernel, model, {});
+  EXPECT_TRUE(mapped) << render(mapped.diagnostics());
+  if (!mapped) return {};
+  ScheduleOptions options;
+  if (evaluations > 0) options.max_evaluations = evaluations;
+  const auto scheduled = schedule(kernel, *mapped, model, options);
+  EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
+  if (!scheduled) return {};
+  auto made = lower(scheduled->schedule, kernel, model);
+  EXPECT_TRUE(made) << render(made.diagnostics());
+  return made ? *made : Program{};
+}
+
+}  // namespace isamap
