@@ -129,14 +129,10 @@ std::string not_emulated(const Instruction& instruction, const HardwareModel& mo
     if (object.name == instruction.async_by && object.kind != "groups")
       return fmt::format("'{}' completes by {} ('{}'), which kernels do not use yet", instruction.name, object.kind,
                          object.name);
-  for (const Operand& operand : instruction.operands) {
+  for (const Operand& operand : instruction.operands)
     if (!operand.object.empty())
       return fmt::format("'{}' takes '{}' for {}, which kernels are not given yet", instruction.name, operand.object,
                          operand.name);
-    if (operand.pack)
-      return fmt::format("'{}' takes {} as a packed word, which kernels do not make yet", instruction.name,
-                         operand.name);
-  }
   return "";
 }
 

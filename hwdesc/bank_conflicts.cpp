@@ -53,12 +53,6 @@ bool is_power(std::int64_t value) { return value > 0 && (value & (value - 1)) ==
 
 }  // namespace
 
-std::int64_t swizzled(const std::optional<XorSwizzle>& swizzle, std::int64_t address) {
-  if (!swizzle) return address;
-  const std::int64_t mask = (std::int64_t{1} << swizzle->bits) - 1;
-  return address ^ (((address >> swizzle->from) & mask) << swizzle->to);
-}
-
 std::int64_t conflict_degree(const Memory& memory, const std::vector<std::vector<std::int64_t>>& groups) {
   std::int64_t degree = 1;
   for (const auto& group : groups) {

@@ -36,6 +36,4 @@ struct OperandConflicts {
 std::optional<OperandConflicts> operand_conflicts(const HardwareModel& model, const Instruction& instruction,
                                                   std::size_t operand);
 
-std::int64_t swizzled(const std::optional<XorSwizzle>& swizzle, std::int64_t address);
-
 }  // namespace isamap

@@ -63,8 +63,8 @@ std::string units_section(const HardwareModel& model) {
 std::string memories_section(const HardwareModel& model) {
   std::vector<std::vector<std::string>> rows{{"memory", "kind", "per", "capacity", "read", "write", "energy"}};
   for (const Memory& m : model.memories()) {
-    const std::string size =
-        m.is_register() ? fmt::format("{} x {}", m.count, size_text(m.size)) : size_text(m.capacity);
+    std::string size = m.is_register() ? fmt::format("{} x {}", m.count, size_text(m.size)) : size_text(m.capacity);
+    if (m.pool) size += fmt::format(", {} in a {}", m.pool->total, model.unit(m.pool->unit).name);
     const std::string energy =
         m.read_energy > 0 || m.write_energy > 0
             ? fmt::format("{:g}/{:g} pJ per {}", m.read_energy, m.write_energy, size_text(m.word))

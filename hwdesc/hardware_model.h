@@ -90,6 +90,12 @@ struct MemoryView {
   Template emit, assembly;  ///< the fence
 };
 
+/// Registers that the instances inside one `unit` have together; the compiler keeps `kept` of each instance's.
+struct RegisterPool {
+  UnitId unit;
+  std::int64_t total = 0, kept = 0;
+};
+
 struct Memory {
   std::string name;
   UnitId per;  ///< who owns an instance
@@ -109,6 +115,7 @@ struct Memory {
   double read_energy = 0, write_energy = 0;        ///< pJ for one word
   std::vector<StateField> fields;                  ///< state that every register of the file carries
   std::vector<MemoryView> views;
+  std::optional<RegisterPool> pool;
   SourceLocation where, bandwidth_where, energy_where;
 
   bool is_register() const { return kind == MemoryKind::register_file; }
@@ -138,6 +145,7 @@ struct FormatField {
 struct Format {
   std::string name;
   int bits = 0;
+  std::string constraint;  ///< of a word in a register, for inline assembly
   std::vector<FormatField> fields;
 };
 

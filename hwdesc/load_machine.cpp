@@ -263,6 +263,28 @@ void load_views(const Node& node, Memory& memory, const std::string& what, Conte
   }
 }
 
+/// {unit: block, total: 65536, kept: 32}
+std::optional<RegisterPool> load_register_pool(const Node& node, const Memory& memory, const std::string& what,
+                                               Context& context) {
+  const std::string pool_of = "'pool' of " + what;
+  if (!memory.is_register()) {
+    context.problems.error(node.where, what + " is no register file: it has no 'pool' of registers",
+                           "its 'capacity' says how much there is");
+    return std::nullopt;
+  }
+  Fields map(node, pool_of, context.problems);
+  RegisterPool pool;
+  if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, pool_of, context).value_or(UnitId{});
+  pool.total = map.integer("total", true).value_or(0);
+  pool.kept = map.integer("kept").value_or(0);
+  if (pool.total < 1 || pool.kept < 0)
+    context.problems.error(node.where,
+                           pool_of + " holds " + std::to_string(pool.total) + " registers, of which " +
+                               std::to_string(pool.kept) + " are kept",
+                           "write {unit: block, total: 65536, kept: 32}");
+  return pool.unit.valid() && pool.total >= 1 ? std::optional(pool) : std::nullopt;
+}
+
 /// {read, write}: two ports; {shared}: one port for both.
 void load_bandwidth(const Node* node, const std::string& what, Context& context, Memory& memory) {
   if (!node) return;
@@ -311,6 +333,7 @@ void load_memory(const Node& node, Context& context) {
   load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
             [&](const Node& value, const std::string& name) { return read_energy(value, name, context); });
   if (const Node* energy = fields.child("energy")) memory.energy_where = energy->where;
+  if (const Node* pool = fields.child("pool")) memory.pool = load_register_pool(*pool, memory, what, context);
   if (const Node* views = fields.child("views")) load_views(*views, memory, what, context);
   fields.known_later("first");
   const bool register_only =

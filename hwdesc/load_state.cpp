@@ -73,6 +73,7 @@ void load_format(const std::string& name, const Node& node, Context& context) {
     context.problems.error(place_of(node, {"bits"}), "format '" + name + "' must have 1 to 65536 bits",
                            "write the length of the word: bits: 32");
   format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 65536;
+  format.constraint = map.text("constraint").value_or("");
   const Node* fields = map.required("fields");
   if (fields && fields->kind != Kind::map)
     context.problems.error(fields->where, "'fields' of format '" + name + "' must be a map", "write {opcode: [6, 0]}");

@@ -137,7 +137,11 @@ struct Reader {
       b.strides = numbers(c);
     else if (c.accept_word("align"))
       b.align = c.expect_integer("bytes");
-    else if (c.accept_word("at"))
+    else if (c.accept_word("xor")) {
+      XorSwizzle swizzle;
+      for (int* number : {&swizzle.bits, &swizzle.from, &swizzle.to}) *number = small();
+      b.swizzle = swizzle;
+    } else if (c.accept_word("at"))
       b.address = c.expect_integer("an address", std::int64_t{1} << 60);
     else if (c.accept_word("of"))
       b.tensor = tensor(c.expect_name("a tensor", false));
@@ -304,9 +308,11 @@ struct Reader {
       result.unit = *unit;
     else
       problem(line, "unknown unit");
-    if (!c.accept("-")) result.object = c.expect_name("a completion object", false);
+    if (!c.accept("-")) result.object = c.expect_name("a completion object", true);
     result.pending = static_cast<int>(c.expect_integer("a number", 1 << 20));
-    result.commits = c.accept_word("commit");
+    for (const auto& [word, step] :
+         {std::pair("commit", Sync::Step::commit), {"open", Sync::Step::open}, {"fence", Sync::Step::fence}})
+      if (c.accept_word(word)) result.step = step;
     if (c.failed()) problem(line, c.problem().message);
     return Node{result};
   }

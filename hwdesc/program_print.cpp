@@ -30,12 +30,26 @@ struct Printer {
     return program.buffers[r.buffer.index()].name + "[" + text + "]";
   }
 
+  static const char* step_word(Sync::Step step) {
+    switch (step) {
+      case Sync::Step::commit:
+        return " commit";
+      case Sync::Step::open:
+        return " open";
+      case Sync::Step::fence:
+        return " fence";
+      default:
+        return "";
+    }
+  }
+
   void buffer(const Buffer& b) {
     std::string text =
         fmt::format("{}: {}{} in {}", b.name, name(b.dtype), joined(b.extents), model.memory(b.memory).name);
     if (b.slots >= 0) text += fmt::format(" slots {} registers {}", b.slots, b.registers_per_slot);
     if (b.slots < 0) text += " strides " + joined(b.strides);
     text += fmt::format(" align {} at {}", b.align, b.address);
+    if (b.swizzle) text += fmt::format(" xor {} {} {}", b.swizzle->bits, b.swizzle->from, b.swizzle->to);
     if (b.tensor.valid()) text += " of " + program.kernel.tensors[b.tensor.index()].name;
     if (b.role == BufferRole::argument) text += " argument";
     if (b.ahead_of_time) text += " aot";
@@ -57,7 +71,7 @@ struct Printer {
         line(depth, element(*e));
       } else if (const auto* s = std::get_if<Sync>(&node.is)) {
         line(depth, fmt::format("sync {} {} {}{}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object,
-                                s->pending, s->commits ? " commit" : ""));
+                                s->pending, step_word(s->step)));
       } else if (const auto* comment = std::get_if<Comment>(&node.is)) {
         line(depth, "# " + comment->text);
       }

@@ -14,6 +14,7 @@
 #include "ir/int_expr.h"
 #include "ir/kernel.h"
 #include "ir/template.h"
+#include "ir/xor_swizzle.h"
 
 namespace isamap {
 
@@ -25,12 +26,6 @@ struct StrideTerm {
   std::string each;               ///< `{each: UNIT}`: every position has its own address
   std::string text;               ///< the key as written, for {X.stride[t]}
   bool operator==(const StrideTerm&) const = default;
-};
-
-/// Byte address bits [to, to+bits) are replaced by themselves xor bits [from, from+bits).
-struct XorSwizzle {
-  int bits = 0, from = 0, to = 0;
-  bool operator==(const XorSwizzle&) const = default;
 };
 
 struct StridedLayout {

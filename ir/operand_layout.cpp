@@ -34,11 +34,6 @@ bool is_sane(const XorSwizzle& s) {
   return small(s.bits) && small(s.from) && small(s.to);
 }
 
-std::int64_t swizzled(const XorSwizzle& swizzle, std::int64_t address) {
-  const std::int64_t mask = (std::int64_t{1} << swizzle.bits) - 1;
-  return address ^ (((address >> swizzle.from) & mask) << swizzle.to);
-}
-
 Table dense_positions(std::int64_t count) {
   std::vector<std::int64_t> table(static_cast<std::size_t>(count));
   for (std::size_t p = 0; p < table.size(); ++p) table[p] = static_cast<std::int64_t>(p);

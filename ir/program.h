@@ -31,6 +31,7 @@ struct Buffer {
   int registers_per_slot = 1;         ///< operand group
   std::int64_t address = 0;           ///< bytes from the start of the memory, or number of the first register
   std::int64_t align = 64;            ///< bytes
+  std::optional<XorSwizzle> swizzle;  ///< where the bytes of an element lie in it; means nothing to what it holds
   BufferRole role = BufferRole::local;
   TensorId tensor;             ///< what it is a tile of; arguments: the tensor itself
   bool ahead_of_time = false;  ///< filled by the pack entry, then an argument of the main entry
@@ -92,13 +93,19 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
-/// A barrier among the instances of a unit; or a step of asynchronous calls: those so far become a group, or all groups
-/// but the last `pending` are complete.
+/// A barrier among the instances of a unit; or a step of asynchronous calls; or what makes the writes of each instance
+/// visible by another path.
 struct Sync {
+  enum class Step {
+    wait,    ///< all groups but the last `pending` are complete
+    commit,  ///< the calls so far become a group
+    open,    ///< registers that the next calls use are as the calls before left them
+    fence,   ///< of a view of a memory
+  };
   UnitId unit;
-  std::string object;  ///< name of the completion object; empty: a barrier
+  std::string object;  ///< the completion object, or MEMORY.VIEW of a fence; empty: a barrier
   int pending = 0;
-  bool commits = false;
+  Step step = Step::wait;
   bool operator==(const Sync&) const = default;
 };
 

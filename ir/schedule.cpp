@@ -62,6 +62,9 @@ std::string print_line(const Stage& line) {
   if (line.buffers != 1) text += " x" + std::to_string(line.buffers);
   if (line.ahead != ahead_by_default(line.buffers)) text += " ahead " + std::to_string(line.ahead);
   if (!line.layout.empty()) text += print_layout(line.layout);
+  if (line.swizzle)
+    text += " xor " + std::to_string(line.swizzle->bits) + " from " + std::to_string(line.swizzle->from) + " to " +
+            std::to_string(line.swizzle->to);
   for (std::size_t i = 0; i < line.via.size(); ++i) text += (i == 0 ? " via " : ".") + line.via[i];
   if (line.ahead_of_time) text += " aot";
   if (line.slide) text += " slide";
@@ -181,6 +184,8 @@ class LineReader {
         ahead = cursor_.expect_integer("a number of steps", max_count);
       else if (take("as"))
         line.layout = layout();
+      else if (take("xor"))
+        line.swizzle = swizzle();
       else if (take("via"))
         line.via = names("a move");
       else if (take("first"))
@@ -196,7 +201,7 @@ class LineReader {
       else if (take("from"))
         line.from = cursor_.expect_name("a statement", false);
       else if (!buffers(line))
-        unknown_word({"by", "role"}, "xN, ahead, as, via, aot, slide, first, drain, then, from");
+        unknown_word({"by", "role"}, "xN, ahead, as, xor, via, aot, slide, first, drain, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
     return line;
@@ -214,6 +219,24 @@ class LineReader {
                    "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + std::to_string(count));
     line.buffers = count;
     return true;
+  }
+
+  /// `xor 3 from 7 to 4`
+  XorSwizzle swizzle() {
+    XorSwizzle result;
+    const auto bit = [&](const char* what) { return static_cast<int>(cursor_.expect_integer(what, 20)); };
+    result.bits = bit("a number of address bits");
+    if (!cursor_.accept_word("from"))
+      cursor_.fail(cursor_.offset(), "expected 'from' and a bit, found " + cursor_.found());
+    result.from = bit("the lowest bit that is taken");
+    if (!cursor_.accept_word("to")) cursor_.fail(cursor_.offset(), "expected 'to' and a bit, found " + cursor_.found());
+    const std::size_t at = cursor_.offset();
+    result.to = bit("the lowest bit that is changed");
+    if (!cursor_.failed() && (result.bits < 1 || result.from < result.to + result.bits))
+      cursor_.fail(at, "bits " + std::to_string(result.to) + " to " + std::to_string(result.to + result.bits - 1) +
+                           " cannot be changed by bits from " + std::to_string(result.from) +
+                           " on: those must lie above");
+    return result;
   }
 
   bool drain() {
@@ -235,7 +258,8 @@ class LineReader {
     do {
       LayoutDigit digit;
       digit.index = read_affine(cursor_, {}, true);
-      if (cursor_.peek("^")) cursor_.fail(cursor_.offset(), "exclusive or in a layout is not supported yet");
+      if (cursor_.peek("^"))
+        cursor_.fail(cursor_.offset(), "exclusive or stands behind the layout: as [..] xor 3 from 7 to 4");
       if (cursor_.accept_word("pad")) digit.pad = cursor_.expect_integer("a number of elements");
       result.push_back(std::move(digit));
     } while (cursor_.accept(","));
@@ -337,7 +361,8 @@ class LineReader {
   // Takes the word that next_word found; each word stands once.
   bool take(const std::string& expected) {
     if (!cursor_.accept_word(expected)) return false;
-    const std::string key = expected[0] == 'x' ? "x" : expected;
+    const bool count = expected[0] == 'x' && expected != "xor";  // x2, x3
+    const std::string key = count ? "x" : expected;
     if (!taken_.insert(key).second) cursor_.fail(word_at_, "'" + expected + "' stands twice");
     return true;
   }

@@ -15,6 +15,7 @@
 
 #include "ir/affine.h"
 #include "ir/mapping.h"
+#include "ir/xor_swizzle.h"
 #include "support/result.h"
 
 namespace isamap {
@@ -51,8 +52,9 @@ struct Stage {
   std::string memory;
   int buffers = 1;
   int ahead = 0;
-  std::vector<LayoutDigit> layout;  ///< outermost first, dense; empty: the tensor's own index expressions
-  std::vector<std::string> via;     ///< moves; empty: derived
+  std::vector<LayoutDigit> layout;    ///< outermost first, dense; empty: the tensor's own index expressions
+  std::optional<XorSwizzle> swizzle;  ///< of the addresses that the layout gives
+  std::vector<std::string> via;       ///< moves; empty: derived
   bool ahead_of_time = false;
   bool slide = false;             ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
   First first = First::fill;      ///< outputs only

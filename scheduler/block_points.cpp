@@ -1,5 +1,6 @@
 // Points of the form of blocks (docs/schedule.md): for machines whose blocks of threads share a scratchpad and whose
-// instructions belong to a part of a block, a warp say, and take operands from registers.
+// instructions belong to a part of a block, a warp say, add up in registers, and take inputs from registers or from
+// rows in the scratchpad, permuted as they ask.
 //
 //   parallel dims on blocks; the sums of a block in registers, shared out to its warps; steps of the reductions: tiles
 //   of the inputs in the scratchpad, some steps ahead; each warp's part; registers; calls
@@ -41,24 +42,65 @@ std::optional<BlockMachine> block_machine(const Instruction& instruction, const 
   machine.block = outermost_numbered(model, machine.part).value_or(UnitId{});
   if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty())
     return std::nullopt;
-  for (int a = 0; a < access_count(instruction.statement()); ++a) {
-    const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
-    if (!operand.memory.valid() || !model.memory(operand.memory).is_register() ||
-        !model.inside(model.memory(operand.memory).per, machine.part))
-      return std::nullopt;
-    machine.registers = operand.memory;
-  }
   for (std::size_t m = 0; m < model.memories().size(); ++m)
     if (model.memories()[m].kind == MemoryKind::scratchpad && model.memories()[m].per == machine.block)
       machine.scratch = make_id<MemoryId>(m);
+  for (int a = 0; a < access_count(instruction.statement()); ++a) {
+    const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
+    if (a > 0 && operand.memory == machine.scratch) continue;
+    if (!operand.memory.valid() || !model.memory(operand.memory).is_register() ||
+        !model.inside(model.memory(operand.memory).per, machine.part))
+      return std::nullopt;
+    if (a == 0) machine.registers = operand.memory;
+  }
   return machine.scratch.valid() ? std::optional(machine) : std::nullopt;
 }
 
 /// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
 struct Feed {
   std::vector<LayoutDigit> layout;
-  std::string copy, fetch;  ///< empty: derived, element by element where it must be
+  std::string copy, fetch;   ///< empty: derived, element by element where it must be
+  bool taken_there = false;  ///< calls take it from the scratchpad
+  std::optional<XorSwizzle> swizzle;
+  std::string along;     ///< rows: the fused dim whose neighbours lie together
+  std::int64_t row = 1;  ///< and how many of them
 };
+
+/// Rows as an operand in the scratchpad takes them: neighbours along one subscript, so many together, permuted. False:
+/// its layout is of another kind.
+bool rows_of_operand(const Pairing& pairing, int access, Feed& feed) {
+  const int number = pairing.operand_access[static_cast<std::size_t>(access)];
+  const Instruction& instruction = *pairing.instruction;
+  const Operand& operand = instruction.operands[operand_of_access(instruction, number).index()];
+  const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+  const auto& subscripts = access_of(instruction.statement(), number).index;
+  if (strided == nullptr || !strided->swizzle || subscripts.size() != 2) return false;
+  std::vector<std::string> dims;  // fused, by subscript
+  for (const AffineExpr& e : subscripts) {
+    const int d = e.as_dim() ? instruction.statement().domain.find(*e.as_dim()) : -1;
+    if (d < 0 || pairing.walked_by[static_cast<std::size_t>(d)].empty()) return false;
+    dims.push_back(pairing.walked_by[static_cast<std::size_t>(d)]);
+  }
+  // The other subscript's neighbours are a row apart.
+  int along = -1;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const StrideTerm& term : strided->terms) {
+      const auto stride =
+          term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) : std::nullopt;
+      const auto split = split_digit(term.term);
+      if (!stride || !split || split->divide != 1 || split->form != AffineExpr::dim(operand.index_names[s])) continue;
+      if (*stride == 1) along = static_cast<int>(s);
+      if (*stride > 1) feed.row = *stride;
+    }
+  if (along < 0 || feed.row <= 1) return false;
+  const AffineExpr lie = AffineExpr::dim(dims[static_cast<std::size_t>(along)]),
+                   other = AffineExpr::dim(dims[static_cast<std::size_t>(1 - along)]);
+  feed.layout = {{floordiv(lie, feed.row), 0}, {other, 0}, {mod(lie, feed.row), 0}};
+  feed.along = dims[static_cast<std::size_t>(along)];
+  feed.swizzle = strided->swizzle;
+  feed.taken_there = true;
+  return true;
+}
 
 struct Prepared {
   Computation statement;
@@ -168,7 +210,10 @@ class BlockPoints final : public PointForm {
           const std::int64_t step = step_of(prepared_[m], d);
           if (step == 0) continue;
           const bool parallel = unfused().domain.dims[d].kind == DimKind::parallel;
-          const std::int64_t calls = std::clamp<std::int64_t>((parallel ? points_wanted : 32) / step, 1, 8);
+          const bool wide =
+              chosen_step(prepared_[m], fused_dim(prepared_[m], unfused().domain.dims[d].name), 1, step) > 0;
+          const std::int64_t calls = std::clamp<std::int64_t>(
+              wide ? 2 * points_wanted * call_counts.back() / step : (parallel ? points_wanted : 32) / step, 1, 8);
           const auto& values = parallel ? call_counts : depths;
           point.choice[calls_at(d)] =
               static_cast<int>(std::upper_bound(values.begin(), values.end(), calls) - values.begin()) - 1;
@@ -205,6 +250,18 @@ class BlockPoints final : public PointForm {
     const std::string name = fused_dim(p, unfused().domain.dims[dim].name);
     const auto digit = p.pairing.digit_of.find(name);
     return name.empty() || digit == p.pairing.digit_of.end() ? 0 : full_extent(*p.pairing.instruction, digit->second);
+  }
+
+  /// A dim that is part of the instruction's name: one call of an eighth, two eighths .. of its largest extent, no more
+  /// than there is. 0: its extent is fixed.
+  static std::int64_t chosen_step(const Prepared& p, const std::string& dim, std::int64_t calls, std::int64_t extent) {
+    const auto digit = p.pairing.digit_of.find(dim);
+    if (digit == p.pairing.digit_of.end()) return 0;
+    const DimRange& range = p.pairing.instruction->ranges[digit->second];
+    if (range.fixed() || !range.known_at_compile_time) return 0;
+    const std::int64_t wanted =
+        std::min(calls * ceil_div(range.max, call_counts.back()), std::max<std::int64_t>(extent, 1));
+    return std::clamp(round_up(wanted, range.multiple_of), range.min, range.max);
   }
 
   Kernel kernel_;
@@ -247,10 +304,15 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     t.step = step;
     t.extent = dim.extent;
     t.parallel = parallel;
-    const std::int64_t all = std::max<std::int64_t>(ceil_div(dim.extent, step), 1);  // calls along the dim
     const auto& values = parallel ? call_counts : depths;
-    const std::int64_t calls = std::min(values[static_cast<std::size_t>(point.choice[calls_at(d)])], all);
-    t.part = calls * step;
+    const std::int64_t wanted_calls = values[static_cast<std::size_t>(point.choice[calls_at(d)])];
+    const std::int64_t own = chosen_step(p, name, wanted_calls, dim.extent);
+    if (own > 0) t.step = own;
+    const std::int64_t all = std::max<std::int64_t>(ceil_div(dim.extent, t.step), 1);  // calls along the dim
+    const std::int64_t calls = own > 0 ? 1 : std::min(wanted_calls, all);
+    t.part = calls * t.step;
+    for (const Feed& feed : p.feeds)
+      if (feed.along == name) t.part = round_up(t.part, feed.row);
     const std::int64_t wanted = part_counts[static_cast<std::size_t>(point.choice[parts_at(d)])];
     const std::int64_t along = parallel ? std::min(wanted, ceil_div(all, calls)) : 1;
     t.block = t.part * along;
@@ -281,6 +343,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     Stage line = stage(a, p.machine.scratch);
     const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
     line.layout = feed.layout;
+    line.swizzle = feed.swizzle;
     line.buffers = buffers;
     line.ahead = buffers - 1;
     if (!feed.copy.empty()) line.via = {feed.copy};
@@ -291,6 +354,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   for (const Tiled& t : tiled)
     if (!t.parallel && t.block > t.step) walk(t.dim, t.step, "", false, true);
   for (int a = 1; a < access_count(p.statement); ++a) {
+    if (p.feeds[static_cast<std::size_t>(a)].taken_there) continue;
     Stage line = stage(a, p.machine.registers);
     if (!p.feeds[static_cast<std::size_t>(a)].fetch.empty()) line.via = {p.feeds[static_cast<std::size_t>(a)].fetch};
     nest.lines.push_back({line});
@@ -321,6 +385,13 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
     if (feed.layout.empty()) return std::nullopt;
     feed.layout.back().pad = std::max<std::int64_t>(conflict_free / std::max(bytes(tensor.dtype), 1), 1);
     feed.copy = widest_copy(access, tensor, *machine, model);
+    const int own = p.pairing.operand_access[static_cast<std::size_t>(a)];
+    if (own >= 0 && form->operands[operand_of_access(*form, own).index()].memory == machine->scratch) {
+      const auto fastest = access.index.back().as_dim();
+      if (!rows_of_operand(p.pairing, a, feed) || !fastest || *fastest != feed.along || feed.copy.empty())
+        return std::nullopt;
+      continue;
+    }
     // Which index of the operand are neighbours in the tensor?
     const auto last = access.index.back().as_dim();
     const int operand = p.pairing.operand_access[static_cast<std::size_t>(a)];

@@ -18,7 +18,7 @@ void collect(const std::vector<Node>& nodes, const HardwareModel& model, std::se
   }
 }
 
-std::vector<Node> steps(const std::vector<Node>& nodes, int pending, bool commit, const HardwareModel& model) {
+std::vector<Node> steps(const std::vector<Node>& nodes, int pending, Sync::Step step, const HardwareModel& model) {
   std::set<std::string> objects;
   collect(nodes, model, objects);
   std::vector<Node> out;
@@ -28,7 +28,7 @@ std::vector<Node> steps(const std::vector<Node>& nodes, int pending, bool commit
       sync.unit = object.per;
       sync.object = object.name;
       sync.pending = pending;
-      sync.commits = commit;
+      sync.step = step;
       out.push_back(Node{std::move(sync)});
     }
   return out;
@@ -43,18 +43,30 @@ bool completes_in_groups(const Instruction& instruction, const HardwareModel& mo
 }
 
 std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model) {
-  return steps(nodes, 0, true, model);
+  return steps(nodes, 0, Sync::Step::commit, model);
+}
+
+std::vector<Node> opens(const std::vector<Node>& nodes, const HardwareModel& model) {
+  std::vector<Node> all = steps(nodes, 0, Sync::Step::open, model);
+  std::erase_if(all, [&](const Node& node) {
+    const auto& objects = model.async_objects();
+    return std::none_of(objects.begin(), objects.end(), [&](const AsyncObject& o) {
+      return o.name == std::get<Sync>(node.is).object && (o.texts.contains("open") || o.texts.contains("open.asm"));
+    });
+  });
+  return all;
 }
 
 std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model) {
-  const std::vector<Node> group = commits(nodes, model), all = waits(nodes, 0, model);
+  const std::vector<Node> first = opens(nodes, model), group = commits(nodes, model), all = waits(nodes, 0, model);
+  nodes.insert(nodes.begin(), first.begin(), first.end());
   nodes.insert(nodes.end(), group.begin(), group.end());
   nodes.insert(nodes.end(), all.begin(), all.end());
   return nodes;
 }
 
 std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const HardwareModel& model) {
-  return steps(nodes, pending, false, model);
+  return steps(nodes, pending, Sync::Step::wait, model);
 }
 
 }  // namespace isamap

@@ -1,5 +1,5 @@
 #pragma once
-// Asynchronous moves in a program: groups of them, and how far behind they may be.
+// Asynchronous calls in a program: groups of them, and how far behind they may be.
 
 #include <vector>
 
@@ -17,7 +17,11 @@ std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& m
 /// The same for waiting until all groups but the last `pending` are complete.
 std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const HardwareModel& model);
 
-/// The nodes, and behind them what awaits all that they began.
+/// Before calls that complete in groups: what they use is as the calls before them left it. Nothing where the machine
+/// asks for nothing.
+std::vector<Node> opens(const std::vector<Node>& nodes, const HardwareModel& model);
+
+/// The nodes, behind them what awaits all that they began, and before them what opens it.
 std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model);
 
 }  // namespace isamap

@@ -55,10 +55,11 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
         if (!allows(fill.ranges[d], extents.back())) return error("extent");
       }
       Ranges ranges = lowering.ranges;
-      for (const auto& [name, range] : dim_ranges(fill, extents)) ranges[name] = range;
+      const std::vector<std::int64_t> all = touched_extents(fill, extents);  // what it sets beyond is this tile's too
+      for (const auto& [name, range] : dim_ranges(fill, all)) ranges[name] = range;
       const auto index = index_at(whole, known_at(whole, begin, shape, fill), ranges);
       const std::string no =
-          index ? refusal(fill, 0, extents, buffer, whole, *index, lowering) : "its coordinates are not known";
+          index ? refusal(fill, 0, all, buffer, whole, *index, lowering) : "its coordinates are not known";
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
         return error(no);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mapper/roll_up.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -54,6 +55,54 @@ InstructionForm summed_form(const HardwareModel& model, InstructionId instructio
 
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model) {
   return mapping.rolled.empty() ? written_form(model, mapping.instruction) : summed_form(model, mapping.instruction);
+}
+
+namespace {
+
+/// What is left of a dim at the `do` line.
+std::int64_t innermost_tile(const Nest& nest, const Dim& dim) {
+  std::int64_t tile = dim.extent;
+  for (const Line& line : nest.lines)
+    if (const auto* f = std::get_if<For>(&line.is))
+      for (const Walk& walk : f->walks)
+        if (walk.dim == dim.name) tile = f->tail == Tail::pad ? walk.tile : std::min(tile, walk.tile);
+  return tile;
+}
+
+void fix_extent(Instruction& instruction, std::size_t dim, std::int64_t extent) {
+  DimRange& range = instruction.ranges[dim];
+  range.min = range.max = range.multiple_of = extent;
+  Dim& own = instruction.semantics.back().domain.dims[dim];
+  own.extent = extent;
+  for (Operand& operand : instruction.operands) {
+    auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+    if (fragment == nullptr) continue;
+    std::erase_if(fragment->varying, [&](const auto& entry) {
+      const auto value = evaluate(entry.second, [&](const Reference& r) {
+        return r.object == "extent" && r.argument == own.name ? std::optional(extent) : std::nullopt;
+      });
+      for (auto& [unit, count] : fragment->over)
+        if (value && unit == entry.first) count = *value;
+      return value.has_value();
+    });
+  }
+}
+
+}  // namespace
+
+InstructionForm at_extents_of(const Nest& nest, const InstructionForm& form, const Mapping& mapping,
+                              const Computation& fused) {
+  std::shared_ptr<Instruction> fixed;
+  for (std::size_t m = 0; form && m < form->ranges.size() && m < mapping.dims.size(); ++m) {
+    const DimRange& range = form->ranges[m];
+    const int dim = mapping.dims[m].empty() ? -1 : fused.domain.find(fused_name(mapping.dims[m]));
+    if (!range.known_at_compile_time || range.fixed() || dim < 0) continue;
+    const std::int64_t tile = innermost_tile(nest, fused.domain.dims[static_cast<std::size_t>(dim)]);
+    const std::int64_t extent = std::clamp(round_up(tile, range.multiple_of), range.min, range.max);
+    if (!fixed) fixed = std::make_shared<Instruction>(*form);
+    fix_extent(*fixed, m, extent);
+  }
+  return fixed ? fixed : form;
 }
 
 std::vector<Ref> written_refs(const Instruction& form, const Instruction& written, const std::vector<Ref>& refs) {

@@ -12,6 +12,7 @@
 #include "hwdesc/hardware_model.h"
 #include "ir/mapping.h"
 #include "ir/program.h"
+#include "ir/schedule.h"
 
 namespace isamap {
 
@@ -24,6 +25,10 @@ InstructionForm written_form(const HardwareModel& model, InstructionId instructi
 InstructionForm summed_form(const HardwareModel& model, InstructionId instruction);
 /// The one that the mapping is about: never nothing for mappings that lower (lowerable.h).
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model);
+/// The form with the extents that a nest gives dims which are part of the instruction's name (`known: compile`): all
+/// its calls are of that one.
+InstructionForm at_extents_of(const Nest& nest, const InstructionForm& form, const Mapping& mapping,
+                              const Computation& fused);
 
 /// References of a use of the form, one for each access of the form, as those of the instruction as it is written.
 std::vector<Ref> written_refs(const Instruction& form, const Instruction& written, const std::vector<Ref>& refs);

@@ -130,6 +130,7 @@ class Nests {
             fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
       fused = fuse(fused, mapping);
     }
+    if (instruction) instruction = at_extents_of(nest, instruction, mapping, fused);
     input.pairing = pair(fused, instruction, mapping);
     input.handed = std::move(handed);
     if (hands_on(s))

@@ -54,7 +54,7 @@ class CallLowering : NestParts {
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
     const InstructionId id = *lowering_.model.find_instruction(instruction_->name);
     const Instruction& written = lowering_.model.instruction(id);
-    if (&written != instruction_) {
+    if (written.ranges.size() != instruction_->ranges.size()) {
       refs = written_refs(*instruction_, written, refs);
       extents.resize(written.ranges.size());
     }

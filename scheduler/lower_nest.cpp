@@ -78,15 +78,16 @@ class NestLowering final : public StageLowering {
   Result<Nodes> lines(std::size_t at, const Scope& scope) override {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
     const Line& line = input_.nest->lines[at];
-    auto nodes =
-        std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
-                              [&](const Stage& s) { return stage(s, at, scope); },
-                              [&](const Do&) {
-                                if (!instruction_) return lower_elements(*this, scope);
-                                auto calls = lower_call(*this, scope);
-                                return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
-                              }},
-                   line.is);
+    auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
+                                       [&](const Stage& s) { return stage(s, at, scope); },
+                                       [&](const Do&) {
+                                         if (!instruction_) return lower_elements(*this, scope);
+                                         auto calls = lower_call(*this, scope);
+                                         return calls && !together_
+                                                    ? Result<Nodes>(completed(std::move(*calls), lowering_.model))
+                                                    : std::move(calls);
+                                       }},
+                            line.is);
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
   }
 
@@ -99,6 +100,12 @@ class NestLowering final : public StageLowering {
 
   Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.walks.size()) return lines(at + 1, scope);
+    if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
+      together_ = true;
+      auto calls = walk(f, which, at, scope);
+      together_ = false;
+      return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
+    }
     const Walk& w = f.walks[which];
     const auto found = scope.tiles.find(w.dim);
     if (found == scope.tiles.end()) return unknown_dim(w.dim);
@@ -142,6 +149,13 @@ class NestLowering final : public StageLowering {
     if (!last) return last;
     append(nodes, std::move(*last));
     return nodes;
+  }
+
+  /// Are the lines below walks and the calls of an instruction that completes later?
+  bool only_calls_below(std::size_t at) const {
+    return instruction_ != nullptr && !instruction_->async_by.empty() &&
+           std::none_of(input_.nest->lines.begin() + static_cast<std::ptrdiff_t>(at), input_.nest->lines.end(),
+                        [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
   }
 
   /// The stages right below a walk in time whose tiles are asked for some steps ahead, by line.
@@ -198,6 +212,7 @@ class NestLowering final : public StageLowering {
       lowering_.ranges[variable] = all;
       if (!fill) return fill;
       append(loop, waits(*fill, ahead - 1, lowering_.model));
+      append(loop, fences(lines_ahead));
       append(loop, meeting(lines_ahead));
       Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
       Guard guard;
@@ -207,10 +222,18 @@ class NestLowering final : public StageLowering {
       append(loop, std::move(group));
     } else {
       append(loop, waits(nodes, 0, lowering_.model));
+      append(loop, fences(lines_ahead));
       append(loop, meeting(lines_ahead));
     }
     append(loop, std::move(*body));
     append(nodes, loop_around(variable, steps, false, std::move(loop)));
+    return nodes;
+  }
+  /// The fences of those tiles that the instruction reads by another path than the one by which they were written.
+  Nodes fences(const std::vector<std::size_t>& stages) const {
+    Nodes nodes;
+    for (const std::size_t l : stages) append(nodes, fence(std::get<Stage>(input_.nest->lines[l].is)));
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     return nodes;
   }
   /// All have waited for their part of the tile, and are through with the one whose place is filled next.
@@ -276,6 +299,8 @@ class NestLowering final : public StageLowering {
     if (!loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
     return loop;
   }
+
+  bool together_ = false;  ///< calls are awaited by a line further out
 
   Diagnostics unknown_dim(const std::string& dim) const {
     std::string dims;

@@ -65,12 +65,33 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
   TileBuffer tile = std::move(made->tile);
+  if (s.swizzle) {
+    if (auto problem = permute(*s.swizzle, tile, made->buffer)) return at_stage(s, {*problem});
+  }
   if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
   if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
   tile.buffer = buffer_of_line_[at] = add_buffer(std::move(made->buffer), s);
   Scope inner = scope;
   for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
   return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
+}
+
+std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileBuffer& tile,
+                                                 Buffer& buffer) const {
+  if (tile.slots >= 0) return error("registers have no addresses that xor could change", "leave it out");
+  if (lowering_.model.program.language == "asm")
+    return error("in a program of commands tiles lie as the commands take them", "leave xor out");
+  if (bytes(buffer.dtype) > swizzle.chunk())
+    return error(fmt::format("an element of {} bytes does not stay in one piece", bytes(buffer.dtype)),
+                 fmt::format("change bits from {} on", swizzle.to + 1));
+  const std::int64_t group = swizzle.chunk() << swizzle.bits, all = element_span(buffer) * bytes(buffer.dtype);
+  if (all % group != 0)
+    return error(fmt::format("the tile has {} bytes, and xor {} from {} to {} permutes groups of {}", all, swizzle.bits,
+                             swizzle.from, swizzle.to, group),
+                 "pad its last digit");
+  buffer.swizzle = swizzle;
+  buffer.align = std::max(buffer.align, swizzle.period());
+  return std::nullopt;
 }
 
 void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const {
@@ -158,6 +179,7 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
     if (!fill) return at_stage(s, fill.diagnostics());
     *fill = completed(std::move(*fill), lowering_.model);
+    append(*fill, fence(s));
   }
   auto body = lines(at + 1, inner);
   if (!body) return body;
@@ -168,6 +190,22 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
   Nodes nodes = std::move(*fill);
   append(nodes, std::move(*body));
   return nodes;
+}
+
+Nodes StageLowering::fence(const Stage& s) const {
+  const auto memory = lowering_.model.find_memory(s.memory);
+  const auto accesses = staged_accesses(s);
+  const auto unit = memory ? lowering_.model.scalar_unit_for(*memory) : std::nullopt;
+  if (instruction_ == nullptr || !accesses || !unit) return {};
+  const int operand = input_.pairing.operand_access[static_cast<std::size_t>(accesses->front())];
+  if (operand < 0) return {};
+  const Operand& read = instruction_->operands[operand_of_access(*instruction_, operand).index()];
+  if (read.memory != *memory || read.view.empty()) return {};
+  Sync sync;
+  sync.unit = *unit;
+  sync.object = s.memory + "." + read.view;
+  sync.step = Sync::Step::fence;
+  return {Node{std::move(sync)}};
 }
 
 Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) const {

@@ -28,6 +28,8 @@ class StageLowering : protected NestParts {
   bool is_cache(const std::string& memory) const;
   Result<std::vector<int>> staged_accesses(const Stage& s) const;
   Result<Nodes> stage(const Stage& s, std::size_t at, const Scope& scope);
+  /// The tile's bytes lie as `swizzle` says; why not, where they cannot.
+  std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileBuffer& tile, Buffer& buffer) const;
   // Tiles that follow one another along the innermost walk that the tensor uses lie in different buffers, so that moves
   // of the next one need not wait for uses of this one.
   void take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const;
@@ -41,6 +43,8 @@ class StageLowering : protected NestParts {
                             const Scope& inner);
   Result<Nodes> fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access, const Scope& scope,
                                const Scope& inner);
+  /// Makes what was written to the tile visible to the instruction; nothing where it reads it by the same path.
+  Nodes fence(const Stage& s) const;
   Diagnostics at_stage(const Stage& s, Diagnostics diagnostics) const;
   // How an output's tile starts: from memory where partial sums stand there, with the identity otherwise, or not at all
   // where a tile further in takes over.

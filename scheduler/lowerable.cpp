@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/program.h"
+#include "scheduler/completion.h"
 #include "scheduler/instruction_form.h"
 
 namespace isamap {
@@ -48,9 +49,11 @@ std::string read_in_several_ways(const Instruction& instruction) {
 
 }  // namespace
 
-std::string not_lowered(const Instruction& instruction) {
-  if (!instruction.async_by.empty())
+std::string not_lowered(const Instruction& instruction, const HardwareModel& model) {
+  const bool groups = completes_in_groups(instruction, model) && is_compute(instruction);
+  if (!instruction.async_by.empty() && !groups)
     return "it completes later, by '" + instruction.async_by + "', and no waits are placed";
+  if (model.program.language != "asm") return "";
   for (const Operand& operand : instruction.operands) {
     const auto* layout = std::get_if<StridedLayout>(&operand.layout);
     if (layout && layout->swizzle) return "'" + operand.name + "' is swizzled, and no tile is stored so";
@@ -65,7 +68,7 @@ double as_held(const Instruction& instruction, int access, double number) {
 }
 
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
-  if (std::string why = not_lowered(model.instruction(mapping.instruction)); !why.empty()) return why;
+  if (std::string why = not_lowered(model.instruction(mapping.instruction), model); !why.empty()) return why;
   const InstructionForm form = instruction_form(mapping, model);
   if (!form || (!mapping.rolled.empty() && mapping.dims.back().empty()))
     return "the sum over " + mapping.rolled[0].name + " is written out in the instruction, " +

@@ -10,7 +10,9 @@ namespace isamap {
 
 namespace {
 
-std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range) {
+/// In memory a move may take a part of a block: so many of them make it up.
+std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range, bool in_memory) {
+  if (in_memory && c.block > range.max && range.max > 1 && c.block % range.max == 0) return range.max;
   const std::int64_t block = c.block > 1 ? c.block : std::max<std::int64_t>(1, std::min(range.max, c.padded));
   if (c.block > 1 && range.max < c.block) return std::nullopt;
   return block;
@@ -31,8 +33,9 @@ void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, 
   for (int i = -1; i < static_cast<int>(tile.coordinates.size()); ++i) {
     const bool taken = i >= 0 && shape.walks(static_cast<std::size_t>(i));
     if (taken || (i < 0 && !allows(instruction.ranges[d], 1))) continue;
-    const auto block = i < 0 ? std::optional<std::int64_t>(1)
-                             : block_for(tile.coordinates[static_cast<std::size_t>(i)], instruction.ranges[d]);
+    const auto block =
+        i < 0 ? std::optional<std::int64_t>(1)
+              : block_for(tile.coordinates[static_cast<std::size_t>(i)], instruction.ranges[d], tile.slots < 0);
     if (!block) continue;
     shape.coordinate.push_back(i);
     const std::int64_t before = i < 0 ? 1 : shape.blocks[static_cast<std::size_t>(i)];

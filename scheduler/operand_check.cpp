@@ -146,6 +146,30 @@ std::string strides_refusal(const Instruction& instruction, int access, const Bu
                      instruction.name);
 }
 
+/// Of rows that lie permuted an instruction may know, or it touches no more than what stays together.
+std::string swizzle_refusal(const Instruction& instruction, int access, const Buffer& buffer,
+                            const std::vector<AffineExpr>& index, const Ranges& ranges) {
+  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+  const std::optional<XorSwizzle> own = strided ? strided->swizzle : std::nullopt;
+  if (own == buffer.swizzle) return "";
+  const auto text = [](const XorSwizzle& s) { return fmt::format("xor {} from {} to {}", s.bits, s.from, s.to); };
+  if (own)
+    return fmt::format("{} takes {} with its bytes permuted ({}); in {} they lie {}", instruction.name, operand.name,
+                       text(*own), buffer.name, buffer.swizzle ? "by " + text(*buffer.swizzle) : "as they come");
+  AffineExpr walk = simplify(flat_offset(buffer, index), ranges);
+  walk = walk - at_zero(walk);
+  const LayoutTerms layout = demanded(instruction, access, operand, dollar_names(instruction));
+  for (const AffineExpr& apart : layout.apart)
+    for (const std::string& name : apart.names()) walk = substitute(walk, {{name, AffineExpr(0)}});
+  const auto range = bounds(simplify(walk, ranges), ranges);
+  const std::int64_t size = bytes(buffer.dtype), span = range ? (range->high - range->low + 1) * size : INT64_MAX;
+  if (span <= size || (span <= buffer.swizzle->chunk() && std::max<std::int64_t>(operand.align, size) % span == 0))
+    return "";
+  return fmt::format("{} takes {} in one piece; in {} only {} bytes stay together ({})", instruction.name, operand.name,
+                     buffer.name, buffer.swizzle->chunk(), text(*buffer.swizzle));
+}
+
 // Registers: every point's place as the instruction sees it must be its place as the tile has it.
 std::string register_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                              const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index) {
@@ -165,6 +189,11 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   for (const AffineExpr& e : access_of(instruction.statement(), access).index)
     ours.emplace_back(substitute(e, dollar_names(instruction)), names);
 
+  // A fragment of fewer elements is the beginning of one of more: instance and element are compared.
+  const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+  const bool fragments = fragment != nullptr && tile.fragment;
+  const std::int64_t own_elements = fragments ? fragment->over.back().second : 1,
+                     tile_elements = fragments ? tile.fragment->over.back().second : 1;
   std::vector<std::int64_t> point(names.size(), 0);
   const auto place = [&](const std::vector<CompiledAffine>& map, const std::vector<std::int64_t>& within,
                          const std::vector<std::int64_t>& table) -> std::int64_t {
@@ -178,7 +207,7 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   };
   while (true) {
     const std::int64_t a = place(ours, box, *own), b = place(theirs, inner_box, tile.positions);
-    if (a < 0 || a != b)
+    if (a < 0 || b < 0 || a / own_elements != b / tile_elements || a % own_elements != b % tile_elements)
       return fmt::format("{} of {} has its elements elsewhere in the register than {}", operand.name, instruction.name,
                          buffer.name);
     std::size_t d = point.size();
@@ -266,6 +295,7 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
   if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
   if (std::string reason = strides_refusal(instruction, access, buffer, simple, ranges, model); !reason.empty())
     return reason;
+  if (std::string reason = swizzle_refusal(instruction, access, buffer, simple, ranges); !reason.empty()) return reason;
   return alignment_refusal(instruction, operand, buffer, simple, ranges, model);
 }
 

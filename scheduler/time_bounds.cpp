@@ -205,6 +205,24 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   return total;
 }
 
+namespace {
+
+/// Instances that own such registers and work side by side in one unit of the pool.
+double instances_in(const NestView& view, const TileCounts& counts, const Memory& memory) {
+  const HardwareModel& model = *view.model;
+  double instances = 1;
+  for (std::size_t w = 0; w < view.walks.size(); ++w)
+    if (const UnitId unit = view.walks[w].unit;
+        unit.valid() && unit != memory.pool->unit && model.inside(unit, memory.pool->unit))
+      instances *= static_cast<double>(counts.trip(static_cast<int>(w)));
+  if (view.instruction)
+    for (UnitId at = memory.per; at.valid() && at != view.instruction->unit; at = model.unit(at).parent)
+      instances *= static_cast<double>(model.unit(at).count);
+  return std::max(instances, 1.0);
+}
+
+}  // namespace
+
 Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
   Diagnostics problems;
   for (std::size_t number = 0; number < view.model->memories().size(); ++number) {
@@ -227,7 +245,10 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
       parts += fmt::format("{}operands taken in place {}", parts.empty() ? "" : ", ", held);
     }
     const bool registers = m.is_register() && m.size > 0;
-    const double available = static_cast<double>(registers ? m.count : m.capacity);
+    double available = static_cast<double>(registers ? m.count : m.capacity);
+    if (registers && m.pool)
+      available = std::min(available, static_cast<double>(m.pool->total) / instances_in(view, counts, m)) -
+                  static_cast<double>(m.pool->kept);
     if (parts.empty() || available <= 0 || needed <= available) continue;
     problems.push_back(error_at(where,
                                 fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,

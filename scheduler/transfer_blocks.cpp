@@ -83,6 +83,14 @@ struct Visit {
     const std::int64_t step = inside ? 1 : blocks[i];
     const AffineExpr before = begin[i];
     if (!inside && tail[i]) begin[i] += c.extent / blocks[i] * blocks[i];
+    // Several pieces of a block of the layout: the blocks are a loop of their own, so that places are sums of steps.
+    const std::int64_t pieces = inside || tail[i] ? 1 : c.block / blocks[i];
+    std::string around;
+    if (pieces > 1 && trip > pieces && trip % pieces == 0) {
+      around = lowering.variable(hint(i), trip / pieces);
+      begin[i] += AffineExpr::dim(around) * c.block;
+      trip = pieces;
+    }
     std::string variable;
     if (trip > 1) {
       variable = lowering.variable(hint(i), trip);
@@ -91,7 +99,9 @@ struct Visit {
     auto nodes = loops(depth + 1, begin);
     begin[i] = before;
     if (!nodes || trip == 1) return nodes;
-    return loop_around(variable, trip, unroll, std::move(*nodes));
+    *nodes = loop_around(variable, trip, unroll, std::move(*nodes));
+    return around.empty() ? std::move(*nodes)
+                          : loop_around(around, lowering.ranges.at(around).high + 1, unroll, std::move(*nodes));
   }
 
   std::int64_t valid(std::size_t i) const {

@@ -25,9 +25,10 @@ bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i,
 
 // May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
 bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
-                     std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent) {
+                     std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent,
+                     std::int64_t block) {
   const Coordinate& c = copy.visited().coordinates[i];
-  const bool whole = valid == c.block || (c.block == 1 && extent == valid);
+  const bool whole = valid == block || (c.block == 1 && extent == valid);
   if (whole) return extent == valid;
   const bool must_be_zero = copy.zero[i];
   const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
@@ -84,7 +85,8 @@ struct MovePiece {
                            move.statement().domain.dims[d].name, extent));
         return std::nullopt;
       }
-      if (i >= 0 && !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent)) {
+      if (i >= 0 &&
+          !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent, shape.blocks[at])) {
         reason(fmt::format("{} cannot leave out the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
                            shape.blocks[at], print(copy.inner->coordinates[at].form)));
         return std::nullopt;
@@ -217,7 +219,8 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
-    const bool taken = not_lowered(i).empty() || (!copy.via.empty() && completes_in_groups(i, lowering.model));
+    const bool taken =
+        not_lowered(i, lowering.model).empty() || (!copy.via.empty() && completes_in_groups(i, lowering.model));
     if (!is_move(i) || !taken || i.operands[operand_of_access(i, 0).index()].memory != to ||
         i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
       return false;

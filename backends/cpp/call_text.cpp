@@ -76,7 +76,7 @@ class CallText {
     if (access < 0) return "";
     const Place& place = item_.places[static_cast<std::size_t>(access)];
     if (place.kind == Place::Kind::immediate) return "";
-    if (r.property.empty()) return place_text(place);
+    if (r.property.empty()) return operand_text(place, access);
     if (r.property == "type")
       return place.kind == Place::Kind::variable ? variable(place).type
                                                  : element_type(context_.model, buffer(place).dtype);
@@ -89,6 +89,12 @@ class CallText {
     return context_.places.variables[static_cast<std::size_t>(place.variable)];
   }
 
+  std::string operand_text(const Place& place, int access) {
+    const auto* strided = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
+    const bool permuted =
+        place.kind == Place::Kind::memory && buffer(place).swizzle && !(strided != nullptr && strided->swizzle);
+    return permuted ? context_.permuted_address(place, item_.ranges, "") : place_text(place);
+  }
   std::string place_text(const Place& place) {
     if (place.kind == Place::Kind::variable) return variable(place).name;
     if (place.kind == Place::Kind::memory) return context_.address(place, item_.ranges);

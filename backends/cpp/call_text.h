@@ -19,6 +19,8 @@ struct CallContext {
   const Places& places;
   /// An address as text: "A", "(A_k + 16)".
   std::function<std::string(const Place&, const Ranges&)> address;
+  /// The same in a buffer that lies permuted, of the element `more` (empty: 0) behind the place.
+  std::function<std::string(const Place&, const Ranges&, const std::string& more)> permuted_address;
   /// An index expression as text.
   std::function<std::string(const AffineExpr&, const Ranges&)> index;
   /// Declares an array that holds a block of more than 64 bits; its name.

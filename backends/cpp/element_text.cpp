@@ -31,6 +31,11 @@ std::string ElementText::helper(const std::string& name) {
   return name;
 }
 
+std::string ElementText::permuted(const XorSwizzle& swizzle, int size, const std::string& number) {
+  return fmt::format("{}<{}, {}, {}, {}>({})", helper("permuted"), swizzle.bits, swizzle.from, swizzle.to, size,
+                     number);
+}
+
 std::string ElementText::floor_div(const std::string& numerator, std::int64_t divisor) {
   return call(helper("floor_div"), numerator, std::to_string(divisor));
 }

@@ -24,6 +24,8 @@ class ElementText {
                         const std::vector<std::string>& places);
   /// Division of indices that rounds down.
   std::string floor_div(const std::string& numerator, std::int64_t divisor);
+  /// An element's number in a swizzled buffer.
+  std::string permuted(const XorSwizzle& swizzle, int size, const std::string& number);
 
   const std::set<std::string>& used_helpers() const { return used_; }
   const std::set<std::string>& includes() const { return includes_; }

@@ -17,6 +17,14 @@ const std::vector<Helper>& helpers() {
       {"floor_div", {}, {}, R"(// Division that rounds down, for indices that may be negative.
 inline long floor_div(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 )"},
+      {"permuted",
+       {},
+       {},
+       R"(// Where element `at` lies when bits [To, To+Bits) of its byte address are changed by bits [From, From+Bits).
+template <int Bits, int From, int To, int Size> inline long permuted(long at) {
+  return (at * Size ^ (at * Size >> From & ((1 << Bits) - 1)) << To) / Size;
+}
+)"},
       {"wrap_add", {}, {}, R"(// Integer arithmetic modulo 2^bits.
 template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std::uint64_t(b)); }
 )"},

@@ -90,7 +90,7 @@ class Finder {
     // elements of all instances over instances
     std::int64_t instances = 1, elements = 1;
     for (std::size_t u = 0; u + 1 < fragment->over.size(); ++u) instances *= fragment->over[u].second;
-    if (fragment->replicated || fragment->varying.empty()) {
+    if (fragment->replicated) {
       elements = fragment->over.back().second;
     } else {
       for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < buffer.extents.size(); ++a)
@@ -119,6 +119,12 @@ class Finder {
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     if (buffer.slots >= 0) return register_place(buffer, ref, ranges, user, std::move(out));
     out.offset = element_offset(buffer, ref, ranges);
+    if (buffer.swizzle) {  // no sum of steps
+      const AffineExpr whole = at_origin(out.offset, ranges);
+      out.constant = whole.constant();
+      out.last = whole - AffineExpr(whole.constant());
+      return out;
+    }
     split(at_origin(out.offset, ranges), ranges, out);
     return out;
   }

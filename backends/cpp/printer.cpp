@@ -29,13 +29,15 @@ class Printer {
         names_(names),
         elements_(elements),
         diagnostics_(diagnostics),
-        context_{program,
-                 model,
-                 places,
-                 [this](const Place& p, const Ranges& r) { return address(p, r); },
-                 [this](const AffineExpr& e, const Ranges& r) { return index(e, r); },
-                 [this](const Word& word) { return block_of(word); },
-                 diagnostics},
+        context_{
+            program,
+            model,
+            places,
+            [this](const Place& p, const Ranges& r) { return address(p, r); },
+            [this](const Place& p, const Ranges& r, const std::string& more) { return permuted_address(p, r, more); },
+            [this](const AffineExpr& e, const Ranges& r) { return index(e, r); },
+            [this](const Word& word) { return block_of(word); },
+            diagnostics},
         known_(reset_values(model)),
         stateful_(std::any_of(model.instructions().begin(), model.instructions().end(),
                               [](const Instruction& i) { return !i.needs.empty() || !i.sets.empty(); })) {}
@@ -343,7 +345,7 @@ class Printer {
       return "x";
     }
     const auto [pointer, rest] = resolve(place, places_);
-    return base_name(place, pointer) + "[" + index(rest, ranges_) + "]";
+    return base_name(place, pointer) + "[" + permuted(place, index(rest, ranges_)) + "]";
   }
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {
@@ -377,6 +379,16 @@ class Printer {
     const bool plain = rest == AffineExpr(0);
     const std::string enclosed = plain ? text_of : "(" + text_of + ")";
     return type.empty() ? enclosed : "(" + type + ")" + enclosed;
+  }
+  std::string permuted(const Place& place, const std::string& number) {
+    const Buffer& buffer = program_.buffers[place.buffer.index()];
+    return buffer.swizzle ? elements_.permuted(*buffer.swizzle, bytes(buffer.dtype), number) : number;
+  }
+  std::string permuted_address(const Place& place, const Ranges& ranges, const std::string& more) {
+    const auto [pointer, rest] = resolve(place, places_);
+    const std::string number = index(rest, ranges);
+    const std::string all = more.empty() ? number : rest == AffineExpr(0) ? more : number + " + (" + more + ")";
+    return "(" + base_name(place, pointer) + " + " + permuted(place, all) + ")";
   }
   std::string sum(const std::string& base, const AffineExpr& offset, const Ranges& ranges) {
     if (offset == AffineExpr(0)) return base;

@@ -225,6 +225,7 @@ class Dealer {
       (chosen.contains(l.variable) ? dealt : kept).push_back(l);
       if (chosen.contains(l.variable)) total *= l.trip;
     }
+    neighbours_last(dealt, accesses);
     if (from < inside_.size() && shared_out(dealt, kept, *body, accesses, total))
       if (auto nodes = combined(kept, *body)) return spread_out(dealt, {}, *nodes, total, from, blocks, 1);
     if (chosen.empty()) return std::nullopt;
@@ -323,6 +324,23 @@ class Dealer {
   }
 
   // ------------------------------------------------------------------------------------------------------------------
+
+  /// Threads that follow one another touch what lies together in the memory of all blocks.
+  void neighbours_last(std::vector<Loop>& dealt, const std::map<std::int32_t, std::vector<OffsetUse>>& accesses) const {
+    const auto distance = [&](const Loop& l) {
+      std::int64_t nearest = INT64_MAX;
+      for (const auto& [buffer, list] : accesses) {
+        if (model_.inside(model_.memory(program_.buffers[static_cast<std::size_t>(buffer)].memory).per, grid_))
+          continue;
+        for (const OffsetUse& access : list)
+          if (const std::int64_t step = std::abs(access.offset.coefficient(l.variable)); step > 0)
+            nearest = std::min(nearest, step);
+      }
+      return nearest;
+    };
+    std::stable_sort(dealt.begin(), dealt.end(),
+                     [&](const Loop& a, const Loop& b) { return distance(a) > distance(b); });
+  }
 
   std::int64_t instances(UnitId unit, std::size_t position, std::int64_t total) const {
     const Unit& u = model_.unit(unit);

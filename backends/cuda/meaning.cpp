@@ -24,11 +24,12 @@ std::int64_t threads_of(const Instruction& instruction, const HardwareModel& mod
 class Meaning {
  public:
   Meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
-          const std::vector<std::int64_t>& extents, const HardwareModel& model, ElementText& elements)
+          const std::vector<std::int64_t>& extents, Start start, const HardwareModel& model, ElementText& elements)
       : instruction_(instruction),
         statement_(instruction.statement()),
         operands_(operands),
         extents_(extents),
+        start_(start),
         model_(model),
         elements_(elements),
         threads_(threads_of(instruction, model)) {}
@@ -36,7 +37,7 @@ class Meaning {
   Result<std::string> print() {
     if (instruction_.semantics.size() != 1) return refuse("is a sequence of statements");
     if (!instruction_.masks.empty()) return refuse("has masks");
-    if (!instruction_.async_by.empty()) return asynchronous_copy();
+    if (!instruction_.async_by.empty() && is_move(instruction_)) return asynchronous_copy();
     begin();
     for (int a = 0; a < access_count(statement_); ++a) {
       declare(a);
@@ -101,8 +102,11 @@ class Meaning {
       list += (list.empty() ? "" : ", ") + o.name;
     }
     line(fmt::format("struct Operands {{ {}}} mine{{{}}};", members, list));
-    open(fmt::format("emulation::together({}, \"{}\", mine, [](Operands* const* at, emulation::Thread* threads)",
-                     threads_, instruction_.name));
+    const std::string how =
+        instruction_.async_by.empty()
+            ? fmt::format("together({}, \"{}\"", threads_, instruction_.name)
+            : fmt::format("together_later({}, \"{}\", \"{}\"", threads_, instruction_.async_by, instruction_.name);
+    open(fmt::format("emulation::{}, mine, [](Operands* const* at, emulation::Thread* threads)", how));
     line("(void)threads;");
   }
   void end() {
@@ -118,6 +122,7 @@ class Meaning {
 
   /// Does the result depend on what the written operand held?
   bool starts_from_old() const {
+    if (start_ == Start::zero) return false;
     return statement_.reduction != Reduction::assign || instruction_.inactive == Inactive::keep;
   }
 
@@ -169,10 +174,10 @@ class Meaning {
     const WrapperOperand& o = operands_[static_cast<std::size_t>(access)];
     const auto* strided = std::get_if<StridedLayout>(&operand.layout);
     if (strided == nullptr) return refuse(fmt::format("reads or writes {} in a layout that is not described", o.name));
-    if (strided->swizzle) return refuse(fmt::format("permutes the addresses of {}", o.name));
     const int size = bytes(type_of(access));
     std::string offset, lane = "0", address = "at[0]->" + o.name;
-    for (const StrideTerm& term : strided->terms) {
+    for (std::size_t t = 0; t < strided->terms.size(); ++t) {
+      const StrideTerm& term = strided->terms[t];
       const std::string value = "(" + in_subscripts(access, operand, term.term) + ")";
       if (!term.each.empty()) {
         lane = value;
@@ -181,16 +186,21 @@ class Meaning {
       }
       const auto stride =
           term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
-      if (!stride) return refuse(fmt::format("takes {} with a free stride", o.name));
-      offset += fmt::format(" + {}*{}", *stride * size, value);
+      if (!stride && t >= o.pitches.size()) return refuse(fmt::format("takes {} with a free stride", o.name));
+      offset += fmt::format(" + {}*{}", stride ? *stride * size : o.pitches[t], value);
     }
     open_dims();
     if (operand.align > 1)
       line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
+    std::string where = address + offset;
+    if (strided->swizzle)
+      where = fmt::format("emulation::permuted({}, {}, {}, {})", where, strided->swizzle->bits, strided->swizzle->from,
+                          strided->swizzle->to);
+    if (!operand.view.empty()) where = fmt::format("emulation::fenced({}, \"{}\")", where, instruction_.name);
     const std::string place =
-        o.shared ? fmt::format("emulation::{}(threads[{}], {}{}, {})", gather ? "readable" : "writable", lane, address,
-                               offset, size)
-                 : fmt::format("reinterpret_cast<{}char*>({}){}", gather ? "const " : "", address, offset);
+        o.shared
+            ? fmt::format("emulation::{}(threads[{}], {}, {})", gather ? "readable" : "writable", lane, where, size)
+            : fmt::format("reinterpret_cast<{}char*>({}){}", gather ? "const " : "", address, offset);
     copy(fmt::format("{}[{}]", array(access), flat(access, subscripts(access))), place, size, gather);
     close_dims();
     return std::nullopt;
@@ -250,6 +260,7 @@ class Meaning {
   const Computation& statement_;
   const std::vector<WrapperOperand>& operands_;
   const std::vector<std::int64_t>& extents_;
+  Start start_;
   const HardwareModel& model_;
   ElementText& elements_;
   std::int64_t threads_;
@@ -260,9 +271,9 @@ class Meaning {
 }  // namespace
 
 Result<std::string> meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
-                            const std::vector<std::int64_t>& extents, const HardwareModel& model,
+                            const std::vector<std::int64_t>& extents, Start start, const HardwareModel& model,
                             ElementText& elements) {
-  return Meaning(instruction, operands, extents, model, elements).print();
+  return Meaning(instruction, operands, extents, start, model, elements).print();
 }
 
 }  // namespace isamap

@@ -16,13 +16,15 @@ struct WrapperOperand {
   std::int64_t registers = 0;  ///< > 0: an array of registers of each instance
   bool shared = false;         ///< an address of shared memory, as a number
   std::string each;            ///< the unit of which every instance gives an address of its own; empty: one for all
+  std::vector<std::int64_t> pitches;  ///< bytes between neighbours along each term of its layout that is free; else 0
+  std::string word, constraint;       ///< what is handed over instead of the address, and how
   bool written = false;
 };
 
-/// The body, indented by two spaces. `extents`: one for each dim. Errors: what the emulation has no words for (several
-/// statements, free strides, masks), at the instruction.
+/// The body, indented by two spaces. `extents`: one for each dim; `start`: of the written operand. Errors: what the
+/// emulation has no words for (several statements, free strides, masks), at the instruction.
 Result<std::string> meaning(const Instruction& instruction, const std::vector<WrapperOperand>& operands,
-                            const std::vector<std::int64_t>& extents, const HardwareModel& model,
+                            const std::vector<std::int64_t>& extents, Start start, const HardwareModel& model,
                             ElementText& elements);
 
 }  // namespace isamap

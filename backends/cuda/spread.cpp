@@ -74,6 +74,8 @@ void Spread::collect(const std::vector<Node>& nodes, std::vector<const Loop*>& a
       collect(guard->then, around);
       collect(guard->otherwise, around);
     }
+    if (const auto* call = std::get_if<Call>(&node.is))
+      calls_of_several_ = calls_of_several_ || of_several_threads(*call);
     const auto* loop = std::get_if<Loop>(&node.is);
     if (loop == nullptr) continue;
     const auto unit = model_.find_unit(loop->unit);
@@ -104,8 +106,15 @@ std::vector<std::int64_t> Spread::digits(UnitId unit) const {
   return found == digits_.end() ? std::vector<std::int64_t>{} : found->second;
 }
 
+/// Of a unit inside the grid unit that has others inside it.
+bool Spread::of_several_threads(const Call& call) const {
+  const UnitId unit = model_.instruction(call.instruction).unit;
+  return unit != grid_ && model_.inside(unit, grid_) && !inside_.empty() && unit != inside_.back();
+}
+
 bool Spread::asks_for_threads() const {
-  return std::any_of(digits_.begin(), digits_.end(), [&](const auto& entry) { return entry.first != grid_.value; });
+  return calls_of_several_ ||
+         std::any_of(digits_.begin(), digits_.end(), [&](const auto& entry) { return entry.first != grid_.value; });
 }
 
 std::int64_t Spread::blocks() const { return grid_loops_ ? used(grid_) : 1; }

@@ -33,7 +33,7 @@ class Spread {
   std::int64_t threads() const;                                 ///< of a block
   std::int64_t asked(UnitId unit) const { return used(unit); }  ///< instances that loops ask for
   std::vector<std::int64_t> digits(UnitId unit) const;          ///< of its number, outermost first; empty: no loop asks
-  bool asks_for_threads() const;                                ///< some loop is on a unit inside the grid unit
+  bool asks_for_threads() const;  ///< a loop is on a unit inside the grid unit, or a call is of several of its threads
 
   std::optional<Dialect::Number> number(const Dialect::Around& around) const;
   std::string chosen(const Dialect::Around& around, UnitId executor, bool one) const;
@@ -41,13 +41,14 @@ class Spread {
  private:
   bool same_digit(UnitId a, UnitId b) const;
   void collect(const std::vector<Node>& nodes, std::vector<const Loop*>& around);
+  bool of_several_threads(const Call& call) const;
   std::size_t depth_of(const Dialect::Around& around, UnitId unit, std::size_t before) const;
   std::int64_t instances(UnitId unit) const;
   std::int64_t used(UnitId unit) const;
 
   const HardwareModel& model_;
   UnitId grid_;
-  bool grid_loops_ = true;
+  bool grid_loops_ = true, calls_of_several_ = false;
   std::vector<UnitId> inside_;  ///< units inside the grid unit, outermost first
   std::map<std::int32_t, std::vector<std::int64_t>>
       digits_;  ///< largest trip at each depth, by unit (grid: all grid units)

@@ -70,7 +70,15 @@ class Synchronizer {
         pending = {};
       }
       out.push_back(inside(node, unit, own, pending));
-      if (std::holds_alternative<Sync>(node.is) && std::get<Sync>(node.is).object.empty()) pending = {};
+      if (const auto* sync = std::get_if<Sync>(&node.is)) {
+        if (sync->object.empty()) pending = {};
+        if (!sync->object.empty() && sync->step == Sync::Step::wait) add(pending, on_their_way_);  // written only now
+      }
+      if (unit == grid_) {
+        asynchronous_only_ = true;
+        add(on_their_way_, accesses(node, unit));
+        asynchronous_only_ = false;
+      }
     }
     return out;
   }
@@ -197,11 +205,13 @@ class Synchronizer {
                           },
                           [&](const Call& call) {
                             const Instruction& instruction = model_.instruction(call.instruction);
+                            if (asynchronous_only_ && instruction.async_by.empty()) return;
                             const bool many = !instruction.issue_one && !is_innermost(instruction.unit);
                             for (std::size_t i = 0; i < call.operands.size(); ++i) note(call.operands[i], i == 0, many);
                             for (const Ref& mask : call.masks) note(mask, false, many);
                           },
                           [&](const Element& element) {
+                            if (asynchronous_only_) return;
                             note(element.write, true, false);
                             for (const Ref& read : element.reads) note(read, false, false);
                           },
@@ -219,7 +229,9 @@ class Synchronizer {
   const HardwareModel& model_;
   UnitId grid_;
   bool blocks_;
-  Ranges ranges_;  ///< of the loops in time around
+  Ranges ranges_;         ///< of the loops in time around
+  Touches on_their_way_;  ///< by calls that complete later
+  bool asynchronous_only_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "backends/cpp/types.h"
 #include "backends/cuda/meaning.h"
+#include "backends/cuda/word_text.h"
 #include "backends/operand_use.h"
 #include "hwdesc/layout_compose.h"
 #include "hwdesc/own_addresses.h"
@@ -19,6 +20,12 @@ void add_assembly(std::string& text, const std::string& s) {
     if (c == '"' || c == '\\') text += '\\';
     text += c == '\n' ? ' ' : c;
   }
+}
+
+std::string assembly_line(const std::string& text) {
+  std::string escaped;
+  add_assembly(escaped, text);
+  return fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", escaped);
 }
 
 std::string constraint_of(const Memory& memory, DType type, bool address) {
@@ -94,11 +101,23 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
       const Memory& memory = model_.memory(context.program.buffers[place.buffer.index()].memory);
       o.shared = !memory.pointer_type.empty();
       o.type = o.shared ? memory.pointer_type : o.written ? "void*" : "const void*";
-      std::string address = context.address(place, item.ranges);
       const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context);
-      if (!more.empty()) address = "(" + address + " + (" + more + "))";
+      const auto* layout = std::get_if<StridedLayout>(&operand_of(instruction, static_cast<int>(i)).layout);
+      std::string address;
+      if (context.program.buffers[place.buffer.index()].swizzle && !(layout != nullptr && layout->swizzle)) {
+        address = context.permuted_address(place, item.ranges, more);
+      } else {
+        address = context.address(place, item.ranges);
+        if (!more.empty()) address = "(" + address + " + (" + more + "))";
+      }
       add_to(made.arguments, o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
       add_to(made.parameters, o.type + " " + o.name);
+      if (layout != nullptr)
+        for (const StrideTerm& term : layout->terms)
+          o.pitches.push_back(stride_along(place.offset, instruction, call, static_cast<int>(i), term.text,
+                                           ranges_of_call(item.ranges, instruction, call))
+                                  .value_or(0) *
+                              bytes(context.program.buffers[place.buffer.index()].dtype));
     }
     if (place.buffer.valid()) {
       const Buffer& buffer = context.program.buffers[place.buffer.index()];
@@ -108,9 +127,29 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
         context.diagnostics.push_back(error(fmt::format(
             "memory '{}' has no `constraint`, which inline assembly of '{}' needs", memory.name, instruction.name)));
     }
+    if (const auto& pack = operand_of(instruction, static_cast<int>(i)).pack; pack && !o.type.empty())
+      pack_operand(*pack, item, call, o, made.constraints.back(), context);
     made.operands.push_back(std::move(o));
   }
   return made;
+}
+
+/// A word instead of the address.
+void Wrappers::pack_operand(const FormatUse& pack, const Item& item, const Call& call, WrapperOperand& operand,
+                            std::string& constraint, CallContext& context) const {
+  const Format* format = find_format(model_, pack.format);
+  if (format == nullptr) return;
+  constraint = format->constraint;
+  if (constraint.empty())
+    context.diagnostics.push_back(
+        error(fmt::format("format '{}' has no `constraint`, which inline assembly needs", format->name)));
+  operand.word = word_text(pack, *format, [&](const Reference& r) {
+    if (r.object == operand.name && r.property.empty()) return operand.name;
+    IntExpr leaf;
+    leaf.op = IntExpr::Op::reference;
+    leaf.reference = r;
+    return number_in_text(item, call, Placeholder{leaf, print(leaf)}, context);
+  });
 }
 
 /// Registers of an operand are operands of the assembly one by one; those that are written stand first.
@@ -129,7 +168,7 @@ std::string Wrappers::inline_assembly(const Interface& use, const Item& item, co
     std::string& list = output ? outputs : inputs;
     const std::string constraint = (output ? overwrites(instruction, call) ? "=" : "+" : "") + use.constraints[i];
     for (std::int64_t r = 0; r < std::max<std::int64_t>(o.registers, 1); ++r) {
-      list += fmt::format("{}\"{}\"({}{})", list.empty() ? "" : ", ", constraint, o.name,
+      list += fmt::format("{}\"{}\"({}{})", list.empty() ? "" : ", ", constraint, o.word.empty() ? o.name : o.word,
                           o.registers > 0 ? fmt::format("[{}]", r) : "");
       numbers[i] += fmt::format("{}%{}", numbers[i].empty() ? "" : ", ", next++);
     }
@@ -157,7 +196,7 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
   if (instruction.assembly.empty() || !call.masks.empty()) return call_text(item, call, context);  // which says why not
   const Interface use = interface_of(item, call, context);
   const std::string device = inline_assembly(use, item, call, context);
-  auto body = meaning(instruction, use.operands, call.extents, model_, elements_);
+  auto body = meaning(instruction, use.operands, call.extents, call.start, model_, elements_);
   std::string host = body ? *body : "";
   if (!body) {  // known when it is executed
     for (const WrapperOperand& o : use.operands)
@@ -168,9 +207,7 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
 }
 
 std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {
-  std::int64_t threads = 1;
-  for (std::size_t u = 0; u < model_.units().size(); ++u)
-    if (const UnitId id = make_id<UnitId>(u); id != unit && model_.inside(id, unit)) threads *= model_.unit(id).count;
+  const std::int64_t threads = threads_in(unit);
   std::string text;
   for (const auto& part : barrier.assembly.parts)
     if (const auto* s = std::get_if<std::string>(&part))
@@ -198,25 +235,51 @@ std::string Wrappers::sync(const Sync& sync, Diagnostics& diagnostics) {
         error(fmt::format("the machine has no barrier of '{}' with an `emit` text", model_.unit(sync.unit).name)));
     return "";
   }
+  if (sync.step == Sync::Step::fence) return fence(sync.object, diagnostics);
   for (const AsyncObject& object : model_.async_objects()) {
     if (object.name != sync.object || object.kind != "groups") continue;
-    const std::string step = sync.commits ? "commit" : "wait";
+    const std::string step = sync.step == Sync::Step::commit ? "commit"
+                             : sync.step == Sync::Step::open ? "open"
+                                                             : "wait";
     const auto found = object.texts.find(step + ".asm");
     const auto parsed = found == object.texts.end() ? Result<Template>(error("")) : parse_template(found->second);
     if (!parsed) break;
-    std::string text;
-    add_assembly(text, fill(*parsed, [&](const Placeholder&) { return std::to_string(sync.pending); }));
-    const std::string device = fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", text);
-    const std::string host = sync.commits
-                                 ? fmt::format("  emulation::commit(\"{}\");\n", object.name)
-                                 : fmt::format("  emulation::wait_groups(\"{}\", {});\n", object.name, sync.pending);
+    const std::string device =
+        assembly_line(fill(*parsed, [&](const Placeholder&) { return std::to_string(sync.pending); }));
+    const std::int64_t threads = threads_in(object.per);
+    std::string host;
+    if (sync.step == Sync::Step::commit) host = fmt::format("  emulation::commit(\"{}\");\n", object.name);
+    if (sync.step == Sync::Step::wait)
+      host = threads > 1 ? fmt::format("  emulation::wait_groups_together({}, \"{}\", {});\n", threads, object.name,
+                                       sync.pending)
+                         : fmt::format("  emulation::wait_groups(\"{}\", {});\n", object.name, sync.pending);
     const std::string wish =
-        sync.commits ? object.name + "_commit" : fmt::format("{}_wait_{}", object.name, sync.pending);
+        sync.step == Sync::Step::wait ? fmt::format("{}_wait_{}", object.name, sync.pending) : object.name + "_" + step;
     return add(wish, "", device, host) + "();";
   }
   diagnostics.push_back(
       error(fmt::format("completion object '{}' has no texts that a kernel could print", sync.object)));
   return "";
+}
+
+/// `object`: MEMORY.VIEW.
+std::string Wrappers::fence(const std::string& object, Diagnostics& diagnostics) {
+  for (const Memory& memory : model_.memories())
+    for (const MemoryView& view : memory.views)
+      if (memory.name + "." + view.name == object && !view.assembly.empty())
+        return add("fence_" + memory.name + "_" + view.name, "",
+                   assembly_line(fill(view.assembly, [](const Placeholder&) { return std::string(); })),
+                   "  emulation::fence();\n") +
+               "();";
+  diagnostics.push_back(error(fmt::format("view '{}' has no fence that a kernel could print", object)));
+  return "";
+}
+
+std::int64_t Wrappers::threads_in(UnitId unit) const {
+  std::int64_t threads = 1;
+  for (std::size_t u = 0; u < model_.units().size(); ++u)
+    if (const UnitId id = make_id<UnitId>(u); id != unit && model_.inside(id, unit)) threads *= model_.unit(id).count;
+  return threads;
 }
 
 }  // namespace isamap

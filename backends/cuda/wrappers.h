@@ -10,6 +10,7 @@
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/element_text.h"
 #include "backends/cpp/names.h"
+#include "backends/cuda/meaning.h"
 
 namespace isamap {
 
@@ -33,6 +34,10 @@ class Wrappers {
   /// What the innermost instances add to the address, each for itself: "8*(lane%16)"; empty: one address for all.
   std::string own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
                           const Ranges& ranges, CallContext& context) const;
+  void pack_operand(const FormatUse& pack, const Item& item, const Call& call, WrapperOperand& operand,
+                    std::string& constraint, CallContext& context) const;
+  std::string fence(const std::string& object, Diagnostics& diagnostics);
+  std::int64_t threads_in(UnitId unit) const;
   std::string partial_barrier(const Barrier& barrier, UnitId unit);
   std::string add(const std::string& wish, const std::string& parameters, const std::string& device,
                   const std::string& host);

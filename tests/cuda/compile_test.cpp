@@ -102,6 +102,22 @@ TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
   EXPECT_EQ(compiled.opcodes.count(0x983) + compiled.opcodes.count(0x387), 0U) << "local memory is used";
 }
 
+TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  const auto model = machine("nvidia_sm90a");
+  constexpr unsigned wide_half = 0x9f0, wide_integer = 0x9f1;
+  for (const auto& [type, sum, opcode] :
+       {std::tuple("bf16", "f32", wide_half), {"f16", "f32", wide_half}, {"s8", "s32", wide_integer}}) {
+    SCOPED_TRACE(type);
+    const Program made = searched(product(type, sum, 4096, 4096, 4096, true), model);
+    const Compiled compiled = compile_for_device(made, model);
+    EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
+        << compiled.log << made.schedule_text;
+    EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
+    EXPECT_GT(compiled.opcodes.count(opcode), 0U) << made.schedule_text;
+  }
+}
+
 TEST(ForDevice, ScalarKernelsCompile) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   const auto model = machine("nvidia_sm80");

@@ -53,7 +53,7 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
   EXPECT_EQ(line_reprinted("stage A in L1 as [k/8 ^ i%8]"),
-            "s.yaml:6:27: exclusive or in a layout is not supported yet\n");
+            "s.yaml:6:27: exclusive or stands behind the layout: as [..] xor 3 from 7 to 4\n");
   EXPECT_EQ(line_reprinted("do s0 with fma"), "s.yaml:6:19: expected '(', found the end\n");
   EXPECT_EQ(line_reprinted("do s0 with fma(i=(q/2))"), "s.yaml:6:22: the column of a digit must be linear\n");
   EXPECT_EQ(line_reprinted("do s0 with fma(i=j) outside I"),

@@ -74,8 +74,8 @@ inline void issue_copy(const char* object, std::uint32_t to, const unsigned char
     for (std::size_t b = to; b < to + bytes; ++b) {
       Shadow& shadow = state.block->shadows[b];
       shadow.on_its_way = false;
-      shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch,
-                      thread.part_epoch};  // seen by others behind the next barrier
+      shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch,
+                      thread.fences};  // seen by others behind the next barrier
     }
     if (valid > 0) std::memcpy(target, source, valid);
     std::memset(target + valid, 0, bytes - valid);
@@ -90,12 +90,38 @@ inline void commit(const char* object) {
   groups.committed.push_back(std::move(groups.open));
   groups.open.clear();
 }
+/// What several threads begin together and is done when its group is waited for at the latest; the first of them keeps
+/// the groups.
+template <class Arguments, class Body>
+void together_later(int instances, const char* object, const char* what, Arguments& mine, Body body) {
+  together(instances, what, mine, [instances, object, body](Arguments* const* at, Thread* threads) {
+    std::vector<Arguments> kept;
+    for (int i = 0; i < instances; ++i) kept.push_back(*at[i]);
+    auto carry_out = [kept, body, threads]() mutable {
+      std::vector<Arguments*> pointers;
+      for (Arguments& one : kept) pointers.push_back(&one);
+      body(pointers.data(), threads);
+    };
+    const bool now =
+        delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
+    if (now && threads->groups[object].pending() == 0 && threads->groups[object].open.empty()) return carry_out();
+    threads->groups[object].open.push_back(carry_out);
+  });
+}
 inline void wait_groups(const char* object, std::size_t pending) {
   Groups& groups = state.thread->groups[object];
   while (groups.committed.size() > pending) {
     for (const auto& operation : groups.committed.front()) operation();
     groups.committed.pop_front();
   }
+}
+
+/// Of operations that `instances` threads begin together.
+inline void wait_groups_together(int instances, const char* object, std::size_t pending) {
+  struct Nothing {
+  } nothing;
+  wait_groups(object, pending);
+  together(instances, "a wait for what all of them began", nothing, [](Nothing* const*, Thread*) {});
 }
 
 }  // namespace emulation

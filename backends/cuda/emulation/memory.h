@@ -49,9 +49,23 @@ inline void note_write(Thread& thread, std::size_t at, std::size_t size, bool on
            b);
     if (!ordered(shadow.write, thread)) conflict("writes", b, shadow.write, "wrote", thread);
     if (!ordered(shadow.read, thread)) conflict("writes", b, shadow.read, "read", thread);
-    shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch};
+    shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, thread.fences};
     shadow.on_its_way = on_its_way;
   }
+}
+
+/// What instances wrote is seen by another path once they have fenced it.
+inline std::uint32_t fenced(std::uint32_t at, const char* what) {
+  check_inside(at, 1);
+  const Touch& write = state.block->shadows[at].write;
+  if (write.thread >= 0 && write.fences == state.block->threads[static_cast<std::size_t>(write.thread)].fences)
+    fail("%s reads byte %u of shared memory, which thread %d wrote by another path, with no fence since", what, at,
+         write.thread);
+  return at;
+}
+inline void fence() { ++state.thread->fences; }
+inline std::uint32_t permuted(std::uint32_t at, int bits, int from, int to) {
+  return at ^ ((at >> from & ((1U << bits) - 1)) << to);
 }
 
 /// A pointer into shared memory whose uses are seen.

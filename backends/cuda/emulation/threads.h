@@ -49,6 +49,7 @@ struct Position {
 struct Touch {
   int thread = -1;  ///< -1: nobody, -2: several that only read
   unsigned block_epoch = 0, warp_epoch = 0, part_epoch = 0;
+  unsigned fences = 0;  ///< writes: those that the thread had issued
 };
 struct Shadow {
   Touch write, read;
@@ -93,6 +94,7 @@ struct Thread {
   bool started = false, done = false, blocked = false;
   const char* waits_for = "";
   unsigned block_epoch = 0, warp_epoch = 0, part_epoch = 0;
+  unsigned fences = 0;
   int part = 0;  ///< threads that met at the last barrier of a part of the block
   std::map<std::string, Groups> groups;
 };
