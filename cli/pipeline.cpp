@@ -109,6 +109,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (const Diagnostics relied_on = assumed_finite(*program); options.strict_float && !relied_on.empty())
     return stopped(reached, Exit::no_answer, relied_on);
   reached.program = std::move(*program);
+  reached.program->sums_in_order = options.strict_float;
   if (options.all_sizes && asks_for_sizes(model)) reached.program->versions = other_sizes(kernel, model, options);
   return reached;
 }

@@ -64,6 +64,8 @@ struct Reader {
         for (; in_section(); ++at) size(lines[at]);
       else if (head.text == "as named")
         program.as_named = true;
+      else if (head.text == "in order")
+        program.sums_in_order = true;
       else if (head.text == "buffers")
         for (; in_section(); ++at) buffer(lines[at]);
       else if (head.text == "assume")
@@ -76,7 +78,8 @@ struct Reader {
         program.body = nodes(1);
       else
         problem(head,
-                "a section was expected: program, kernel, sizes, as named, buffers, assume, schedule, prepack or body");
+                "a section was expected: program, kernel, sizes, as named, in order, buffers, assume, schedule, "
+                "prepack or body");
     }
     if (!problems.empty()) return problems;
     return std::move(program);

@@ -136,6 +136,8 @@ struct Program {
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
   /// Commands are the instructions that calls name: none that does the same in another state takes their place.
   bool as_named = false;
+  /// Sums are added up in the order of the statement, not shared by instances that each add up a part.
+  bool sums_in_order = false;
   /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
   std::vector<Program> versions;
   bool operator==(const Program&) const;

@@ -90,8 +90,10 @@ void fix_extent(Instruction& instruction, std::size_t dim, std::int64_t extent) 
 
 }  // namespace
 
-InstructionForm at_extents_of(const Nest& nest, const InstructionForm& form, const Mapping& mapping,
-                              const Computation& fused) {
+InstructionForm form_in(const Nest& nest, const Mapping& mapping, const Computation& fused,
+                        const HardwareModel& model) {
+  if (!mapping.instruction.valid()) return nullptr;
+  const InstructionForm form = instruction_form(mapping, model);
   std::shared_ptr<Instruction> fixed;
   for (std::size_t m = 0; form && m < form->ranges.size() && m < mapping.dims.size(); ++m) {
     const DimRange& range = form->ranges[m];

@@ -25,10 +25,9 @@ InstructionForm written_form(const HardwareModel& model, InstructionId instructi
 InstructionForm summed_form(const HardwareModel& model, InstructionId instruction);
 /// The one that the mapping is about: never nothing for mappings that lower (lowerable.h).
 InstructionForm instruction_form(const Mapping& mapping, const HardwareModel& model);
-/// The form with the extents that a nest gives dims which are part of the instruction's name (`known: compile`): all
-/// its calls are of that one.
-InstructionForm at_extents_of(const Nest& nest, const InstructionForm& form, const Mapping& mapping,
-                              const Computation& fused);
+/// The same with the extents that a nest gives dims which are part of the instruction's name (`known: compile`): all
+/// its calls are of that one. Nothing: the mapping names no instruction.
+InstructionForm form_in(const Nest& nest, const Mapping& mapping, const Computation& fused, const HardwareModel& model);
 
 /// References of a use of the form, one for each access of the form, as those of the instruction as it is written.
 std::vector<Ref> written_refs(const Instruction& form, const Instruction& written, const std::vector<Ref>& refs);

@@ -124,13 +124,12 @@ class Nests {
       if (lines_ == DoLines::proved)
         if (const std::string no = unproved(*line, kernel, mapping, lowering_.model); !no.empty())
           return error(no, "isamap map lists what does");
-      instruction = instruction_form(mapping, lowering_.model);
       if (!fused.domain.faces.empty())
         return error(
             fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
       fused = fuse(fused, mapping);
+      instruction = form_in(nest, mapping, fused, lowering_.model);
     }
-    if (instruction) instruction = at_extents_of(nest, instruction, mapping, fused);
     input.pairing = pair(fused, instruction, mapping);
     input.handed = std::move(handed);
     if (hands_on(s))

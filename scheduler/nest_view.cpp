@@ -109,9 +109,7 @@ class Resolver {
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);
     view_.statement = fuse(original, view_.mapping);
-    if (view_.mapping.instruction.valid())
-      view_.instruction =
-          at_extents_of(nest_, instruction_form(view_.mapping, *view_.model), view_.mapping, view_.statement);
+    view_.instruction = form_in(nest_, view_.mapping, view_.statement, *view_.model);
     view_.block.assign(view_.statement.domain.dims.size(), 1);
     view_.instruction_dim.assign(view_.statement.domain.dims.size(), -1);
     for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m) {

@@ -1,5 +1,7 @@
 #include "backends/cuda/deal_out.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -250,6 +252,7 @@ class Dealer {
                   const std::map<std::int32_t, std::vector<OffsetUse>>& accesses, std::int64_t total) const {
     const Element* element = only_element(body);
     if (element == nullptr || kept.empty() || element->reduction == Reduction::assign) return false;
+    if (program_.sums_in_order && is_float(program_.buffers[element->write.buffer.index()].dtype)) return false;
     if (model_.unit(inside_.back()).at_most || spread_.digits(inside_.back()).size() > 1) return false;
     std::int64_t steps = 1;
     for (const Loop& l : kept) {
@@ -281,7 +284,9 @@ class Dealer {
     const auto on_lanes = [&](const std::string& variable, std::vector<Node> nodes) {
       return Node{Loop{variable, model_.unit(lane).count, false, model_.unit(lane).name, std::move(nodes)}};
     };
-    std::vector<Node> out = {on_lanes(fresh("lane"), {Node{start_partial(element, partial, type, lane)}})};
+    std::vector<Node> out = {
+        Node{Comment{fmt::format("each {} adds up a part: another order than in time", model_.unit(lane).name)}},
+        on_lanes(fresh("lane"), {Node{start_partial(element, partial, type, lane)}})};
     out.push_back(part_of_each(kept, body, partial));
     for (const InstructionId step : steps) {
       Call call;

@@ -123,6 +123,11 @@ TEST(Kernels, LanesShareReductions) {
     auto text = print_cuda(made, model);
     ASSERT_TRUE(text) << render(text.diagnostics());
     EXPECT_EQ(text->text.find("exchange_16_b") != std::string::npos, c.shared) << text->text;
+    Program in_order = made;
+    in_order.sums_in_order = true;
+    text = print_cuda(in_order, model);
+    const bool whole = made.kernel.tensors.back().dtype == DType::s32;  // whose order means nothing
+    EXPECT_EQ(text->text.find("exchange_16_b") != std::string::npos, c.shared && whole) << text->text;
   }
 }
 
