@@ -4,12 +4,15 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/driver.h"
+#include "backends/cpp/program_cache.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
 #include "backends/process.h"
 
@@ -36,8 +39,8 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    const bool emulated = model_.program.language == "cuda";
-    const auto unit = emulated ? print_cuda(program, model_) : print_cpp(program, model_);
+    const bool kernels = model_.program.language == "cuda", on_device = kernels && available.how == "native";
+    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
     if (!folder.ok()) {
@@ -47,10 +50,14 @@ class CppRunner final : public Runner {
           TemporaryDirectory::parent());
       return outcome;
     }
-    const Plan plan = make_plan(program, *unit);
-    if (auto made = compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
-                            emulated ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                            folder.path() / "program");
+    const Plan plan = make_plan(program, *unit, on_device);
+    if (auto made = on_device ? compile(model_,
+                                        "#define ISAMAP_HOST_PART\n" + unit->text +
+                                            device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
+                                        "", {{device_header_name, device_header()}}, folder.path() / "program")
+                              : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
+                                        kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                                        folder.path() / "program");
         !made) {
       // A compiler that fails on an empty program says nothing about ours.
       if (compiler_works(model_, folder.path())) return made.diagnostics();
@@ -65,7 +72,17 @@ class CppRunner final : public Runner {
       if (!write_file(folder.path() / fmt::format("{}.in", a), from.data(), from.size()))
         return error("cannot write the inputs of a run", "is the disk full?");
     }
-    return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
+    if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
+    // The driver's program compiles the kernels, and leaves the code for the next run.
+    const std::string key = code_key(*unit);
+    const fs::path code = folder.path() / "kernel.cubin";
+    const bool known = take_from_cache(key, code);
+    if (!known) write_file(folder.path() / "kernel.cu", unit->text.data(), unit->text.size());
+    RunLimits open = limits;
+    open.memory_bytes = 0;  // a driver reserves addresses for all memory that there is
+    auto ran = execute(program, data, open, min_seconds, folder.path(), plan, std::move(outcome));
+    if (ran && !known && fs::exists(code)) put_into_cache(key, code);
+    return ran;
   }
 
  private:
@@ -98,9 +115,18 @@ class CppRunner final : public Runner {
     RunCall pack, entry;
   };
 
-  static Plan make_plan(const Program& program, const TranslationUnit& unit) {
+  /// Decides what the runtime compiler makes of a file.
+  std::string code_key(const TranslationUnit& unit) const {
+    const char* const other = std::getenv("ISAMAP_NVRTC");
+    std::string key = fmt::format("kernels {}\n", other == nullptr ? "" : other);
+    if (const auto flags = model_.program.flags.find("nvrtc"); flags != model_.program.flags.end())
+      for (const std::string& flag : flags->second) key += flag + " ";
+    return key + "\n" + unit.text;
+  }
+
+  static Plan make_plan(const Program& program, const TranslationUnit& unit, bool on_device) {
     Plan plan;
-    plan.entry.function = unit.run_as.empty() ? unit.name : unit.run_as;
+    plan.entry.function = on_device || unit.run_as.empty() ? unit.name : unit.run_as;
     std::vector<std::size_t> array_of(program.buffers.size(), 0);
     for (const EntryArgument& a : unit.arguments) {
       const Buffer& buffer = program.buffers[a.buffer.index()];
@@ -113,7 +139,7 @@ class CppRunner final : public Runner {
           {a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
       plan.tensors.push_back(packed ? TensorId{} : buffer.tensor);
     }
-    if (!unit.pack.empty()) plan.pack.function = unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
+    if (!unit.pack.empty()) plan.pack.function = on_device || unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
     for (const EntryArgument& a : unit.pack) plan.pack.arrays.push_back(array_of[a.buffer.index()]);
     return plan;
   }
@@ -138,6 +164,12 @@ class CppRunner final : public Runner {
     }
     if (result.timed_out || result.signal == SIGXCPU) {
       outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
+      return outcome;
+    }
+    constexpr int lacking = 77;  // the GPU's memory, say
+    if (result.exit_code == lacking && outcome.executed == "native") {
+      outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+      outcome.executed = "unavailable";
       return outcome;
     }
     if (const auto problem = failure(program, limits, result)) return *problem;
