@@ -171,7 +171,8 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
     code = Exit::ok;
     if (const Diagnostics large = too_large_to_run(inputs.kernel); !large.empty()) code = fail(Exit::limit, large);
     const Availability here = availability(inputs.model);
-    const std::string why = seconds ? (here.how == "unavailable" ? here.why : "") : not_timed(inputs.model);  // a replay asks no clock
+    const std::string why =
+        seconds ? (here.how == "unavailable" ? here.why : "") : not_timed(inputs.model);  // a replay asks no clock
     if (!why.empty()) code = fail(Exit::missing, "nothing can be measured: " + why);
     if (code != Exit::ok) return false;
     code = Exit::wrong_input;

@@ -9,8 +9,8 @@
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
-#include "backends/cpp/driver.h"
 #include "backends/cpp/program_cache.h"
+#include "backends/cpp/run_plan.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
@@ -50,7 +50,7 @@ class CppRunner final : public Runner {
           TemporaryDirectory::parent());
       return outcome;
     }
-    const Plan plan = make_plan(program, *unit, on_device);
+    const RunPlan plan = make_run_plan(program, *unit, on_device);
     if (auto made = on_device ? compile(model_,
                                         "#define ISAMAP_HOST_PART\n" + unit->text +
                                             device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
@@ -66,12 +66,7 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
-      if (!plan.arrays[a].input) continue;
-      const auto& from = data[plan.tensors[a].index()].bytes;
-      if (!write_file(folder.path() / fmt::format("{}.in", a), from.data(), from.size()))
-        return error("cannot write the inputs of a run", "is the disk full?");
-    }
+    if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
     if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
     // The driver's program compiles the kernels, and leaves the code for the next run.
     const std::string key = code_key(*unit);
@@ -109,12 +104,6 @@ class CppRunner final : public Runner {
     return why;
   }
 
-  struct Plan {
-    std::vector<RunArray> arrays;
-    std::vector<TensorId> tensors;  ///< of each array; invalid for packed buffers
-    RunCall pack, entry;
-  };
-
   /// Decides what the runtime compiler makes of a file.
   std::string code_key(const TranslationUnit& unit) const {
     const char* const other = std::getenv("ISAMAP_NVRTC");
@@ -124,28 +113,9 @@ class CppRunner final : public Runner {
     return key + "\n" + unit.text;
   }
 
-  static Plan make_plan(const Program& program, const TranslationUnit& unit, bool on_device) {
-    Plan plan;
-    plan.entry.function = on_device || unit.run_as.empty() ? unit.name : unit.run_as;
-    std::vector<std::size_t> array_of(program.buffers.size(), 0);
-    for (const EntryArgument& a : unit.arguments) {
-      const Buffer& buffer = program.buffers[a.buffer.index()];
-      const bool packed = buffer.ahead_of_time;
-      const Role role = packed ? Role::intermediate : role_of(program.kernel, buffer.tensor);
-      const bool inout = !packed && program.kernel.tensors[buffer.tensor.index()].inout;
-      array_of[a.buffer.index()] = plan.arrays.size();
-      plan.entry.arrays.push_back(plan.arrays.size());
-      plan.arrays.push_back(
-          {a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
-      plan.tensors.push_back(packed ? TensorId{} : buffer.tensor);
-    }
-    if (!unit.pack.empty()) plan.pack.function = on_device || unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
-    for (const EntryArgument& a : unit.pack) plan.pack.arrays.push_back(array_of[a.buffer.index()]);
-    return plan;
-  }
-
   Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
-                             double min_seconds, const fs::path& folder, const Plan& plan, RunOutcome outcome) const {
+                             double min_seconds, const fs::path& folder, const RunPlan& plan,
+                             RunOutcome outcome) const {
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
     if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {
@@ -173,15 +143,7 @@ class CppRunner final : public Runner {
       return outcome;
     }
     if (const auto problem = failure(program, limits, result)) return *problem;
-    for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
-      if (!plan.arrays[a].output) continue;
-      const auto size = static_cast<std::size_t>(plan.arrays[a].bytes);
-      const std::string found = read_file(folder / fmt::format("{}.out", a), size);
-      auto& bytes = data[plan.tensors[a].index()].bytes;
-      if (found.size() != size || bytes.size() != size)
-        return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), bytes.size()));
-      std::copy(found.begin(), found.end(), bytes.begin());
-    }
+    if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
     double seconds = 0;
     if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
     return outcome;

@@ -9,8 +9,8 @@ namespace isamap {
 /// Every array is in the memory of the device; `NAME(arguments..., stream)` returns what the launches return.
 Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model);
 
-/// What the launching functions of a printed file need to go through the driver of a GPU (device/), as a header, and the
-/// name by which the file includes it when ISAMAP_HOST_PART is defined: its kernels are then compiled apart.
+/// What the launching functions of a printed file need to go through the driver of a GPU (device/), as a header, and
+/// the name by which the file includes it when ISAMAP_HOST_PART is defined: its kernels are then compiled apart.
 const std::string& device_header();
 constexpr const char* device_header_name = "isamap_device.h";
 
