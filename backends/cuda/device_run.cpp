@@ -73,7 +73,9 @@ int main(int argc, char** argv) {
     if (!in.empty()) device::expect(device::driver.to_device(a.at + guard, in.data(), in.size()), "copying to the GPU");
     ++number;
   }
-  device::expect(device::driver.new_stream(&stream, 1), "a stream");
+  // A stream that waits for copies and fills, which are on the default one.
+  device::expect(device::driver.new_stream(&stream, 0), "a stream");
+  device::finish("copying to the GPU");
   pack();
   device::finish("the program");
   entry();

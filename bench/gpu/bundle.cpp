@@ -104,6 +104,14 @@ Result<std::string> reference_text(const GpuKernel& wanted) {
                           unit->name, list);
 }
 
+/// The nests, a line each: as a store of trials has them.
+std::string lines_of(const Schedule& schedule) {
+  std::string text;
+  for (const Nest& nest : schedule.nests)
+    for (const Line& line : nest.lines) text += print(line) + "\n";
+  return text;
+}
+
 double operations(const Kernel& kernel) {
   double sum = 0;
   for (const Computation& s : kernel.statements) sum += 2 * point_count(s);
@@ -205,6 +213,7 @@ class Bundle {
                         {"target_hash", lab::hash_of(target_.resolved)},
                         {"kernel_hash", lab::hash_of(print(*kernel))},
                         {"schedule", print((*chosen)[s].schedule)},
+                        {"nest", lines_of((*chosen)[s].schedule)},
                         {"predicted_cycles", (*chosen)[s].cycles},
                         {"features", (*chosen)[s].features}}
                        .dump() +

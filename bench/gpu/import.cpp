@@ -11,6 +11,7 @@
 #include "bench/gpu/ranks.h"
 #include "lab/run.h"
 #include "lab/trial_store.h"
+#include "scheduler/learned_cost.h"
 
 namespace isamap::bench {
 namespace {
@@ -60,11 +61,13 @@ Diagnostics remember(lab::TrialStore& store, const std::vector<TimedCase>& cases
     run.options = Json{{"kernel_text", list[0]->row.at("yaml")}}.dump();
     const auto id = store.begin(run);
     if (!id) return id.diagnostics();
+    if (const Diagnostics problems = store.name_features(*id, Json{nest_feature_names()}.dump()); has_errors(problems))
+      return problems;
     std::int64_t number = 0;
     for (const TimedCase* one : list) {
       lab::TrialRecord trial;
       trial.number = ++number;
-      trial.schedule = one->row.at("schedule");
+      trial.schedule = one->row.at("nest");
       trial.objective = trial.cycles = one->row.at("predicted_cycles");
       trial.measured = one->seconds;
       trial.checked = true;

@@ -2,6 +2,7 @@
 // the real runtime compiler, where it is installed, makes of printed files.
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "backends/backend.h"
 #include "backends/cuda/device/module.h"
@@ -98,6 +99,45 @@ TEST(Architecture, IsThatOfTheFileWithoutItsLetter) {
   EXPECT_TRUE(device::is_arch("sm_120", "sm_120f"));
   EXPECT_FALSE(device::is_arch("sm_86", "sm_80"));
   EXPECT_FALSE(device::is_arch("sm_90", ""));
+}
+
+// Calls through a wrong declaration do anything at all: number, size and kind of parameters are those of cuda.h.
+TEST(Driver, IsDeclaredAsInTheToolkit) {
+  const TemporaryDirectory folder;
+  const std::string header = std::string(ISAMAP_SOURCE_DIR) + "/backends/cuda/device/api.h";
+  const std::string text = read_file(header, 1 << 20);
+  std::string source = "#include <cuda.h>\n#include <nvrtc.h>\n#include <type_traits>\n#include \"" + header + R"("
+template <class X, class Y> constexpr bool alike = sizeof(X) == sizeof(Y) && std::is_pointer_v<X> == std::is_pointer_v<Y>;
+template <class R, class... A, class... B> constexpr bool same(R (*)(A...), device::Code (*)(B...)) {
+  if constexpr (sizeof...(A) != sizeof...(B)) return false; else return (alike<A, B> && ...);
+}
+static_assert(device::attribute_clock == CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+static_assert(device::attribute_processors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+static_assert(device::attribute_memory_clock == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+static_assert(device::attribute_l2 == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+static_assert(device::attribute_major == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+static_assert(device::attribute_minor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+static_assert(device::attribute_shared_optin == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+static_assert(device::function_max_shared == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+static_assert(device::capture_thread_local == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+static_assert(device::out_of_memory == CUDA_ERROR_OUT_OF_MEMORY);
+)";
+  const std::size_t compiler = text.find("define ISAMAP_COMPILER_FUNCTIONS");
+  const std::regex declared("F\\((\\w+), \"(\\w+)\"");
+  int count = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), declared), end; it != end; ++it, ++count)
+    source += "static_assert(same(&" + (*it)[2].str() +
+              ", decltype(device::" + (static_cast<std::size_t>(it->position()) < compiler ? "driver." : "compiler.") +
+              (*it)[1].str() + "){}));\n";
+  EXPECT_GT(count, 40);
+  const auto file = folder.path() / "declared.cpp";
+  write_file(file, source.data(), source.size());
+  const std::vector<std::string> command{
+      "c++",        "-std=c++20", "-fsyntax-only", "-I/usr/local/cuda/include", std::string("-I") + ISAMAP_SOURCE_DIR,
+      file.string()};
+  const auto ran = run_process(command, {60, 0, 0}, folder.path() / "log");
+  if (ran.output.find("cuda.h: No such file") != std::string::npos) GTEST_SKIP() << "the CUDA toolkit is not installed";
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
 }
 
 /// With the real one, where it is installed: the standard headers that it lacks are ours.

@@ -6,7 +6,8 @@
 #
 # It may be stopped at any time and started again: each step leaves a file below results/ that is written whole or not at
 # all, and a step that has one is not done again (--retry: those that failed are). Each phase has a limit of its own in
-# seconds (LIMIT_build=1800 and so on), and so has each of its steps (STEP_build=300). Exit codes: 0 all is right,
+# seconds (LIMIT_build=1800 and so on), and so has each of its steps (STEP_build=300). BENCH_SECONDS is how long each
+# candidate is timed (0.5); BENCH_PEERS=0 leaves cuBLASLt out; CUDA_HOME says where the toolkit is, CXX what compiles. Exit codes: 0 all is right,
 # 5 something is wrong, 4 a phase's time was over before it had ended, 77 there is no GPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
@@ -22,7 +23,7 @@ for word in "$@"; do
   case $word in
     --retry) retry=1 ;;
     probe|build|instructions|check|time|summary) phases+=("$word") ;;
-    *) sed -n '2,12p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,13p' "$0" >&2; exit 2 ;;
   esac
 done
 [ ${#phases[@]} -gt 0 ] || phases=(probe build instructions check time summary)
@@ -88,9 +89,10 @@ build() {
     mv place/runner.part place/runner.o
   fi
   if [ ! -s place/peers.o ]; then
-    if "$compiler" -std=c++20 -O2 -Iplace "-I$toolkit/include" -c place/peers.cpp -o place/peers.o > place/peers.log 2>&1
+    if [ "${BENCH_PEERS:-1}" != 0 ] &&
+      "$compiler" -std=c++20 -O2 -Iplace "-I$toolkit/include" -c place/peers.cpp -o place/peers.o > place/peers.log 2>&1
     then echo "-L$toolkit/lib64 -L$toolkit/lib -Wl,-rpath,$toolkit/lib64:$toolkit/lib -lcublasLt -lcudart" > place/peers.link
-    else say "without cuBLASLt: $(grep -m1 error place/peers.log)"
+    else say "without cuBLASLt: $(grep -m1 error place/peers.log 2>/dev/null)"
       "$compiler" -std=c++20 -O2 -DBENCH_NO_PEERS -Iplace -c place/peers.cpp -o place/peers.o && : > place/peers.link
     fi
   fi
