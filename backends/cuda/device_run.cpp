@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -128,7 +127,7 @@ DeviceProbe ask() {
   // Where the library cannot even be opened there is nothing to ask; this is the common case, so it is quick.
   std::string why;
   void* const library = device::open_library("ISAMAP_CUDA_DRIVER", {"libcuda.so.1"}, why);
-  if (library == nullptr) return {"", "", "no driver of a GPU: " + why};
+  if (library == nullptr) return {"", "", why + " (the driver of a GPU)"};
   dlclose(library);
   const TemporaryDirectory folder;
   if (!folder.ok()) return {"", "", "no folder for temporary files can be made in " + TemporaryDirectory::parent()};
@@ -166,17 +165,27 @@ const DeviceProbe& probe_device() {
   return found != known.end() ? found->second : known.emplace(key, ask()).first->second;
 }
 
+std::string wanted_arch(const HardwareModel& model) {
+  const auto number = [](const std::string& arch) {
+    const std::size_t digits = arch.find_first_of("0123456789");
+    return digits == std::string::npos ? -1 : std::atoi(arch.c_str() + digits);
+  };
+  std::string newest;
+  for (const std::string& arch : model.needed.arch)
+    if (newest.empty() || number(arch) > number(newest)) newest = arch;
+  return newest;
+}
+
 std::string no_device_for(const HardwareModel& model) {
   if (std::getenv("ISAMAP_EMULATION") != nullptr) return "ISAMAP_EMULATION asks for the emulation";
   if (!model.program.flags.contains("nvrtc"))
     return fmt::format("the file of '{}' has no flags for the runtime compiler (program: flags: nvrtc)", model.name);
   const DeviceProbe& probe = probe_device();
   if (!probe.why_not.empty()) return probe.why_not;
-  const auto& wanted = model.needed.arch;
-  if (std::none_of(wanted.begin(), wanted.end(), [&](const auto& a) { return device::is_arch(probe.arch, a); }))
-    return fmt::format(
-        "the GPU here, {}, is of {}, and '{}' is for {}", probe.name, probe.arch, model.name,
-        wanted.empty() ? "none that it names (requires: arch)" : fmt::format("{}", fmt::join(wanted, " or ")));
+  const std::string wanted = wanted_arch(model);
+  if (!device::is_arch(probe.arch, wanted))
+    return fmt::format("the GPU here, {}, is of {}, and '{}' is for {}", probe.name, probe.arch, model.name,
+                       wanted.empty() ? "none that it names (requires: arch)" : wanted);
   return "";
 }
 

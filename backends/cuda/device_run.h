@@ -18,6 +18,10 @@ struct DeviceProbe {
 /// Asked once in a process, and by a child: a driver may crash or hang.
 const DeviceProbe& probe_device();
 
+/// The architecture that programs of this model are for: the newest that the file requires, since a file also requires
+/// what the one does that it extends; empty: it names none.
+std::string wanted_arch(const HardwareModel& model);
+
 /// Why programs of this model are not run on the GPU of this machine; empty: they are.
 std::string no_device_for(const HardwareModel& model);
 

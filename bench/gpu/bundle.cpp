@@ -9,6 +9,7 @@
 
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_program.h"
+#include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
 #include "backends/process.h"
 #include "bench/gpu/cases.h"
@@ -148,7 +149,7 @@ std::string case_text(const std::string& name, const GpuKernel& wanted, const Ke
       "{}, {},\n    {{{}}},\n    {{{}, {}, {}, {}}}, {}, launch, {}, {}, {}}};\n\n}}  // namespace\n\n"
       "int main(int argc, char** argv) {{ return bench::main_of(the_case, argc, argv); }}\n",
       wanted.product ? "" : "void bench_reference(const std::vector<const double*>& in, double* out);\n\n", unit.name,
-      call, unit.name, name, wanted.family, wanted.name, model.name, quoted_list(model.needed.arch),
+      call, unit.name, name, wanted.family, wanted.name, model.name, "\"" + wanted_arch(model) + "\"",
       quoted_list(options == model.program.flags.end() ? std::vector<std::string>{} : options->second), arrays, p.m,
       p.n, p.k, p.transposed, wanted.product ? "nullptr" : "bench_reference", operations(kernel), bytes, seconds);
 }

@@ -118,7 +118,9 @@ inline void* open_library(const char* variable, const std::vector<std::string>& 
   const std::vector<std::string> files = other != nullptr && *other != '\0' ? std::vector<std::string>{other} : names;
   for (const std::string& file : files) {
     if (void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    if (why.empty()) why = dlerror();
+    const std::string words = dlerror();
+    const bool nowhere = words.find("No such file") != std::string::npos;
+    if (why.empty()) why = nowhere ? "there is no " + file : words;
   }
   return nullptr;
 }
@@ -127,7 +129,7 @@ inline void* open_library(const char* variable, const std::vector<std::string>& 
 inline std::string open_driver() {
   std::string why;
   void* const library = open_library("ISAMAP_CUDA_DRIVER", {"libcuda.so.1"}, why);
-  if (library == nullptr) return "no driver of a GPU: " + why;
+  if (library == nullptr) return why + " (the driver of a GPU)";
 #define ISAMAP_FIND(name, symbol, ...)                                           \
   driver.name = reinterpret_cast<Code (*)(__VA_ARGS__)>(dlsym(library, symbol)); \
   if (driver.name == nullptr) return "the driver has no " symbol ": it is too old (CUDA 12 is needed)";

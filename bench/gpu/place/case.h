@@ -37,7 +37,8 @@ struct Array {
 
 struct Case {
   const char *name, *family, *kernel, *target;
-  std::vector<std::string> archs, options;  ///< options: of the runtime compiler
+  std::string arch;                  ///< "sm_90a"
+  std::vector<std::string> options;  ///< of the runtime compiler
   std::vector<Array> arrays;
   Product product;
   void (*reference)(const std::vector<const double*>&, double*);  ///< null: a product

@@ -291,9 +291,9 @@ int main_of(const Case& c, int argc, char** argv) {
   const std::string folder = std::string(argv[0]).substr(0, std::string(argv[0]).rfind('/') + 1), what = argv[1];
   device::Gpu gpu;
   device::begin(gpu);
-  if (std::none_of(c.archs.begin(), c.archs.end(), [&](const std::string& a) { return device::is_arch(gpu.arch, a); }))
+  if (!device::is_arch(gpu.arch, c.arch))
     device::stop(device::missing, "%s is of %s, and %s is for %s", gpu.name.c_str(), gpu.arch.c_str(), c.target,
-                 c.archs.empty() ? "none" : c.archs[0].c_str());
+                 c.arch.c_str());
   std::string code = whole_file(folder + "kernel.cubin");
   if (code.empty()) {
     if (const std::string why = device::open_compiler(); !why.empty()) device::stop(device::missing, "%s", why.c_str());
