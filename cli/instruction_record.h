@@ -19,7 +19,7 @@ struct RecordedCase {
 };
 
 struct Recording {
-  std::string target, executed, machine;  ///< machine: "on NVIDIA H200"
+  std::string target, executed, machine;  ///< machine: "on NAME", as its driver calls it
   std::int64_t samples = 0;
   std::vector<RecordedCase> cases;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "backends/cuda/device_program.h"
@@ -113,6 +114,14 @@ std::string json_of(const Verification& done, const Options& options) {
   return cli::text_of(json);
 }
 
+/// The machine of a folder of results, whose probe stands beside its programs.
+std::string machine_of(const std::string& folder) {
+  const auto probe = yaml::read_text_file((std::filesystem::path(folder) / "../results/probe.json").string());
+  const Json json = probe ? Json::parse(*probe, nullptr, false) : Json();
+  return json.is_object() && json.contains("name") && json["name"].is_string() ? json["name"].get<std::string>()
+                                                                               : "another machine";
+}
+
 }  // namespace
 
 Exit verb_hw_verify(const Options& options) {
@@ -151,7 +160,7 @@ Exit verb_hw_verify(const Options& options) {
   if (!options.import.empty()) done.executed = "native";
   const Exit code = exit_of(done);
   record.executed = done.executed;
-  record.machine = options.import.empty() ? availability(*model).why : "on another machine";
+  record.machine = options.import.empty() ? availability(*model).why : "on " + machine_of(options.import);
   if (!options.record.empty() && code != Exit::missing && !write_file(options.record, print_recording(record)))
     return Exit::wrong_input;
   if (const std::string why = not_run(done); !why.empty()) fail(code, "not run: " + why);

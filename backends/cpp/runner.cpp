@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
@@ -69,10 +68,10 @@ class CppRunner final : public Runner {
     if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
     if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
     // The driver's program compiles the kernels, and leaves the code for the next run.
-    const std::string key = code_key(*unit);
-    const fs::path code = folder.path() / "kernel.cubin";
+    const std::string key = device_code_key(model_, unit->text);
+    const fs::path code = folder.path() / device_code_name;
     const bool known = take_from_cache(key, code);
-    if (!known) write_file(folder.path() / "kernel.cu", unit->text.data(), unit->text.size());
+    if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
     RunLimits open = limits;
     open.memory_bytes = 0;  // a driver reserves addresses for all memory that there is
     auto ran = execute(program, data, open, min_seconds, folder.path(), plan, std::move(outcome));
@@ -102,15 +101,6 @@ class CppRunner final : public Runner {
     for (const Program& version : program.versions)
       if (why.empty()) why = not_executed(version);
     return why;
-  }
-
-  /// Decides what the runtime compiler makes of a file.
-  std::string code_key(const TranslationUnit& unit) const {
-    const char* const other = std::getenv("ISAMAP_NVRTC");
-    std::string key = fmt::format("kernels {}\n", other == nullptr ? "" : other);
-    if (const auto flags = model_.program.flags.find("nvrtc"); flags != model_.program.flags.end())
-      for (const std::string& flag : flags->second) key += flag + " ";
-    return key + "\n" + unit.text;
   }
 
   Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,

@@ -189,6 +189,14 @@ std::string no_device_for(const HardwareModel& model) {
   return "";
 }
 
+std::string device_code_key(const HardwareModel& model, const std::string& text) {
+  const char* const other = std::getenv("ISAMAP_NVRTC");
+  std::string key = fmt::format("kernels {}\n", other == nullptr ? "" : other);
+  if (const auto flags = model.program.flags.find("nvrtc"); flags != model.program.flags.end())
+    for (const std::string& flag : flags->second) key += flag + " ";
+  return key + "\n" + text;
+}
+
 std::string device_driver_text(const std::vector<RunArray>& arrays, const RunCall& pack, const RunCall& entry,
                                const HardwareModel& model) {
   std::string text = fmt::format(

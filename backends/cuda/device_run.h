@@ -25,6 +25,12 @@ std::string wanted_arch(const HardwareModel& model);
 /// Why programs of this model are not run on the GPU of this machine; empty: they are.
 std::string no_device_for(const HardwareModel& model);
 
+/// In the folder of a run: the kernels as text, and their code when it is there.
+constexpr const char* device_text_name = "kernel.cu";
+constexpr const char* device_code_name = "kernel.cubin";
+/// Decides what the runtime compiler makes of a text.
+std::string device_code_key(const HardwareModel& model, const std::string& text);
+
 /// What stands behind the host's part of a printed file: `driver DIRECTORY MIN_SECONDS` as driver_text() says, but on
 /// the GPU: the kernels are in DIRECTORY/kernel.cubin, or are compiled from DIRECTORY/kernel.cu and left there. Arrays
 /// lie between guards that must stay as they are; time is that of a graph of launches. Ends with 77 and words when the

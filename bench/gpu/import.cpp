@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "backends/process.h"
@@ -48,11 +49,26 @@ std::vector<TimedCase> timed_cases(const std::filesystem::path& folder, int& unr
   return found;
 }
 
+/// What earlier imports wrote down: times are not to count twice.
+std::set<std::string> imported_before(const lab::TrialStore& store) {
+  std::set<std::string> found;
+  const auto last = store.run(0);
+  for (std::int64_t id = 1; last && id <= last->id; ++id)
+    if (const auto run = store.run(id); run && run->verb == "import") found.insert(run->kernel_hash + run->result);
+  return found;
+}
+
 /// One run of the store for each kernel; its trials are what was measured.
 Diagnostics remember(lab::TrialStore& store, const std::vector<TimedCase>& cases, const std::string& target_text) {
   std::map<std::string, std::vector<const TimedCase*>> by_kernel;
   for (const TimedCase& one : cases) by_kernel[one.row.at("kernel")].push_back(&one);
+  const std::set<std::string> before = imported_before(store);
   for (const auto& [kernel, list] : by_kernel) {
+    std::string times;
+    for (const TimedCase* one : list)
+      times += fmt::format("{} {}\n", one->row.at("case").get<std::string>(), one->seconds);
+    const std::string result = "imported " + lab::hash_of(times);
+    if (before.contains(list[0]->row.at("kernel_hash").get<std::string>() + result)) continue;
     lab::RunRecord run;
     run.verb = "import";
     run.kernel_hash = list[0]->row.at("kernel_hash");
@@ -76,7 +92,7 @@ Diagnostics remember(lab::TrialStore& store, const std::vector<TimedCase>& cases
       if (!has_errors(problems)) problems = store.measured(*id, trial);
       if (has_errors(problems)) return problems;
     }
-    if (const Diagnostics problems = store.finish(*id, "imported"); has_errors(problems)) return problems;
+    if (const Diagnostics problems = store.finish(*id, result); has_errors(problems)) return problems;
   }
   return {};
 }
