@@ -139,7 +139,9 @@ int main_of(int argc, char** argv) {
   if (asked.bundle.target.empty()) asked.bundle.target = usual_target();
   if (asked.bundle.folder.empty()) asked.bundle.folder = "build/bench_gpu_bundle";
   const bool there = std::filesystem::exists(asked.bundle.folder / "manifest.jsonl");
-  if (asked.only_write || !there)  // what was begun is gone on with
+  if (there && !asked.only_write)
+    fmt::print(stderr, "going on with {}; remove it to begin anew\n", asked.bundle.folder.string());
+  if (asked.only_write || !there)
     if (const int code = write(asked); code != 0) return code;
   const auto target = load_hardware(asked.bundle.target, models);
   if (!target) stop(1, render(target.diagnostics()));
