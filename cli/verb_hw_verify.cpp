@@ -128,7 +128,7 @@ Exit verb_hw_verify(const Options& options) {
   const auto model = load_target(options);
   if (!model) return Exit::wrong_input;
   VerifyOptions verify{options.map.instruction, options.samples, options.seed};
-  Recording record{options.target, "", "", options.samples, {}}, replayed;
+  Recording record{model->name, "", "", options.samples, {}}, replayed;
   if (!options.record.empty()) verify.record = &record;
   if (!options.replay.empty()) {
     const auto text = yaml::read_text_file(options.replay);

@@ -120,7 +120,9 @@ TEST_F(Bench, EveryPhaseAndTheWayBack) {
   EXPECT_NE(back.said.find("1 of 1 instructions executed (native), 1 equal, 0 wrong"), std::string::npos) << back.said;
   ASSERT_EQ(bench({"--import", place.string(), "--store", store, "--instruction", "mma_s8"}).code,
             0);  // no time counts twice
-  EXPECT_NE(isamap::read_file(record, 1000).find("\"machine\":\"on emulated GPU\""), std::string::npos);
+  EXPECT_NE(isamap::read_file(record, 1000)
+                .find("\"target\":\"nvidia_sm80\",\"executed\":\"native\",\"machine\":\"on emulated GPU\""),
+            std::string::npos);
   const auto trials = lab::TrialStore::open(store, false);
   ASSERT_TRUE(trials);
   const auto known = trials->trials(trials->run(0)->id);
