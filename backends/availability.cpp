@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "backends/cpp/compiler.h"
+#include "backends/cuda/device_run.h"
 #include "backends/process.h"
 #include "backends/simulator/external.h"
 
@@ -89,11 +90,12 @@ Availability cpp_availability(const HardwareModel& model) {
                                      packages.empty() ? "qemu-user" : fmt::format("{}", fmt::join(packages, " ")))};
 }
 
-/// Kernels run on our own execution model, as plain C++.
-Availability emulation_availability(const HardwareModel& model) {
+/// Kernels run on the GPU that they are for, or on our own execution model, as plain C++.
+Availability kernel_availability(const HardwareModel& model) {
   const Compiler& compiler = compiler_for(model);
   if (compiler.command.empty()) return {"unavailable", compiler.why};
-  return {"emulated", ""};
+  if (const std::string why = no_device_for(model); !why.empty()) return {"emulated", why};
+  return {"native", "on " + probe_device().name};
 }
 
 /// Our own simulator is always there; one that the file names must be found.
@@ -120,7 +122,15 @@ bool needs_emulator(const HardwareModel& model) {
 
 Availability availability(const HardwareModel& model) {
   if (model.program.language == "asm") return simulator_availability(model);
-  return model.program.language == "cuda" ? emulation_availability(model) : cpp_availability(model);
+  return model.program.language == "cuda" ? kernel_availability(model) : cpp_availability(model);
+}
+
+std::string not_timed(const HardwareModel& model) {
+  const Availability here = availability(model);
+  if (here.how == "unavailable") return here.why;
+  if (here.how == "native" || model.program.language != "cuda") return "";
+  return fmt::format("kernels of '{}' are emulated here, and how long that takes says nothing of its speed: {}",
+                     model.name, here.why);
 }
 
 /// What the emulation of kernels has no words for yet.
@@ -139,7 +149,7 @@ std::string not_emulated(const Instruction& instruction, const HardwareModel& mo
 std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
   if (model.program.language == "cuda")
     if (std::string why = not_emulated(instruction, model); !why.empty()) return why;
-  if (instruction.requires_features.empty()) return "";
+  if (instruction.requires_features.empty() || model.program.language == "cuda") return "";
   const std::string how = availability(model).how;
   const auto features = processor_features();
   for (const std::string& feature : instruction.requires_features) {

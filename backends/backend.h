@@ -30,6 +30,10 @@ struct Availability {
 };
 Availability availability(const HardwareModel& model);
 
+/// Why a clock says nothing of the model's machine here: its programs do not run, or its kernels are emulated, which
+/// takes time of another kind. Empty: it does, or programs count their own cycles.
+std::string not_timed(const HardwareModel& model);
+
 /// Why the instruction is not executed here although programs of its model are: it requires more than the file does,
 /// and this processor does not report it, or there is no telling whether the emulator has it. Empty: it is executed.
 std::string not_executed(const Instruction& instruction, const HardwareModel& model);

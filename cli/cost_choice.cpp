@@ -38,8 +38,8 @@ std::optional<CostModelFactory> cost_models(const Options& options, const Hardwa
     return CostModelFactory(
         [lessons, seed = options.seed] { return make_cost_model_learned(lessons, has_boosted_trees(), seed); });
   if (options.cost == "measured") {
-    if (const Availability here = availability(model); here.how == "unavailable") {
-      fail(Exit::missing, "nothing can be measured: " + here.why);
+    if (const std::string why = not_timed(model); !why.empty()) {
+      fail(Exit::missing, "nothing can be measured: " + why);
       return std::nullopt;
     }
     return CostModelFactory([&model, seed = options.seed] { return std::make_unique<Measuring>(model, seed); });

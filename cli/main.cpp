@@ -293,6 +293,14 @@ struct Program {
     verify->add_option("--set", raw.params, "name=value: a parameter or symbol of the hardware file");
     verify->add_option("--instruction", options.map.instruction, "only this one");
     verify->add_option("--samples", raw.samples, "vectors for each program (default 64)");
+    verify->add_option("--record", options.record, "write what the instructions computed to FILE");
+    auto* replay = verify->add_option("--replay", options.replay, "compare with what a machine computed, from FILE");
+    auto* bundle =
+        verify->add_option("--bundle", options.bundle, "write the programs to DIR instead, for a machine with a GPU");
+    verify->add_flag("--no-code", options.no_code, "--bundle: kernels are compiled where they run");
+    auto* from = verify->add_option("--import", options.import, "take what they computed there from DIR");
+    replay->excludes(bundle)->excludes(from);
+    bundle->excludes(from);
     CLI::App* made = verb(*hw, "new", "print a small complete hardware file to start from", verb_hw_new);
     made->add_option("NAME", options.new_name, "of the machine, or a kind")->required();
     made->add_option("--kind", options.new_kind, "systolic (default), vector or gpu");

@@ -68,6 +68,9 @@ struct Options {
   bool resolved = false;             ///< hw show: the file with nothing left to look up
   std::string best_dtype;            ///< targets --best
   std::int64_t samples = 64;         ///< hw verify: vectors for each program
+  std::string record, replay;        ///< hw verify: file of what instructions computed
+  std::string bundle, import;        ///< hw verify: folder of programs for another machine
+  bool no_code = false;              ///< hw verify --bundle: kernels are not compiled here
   LabOptions lab;
 };
 

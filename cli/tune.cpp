@@ -170,8 +170,10 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
   const auto compiled = compile_inputs(options, code, false, [&](CompileOptions& compile, const Inputs& inputs) {
     code = Exit::ok;
     if (const Diagnostics large = too_large_to_run(inputs.kernel); !large.empty()) code = fail(Exit::limit, large);
-    if (const Availability a = availability(inputs.model); a.how == "unavailable")
-      code = fail(Exit::missing, "nothing can be measured: " + a.why);
+    const Availability here = availability(inputs.model);
+    const std::string why =
+        seconds ? (here.how == "unavailable" ? here.why : "") : not_timed(inputs.model);  // a replay asks no clock
+    if (!why.empty()) code = fail(Exit::missing, "nothing can be measured: " + why);
     if (code != Exit::ok) return false;
     code = Exit::wrong_input;
     if (!record(compile, inputs)) return false;

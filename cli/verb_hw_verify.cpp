@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
 
+#include "backends/cuda/device_program.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "cli/verify.h"
+#include "support/yaml.h"
 
 namespace isamap::cli {
 namespace {
@@ -110,13 +114,55 @@ std::string json_of(const Verification& done, const Options& options) {
   return cli::text_of(json);
 }
 
+/// The machine of a folder of results, whose probe stands beside its programs.
+std::string machine_of(const std::string& folder) {
+  const auto probe = yaml::read_text_file((std::filesystem::path(folder) / "../results/probe.json").string());
+  const Json json = probe ? Json::parse(*probe, nullptr, false) : Json();
+  return json.is_object() && json.contains("name") && json["name"].is_string() ? json["name"].get<std::string>()
+                                                                               : "another machine";
+}
+
 }  // namespace
 
 Exit verb_hw_verify(const Options& options) {
   const auto model = load_target(options);
   if (!model) return Exit::wrong_input;
-  const Verification done = verify_instructions(*model, {options.map.instruction, options.samples, options.seed});
+  VerifyOptions verify{options.map.instruction, options.samples, options.seed};
+  Recording record{model->name, "", "", options.samples, {}}, replayed;
+  if (!options.record.empty()) verify.record = &record;
+  if (!options.replay.empty()) {
+    const auto text = yaml::read_text_file(options.replay);
+    if (!text) return fail(Exit::wrong_input, text.diagnostics());
+    auto parsed = parse_recording(*text, options.replay);
+    if (!parsed) return fail(Exit::wrong_input, parsed.diagnostics());
+    replayed = std::move(*parsed);
+    verify.replay = &replayed;
+    verify.samples = replayed.samples;
+  }
+  std::unique_ptr<Runner> elsewhere;
+  if (!options.bundle.empty() || !options.import.empty()) {
+    if (model->program.language != "cuda")
+      return fail(Exit::wrong_input, fmt::format("programs of '{}' are not for a GPU", model->name),
+                  "--bundle and --import are for machines whose file has language: cuda");
+    elsewhere = options.import.empty() ? make_device_writer(*model, options.bundle)
+                                       : make_device_reader(*model, options.import);
+    verify.runner = elsewhere.get();
+    constexpr std::size_t few = 6;  // a program that fails there takes no more with it
+    verify.at_once = few;
+  }
+  Verification done = verify_instructions(*model, verify);
+  if (!options.bundle.empty()) {
+    const auto code = options.no_code ? Result<std::int64_t>(0) : make_device_code(*model, options.bundle);
+    return deliver(options, options.json ? json_of_texts({{"bundle", options.bundle}})
+                                         : fmt::format("{} programs in {}{}\n", done.programs, options.bundle,
+                                                       code ? "" : "; " + code.diagnostics().front().message));
+  }
+  if (!options.import.empty()) done.executed = "native";
   const Exit code = exit_of(done);
+  record.executed = done.executed;
+  record.machine = options.import.empty() ? availability(*model).why : "on " + machine_of(options.import);
+  if (!options.record.empty() && code != Exit::missing && !write_file(options.record, print_recording(record)))
+    return Exit::wrong_input;
   if (const std::string why = not_run(done); !why.empty()) fail(code, "not run: " + why);
   return deliver(options, options.json ? json_of(done, options) : text_of(done, options.target), code);
 }

@@ -93,6 +93,10 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
   if (!run) return fail(Exit::wrong_input, run.diagnostics());
   const auto trials = store.trials(run->id);
   if (!trials) return fail(Exit::wrong_input, trials.diagnostics());
+  if (run->verb == "import")
+    return fail(Exit::wrong_input, fmt::format("run {} of {} was imported: it was measured on another machine, and not "
+                                               "searched",
+                                               run->id, asked.lab.file));
   const TemporaryDirectory folder;
   auto options = options_of(run->options, folder.path().string());
   if (!options) return fail(Exit::wrong_input, fmt::format("run {} of {} cannot be read", run->id, asked.lab.file));

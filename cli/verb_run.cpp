@@ -70,6 +70,8 @@ Exit verb_run(const Options& options) {
   }
   code = exit_of(*checked);
   if (const std::string why = why_not_run(*checked); !why.empty()) fail(code, "not run: " + why);
+  if (const Availability here = availability(inputs.model); checked->executed == "emulated" && !here.why.empty())
+    fmt::print(stderr, "emulated: {}\n", here.why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
                  options.json ? json_of_run(*checked, compilation.scheduled->cost, scalar)

@@ -21,7 +21,10 @@ struct Numbered {
 class Verifier {
  public:
   Verifier(const HardwareModel& model, const VerifyOptions& options)
-      : model_(model), options_(options), runner_(make_runner(model)) {}
+      : model_(model),
+        options_(options),
+        own_(options.runner != nullptr ? nullptr : make_runner(model)),
+        runner_(options.runner != nullptr ? options.runner : own_.get()) {}
 
   Verification run() {
     const Availability available = availability(model_);
@@ -31,7 +34,13 @@ class Verifier {
       return std::move(result_);
     }
     find_cases();
-    if (!cases_.empty()) group(0, cases_.size());
+    if (options_.at_once == 0 && !cases_.empty()) group(0, cases_.size());
+    for (std::size_t begin = 0; options_.at_once > 0 && begin < cases_.size();) {
+      std::size_t end = begin;
+      while (end < cases_.size() && cases_[end].row < cases_[begin].row + options_.at_once) ++end;
+      group(begin, end);
+      begin = end;
+    }
     finish();
     return std::move(result_);
   }
@@ -52,12 +61,34 @@ class Verifier {
       row.why = found.why_not;
       if (!found.cases.empty()) row.verdict = Verdict::equal;  // until shown otherwise
       row.bound = bound_in_words(instruction);
-      for (InstructionCase& one : found.cases) cases_.push_back({result_.instructions.size(), std::move(one)});
+      for (InstructionCase& one : found.cases)
+        if (recorded(row, one)) cases_.push_back({result_.instructions.size(), std::move(one)});
       result_.instructions.push_back(std::move(row));
     }
+    if (options_.at_once > 0) return;
     // Cases of one extent share masks and configurations, which a machine may not have for all extents at once.
     std::stable_sort(cases_.begin(), cases_.end(),
                      [](const Numbered& a, const Numbered& b) { return a.is.what < b.is.what; });
+  }
+
+  /// With a record only what is in it is tried.
+  bool recorded(VerifiedInstruction& row, const InstructionCase& one) {
+    if (options_.replay == nullptr) return true;
+    const std::string name = model_.instruction(one.instruction).name;
+    const RecordedCase* found = options_.replay->find(name, one.what);
+    bool same = found != nullptr && found->before.size() == one.kernel.tensors.size();
+    for (std::size_t t = 0; same && t < one.kernel.tensors.size(); ++t)
+      same = found->before[t].dtype == one.kernel.tensors[t].dtype &&
+             found->before[t].shape == one.kernel.tensors[t].shape;
+    if (found == nullptr) return row.verdict = Verdict::not_isolated, row.why = "it was not recorded", false;
+    if (!same)
+      row.verdict = Verdict::failed, row.why = "it was recorded with operands of other types or sizes: record it anew";
+    return same;
+  }
+
+  std::vector<TensorData> operands_of(const InstructionCase& one) const {
+    if (options_.replay == nullptr) return test_vectors(one.kernel, options_.seed);
+    return options_.replay->find(model_.instruction(one.instruction).name, one.what)->before;
   }
 
   /// One program for the cases [begin, end); where it does not print, compile or run, two programs of half of them.
@@ -69,7 +100,7 @@ class Verifier {
     std::vector<TensorData> data;
     std::vector<std::vector<TensorData>> before;
     for (const InstructionCase& one : some) {
-      before.push_back(test_vectors(one.kernel, options_.seed));
+      before.push_back(operands_of(one));
       data.insert(data.end(), before.back().begin(), before.back().end());
     }
     const auto outcome = [&] {
@@ -78,6 +109,14 @@ class Verifier {
     }();
     ++result_.programs;
     if (!outcome) return halves(begin, end, outcome.diagnostics());
+    if (options_.at_once > 0 && !outcome->missing.empty()) {  // others may have run
+      for (std::size_t c = begin; c < end; ++c) {
+        VerifiedInstruction& row = result_.instructions[cases_[c].row];
+        row.verdict = Verdict::not_isolated;
+        row.why = outcome->missing;
+      }
+      return;
+    }
     if (!outcome->missing.empty() || !outcome->limit.empty() || !outcome->environment.empty()) {
       result_.executed = outcome->executed;
       result_.missing = outcome->missing;
@@ -113,12 +152,22 @@ class Verifier {
     const InstructionCase& one = cases_[c].is;
     VerifiedInstruction& row = result_.instructions[cases_[c].row];
     ++row.cases;
-    row.values += found[one.kernel.statements[0].write.tensor.index()].count();
+    const std::size_t written = one.kernel.statements[0].write.tensor.index();
+    const std::string name = model_.instruction(one.instruction).name;
+    if (options_.record != nullptr) options_.record->cases.push_back({name, one.what, before, written, found[written]});
+    row.values += found[written].count();
     if (row.verdict != Verdict::equal) return;
     auto difference = check_case(one, model_.instruction(one.instruction), before, found);
+    std::string whose;
+    if (!difference && options_.replay != nullptr) {  // the machine's own result
+      std::vector<TensorData> there = found;
+      there[written] = options_.replay->find(name, one.what)->found;
+      difference = check_case(one, model_.instruction(one.instruction), before, there);
+      whose = "as recorded " + options_.replay->machine;
+    }
     if (!difference) return;
     row.verdict = Verdict::differs;
-    row.what = one.what;
+    row.what = one.what + (one.what.empty() || whose.empty() ? "" : ", ") + whose;
     row.difference = std::move(*difference);
   }
 
@@ -136,7 +185,8 @@ class Verifier {
 
   const HardwareModel& model_;
   const VerifyOptions& options_;
-  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<Runner> own_;
+  Runner* runner_;
   Verification result_;
   std::vector<Numbered> cases_;
 };

@@ -6,6 +6,7 @@
 
 #include "backends/backend.h"
 #include "cli/instruction_check.h"
+#include "cli/instruction_record.h"
 
 namespace isamap::cli {
 
@@ -34,6 +35,10 @@ struct VerifyOptions {
   std::string instruction;    ///< only this one
   std::int64_t samples = 64;  ///< vectors for each case
   std::uint64_t seed = 0;
+  Runner* runner = nullptr;           ///< in the place of this machine's own
+  std::size_t at_once = 0;            ///< instructions of one program; 0: all, and fewer where that does not run
+  Recording* record = nullptr;        ///< is given every case that was executed
+  const Recording* replay = nullptr;  ///< its operands instead of vectors; its results are compared, too
 };
 
 Verification verify_instructions(const HardwareModel& model, const VerifyOptions& options);

@@ -25,7 +25,7 @@ void load_types(const Node& node, ProgramText& program, Context& context) {
 CompilerFlags load_flags(const Node& node, const std::string& what, Context& context) {
   CompilerFlags result;
   Fields flags(node, what, context.problems);
-  for (const char* compiler : {"any", "gcc", "clang", "nvcc", "emulated"}) {
+  for (const char* compiler : {"any", "gcc", "clang", "nvcc", "nvrtc", "emulated"}) {
     auto list = flags.texts(compiler);
     for (std::string& flag : list) flag = with_sizes(flag, node, context);
     if (!list.empty()) result[compiler] = list;

@@ -8,8 +8,10 @@
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/compiler.h"
-#include "backends/cpp/driver.h"
+#include "backends/cpp/program_cache.h"
+#include "backends/cpp/run_plan.h"
 #include "backends/cpp/translation_unit.h"
+#include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
 #include "backends/process.h"
 
@@ -36,8 +38,8 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    const bool emulated = model_.program.language == "cuda";
-    const auto unit = emulated ? print_cuda(program, model_) : print_cpp(program, model_);
+    const bool kernels = model_.program.language == "cuda", on_device = kernels && available.how == "native";
+    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
     if (!folder.ok()) {
@@ -47,10 +49,14 @@ class CppRunner final : public Runner {
           TemporaryDirectory::parent());
       return outcome;
     }
-    const Plan plan = make_plan(program, *unit);
-    if (auto made = compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
-                            emulated ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                            folder.path() / "program");
+    const RunPlan plan = make_run_plan(program, *unit, on_device);
+    if (auto made = on_device ? compile(model_,
+                                        "#define ISAMAP_HOST_PART\n" + unit->text +
+                                            device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
+                                        "", {{device_header_name, device_header()}}, folder.path() / "program")
+                              : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
+                                        kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                                        folder.path() / "program");
         !made) {
       // A compiler that fails on an empty program says nothing about ours.
       if (compiler_works(model_, folder.path())) return made.diagnostics();
@@ -59,13 +65,18 @@ class CppRunner final : public Runner {
       outcome.executed = "unavailable";
       return outcome;
     }
-    for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
-      if (!plan.arrays[a].input) continue;
-      const auto& from = data[plan.tensors[a].index()].bytes;
-      if (!write_file(folder.path() / fmt::format("{}.in", a), from.data(), from.size()))
-        return error("cannot write the inputs of a run", "is the disk full?");
-    }
-    return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
+    if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
+    if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
+    // The driver's program compiles the kernels, and leaves the code for the next run.
+    const std::string key = device_code_key(model_, unit->text);
+    const fs::path code = folder.path() / device_code_name;
+    const bool known = take_from_cache(key, code);
+    if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
+    RunLimits open = limits;
+    open.memory_bytes = 0;  // a driver reserves addresses for all memory that there is
+    auto ran = execute(program, data, open, min_seconds, folder.path(), plan, std::move(outcome));
+    if (ran && !known && fs::exists(code)) put_into_cache(key, code);
+    return ran;
   }
 
  private:
@@ -92,34 +103,9 @@ class CppRunner final : public Runner {
     return why;
   }
 
-  struct Plan {
-    std::vector<RunArray> arrays;
-    std::vector<TensorId> tensors;  ///< of each array; invalid for packed buffers
-    RunCall pack, entry;
-  };
-
-  static Plan make_plan(const Program& program, const TranslationUnit& unit) {
-    Plan plan;
-    plan.entry.function = unit.run_as.empty() ? unit.name : unit.run_as;
-    std::vector<std::size_t> array_of(program.buffers.size(), 0);
-    for (const EntryArgument& a : unit.arguments) {
-      const Buffer& buffer = program.buffers[a.buffer.index()];
-      const bool packed = buffer.ahead_of_time;
-      const Role role = packed ? Role::intermediate : role_of(program.kernel, buffer.tensor);
-      const bool inout = !packed && program.kernel.tensors[buffer.tensor.index()].inout;
-      array_of[a.buffer.index()] = plan.arrays.size();
-      plan.entry.arrays.push_back(plan.arrays.size());
-      plan.arrays.push_back(
-          {a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
-      plan.tensors.push_back(packed ? TensorId{} : buffer.tensor);
-    }
-    if (!unit.pack.empty()) plan.pack.function = unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
-    for (const EntryArgument& a : unit.pack) plan.pack.arrays.push_back(array_of[a.buffer.index()]);
-    return plan;
-  }
-
   Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
-                             double min_seconds, const fs::path& folder, const Plan& plan, RunOutcome outcome) const {
+                             double min_seconds, const fs::path& folder, const RunPlan& plan,
+                             RunOutcome outcome) const {
     const std::string executable = (folder / "program").string();
     std::vector<std::string> command = {executable};
     if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {
@@ -140,16 +126,14 @@ class CppRunner final : public Runner {
       outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
       return outcome;
     }
-    if (const auto problem = failure(program, limits, result)) return *problem;
-    for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
-      if (!plan.arrays[a].output) continue;
-      const auto size = static_cast<std::size_t>(plan.arrays[a].bytes);
-      const std::string found = read_file(folder / fmt::format("{}.out", a), size);
-      auto& bytes = data[plan.tensors[a].index()].bytes;
-      if (found.size() != size || bytes.size() != size)
-        return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), bytes.size()));
-      std::copy(found.begin(), found.end(), bytes.begin());
+    constexpr int lacking = 77;  // the GPU's memory, say
+    if (result.exit_code == lacking && outcome.executed == "native") {
+      outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+      outcome.executed = "unavailable";
+      return outcome;
     }
+    if (const auto problem = failure(program, limits, result)) return *problem;
+    if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
     double seconds = 0;
     if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
     return outcome;

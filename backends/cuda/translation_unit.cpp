@@ -21,7 +21,13 @@ namespace {
 
 constexpr const char* launch_unit = "(launch)";  // of loops that the host walks: a kernel is given their variable
 
-constexpr const char* environment = R"(#if defined(__CUDACC__)
+// A printed file is read by up to three compilers: nvcc takes all of it; the runtime compiler (__CUDACC_RTC__) takes
+// the kernels and nothing of the host; the system's compiler takes all of it beside the emulation, or, with
+// ISAMAP_HOST_PART, only the launching functions, whose kernels are then in a module of the driver.
+constexpr const char* environment = R"(#if defined(ISAMAP_HOST_PART)
+#define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
+  device::launch(#kernel, blocks, threads, bytes, stream __VA_OPT__(, ) __VA_ARGS__)
+#elif defined(__CUDACC__)
 #define ISAMAP_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...)                            \
   do {                                                                                        \
@@ -77,7 +83,8 @@ class KernelFile {
     if (has_errors(diagnostics_)) return diagnostics_;
     unit.text = header_comment(program_, model_) +
                 "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment +
-                functions() + kernels_ + entries;
+                "#if !defined(ISAMAP_HOST_PART)\n" + functions() + kernels_ + "#endif\n" +
+                "#if !defined(__CUDACC_RTC__)\n" + entries + "#endif\n";
     return unit;
   }
 
@@ -210,8 +217,8 @@ class KernelFile {
     }
     const std::string attribute = replaced(model_.program.function, "{threads}", std::to_string(spread.threads()));
     kernels_ +=
-        fmt::format("static __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ", name,
-                    parameters, locals.empty() ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, body->text);
+        fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ",
+                    name, parameters, locals.empty() ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, body->text);
     return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), spread.threads(),
                        shared_bytes, arguments);
   }
@@ -245,9 +252,11 @@ class KernelFile {
     std::set<std::string> standard = helper_includes(elements_.used_helpers());
     standard.insert(elements_.includes().begin(), elements_.includes().end());
     standard.insert({"<cstdint>", "<cstring>"});
-    std::string text = "#if !defined(__CUDACC__)\n#include \"" + std::string(emulation_header_name) + "\"\n#endif\n";
+    std::string text = fmt::format(
+        "#if defined(ISAMAP_HOST_PART)\n#include \"{}\"\n#elif !defined(__CUDACC__)\n#include \"{}\"\n#endif\n",
+        device_header_name, emulation_header_name);
     for (const std::string& include : standard) text += "#include " + include + "\n";
-    text += "#if defined(__CUDACC__)\n";
+    text += "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)\n";
     for (const std::string& include : model_.program.include) {
       const bool enclosed = !include.empty() && (include.front() == '<' || include.front() == '"');
       text += "#include " + (enclosed ? include : "<" + include + ">") + "\n";

@@ -9,6 +9,11 @@ namespace isamap {
 /// Every array is in the memory of the device; `NAME(arguments..., stream)` returns what the launches return.
 Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& model);
 
+/// What the launching functions of a printed file need to go through the driver of a GPU (device/), as a header, and
+/// the name by which the file includes it when ISAMAP_HOST_PART is defined: its kernels are then compiled apart.
+const std::string& device_header();
+constexpr const char* device_header_name = "isamap_device.h";
+
 /// The execution model as a header, and the name by which a printed file includes it (emulation/).
 const std::string& emulation_header();
 constexpr const char* emulation_header_name = "isamap_emulation.h";

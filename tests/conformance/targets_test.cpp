@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "backends/cuda/device_run.h"
 #include "hwdesc/summary.h"
 #include "tests/conformance/matrix.h"
 
@@ -35,7 +36,7 @@ std::string how_executed(const HardwareModel& model) {
   const ProgramText& program = model.program;
   if (program.language == "asm")
     return program.run_simulator.empty() ? "simulator" : "simulator " + program.run_simulator;
-  if (program.language == "cuda") return "our emulation of its threads";
+  if (program.language == "cuda") return "native on a GPU of " + wanted_arch(model) + "; our emulation of its threads";
   std::string text = model.needed.cpu.empty() ? "native" : "native with " + joined(model.needed.cpu, " ");
   if (!model.needed.machine.empty()) text = "native on " + joined(model.needed.machine, " ");
   if (!program.shim.include.empty()) text += "; shim";

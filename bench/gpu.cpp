@@ -1,0 +1,168 @@
+// Kernels and instructions on a GPU, as a folder that needs nothing of ours where it runs (docs/gpu.md, "Measuring").
+//
+//   bench_gpu [--target HW] [--isamap PROGRAM] [--small] [--no-code]   writes below build/, and runs there what is
+//   there bench_gpu --bundle DIR ...                                         only writes bench_gpu --import DIR
+//   [--store FILE] [--record FILE] ...          takes the results back
+//
+// Exit codes are those of isamap; 77: no GPU here.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "backends/cuda/device_run.h"
+#include "backends/process.h"
+#include "bench/gpu/bundle.h"
+
+namespace isamap::bench {
+namespace {
+
+struct Asked {
+  BundleOptions bundle;
+  std::string isamap, import, store, record, instruction;
+  bool only_write = false;
+};
+
+[[noreturn]] void stop(int code, const std::string& why) {
+  std::fputs((why + "\n").c_str(), stderr);
+  std::exit(code);
+}
+
+Asked read(int argc, char** argv) {
+  Asked asked;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&]() -> std::string {
+      if (i + 1 == argc) stop(2, word + " needs a value");
+      return argv[++i];
+    };
+    if (word == "--bundle")
+      asked.bundle.folder = value(), asked.only_write = true;
+    else if (word == "--folder")
+      asked.bundle.folder = value();
+    else if (word == "--import")
+      asked.import = value();
+    else if (word == "--store")
+      asked.store = value();
+    else if (word == "--record")
+      asked.record = value();
+    else if (word == "--target")
+      asked.bundle.target = value();
+    else if (word == "--family")
+      asked.bundle.family = value();
+    else if (word == "--instruction")
+      asked.instruction = value();
+    else if (word == "--isamap")
+      asked.isamap = value();
+    else if (word == "--small")
+      asked.bundle.small = true;
+    else if (word == "--no-code")
+      asked.bundle.code = false;
+    else
+      stop(2,
+           fmt::format(
+               "'{}' is none of: --bundle DIR, --import DIR, --store FILE, --record FILE, --target HW, --family TEXT, "
+               "--instruction NAME, "
+               "--folder DIR, --small, --no-code",
+               word));
+  }
+  return asked;
+}
+
+const std::vector<std::string> models{ISAMAP_SOURCE_DIR "/hardware_models"};
+
+/// The described machine that is the GPU here; otherwise the newest that is described.
+std::string usual_target() {
+  const std::vector<std::string> known{"nvidia_sm90a", "nvidia_sm80"};
+  for (const std::string& name : known)
+    if (const auto loaded = load_hardware(name, models); loaded && no_device_for(loaded->model).empty()) return name;
+  return known.front();
+}
+
+/// `isamap` as a user has it, its words on stderr.
+int isamap(const Asked& asked, std::vector<std::string> words) {
+  if (asked.isamap.empty()) {
+    fmt::print(stderr, "instructions are left out: --isamap names the program that writes and reads them\n");
+    return 0;
+  }
+  words.insert(words.begin(), asked.isamap);
+  words.insert(words.end(), {"--samples", "8"});  // for each instruction and extent: a megabyte of record in all
+  if (!asked.instruction.empty()) words.insert(words.end(), {"--instruction", asked.instruction});
+  constexpr double at_most = 900;
+  const TemporaryDirectory log;
+  const auto ran = run_process(words, {at_most, 0, 0}, log.path() / "log");
+  const std::size_t last = ran.output.rfind('\n', ran.output.size() - std::min<std::size_t>(2, ran.output.size()));
+  fmt::print(stderr, "{}", ran.exit_code == 0 && last != std::string::npos ? ran.output.substr(last + 1) : ran.output);
+  return ran.exit_code;
+}
+
+const std::vector<std::string> samples{"--samples",
+                                       "8"};  // for each instruction and extent: a megabyte of record in all
+
+int write(const Asked& asked) {
+  const auto target = load_hardware(asked.bundle.target, models);
+  if (!target) stop(1, render(target.diagnostics()));
+  std::error_code failed;
+  std::filesystem::create_directories(asked.bundle.folder, failed);
+  if (failed) stop(1, fmt::format("{} cannot be made: {}", asked.bundle.folder.string(), failed.message()));
+  if (const Diagnostics problems = write_bundle(*target, asked.bundle); has_errors(problems)) stop(1, render(problems));
+  std::vector<std::string> words{"hw", "verify", asked.bundle.target, "--bundle",
+                                 (asked.bundle.folder / "instructions").string()};
+  if (!asked.bundle.code) words.emplace_back("--no-code");
+  return isamap(asked, words);
+}
+
+int import(const Asked& asked) {
+  const std::filesystem::path folder = asked.import;
+  int code = 0;
+  if (std::filesystem::exists(folder / "instructions")) {
+    std::vector<std::string> words{"hw", "verify", asked.bundle.target, "--import", (folder / "instructions").string()};
+    if (!asked.record.empty()) words.insert(words.end(), {"--record", asked.record});
+    code = isamap(asked, words);
+  }
+  if (const Diagnostics problems =
+          import_bundle(folder, asked.store.empty() ? (folder / "store.db").string() : asked.store);
+      has_errors(problems))
+    stop(1, render(problems));
+  return code;
+}
+
+int main_of(int argc, char** argv) {
+  Asked asked = read(argc, argv);
+  if (!asked.import.empty()) {
+    // The description that the kernels were made from, whatever has become of its file.
+    if (asked.bundle.target.empty())
+      asked.bundle.target = (std::filesystem::path(asked.import) / "target.yaml").string();
+    return import(asked);
+  }
+  if (asked.bundle.target.empty()) asked.bundle.target = usual_target();
+  if (asked.bundle.folder.empty()) asked.bundle.folder = "build/bench_gpu_bundle";
+  const bool there = std::filesystem::exists(asked.bundle.folder / "manifest.jsonl");
+  if (there && !asked.only_write)
+    fmt::print(stderr, "going on with {}; remove it to begin anew\n", asked.bundle.folder.string());
+  if (asked.only_write || !there)
+    if (const int code = write(asked); code != 0) return code;
+  const auto target = load_hardware(asked.bundle.target, models);
+  if (!target) stop(1, render(target.diagnostics()));
+  const std::string place = std::filesystem::absolute(asked.bundle.folder).string();
+  if (asked.only_write) {
+    fmt::print("{}\nrun {}/run.sh where a GPU is, then: ./dev bench gpu --import {}\n", place, place, place);
+    return 0;
+  }
+  if (const std::string why = no_device_for(target->model); !why.empty()) {
+    fmt::print(
+        "not measured here: {}\nthe bundle is in {}: run its run.sh where a GPU is, then ./dev bench gpu --import {}\n",
+        why, place, place);
+    return 77;
+  }
+  const int ran = std::system(fmt::format("bash '{}/run.sh'", place).c_str());
+  const int code = WIFEXITED(ran) ? WEXITSTATUS(ran) : 1;
+  asked.import = place;
+  return std::filesystem::exists(asked.bundle.folder / "results" / "time") ? std::max(code, import(asked)) : code;
+}
+
+}  // namespace
+}  // namespace isamap::bench
+
+int main(int argc, char** argv) { return isamap::bench::main_of(argc, argv); }

@@ -1,0 +1,245 @@
+// The folder that measures a GPU, run where the GPU is emulated: phases, what was stopped and goes on, kernels with
+// faults in them, and the way back into the store of trials.
+
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "backends/process.h"
+#include "bench/gpu/place/values.h"
+#include "bench/gpu/ranks.h"
+#include "lab/trial_store.h"
+#include "tests/cuda/support.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string gpu_library = ISAMAP_EMULATED_GPU_LIBRARY;
+
+struct Ended {
+  int code = -1;
+  std::string said;
+};
+
+class Bench : public ::testing::Test {
+ protected:
+  TemporaryDirectory folder;
+  fs::path place = folder.path() / "bundle";
+
+  Ended with(const std::vector<std::string>& variables, const std::vector<std::string>& words) {
+    std::vector<std::string> command{"env",
+                                     "ISAMAP_EMULATED_GPU_CACHE=" ISAMAP_BINARY_DIR "/emulated_gpu/libraries",
+                                     "ISAMAP_CUDA_DRIVER=" + gpu_library,
+                                     "ISAMAP_NVRTC=" + gpu_library,
+                                     "BENCH_PEERS=0",
+                                     "BENCH_SECONDS=0.001"};
+    command.insert(command.end(), variables.begin(), variables.end());
+    command.insert(command.end(), words.begin(), words.end());
+    const auto ran = run_process(command, {120, 0, 0}, folder.path() / "log");
+    return {ran.exit_code, ran.output};
+  }
+  Ended bench(std::vector<std::string> words) {
+    words.insert(words.begin(), ISAMAP_BENCH_GPU);
+    words.insert(words.end(), {"--isamap", ISAMAP_PROGRAM});
+    return with({}, words);
+  }
+  void make(const std::string& family, const std::string& instruction = "mma_s8") {
+    const Ended made = bench({"--bundle", place.string(), "--target", "nvidia_sm80", "--small", "--no-code", "--family",
+                              family, "--instruction", instruction});
+    ASSERT_EQ(made.code, 0) << made.said;
+    // The runner is the same in every bundle: compiled once, and known by its text.
+    std::string text;
+    for (const char* file : {"runner.cpp", "case.h", "reference.h", "values.h", "peers.h", "isamap_device.h"})
+      text += text_of(std::string("place/") + file);
+    kept_runner =
+        fs::path(ISAMAP_BINARY_DIR) / "emulated_gpu" / (std::to_string(std::hash<std::string>{}(text)) + ".o");
+    std::error_code none;
+    fs::copy_file(kept_runner, place / "place/runner.o", none);
+  }
+  void TearDown() override {
+    std::error_code none;
+    if (kept_runner.empty() || fs::exists(kept_runner)) return;
+    const fs::path beside = kept_runner.string() + std::to_string(getpid());
+    if (fs::copy_file(place / "place/runner.o", beside, none)) fs::rename(beside, kept_runner, none);
+  }
+  fs::path kept_runner;
+  Ended run(const std::vector<std::string>& variables = {}, const std::vector<std::string>& phases = {}) {
+    std::vector<std::string> words{"bash", (place / "run.sh").string()};
+    words.insert(words.end(), phases.begin(), phases.end());
+    return with(variables, words);
+  }
+  std::string text_of(const std::string& file) { return isamap::read_file(place / file, std::size_t{1} << 24); }
+  nlohmann::json result(const std::string& file) {
+    return nlohmann::json::parse(text_of("results/" + file), nullptr, false);
+  }
+  /// Changes a kernel of the bundle; what was measured of it is forgotten.
+  void plant(const std::string& name, const std::string& from, const std::string& to) {
+    const fs::path file = place / "cases" / name / "kernel.cu";
+    const std::string text = changed(isamap::read_file(file, 1 << 20), from, to);
+    write_file(file, text.data(), text.size());
+    fs::remove(place / "cases" / name / "kernel.cubin");
+    for (const char* phase : {"check", "time"}) fs::remove(place / "results" / phase / name);
+  }
+};
+
+TEST_F(Bench, EveryPhaseAndTheWayBack) {
+  make("product_bf16");
+  const Ended ran = run();
+  ASSERT_EQ(ran.code, 0) << ran.said;
+  EXPECT_EQ(result("probe.json").value("name", ""), "emulated GPU");
+  const auto all = result("results.json");
+  ASSERT_TRUE(all.is_object()) << text_of("results/results.json");
+  EXPECT_EQ(all["schema_version"], 1);
+  int timed = 0;
+  for (const auto& row : all["rows"]) {
+    EXPECT_EQ(row.value("status", ""), "ok") << row;
+    if (row.value("phase", "") != "time") continue;
+    ++timed;
+    EXPECT_GT(row.value("seconds", 0.0), 0.0);
+    EXPECT_LE(row.value("seconds_min", 1.0), row.value("seconds", 0.0));
+    EXPECT_EQ(row.value("what", ""), "cuBLASLt is not installed");
+  }
+  EXPECT_EQ(timed, 3);
+  const std::string csv = text_of("results/results.csv");
+  const auto commas = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
+  std::istringstream lines(csv);
+  std::string head;
+  std::getline(lines, head);
+  for (std::string line; std::getline(lines, line);) EXPECT_EQ(commas(line), commas(head)) << line;
+  EXPECT_NE(text_of("results/summary.txt").find("bf16_32x24x48t"), std::string::npos);
+
+  const std::string store = (folder.path() / "trials.db").string(), record = (folder.path() / "vectors.jsonl").string();
+  const Ended back =
+      bench({"--import", place.string(), "--store", store, "--record", record, "--instruction", "mma_s8"});
+  ASSERT_EQ(back.code, 0) << back.said;
+  EXPECT_NE(back.said.find("Spearman"), std::string::npos) << back.said;
+  EXPECT_NE(back.said.find("1 of 1 instructions executed (native), 1 equal, 0 wrong"), std::string::npos) << back.said;
+  ASSERT_EQ(bench({"--import", place.string(), "--store", store, "--instruction", "mma_s8"}).code,
+            0);  // no time counts twice
+  EXPECT_NE(isamap::read_file(record, 1000)
+                .find("\"target\":\"nvidia_sm80\",\"executed\":\"native\",\"machine\":\"on emulated GPU\""),
+            std::string::npos);
+  const auto trials = lab::TrialStore::open(store, false);
+  ASSERT_TRUE(trials);
+  const auto known = trials->trials(trials->run(0)->id);
+  ASSERT_TRUE(known);
+  ASSERT_EQ(known->size(), 3U);
+  EXPECT_EQ((*known)[0].measured, result("time/bf16_32x24x48t_s0").value("seconds", 0.0));
+  const auto run_of = trials->run(0);
+  EXPECT_EQ(trials->measured_on(run_of->target_hash)->size(), 3U);  // what a model of the cost learns from
+  // What came back is a record that the emulation agrees with.
+  const Ended replayed =
+      with({}, {ISAMAP_PROGRAM, "hw", "verify", "nvidia_sm80", "--instruction", "mma_s8", "--replay", record});
+  EXPECT_EQ(replayed.code, 0) << replayed.said;
+  const Ended learned =
+      with({"ISAMAP_EMULATION=late"},
+           {ISAMAP_PROGRAM, "schedule", std::string(ISAMAP_SOURCE_DIR) + "/examples/gemm_bf16.yaml", "--target",
+            "nvidia_sm80", "--cost", "learned", "--store", store, "--budget", "evals=20"});
+  EXPECT_EQ(learned.code, 0) << learned.said;
+  const Ended listed = with({}, {ISAMAP_PROGRAM, "lab", "csv", store, "--run", "1", "--features"});
+  EXPECT_EQ(listed.code, 0) << listed.said;
+  EXPECT_NE(listed.said.find("log2 cycles"), std::string::npos) << listed.said;
+  // A search of the same machine learns from what came back, and nothing can be replayed that was not searched here.
+  const Ended replay = with({}, {ISAMAP_PROGRAM, "replay", store, "--run", "1"});
+  EXPECT_EQ(replay.code, 1) << replay.said;
+  EXPECT_NE(replay.said.find("imported"), std::string::npos) << replay.said;
+}
+
+TEST_F(Bench, WhatWasStoppedGoesOn) {
+  make("elementwise");
+  const std::string name = "elementwise_bf16_12x40_s0";
+  EXPECT_EQ(run({"LIMIT_check=0"}).code, 4);  // no time for it: there is nothing, and nothing after it
+  EXPECT_FALSE(fs::exists(place / "results/check" / name));
+  EXPECT_FALSE(fs::exists(place / "results/time" / name));
+  EXPECT_EQ(run({}, {"check"}).code, 0);
+  const auto before = fs::last_write_time(place / "results/check" / name);
+  EXPECT_EQ(run().code, 0);
+  EXPECT_EQ(fs::last_write_time(place / "results/check" / name), before);  // not done again
+  EXPECT_EQ(result("time/" + name).value("status", ""), "ok");
+}
+
+TEST_F(Bench, FaultyKernelsAreSeenAndHaveNoTime) {
+  make("elementwise");
+  const std::string name = "elementwise_bf16_12x40_s0";
+  ASSERT_EQ(run({}, {"probe", "build"}).code, 0);
+  const std::string text = text_of("cases/" + name + "/kernel.cu");
+  const std::size_t store = text.find("] = std::bit_cast");
+  ASSERT_NE(store, std::string::npos) << text;
+  const std::size_t begin = text.rfind('\n', store) + 1;
+  const std::string statement = text.substr(begin, text.find('\n', store) - begin);
+  const auto expect_wrong = [&](const std::string& by, const std::string& words) {
+    plant(name, statement, by);
+    EXPECT_EQ(run({}, {"check", "time"}).code, 5) << words;
+    EXPECT_EQ(result("check/" + name).value("status", ""), "wrong");
+    EXPECT_NE(result("check/" + name).value("what", "").find(words), std::string::npos) << result("check/" + name);
+    EXPECT_FALSE(fs::exists(place / "results/time" / name));
+    plant(name, by, statement);
+  };
+  expect_wrong("if (threadIdx.x != 3) " + statement, "nan instead of");  // what is not written is poison
+  expect_wrong(statement + " if (threadIdx.x == 0 && blockIdx.x == 0) Y[480] = 0;", "it wrote outside Y");
+  expect_wrong(statement + " if (threadIdx.x == 0 && blockIdx.x == 0) const_cast<uint16_t*>(X)[7] = 0;",
+               "it changed its input X");
+  plant(name, statement, "for (volatile int i = 0;; ++i) {}");
+  EXPECT_EQ(run({"STEP_check=1"}, {"check"}).code, 5);
+  EXPECT_EQ(result("check/" + name).value("status", ""), "timeout");
+  plant(name, "for (volatile int i = 0;; ++i) {}", statement);
+  EXPECT_EQ(run({"ISAMAP_EMULATED_GPU=memory=2000"}, {"check"}).code, 0);
+  EXPECT_EQ(result("check/" + name).value("status", ""), "skipped") << result("check/" + name);
+  EXPECT_EQ(run({"ISAMAP_EMULATED_GPU=kernel-fails"}, {"check", "--retry"}).code, 0);  // what is skipped stays
+}
+
+TEST_F(Bench, WithoutAGpuTheFolderIsThereAndSaysSo) {
+  const Ended ended =
+      with({"ISAMAP_EMULATED_GPU=no-device"}, {ISAMAP_BENCH_GPU, "--folder", place.string(), "--target", "nvidia_sm80",
+                                               "--small", "--no-code", "--family", "elementwise"});
+  EXPECT_EQ(ended.code, 77) << ended.said;
+  EXPECT_NE(ended.said.find("not measured here: the driver is there, and no GPU"), std::string::npos) << ended.said;
+  EXPECT_NE(ended.said.find("--import"), std::string::npos);
+  EXPECT_EQ(run({"ISAMAP_EMULATED_GPU=no-device"}).code, 77);
+  const Ended back = bench({"--import", place.string()});
+  EXPECT_EQ(back.code, 1) << back.said;
+  EXPECT_NE(back.said.find("no case was timed there"), std::string::npos) << back.said;
+}
+
+TEST_F(Bench, CodeIsMadeWhereTheCompilerIs) {
+  if (!command_exists("nvcc") && !command_exists("/usr/local/cuda/bin/nvcc")) GTEST_SKIP() << "nvcc is not installed";
+  const Ended made = with(
+      {}, {ISAMAP_BENCH_GPU, "--bundle", place.string(), "--target", "nvidia_sm90a", "--small", "--family", "softmax"});
+  EXPECT_EQ(made.code, 0) << made.said;
+  EXPECT_EQ(text_of("cases/softmax_12x40_s0/kernel.cubin").substr(1, 3), "ELF");
+}
+
+TEST(Ranks, CountOrderAndTies) {
+  EXPECT_DOUBLE_EQ(bench::spearman({1, 2, 3, 4}, {10, 20, 30, 40}), 1);
+  EXPECT_DOUBLE_EQ(bench::kendall({1, 2, 3, 4}, {4, 3, 2, 1}), -1);
+  EXPECT_DOUBLE_EQ(bench::kendall({1, 2, 3}, {1, 3, 2}), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(bench::spearman({1, 2, 3}, {1, 3, 2}), 0.5);
+  EXPECT_DOUBLE_EQ(bench::kendall({1, 1, 2}, {1, 2, 3}), 2 / std::sqrt(6.0));
+  EXPECT_DOUBLE_EQ(bench::spearman({1, 1, 1}, {1, 2, 3}), 0);
+}
+
+// What the folder takes a number's bytes for is what the interpreter does.
+TEST(Values, AreThoseOfTheTypes) {
+  const std::pair<::bench::Type, DType> types[] = {
+      {::bench::Type::f64, DType::f64},   {::bench::Type::f32, DType::f32}, {::bench::Type::tf32, DType::tf32},
+      {::bench::Type::bf16, DType::bf16}, {::bench::Type::f16, DType::f16}, {::bench::Type::s32, DType::s32},
+      {::bench::Type::s8, DType::s8},     {::bench::Type::u8, DType::u8}};
+  for (const auto& [type, dtype] : types)
+    for (const bool whole : {true, false}) {
+      const auto values = ::bench::random_values(type, 500, whole, 3);
+      TensorData data{dtype, {500}, {values.bytes.begin(), values.bytes.end()}};
+      for (std::int64_t i = 0; i < 500; ++i) {
+        const double number = values.numbers[static_cast<std::size_t>(i)];
+        const Scalar found = data.get(i);
+        EXPECT_EQ(is_float(dtype) ? found.real : static_cast<double>(found.integer), number) << name(dtype);
+        EXPECT_EQ(::bench::decode(type, &values.bytes[static_cast<std::size_t>(i) * ::bench::size_of(type)]), number);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace isamap
