@@ -179,7 +179,9 @@ class LineReader {
       cursor_.fail(cursor_.offset(), "expected 'in' and a memory, found " + cursor_.found());
     line.memory = cursor_.expect_name("a memory", true);
     std::optional<std::int64_t> ahead;
+    std::size_t ahead_at = 0;
     while (next_word()) {
+      if (word_ == "ahead") ahead_at = word_at_;
       if (take("ahead"))
         ahead = cursor_.expect_integer("a number of steps", max_count);
       else if (take("as"))
@@ -204,6 +206,11 @@ class LineReader {
         unknown_word({"by", "role"}, "xN, ahead, as, xor, via, aot, slide, first, drain, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
+    if (!cursor_.failed() && line.ahead > 0 && line.ahead >= line.buffers)
+      cursor_.fail(ahead_at,
+                   "ahead " + std::to_string(line.ahead) + " needs " + std::to_string(line.ahead + 1) +
+                       " buffers: the tile in use has one too",
+                   "write x" + std::to_string(line.ahead + 1) + " ahead " + std::to_string(line.ahead));
     return line;
   }
 

@@ -259,6 +259,10 @@ class NestLowering final : public StageLowering {
   Result<Nodes> walk_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
                                 std::int64_t tile) {
     const std::string& dim = f.walks[which].dim;
+    if (instruction_ != nullptr && unit != instruction_->unit && lowering_.model.inside(unit, instruction_->unit))
+      return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
+                               instruction_->name, lowering_.model.unit(instruction_->unit).name),
+                   fmt::format("walk {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
     if (!input_.written.once || !uses(access_of(statement_, 0), dim))
       return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, f.unit,
                                output().name),

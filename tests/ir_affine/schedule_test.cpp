@@ -24,6 +24,7 @@ TEST(ScheduleLine, PrintsAsItReads) {
            "stage A in L1 x3 ahead 1 as [i/48, k pad 8, p + r] via load16.store16 slide",
            "stage A in spad x2",
            "stage A in spad x2 ahead 0",
+           "stage A in spad x2 as [i, k] xor 3 from 7 to 4 via mv",
            "stage C in acc x2 first flag drain add",
            "do mx with scalar",
            "do mm with mac()",
@@ -54,6 +55,10 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
   EXPECT_EQ(line_reprinted("stage A in L1 as [k/8 ^ i%8]"),
             "s.yaml:6:27: exclusive or stands behind the layout: as [..] xor 3 from 7 to 4\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 as [i, k] xor 3 from 5 to 4"),
+            "s.yaml:6:45: bits 4 to 6 cannot be changed by bits from 5 on: those must lie above\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 x2 ahead 2"),
+            "s.yaml:6:22: ahead 2 needs 3 buffers: the tile in use has one too\n  hint: write x3 ahead 2\n");
   EXPECT_EQ(line_reprinted("do s0 with fma"), "s.yaml:6:19: expected '(', found the end\n");
   EXPECT_EQ(line_reprinted("do s0 with fma(i=(q/2))"), "s.yaml:6:22: the column of a digit must be linear\n");
   EXPECT_EQ(line_reprinted("do s0 with fma(i=j) outside I"),
@@ -109,7 +114,8 @@ class RandomLine {
     line.tensor = name();
     line.memory = name();
     line.buffers = 1 + up_to(3);
-    line.ahead = up_to(3);
+    line.ahead = up_to(line.buffers - 1);
+    if (flip()) line.swizzle = XorSwizzle{1 + up_to(2), 7, up_to(4)};
     for (int n = up_to(3); n > 0; --n)
       line.layout.push_back({flip() ? mod(linear(), 4) : floordiv(linear(), 32), random_.between(0, 2)});
     for (int n = up_to(2); n > 0; --n) line.via.push_back(name());

@@ -68,6 +68,10 @@ inline Delivery delivery() {
     const std::string all = text;
     const std::size_t colon = all.find(':');
     const std::string kind = all.substr(0, colon);
+    if (kind != "late" && kind != "eager" && kind != "random") {
+      std::fprintf(stderr, "ISAMAP_EMULATION is '%s'; it says how copies arrive: late, eager or random:SEED\n", text);
+      std::_Exit(3);
+    }
     d.kind = kind == "eager" ? Delivery::eager : kind == "random" ? Delivery::random : Delivery::late;
     if (colon != std::string::npos) d.seed = static_cast<unsigned>(std::strtoul(all.c_str() + colon + 1, nullptr, 10));
     return d;
