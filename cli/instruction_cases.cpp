@@ -338,6 +338,12 @@ std::string beyond(const HardwareModel& model, const Instruction& instruction) {
 
 InstructionCases instruction_cases(const HardwareModel& model, InstructionId id, std::int64_t vectors) {
   const Instruction& instruction = model.instruction(id);
+  // One use of a large instruction has many results already.
+  constexpr std::int64_t enough = 1 << 15, least = 4;
+  std::int64_t results = 1;
+  if (!instruction.semantics.empty())
+    for (const std::int64_t extent : operand_box(instruction, 0)) results *= std::max<std::int64_t>(extent, 1);
+  vectors = std::min(vectors, std::max(least, enough / results));
   InstructionCases found;
   found.why_not = beyond(model, instruction);
   if (!found.why_not.empty()) return found;

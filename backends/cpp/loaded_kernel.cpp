@@ -15,14 +15,16 @@
 
 namespace isamap {
 
+/// Memory of `std::aligned_alloc`; a member of a class that others see, so it has a name.
+struct FreedArray {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
 namespace {
 
 constexpr std::size_t alignment = 64;
 
-struct Freed {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Allocation = std::unique_ptr<std::uint8_t, Freed>;
+using Allocation = std::unique_ptr<std::uint8_t, FreedArray>;
 
 Allocation allocate_bytes(std::int64_t bytes) {
   const std::size_t size = (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)) + alignment - 1) / alignment;
