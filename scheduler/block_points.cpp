@@ -402,6 +402,11 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
           subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
         feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model);
   }
+  // Beside an operand that is taken where it lies, another that each lane fetches element by element has no point.
+  const auto any = [&](const auto& test) { return std::any_of(p.feeds.begin() + 1, p.feeds.end(), test); };
+  if (any([](const Feed& f) { return f.taken_there; }) &&
+      any([](const Feed& f) { return !f.taken_there && f.fetch.empty(); }))
+    return std::nullopt;
   return p;
 }
 

@@ -56,7 +56,9 @@ std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, Sta
 Cost sum_of(const std::vector<Cost>& costs) {
   if (costs.size() == 1) return costs.front();
   Cost sum;
+  double longest = -1;  // the statement that takes most of the time says what bounds it
   for (const Cost& cost : costs) {
+    if (cost.cycles > longest) longest = cost.cycles, sum.bound = cost.bound;
     sum.cycles += cost.cycles;
     sum.scalar_cycles += cost.scalar_cycles;
     sum.energy_pJ += cost.energy_pJ;

@@ -21,10 +21,6 @@ nest:
   - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
 )";
 
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  return changed(std::move(text), from, to);
-}
-
 TEST(Wide, ProductsOfWarpgroupsAreRightHoweverTheyComplete) {
   const auto model = machine("nvidia_sm90a");
   const Program made = lowered(product("bf16", "f32", 200, 104, 136, true), wide_schedule, model);
@@ -37,9 +33,9 @@ TEST(Wide, ProductsOfWarpgroupsAreRightHoweverTheyComplete) {
 
 TEST(Wide, DeeperStepsAndOtherRows) {
   const auto model = machine("nvidia_sm90a");
-  const std::string deep = edited(wide_schedule, "for k by 64", "for k by 128"), one_step = edited(deep, " x3", ""),
-                    narrow = edited(edited(edited(wide_schedule, "64, ", "32, "), "%64", "%32"), "xor 3", "xor 2");
-  const std::string rows_of_64 = edited(narrow, "sw128", "sw64");
+  const std::string deep = changed(wide_schedule, "for k by 64", "for k by 128"), one_step = changed(deep, " x3", ""),
+                    narrow = changed(changed(changed(wide_schedule, "64, ", "32, "), "%64", "%32"), "xor 3", "xor 2");
+  const std::string rows_of_64 = changed(narrow, "sw128", "sw64");
   for (const std::string& schedule : {deep, one_step, rows_of_64})
     for (const auto& [m, n, k] : {std::tuple(130, 40, 200), {1, 9, 8}}) {
       SCOPED_TRACE(schedule + std::to_string(m));
@@ -59,7 +55,7 @@ TEST(Wide, TheSearchTakesThemForLargeProducts) {
 
 TEST(Wide, WarpsReadPermutedRows) {
   const auto model = machine("nvidia_sm80");
-  std::string permuted = edited(ring_schedule, " pad 8]", "] xor 2 from 7 to 4");
+  std::string permuted = changed(ring_schedule, " pad 8]", "] xor 2 from 7 to 4");
   for (const auto& [m, n, k] : {std::tuple(100, 72, 200), {17, 9, 40}}) {
     SCOPED_TRACE(m);
     expect_same(lowered(product("bf16", "f32", m, n, k, true), permuted, model), model, 5);
@@ -73,14 +69,14 @@ TEST(Wide, OtherRowsThanTheInstructionAsksAreRefused) {
     const auto parsed = parse_schedule(schedule, "s.yaml", kernel, model);
     return render(parsed ? lower(*parsed, kernel, model).diagnostics() : parsed.diagnostics());
   };
-  EXPECT_NE(message(edited(wide_schedule, " xor 3 from 7 to 4", "")).find("in A_shared they lie as they come"),
+  EXPECT_NE(message(changed(wide_schedule, " xor 3 from 7 to 4", "")).find("in A_shared they lie as they come"),
             std::string::npos)
-      << message(edited(wide_schedule, " xor 3 from 7 to 4", ""));
-  EXPECT_NE(message(edited(wide_schedule, "xor 3", "xor 2")).find("in A_shared they lie by xor 2 from 7 to 4"),
+      << message(changed(wide_schedule, " xor 3 from 7 to 4", ""));
+  EXPECT_NE(message(changed(wide_schedule, "xor 3", "xor 2")).find("in A_shared they lie by xor 2 from 7 to 4"),
             std::string::npos);
-  EXPECT_NE(message(edited(wide_schedule, "xor 3 from 7 to 4", "xor 3 from 6 to 4")).find("cannot be changed by bits"),
+  EXPECT_NE(message(changed(wide_schedule, "xor 3 from 7 to 4", "xor 3 from 6 to 4")).find("cannot be changed by bits"),
             std::string::npos);
-  EXPECT_NE(message(edited(wide_schedule, "stage C in reg", "stage C in reg xor 3 from 7 to 4"))
+  EXPECT_NE(message(changed(wide_schedule, "stage C in reg", "stage C in reg xor 3 from 7 to 4"))
                 .find("registers have no addresses"),
             std::string::npos);
 }
