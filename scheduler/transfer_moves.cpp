@@ -69,10 +69,12 @@ struct MovePiece {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
-        if (copy.zero[i] && !shape.walks(i) &&
-            copy.visited().coordinates[i].padded != copy.visited().coordinates[i].extent) {
-          reason(fmt::format("{} would not set the padding of {} along {} to 0", move.name,
-                             lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
+        // A move of a part of a block sets nothing behind the last element.
+        if (const Coordinate& c = copy.visited().coordinates[i];
+            copy.zero[i] && (!shape.walks(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
+          reason(fmt::format(
+              "{} would not set the padding of {} along {} to 0; with `tail pad` on its walk the tile is whole",
+              move.name, lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
           return std::nullopt;
         }
     std::vector<std::int64_t> extents;

@@ -76,6 +76,12 @@ TEST(Wide, OtherRowsThanTheInstructionAsksAreRefused) {
             std::string::npos);
   EXPECT_NE(message(changed(wide_schedule, "xor 3 from 7 to 4", "xor 3 from 6 to 4")).find("cannot be changed by bits"),
             std::string::npos);
+  EXPECT_NE(render(lower(*parse_schedule(changed(wide_schedule, "for k by 64 tail pad", "for k by 64"), "s.yaml",
+                                         product("bf16", "f32", 128, 96, 136, true), model),
+                         product("bf16", "f32", 128, 96, 136, true), model)
+                       .diagnostics())
+                .find("would not set the padding of A_shared1 along k to 0; with `tail pad`"),
+            std::string::npos);
   EXPECT_NE(message(changed(wide_schedule, "stage C in reg", "stage C in reg xor 3 from 7 to 4"))
                 .find("registers have no addresses"),
             std::string::npos);
