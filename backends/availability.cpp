@@ -133,22 +133,7 @@ std::string not_timed(const HardwareModel& model) {
                      model.name, here.why);
 }
 
-/// What the emulation of kernels has no words for yet.
-std::string not_emulated(const Instruction& instruction, const HardwareModel& model) {
-  for (const AsyncObject& object : model.async_objects())
-    if (object.name == instruction.async_by && object.kind != "groups")
-      return fmt::format("'{}' completes by {} ('{}'), which kernels do not use yet", instruction.name, object.kind,
-                         object.name);
-  for (const Operand& operand : instruction.operands)
-    if (!operand.object.empty())
-      return fmt::format("'{}' takes '{}' for {}, which kernels are not given yet", instruction.name, operand.object,
-                         operand.name);
-  return "";
-}
-
 std::string not_executed(const Instruction& instruction, const HardwareModel& model) {
-  if (model.program.language == "cuda")
-    if (std::string why = not_emulated(instruction, model); !why.empty()) return why;
   if (instruction.requires_features.empty() || model.program.language == "cuda") return "";
   const std::string how = availability(model).how;
   const auto features = processor_features();

@@ -41,9 +41,9 @@ class Expander {
   }
 
   void add(const Loop& loop, std::vector<Node>& out) {
-    if (loop.unroll || loop.trip < 2) return write_out(loop, out);
+    if (loop.unroll || (loop.trip < 2 && loop.instances == 0)) return write_out(loop, out);
     ranges_[loop.variable] = {0, loop.trip - 1};
-    Loop copy{loop.variable, loop.trip, false, loop.unit, nodes(loop.body)};
+    Loop copy{loop.variable, loop.trip, false, loop.unit, nodes(loop.body), loop.instances};
     ranges_.erase(loop.variable);
     if (!copy.body.empty()) put({std::move(copy)}, out);
   }
@@ -64,6 +64,11 @@ class Expander {
 
   void add(const Guard& guard, std::vector<Node>& out) {
     Guard copy;
+    copy.role = guard.role;
+    if (!guard.role.empty()) {
+      copy.then = nodes(guard.then);
+      return put({std::move(copy)}, out);
+    }
     for (const AffineExpr& condition : guard.conditions) {
       AffineExpr e = fix(condition, ranges_);
       const auto range = bounds(e, ranges_);
@@ -82,7 +87,7 @@ class Expander {
 
   void add(const Call& call, std::vector<Node>& out) {
     const Ranges ranges = ranges_of_call(ranges_, model_.instruction(call.instruction), call);
-    Call copy{call.instruction, {}, call.extents, {}, call.start};
+    Call copy{call.instruction, {}, call.extents, {}, call.start, fix(call.counter, ranges_)};
     for (const Ref& ref : call.operands) copy.operands.push_back(fix(ref, ranges));
     for (const Ref& ref : call.masks) copy.masks.push_back(fix(ref, ranges));
     put({std::move(copy)}, out);
@@ -92,7 +97,12 @@ class Expander {
     for (const Ref& ref : element.reads) copy.reads.push_back(fix(ref, ranges_));
     put({std::move(copy)}, out);
   }
-  void add(const Sync& sync, std::vector<Node>& out) { put({sync}, out); }
+  void add(const Sync& sync, std::vector<Node>& out) {
+    Sync copy = sync;
+    copy.counter = fix(sync.counter, ranges_);
+    copy.phase = fix(sync.phase, ranges_);
+    put({std::move(copy)}, out);
+  }
   void add(const Comment& comment, std::vector<Node>& out) { put({comment}, out); }
 
   const HardwareModel& model_;

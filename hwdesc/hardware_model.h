@@ -198,7 +198,7 @@ struct ProgramText {
   CompilerFlags flags;
   std::vector<std::string> compilers;  ///< commands; the first that works here is used. Empty: the system's compiler
   std::vector<std::string> packages;   ///< of the distribution, that hold compiler and emulator
-  std::string helpers, function, begin, end, comment = "#";
+  std::string helpers, launch_helpers, function, begin, end, comment = "#";
   std::string run_emulated, run_simulator;
   Shim shim;
 };

@@ -20,7 +20,7 @@ bool is_named_list(const Node& node) {
 }
 
 /// Texts that stand one behind the other, those of the base first: a list of them.
-bool is_added(const std::string& key) { return key == "helpers"; }
+bool is_added(const std::string& key) { return key == "helpers" || key == "launch_helpers"; }
 
 Node as_list(const Node& node) {
   if (node.kind == Kind::list) return node;

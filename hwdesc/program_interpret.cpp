@@ -40,6 +40,9 @@ struct Operand {
   std::size_t buffer = 0;
   CompiledAffine offset;
   std::optional<Scalar> constant = std::nullopt;  // in no memory
+  std::optional<Scalar> outside = std::nullopt;   // what reads beyond the extents yield
+  std::vector<CompiledAffine> indices = {};       // of each axis, where `outside` is set
+  std::vector<std::int64_t> extents = {};
   Scalar read(const std::vector<Storage>& memory, const std::int64_t* at) const {
     return memory[buffer].values[static_cast<std::size_t>(offset(at))];
   }
@@ -153,6 +156,21 @@ class Machine {
     return {ref.buffer.index(), CompiledAffine(offset, names_.order())};
   }
 
+  /// Each index may leave the tensor for itself.
+  void knows_outside(Operand& operand, const Ref& ref, double value) {
+    const Buffer& buffer = program_.buffers[ref.buffer.index()];
+    operand.outside = convert({value, 0}, DType::f64, buffer.dtype, false);
+    for (std::size_t i = 0; i < ref.index.size(); ++i) {
+      operand.indices.emplace_back(ref.index[i], names_.order());
+      operand.extents.push_back(buffer.extents[i]);
+    }
+  }
+  bool is_outside(const Operand& operand) const {
+    for (std::size_t i = 0; i < operand.indices.size(); ++i)
+      if (const std::int64_t at = operand.indices[i](values_.data()); at < 0 || at >= operand.extents[i]) return true;
+    return false;
+  }
+
   std::optional<std::size_t> place(const Operand& operand, const char* doing) {
     const std::int64_t at = operand.offset(values_.data());
     if (at >= 0 && at < static_cast<std::int64_t>(memory_[operand.buffer].values.size()))
@@ -200,6 +218,7 @@ class Machine {
       const auto& own = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
       const auto constant = own.memory.valid() ? std::nullopt : constant_value(own, c.operands[i]);
       it->second.operands.push_back(constant ? Operand{0, {}, constant} : compile(c.operands[i]));
+      if (!own.object.empty() && own.outside) knows_outside(it->second.operands.back(), c.operands[i], *own.outside);
     }
     return it->second;
   }
@@ -237,6 +256,10 @@ class Machine {
       for (std::size_t i = 1; i < code.operands.size(); ++i) {
         if (code.operands[i].constant) {
           scratch_[i - 1] = *code.operands[i].constant;
+          continue;
+        }
+        if (code.operands[i].outside && is_outside(code.operands[i])) {
+          scratch_[i - 1] = *code.operands[i].outside;
           continue;
         }
         const auto at = place(code.operands[i], "a call reads");

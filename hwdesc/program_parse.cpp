@@ -144,7 +144,11 @@ struct Reader {
       XorSwizzle swizzle;
       for (int* number : {&swizzle.bits, &swizzle.from, &swizzle.to}) *number = small();
       b.swizzle = swizzle;
-    } else if (c.accept_word("at"))
+    } else if (c.accept_word("counter"))
+      b.counter = Counter{c.expect_name("a completion object", false), {}};
+    else if (b.counter && c.accept_word("each"))
+      b.counter->each = model.find_unit(c.expect_name("a unit", true)).value_or(UnitId{});
+    else if (c.accept_word("at"))
       b.address = c.expect_integer("an address", std::int64_t{1} << 60);
     else if (c.accept_word("of"))
       b.tensor = tensor(c.expect_name("a tensor", false));
@@ -176,6 +180,8 @@ struct Reader {
         list.push_back(loop(line, depth));
       else if (starts("if "))
         list.push_back(guard(line, depth));
+      else if (starts("role "))
+        list.push_back(Node{Guard{{}, nodes(depth + 1), {}, line.text.substr(5)}});
       else if (starts("call "))
         list.push_back(call(line));
       else if (starts("sync "))
@@ -198,6 +204,7 @@ struct Reader {
     result.trip = c.expect_integer("a trip count");
     result.unroll = c.accept_word("unroll");
     if (c.accept_word("on")) result.unit = c.expect_name("a unit", true);
+    if (c.accept_word("of")) result.instances = c.expect_integer("a number of instances");
     c.expect_end();
     if (c.failed()) problem(line, c.problem().message);
     result.body = nodes(depth + 1);
@@ -297,7 +304,9 @@ struct Reader {
     if (const std::size_t masks = tail.find("masks("); masks != std::string::npos)
       for (const std::string& piece : pieces(bracketed(tail, masks + 5, after)))
         result.masks.push_back(ref(line, piece));
-    if (tail.ends_with(" start zero")) result.start = Start::zero;
+    const std::size_t completes = std::min(tail.find(" completes "), tail.size());
+    if (tail.substr(0, completes).ends_with(" start zero")) result.start = Start::zero;
+    if (completes < tail.size()) result.counter = ref(line, tail.substr(completes + 11));
     return Node{std::move(result)};
   }
 
@@ -314,8 +323,23 @@ struct Reader {
     if (!c.accept("-")) result.object = c.expect_name("a completion object", true);
     result.pending = static_cast<int>(c.expect_integer("a number", 1 << 20));
     for (const auto& [word, step] :
-         {std::pair("commit", Sync::Step::commit), {"open", Sync::Step::open}, {"fence", Sync::Step::fence}})
+         {std::pair("commit", Sync::Step::commit),
+          {"open", Sync::Step::open},
+          {"fence", Sync::Step::fence},
+          {"expect", Sync::Step::expect},
+          {"arrive", Sync::Step::arrive}})
       if (c.accept_word(word)) result.step = step;
+    if (c.accept_word("bytes")) {
+      result.bytes = c.expect_integer("a number of bytes", std::int64_t{1} << 40);
+      const std::string rest(c.rest());
+      const std::size_t phase = rest.find("phase "), of = rest.rfind(" of ");
+      if (phase == std::string::npos || of == std::string::npos || of < phase) {
+        problem(line, "expected phase EXPRESSION of COUNTER[..]");
+      } else {
+        result.phase = affine(line, rest.substr(phase + 6, of - phase - 6));
+        result.counter = ref(line, rest.substr(of + 4));
+      }
+    }
     if (c.failed()) problem(line, c.problem().message);
     return Node{result};
   }

@@ -38,6 +38,10 @@ struct Printer {
         return " open";
       case Sync::Step::fence:
         return " fence";
+      case Sync::Step::expect:
+        return " expect";
+      case Sync::Step::arrive:
+        return " arrive";
       default:
         return "";
     }
@@ -50,6 +54,8 @@ struct Printer {
     if (b.slots < 0) text += " strides " + joined(b.strides);
     text += fmt::format(" align {} at {}", b.align, b.address);
     if (b.swizzle) text += fmt::format(" xor {} {} {}", b.swizzle->bits, b.swizzle->from, b.swizzle->to);
+    if (b.counter) text += " counter " + b.counter->object;
+    if (b.counter && b.counter->each.valid()) text += " each " + model.unit(b.counter->each).name;
     if (b.tensor.valid()) text += " of " + program.kernel.tensors[b.tensor.index()].name;
     if (b.role == BufferRole::argument) text += " argument";
     if (b.ahead_of_time) text += " aot";
@@ -60,8 +66,9 @@ struct Printer {
   void list(const std::vector<Node>& nodes, int depth) {
     for (const Node& node : nodes) {
       if (const auto* loop = std::get_if<Loop>(&node.is)) {
-        line(depth, fmt::format("for {} in {}{}{}", loop->variable, loop->trip, loop->unroll ? " unroll" : "",
-                                loop->unit.empty() ? "" : " on " + loop->unit));
+        line(depth, fmt::format("for {} in {}{}{}{}", loop->variable, loop->trip, loop->unroll ? " unroll" : "",
+                                loop->unit.empty() ? "" : " on " + loop->unit,
+                                loop->instances > 0 ? fmt::format(" of {}", loop->instances) : ""));
         list(loop->body, depth + 1);
       } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
         branch(*guard, depth);
@@ -70,15 +77,24 @@ struct Printer {
       } else if (const auto* e = std::get_if<Element>(&node.is)) {
         line(depth, element(*e));
       } else if (const auto* s = std::get_if<Sync>(&node.is)) {
-        line(depth, fmt::format("sync {} {} {}{}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object,
-                                s->pending, step_word(s->step)));
+        line(depth, fmt::format("sync {} {} {}{}{}", model.unit(s->unit).name, s->object.empty() ? "-" : s->object,
+                                s->pending, step_word(s->step), counted(*s)));
       } else if (const auto* comment = std::get_if<Comment>(&node.is)) {
         line(depth, "# " + comment->text);
       }
     }
   }
 
+  std::string counted(const Sync& s) const {
+    if (!s.counter.buffer.valid()) return "";
+    return fmt::format(" bytes {} phase {} of {}", s.bytes, print(s.phase), ref(s.counter));
+  }
+
   void branch(const Guard& guard, int depth) {
+    if (!guard.role.empty()) {
+      line(depth, "role " + guard.role);
+      return list(guard.then, depth + 1);
+    }
     std::string text;
     for (const AffineExpr& e : guard.conditions) text += (text.empty() ? "" : ", ") + print(e) + " >= 0";
     line(depth, "if " + text);
@@ -93,7 +109,8 @@ struct Printer {
     for (const Ref& r : c.operands) operands += (operands.empty() ? "" : ", ") + ref(r);
     for (const Ref& r : c.masks) masks += (masks.empty() ? "" : ", ") + ref(r);
     return fmt::format("call {}({}) extents {}{}{}", model.instruction(c.instruction).name, operands, joined(c.extents),
-                       masks.empty() ? "" : " masks(" + masks + ")", c.start == Start::zero ? " start zero" : "");
+                       masks.empty() ? "" : " masks(" + masks + ")", c.start == Start::zero ? " start zero" : "") +
+           (c.counter.buffer.valid() ? " completes " + ref(c.counter) : "");
   }
 
   std::string element(const Element& e) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace isamap {
 
@@ -17,6 +18,8 @@ Interval hull(const Interval& a, const Interval& b) {
 
 struct UseTimes {
   std::int64_t time = 0;
+  int roles = 0;                    ///< of which something is inside
+  std::set<std::int32_t> of_roles;  ///< buffers that they touch
 
   using Uses = std::map<std::int32_t, Interval>;
 
@@ -53,10 +56,15 @@ struct UseTimes {
     if (const auto* loop = std::get_if<Loop>(&node.is)) {
       add(loop->body);
     } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+      roles += guard->role.empty() ? 0 : 1;
       add(guard->then);
+      roles -= guard->role.empty() ? 0 : 1;
       add(guard->otherwise);
     } else {
-      for_each_ref(node, [&](const Ref& ref) { uses[ref.buffer.value] = {time, time}; });
+      for_each_ref(node, [&](const Ref& ref) {
+        uses[ref.buffer.value] = {time, time};
+        if (roles > 0) of_roles.insert(ref.buffer.value);
+      });
       ++time;
     }
     return uses;
@@ -70,7 +78,9 @@ std::vector<Interval> live_ranges(const Program& program) {
   UseTimes walk;
   for (const auto& [buffer, interval] : walk.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
   for (std::size_t i = 0; i < live.size(); ++i)
-    if (program.buffers[i].role == BufferRole::argument) live[i] = {0, std::max<std::int64_t>(walk.time, 1)};
+    if (program.buffers[i].role == BufferRole::argument || program.buffers[i].counter ||
+        walk.of_roles.contains(static_cast<std::int32_t>(i)))
+      live[i] = {0, std::max<std::int64_t>(walk.time, 1)};
   return live;
 }
 

@@ -9,7 +9,8 @@ namespace isamap {
 
 /// For each buffer the interval of leaf positions (numbered in program order) over which it must keep its place; low >
 /// high: never used in the body. A buffer used inside a loop and outside it lives throughout the loop; one used only
-/// inside a loop body lives inside one iteration. Arguments and ahead-of-time buffers live always.
+/// inside a loop body lives inside one iteration. Arguments, ahead-of-time buffers, counters and what a role touches
+/// live always.
 std::vector<Interval> live_ranges(const Program& program);
 
 /// Registers or bytes a buffer takes.
@@ -22,9 +23,12 @@ void for_each_ref(const Node& node, const Visit& visit) {
     for (const Ref& ref : call->operands)
       if (ref.buffer.valid()) visit(ref);
     for (const Ref& ref : call->masks) visit(ref);
+    if (call->counter.buffer.valid()) visit(call->counter);
   } else if (const auto* element = std::get_if<Element>(&node.is)) {
     visit(element->write);
     for (const Ref& ref : element->reads) visit(ref);
+  } else if (const auto* sync = std::get_if<Sync>(&node.is)) {
+    if (sync->counter.buffer.valid()) visit(sync->counter);
   }
 }
 

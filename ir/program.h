@@ -19,6 +19,14 @@ namespace isamap {
 
 enum class BufferRole { argument, local };
 
+/// Each element of a buffer counts what happens, in phases: one ends when all arrivals have come, and all bytes that
+/// were announced.
+struct Counter {
+  std::string object;  ///< the completion object
+  UnitId each;         ///< every instance of it arrives, of those that compute; invalid: one arrival ends a phase
+  bool operator==(const Counter&) const = default;
+};
+
 /// A rectangular array in one memory. In a register memory the first `slots` axes number registers (row-major) and the
 /// rest are the operand's index inside one register (its physical place is the operand layout of the instructions).
 struct Buffer {
@@ -32,6 +40,7 @@ struct Buffer {
   std::int64_t address = 0;           ///< bytes from the start of the memory, or number of the first register
   std::int64_t align = 64;            ///< bytes
   std::optional<XorSwizzle> swizzle;  ///< where the bytes of an element lie in it; means nothing to what it holds
+  std::optional<Counter> counter;     ///< holds no values
   BufferRole role = BufferRole::local;
   TensorId tensor;             ///< what it is a tile of; arguments: the tensor itself
   bool ahead_of_time = false;  ///< filled by the pack entry, then an argument of the main entry
@@ -63,6 +72,9 @@ struct Loop {
   bool unroll = false;
   std::string unit;  ///< empty: time; else the iterations are instances of this unit
   std::vector<Node> body;
+  /// Of loops on a unit, one inside the other, whose iterations are counted together: so many instances take turns, and
+  /// iteration n is done by number n % instances; 0: each is an instance of its own.
+  std::int64_t instances = 0;
   bool operator==(const Loop&) const;
 };
 
@@ -70,6 +82,9 @@ struct Loop {
 struct Guard {
   std::vector<AffineExpr> conditions;
   std::vector<Node> then, otherwise;
+  /// Threads with a part of their own do this and nothing else, beside the others; what keeps them together are
+  /// counters. In the program's order it means nothing. Empty: who does what stands around it.
+  std::string role;
   bool operator==(const Guard&) const;
 };
 
@@ -80,6 +95,7 @@ struct Call {
   std::vector<std::int64_t> extents;  ///< one for each instruction dim
   std::vector<Ref> masks;             ///< one for each entry of Instruction::masks
   Start start = Start::keep;          ///< of the written operand, where the instruction has the choice
+  Ref counter;                        ///< by which it completes; no buffer: otherwise, or at once
   bool operator==(const Call&) const = default;
 };
 
@@ -94,18 +110,23 @@ struct Element {
 };
 
 /// A barrier among the instances of a unit; or a step of asynchronous calls; or what makes the writes of each instance
-/// visible by another path.
+/// visible by another path; or a use of a counter.
 struct Sync {
   enum class Step {
     wait,    ///< all groups but the last `pending` are complete
     commit,  ///< the calls so far become a group
     open,    ///< registers that the next calls use are as the calls before left them
     fence,   ///< of a view of a memory
+    expect,  ///< of a counter: one arrival, and `bytes` that will come
+    arrive,  ///< of a counter
   };
   UnitId unit;
   std::string object;  ///< the completion object, or MEMORY.VIEW of a fence; empty: a barrier
   int pending = 0;
   Step step = Step::wait;
+  Ref counter;             ///< no buffer: groups, barriers, fences
+  AffineExpr phase;        ///< wait for a counter: which of its phases must have ended, counted from 0
+  std::int64_t bytes = 0;  ///< expect
   bool operator==(const Sync&) const = default;
 };
 
@@ -119,10 +140,11 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 inline bool Loop::operator==(const Loop& o) const {
-  return variable == o.variable && trip == o.trip && unroll == o.unroll && unit == o.unit && body == o.body;
+  return variable == o.variable && trip == o.trip && unroll == o.unroll && unit == o.unit &&
+         instances == o.instances && body == o.body;
 }
 inline bool Guard::operator==(const Guard& o) const {
-  return conditions == o.conditions && then == o.then && otherwise == o.otherwise;
+  return conditions == o.conditions && role == o.role && then == o.then && otherwise == o.otherwise;
 }
 
 struct Program {

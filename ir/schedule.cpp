@@ -66,6 +66,7 @@ std::string print_line(const Stage& line) {
     text += " xor " + std::to_string(line.swizzle->bits) + " from " + std::to_string(line.swizzle->from) + " to " +
             std::to_string(line.swizzle->to);
   for (std::size_t i = 0; i < line.via.size(); ++i) text += (i == 0 ? " via " : ".") + line.via[i];
+  if (!line.role.empty()) text += " role " + line.role;
   if (line.ahead_of_time) text += " aot";
   if (line.slide) text += " slide";
   if (line.first != First::fill) text += " first " + word(first_names, line.first);
@@ -156,10 +157,24 @@ class LineReader {
         line.tail = one_of<Tail>(tail_names, "a tail");
       else if (take("unroll"))
         line.unroll = true;
+      else if (take("wrap"))
+        line.wrap = true;
+      else if (take("raster"))
+        line.raster = raster();
       else
-        unknown_word({"wrap", "raster", "role", "peel"}, "on, combine, tail, unroll");
+        unknown_word({"role", "peel"}, "on, wrap, raster, combine, tail, unroll");
     }
     return line;
+  }
+
+  /// `raster grouped(8)`
+  std::int64_t raster() {
+    if (!cursor_.accept_word("grouped"))
+      cursor_.fail(cursor_.offset(), "expected grouped(N), found " + cursor_.found());
+    cursor_.expect("(");
+    const std::int64_t count = positive("a number of steps");
+    cursor_.expect(")");
+    return count;
   }
 
   Walk walk() {
@@ -190,6 +205,8 @@ class LineReader {
         line.swizzle = swizzle();
       else if (take("via"))
         line.via = names("a move");
+      else if (take("role"))
+        line.role = cursor_.expect_name("a role", false);
       else if (take("first"))
         line.first = one_of<First>(first_names, "how it starts");
       else if (take("drain"))
@@ -203,7 +220,7 @@ class LineReader {
       else if (take("from"))
         line.from = cursor_.expect_name("a statement", false);
       else if (!buffers(line))
-        unknown_word({"by", "role"}, "xN, ahead, as, xor, via, aot, slide, first, drain, then, from");
+        unknown_word({"by"}, "xN, ahead, as, xor, via, role, aot, slide, first, drain, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
     if (!cursor_.failed() && line.ahead > 0 && line.ahead >= line.buffers)

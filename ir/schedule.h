@@ -36,6 +36,8 @@ struct For {
   Tail tail = Tail::none;
   bool unroll = false;
   std::string combine;  ///< name of a combine on a reduction walk over a unit; empty: none
+  bool wrap = false;        ///< instances take turns: number n does steps n, n + instances, ...
+  std::int64_t raster = 0;  ///< so many steps of the first walk come before the next step of the second; 0: in order
   bool operator==(const For&) const = default;
 };
 
@@ -61,6 +63,7 @@ struct Stage {
   bool drain_adds = false;        ///< outputs only
   std::vector<std::string> then;  ///< outputs: statements whose nests go on with each finished tile
   std::string from;               ///< inputs: the statement whose nest hands the tile over, so nothing is filled
+  std::string role;               ///< inputs: those who fill it and do nothing else; empty: those who use it
   bool operator==(const Stage&) const = default;
 };
 

@@ -12,6 +12,7 @@
 #include "scheduler/completion.h"
 #include "scheduler/lower_stage.h"
 #include "scheduler/outside_reads.h"
+#include "scheduler/tile_order.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -100,6 +101,7 @@ class NestLowering final : public StageLowering {
 
   Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.walks.size()) return lines(at + 1, scope);
+    if (which == 0 && (f.wrap || f.raster > 0)) return walk_tiles(f, at, scope);
     if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
       together_ = true;
       auto calls = walk(f, which, at, scope);
@@ -120,11 +122,12 @@ class NestLowering final : public StageLowering {
     const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
-      if (f.unit.empty() && (full > 1 || rest > 0)) inner.steps.push_back({w.dim, number});
+      if (f.unit.empty() && (full > 1 || rest > 0 || scope.visit != AffineExpr(0)))
+        inner.steps.push_back({w.dim, scope.visit * (full + (rest > 0 ? 1 : 0)) + number});
       return inner;
     };
-    if (const auto ahead = stages_ahead(f, which, at); !ahead.empty() && full > 1 && rest == 0)
-      return pipelined(ahead, at, full, w.dim, tile_at);
+    if (const auto ahead = stages_ahead(f, which, at); !ahead.empty() && rest == 0 && (full > 1 || counts(ahead)))
+      return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
@@ -151,6 +154,39 @@ class NestLowering final : public StageLowering {
     return nodes;
   }
 
+  /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
+  /// (`wrap`).
+  Result<Nodes> walk_tiles(const For& f, std::size_t at, const Scope& scope) {
+    const auto layout = tile_order(f, scope.tiles, lowering_.model);
+    if (!layout) return layout.diagnostics();
+    for (const Walk& w : f.walks)
+      if (!input_.written.once || !uses(access_of(statement_, 0), w.dim)) return written_at_once(w.dim, f.unit);
+    std::vector<std::string> variables;
+    std::map<std::string, AffineExpr> numbers;
+    AffineExpr number;
+    for (const std::int64_t trip : layout->trips) {
+      variables.push_back(lowering_.variable("tile", trip));
+      numbers["#" + std::to_string(numbers.size())] = AffineExpr::dim(variables.back());
+      number = number * trip + AffineExpr::dim(variables.back());
+    }
+    Scope inner = scope;
+    for (std::size_t w = 0; w < f.walks.size(); ++w) {
+      const Tile& parent = scope.tiles.at(f.walks[w].dim);
+      const std::int64_t tile = f.walks[w].tile;
+      inner.tiles[f.walks[w].dim] = {parent.origin + substitute(layout->step[w], numbers) * tile, tile,
+                                     parent.beyond || parent.size % tile != 0};
+    }
+    if (f.wrap) inner.visit = simplify(floordiv(number, layout->instances), lowering_.ranges);
+    auto nodes = lines(at + 1, inner);
+    for (std::size_t l = variables.size(); nodes && l-- > 0;) {
+      *nodes = loop_around(variables[l], layout->trips[l], false, std::move(*nodes));
+      if (nodes->empty()) break;
+      std::get<Loop>(nodes->front().is).unit = f.unit;
+      std::get<Loop>(nodes->front().is).instances = f.wrap ? layout->instances : 0;
+    }
+    return nodes;
+  }
+
   /// Are the lines below walks and the calls of an instruction that completes later?
   bool only_calls_below(std::size_t at) const {
     return instruction_ != nullptr && !instruction_->async_by.empty() &&
@@ -170,23 +206,37 @@ class NestLowering final : public StageLowering {
     }
     return found;
   }
-  /// Do moves complete in groups, behind the program's back?
+  /// Do moves complete in groups or by counters, behind the program's back?
   bool overlaps() const {
     const auto& objects = lowering_.model.async_objects();
-    return std::any_of(objects.begin(), objects.end(), [](const AsyncObject& o) { return o.kind == "groups"; });
+    return std::any_of(objects.begin(), objects.end(),
+                       [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
+  }
+  /// Are they filled by a role, or by moves that complete by a counter, of which even a single step must know?
+  bool counts(const std::vector<std::size_t>& stages) const {
+    return std::any_of(stages.begin(), stages.end(), [&](std::size_t l) {
+      const Stage& s = std::get<Stage>(input_.nest->lines[l].is);
+      return !s.role.empty() || std::any_of(s.via.begin(), s.via.end(), [&](const std::string& move) {
+        const auto id = lowering_.model.find_instruction(move);
+        return id && completes_by_counter(lowering_.model.instruction(*id), lowering_.model);
+      });
+    });
   }
 
   /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all
-  /// are through with the step before: there is one more of them than steps ahead.
+  /// are through with the step before: there is one more of them than steps ahead. That all are is known from a barrier,
+  /// or from a counter, where those who fill do nothing else.
   template <class TileAt>
   Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
-                          const std::string& dim, const TileAt& tile_at) {
-    const int ahead = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).ahead;
+                          const std::string& dim, const AffineExpr& visit, const TileAt& tile_at) {
+    const Stage& first = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is);
+    const int ahead = first.ahead;
     const std::string variable = lowering_.variable(dim, steps);
     const AffineExpr number = AffineExpr::dim(variable);
     filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
     auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
     if (!body) return body;
+    Ring ring;
     const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
       Scope scope = tile_at(step, tile_size(at, dim));
       Nodes nodes;
@@ -195,7 +245,16 @@ class NestLowering final : public StageLowering {
         if (!fill) return fill;
         append(nodes, std::move(*fill));
       }
-      return nodes;
+      if (ring.object.empty())
+        if (auto problem = make_ring(lines_ahead, dim, nodes, ring)) return *problem;
+      if (ring.object.empty()) return nodes;
+      auto by_counter =
+          counted(std::move(nodes), ring, visit * steps + step, executor(first), lowering_.program, lowering_.model);
+      if (!by_counter || first.role.empty()) return by_counter;
+      Guard part;
+      part.role = first.role;
+      part.then = std::move(*by_counter);
+      return Nodes{Node{std::move(part)}};
     };
     Nodes nodes, loop;
     for (std::int64_t step = 0; step < std::min<std::int64_t>(ahead, steps); ++step) {
@@ -205,29 +264,84 @@ class NestLowering final : public StageLowering {
       append(nodes, std::move(*fill));
       append(nodes, std::move(group));
     }
+    const bool roles = !first.role.empty();
+    const auto arrived = [&](const Nodes& fill, int pending) {
+      append(loop, waits(fill, pending, lowering_.model));
+      if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, executor(first)));
+      append(loop, fences(lines_ahead));
+      if (!roles) append(loop, meeting(lines_ahead));
+    };
     if (steps > ahead) {
       const Interval all = lowering_.ranges.at(variable);
       lowering_.ranges[variable].high = steps - 1 - ahead;
       auto fill = fills(number + ahead);
       lowering_.ranges[variable] = all;
       if (!fill) return fill;
-      append(loop, waits(*fill, ahead - 1, lowering_.model));
-      append(loop, fences(lines_ahead));
-      append(loop, meeting(lines_ahead));
+      if (!roles) arrived(*fill, ahead - 1);
       Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
       Guard guard;
       guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
       guard.then = std::move(*fill);
       loop.push_back(Node{std::move(guard)});
       append(loop, std::move(group));
+      if (roles) arrived({}, 0);
     } else {
-      append(loop, waits(nodes, 0, lowering_.model));
-      append(loop, fences(lines_ahead));
-      append(loop, meeting(lines_ahead));
+      arrived(nodes, 0);
     }
     append(loop, std::move(*body));
+    if (roles) loop.push_back(through_with(ring, visit * steps + number, users()));
     append(nodes, loop_around(variable, steps, false, std::move(loop)));
     return nodes;
+  }
+  /// The counters of tiles whose moves complete by one.
+  std::optional<Diagnostic> make_ring(const std::vector<std::size_t>& stages, const std::string& dim,
+                                      const Nodes& fills, Ring& ring) {
+    const Stage& first = std::get<Stage>(input_.nest->lines[stages[0]].is);
+    const auto object = counted_by(fills, lowering_.model);
+    if (!object && first.role.empty()) return std::nullopt;
+    if (!object || !commits(fills, lowering_.model).empty())
+      return error(fmt::format("stage {} in {}: its moves complete in groups, of which only those who began them know",
+                               first.tensor, first.memory),
+                   object ? "stages right below one walk all take moves that complete by a counter, or none does"
+                          : fmt::format("without `role {}`, or by a move that completes by a counter", first.role));
+    for (const std::size_t l : stages) {
+      const Stage& s = std::get<Stage>(input_.nest->lines[l].is);
+      if (s.buffers != first.buffers || s.role != first.role)
+        return error(fmt::format("stages {} and {} right below one walk are counted together", first.tensor, s.tensor),
+                     fmt::format("x{}{} for both", first.buffers, first.role.empty() ? "" : " role " + first.role));
+      if (!uses(access_of(statement_, staged_accesses(s)->front()), dim))
+        return error(fmt::format("stage {}: the tile is the same in all steps of {}", s.tensor, dim),
+                     "stage it above that walk");
+    }
+    ring.object = *object;
+    ring.tiles = first.buffers;
+    ring.ready = counter(first, "ready", {});
+    if (!first.role.empty()) ring.free = counter(first, "free", users());
+    return std::nullopt;
+  }
+  BufferId counter(const Stage& s, const std::string& name, UnitId each) {
+    Buffer buffer;
+    for (const AsyncObject& object : lowering_.model.async_objects())
+      if (object.kind == "phases") buffer.memory = object.memory, buffer.counter = Counter{object.name, each};
+    buffer.name = name;
+    buffer.dtype = DType::b64;
+    buffer.extents = {s.buffers};
+    buffer.strides = {1};
+    return add_buffer(std::move(buffer), {});
+  }
+  /// Who arrives when a tile is no more needed: those who compute together, where that is one instance, or everyone.
+  UnitId users() const {
+    if (instruction_ != nullptr && completes_in_groups(*instruction_, lowering_.model)) return instruction_->unit;
+    for (std::size_t u = lowering_.model.units().size(); u-- > 0;)
+      if (const UnitId id = make_id<UnitId>(u);
+          !lowering_.model.unit(id).index.empty() &&
+          (instruction_ == nullptr || lowering_.model.inside(id, instruction_->unit)))
+        return id;
+    return {};
+  }
+  /// Who owns the tiles.
+  UnitId executor(const Stage& s) const {
+    return lowering_.model.memory(*lowering_.model.find_memory(s.memory)).per;
   }
   /// The fences of those tiles that the instruction reads by another path than the one by which they were written.
   Nodes fences(const std::vector<std::size_t>& stages) const {
@@ -263,10 +377,7 @@ class NestLowering final : public StageLowering {
       return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
                                instruction_->name, lowering_.model.unit(instruction_->unit).name),
                    fmt::format("walk {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
-    if (!input_.written.once || !uses(access_of(statement_, 0), dim))
-      return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, f.unit,
-                               output().name),
-                   "deal out a dim that each element of the output has to itself");
+    if (!input_.written.once || !uses(access_of(statement_, 0), dim)) return written_at_once(dim, f.unit);
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
         !(held.slots >= 0 && !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/spread_tile.h
         lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
@@ -302,6 +413,12 @@ class NestLowering final : public StageLowering {
     Nodes loop = loop_around(variable, count, false, std::move(body));
     if (!loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
     return loop;
+  }
+
+  Diagnostic written_at_once(const std::string& dim, const std::string& unit) const {
+    return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
+                             output().name),
+                 "deal out a dim that each element of the output has to itself");
   }
 
   bool together_ = false;  ///< calls are awaited by a line further out

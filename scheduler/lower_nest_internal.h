@@ -19,6 +19,7 @@ struct Scope {
   Tiles tiles;
   std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
   std::vector<TileBuffer> holders;     ///< by access number
+  AffineExpr visit;                    ///< which of its turns an instance takes, where they take turns; else 0
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
 };
 

@@ -178,6 +178,12 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     const auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
     fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
     if (!fill) return at_stage(s, fill.diagnostics());
+    if (const auto counter = counted_by(*fill, lowering_.model))
+      return at_stage(s, {error(fmt::format("its moves complete by '{}', which counts the steps of a walk", *counter),
+                                "stage it right below a walk in time with `tail pad`, x2 or more")});
+    if (!s.role.empty())
+      return at_stage(s, {error(fmt::format("role {} fills tiles that take turns along a walk in time", s.role),
+                                "stage it right below such a walk with `tail pad`, x2 or more")});
     *fill = completed(std::move(*fill), lowering_.model);
     append(*fill, fence(s));
   }
@@ -201,6 +207,13 @@ Nodes StageLowering::fence(const Stage& s) const {
   if (operand < 0) return {};
   const Operand& read = instruction_->operands[operand_of_access(*instruction_, operand).index()];
   if (read.memory != *memory || read.view.empty()) return {};
+  const auto same_path = [&](const std::string& move) {
+    const auto id = lowering_.model.find_instruction(move);
+    if (!id || lowering_.model.instruction(*id).operands.empty()) return false;
+    const Instruction& by = lowering_.model.instruction(*id);
+    return by.operands[operand_of_access(by, 0).index()].view == read.view;
+  };
+  if (!s.via.empty() && std::all_of(s.via.begin(), s.via.end(), same_path)) return {};
   Sync sync;
   sync.unit = *unit;
   sync.object = s.memory + "." + read.view;

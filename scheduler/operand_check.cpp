@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/described_tensor.h"
 #include "hwdesc/held_values.h"
 #include "hwdesc/own_addresses.h"
 #include "scheduler/transfer.h"
@@ -132,6 +133,10 @@ std::string strides_refusal(const Instruction& instruction, int access, const Bu
     if (term.is_constant()) continue;
     if (!only_dollars(rest)) break;
     const std::int64_t stride = evaluate(rest, unit_point(term, rest));
+    if (const auto multiple = operand.multiple_of.find(free.name);
+        multiple != operand.multiple_of.end() && stride * bytes(buffer.dtype) % multiple->second != 0)
+      return fmt::format("neighbours along {} of {} are {} bytes apart in {}; {} needs a multiple of {}", free.name,
+                         operand.name, stride * bytes(buffer.dtype), buffer.name, instruction.name, multiple->second);
     if (std::string no = room_refusal(instruction, operand, free.name, stride, buffer.dtype, model); !no.empty())
       return no;
     rest = simplify(rest - term * stride, ranges);
@@ -251,6 +256,25 @@ std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& 
   return "";
 }
 
+/// Of a tensor that the host describes: positions, not addresses, are given, and they may lie outside.
+std::string described_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
+                              const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
+                              const Lowering& lowering) {
+  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  if (buffer.role != BufferRole::argument)
+    return fmt::format("{} takes {} as the host describes it, and {} is none of its arrays", instruction.name,
+                       operand.name, buffer.name);
+  if (const auto made = described_tensor(instruction, access, buffer, index, extents, ranges); !made)
+    return made.diagnostics().front().message;
+  if (!operand.outside)
+    if (std::string no = bounds_refusal(buffer, index, ranges, lowering.nonnegative); !no.empty()) return no;
+  if (std::string no = strides_refusal(instruction, access, buffer, index, ranges, lowering.model); !no.empty())
+    return no;
+  if (buffer.align % operand.align == 0) return "";
+  return fmt::format("{} of {} begins at multiples of {} B; {} begins at multiples of {} B", operand.name,
+                     instruction.name, operand.align, buffer.name, buffer.align);
+}
+
 }  // namespace
 
 bool allows(const DimRange& range, std::int64_t extent) {
@@ -287,6 +311,7 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
   for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
+  if (!operand.object.empty()) return described_refusal(instruction, access, extents, buffer, simple, ranges, lowering);
   if (std::string reason = bounds_refusal(buffer, simple, ranges, lowering.nonnegative); !reason.empty()) return reason;
   const bool fragment = std::holds_alternative<FragmentLayout>(operand.layout);
   if (tile.slots >= 0 && !fragment && operand.group != buffer.registers_per_slot)

@@ -209,6 +209,12 @@ Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const
   return branch(AffineExpr(end - block) - begin[i], block, part);
 }
 
+/// What lies outside the tensor is not read, and is what it has to be.
+bool knows_outside(const Instruction& move, const Copy& copy) {
+  const Operand& from = move.operands[operand_of_access(move, 1).index()];
+  return !from.object.empty() && from.outside && from.outside == copy.outside.value_or(0);
+}
+
 bool named_in(const std::vector<std::string>& via, const std::string& name) {
   return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
 }
@@ -221,8 +227,8 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
-    const bool taken =
-        not_lowered(i, lowering.model).empty() || (!copy.via.empty() && completes_in_groups(i, lowering.model));
+    const bool later = completes_in_groups(i, lowering.model) || completes_by_counter(i, lowering.model);
+    const bool taken = not_lowered(i, lowering.model).empty() || (!copy.via.empty() && later);
     if (!is_move(i) || !taken || i.operands[operand_of_access(i, 0).index()].memory != to ||
         i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
       return false;
@@ -243,8 +249,9 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
             if (auto node = piece.attempt(other.instruction, begin, valid, exact)) return std::move(*node);
       return error("no move fits");
     };
+    const bool reaches_out = copy.into_inner && knows_outside(lowering.model.instruction(shape.instruction), copy);
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return up_to_ends(lowering, copy, shape, begin, valid, 0, one);
+      return reaches_out ? one(begin, valid) : up_to_ends(lowering, copy, shape, begin, valid, 0, one);
     };
     return for_each_block(lowering, copy.visited(), shape.blocks, shape.covered(), copy.unroll, body);
   };

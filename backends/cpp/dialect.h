@@ -18,7 +18,12 @@ struct Dialect {
   /// instances have work).
   struct Number {
     std::string text, condition;
+    /// Instances take turns: what is numbered is `turn` of `turns`, the next is `step` further, and `text` says which
+    /// iteration that is; of a loop inside such a one only `text` counts. Otherwise 0.
+    std::int64_t turns = 0, step = 0;
+    std::string first;  ///< the turn with which it begins
   };
+  static constexpr const char* turn = "turn";
   /// For the innermost of the loops. Nothing: it is a loop in time.
   std::function<std::optional<Number>(const Around& around)> number;
   /// The condition under which a thread takes part in what `executor` does here; empty: every thread does. `one`: of
@@ -26,7 +31,10 @@ struct Dialect {
   std::function<std::string(const Around& around, UnitId executor, bool one)> chosen;
   /// The call of an instruction that is described as an assembly line.
   std::function<std::string(const Item& item, const Call& call, CallContext& context)> assembly;
-  std::function<std::string(const Sync& sync)> sync;
+  /// `index` prints an expression over loop variables.
+  std::function<std::string(const Sync& sync, const std::function<std::string(const AffineExpr&)>& index)> sync;
+  /// The condition under which a thread does this step; empty: every thread does.
+  std::function<std::string(const Around& around, const Sync& sync)> syncs;
   /// An element that is read as a value, the declaration of a pointer, and an address as a number.
   std::function<std::string(BufferId buffer, const std::string& element)> value;
   std::function<std::string(BufferId buffer, const std::string& element_type)> pointer_type;

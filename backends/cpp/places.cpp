@@ -73,6 +73,13 @@ class Finder {
     const Instruction& instruction = model_.instruction(call.instruction);
     const Ranges ranges = ranges_of_call(ranges_, instruction, call);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      if (!operand_of(instruction, static_cast<int>(i)).object.empty()) {  // positions of it are printed, no address
+        Place described;
+        described.kind = Place::Kind::described;
+        described.buffer = call.operands[i].buffer;
+        item.places.push_back(described);
+        continue;
+      }
       item.places.push_back(place(call.operands[i], ranges, instruction.name));
       if (const int v = item.places.back().variable; v >= 0)
         places_.variables[static_cast<std::size_t>(v)].count =

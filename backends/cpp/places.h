@@ -28,7 +28,7 @@ struct Pointer {
 };
 
 struct Place {
-  enum class Kind { variable, numbered, memory, immediate } kind = Kind::memory;
+  enum class Kind { variable, numbered, memory, immediate, described } kind = Kind::memory;
   int variable = -1;        ///< variable: in Places::variables
   std::int64_t number = 0;  ///< numbered: the register; immediate: the value
   BufferId buffer;

@@ -176,6 +176,8 @@ class Printer {
       condition = dialect_->chosen(around_, instruction.unit, instruction.issue_one);
     } else if (const auto* element = std::get_if<Element>(&item.node->is)) {
       condition = dialect_->chosen(around_, element->unit, false);
+    } else if (const auto* sync = std::get_if<Sync>(&item.node->is)) {
+      condition = dialect_->syncs(around_, *sync);
     }
     if (condition != condition_ || !fresh.empty()) all_take_part();
     if (condition.empty() || condition == condition_) return;
@@ -194,11 +196,19 @@ class Printer {
   /// An instance asks for its number.
   void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
-    line(number.condition.empty() ? "{  // instances of " + loop.unit
-                                  : fmt::format("if ({}) {{  // instances of {}", number.condition, loop.unit));
-    ++depth_;
-    line(fmt::format("const long {} = {};", name, number.text));
-    --depth_;
+    if (number.step > 0) {
+      line(fmt::format("for (long {0} = {1}; {0} < {2}; {0} += {3}) {{  // instances of {4} take turns", Dialect::turn,
+                       number.first, number.turns, number.step, loop.unit));
+      ++depth_;
+      line(fmt::format("const long {} = {};", name, number.text));
+      --depth_;
+    } else {
+      line(number.condition.empty() ? "{  // instances of " + loop.unit
+                                    : fmt::format("if ({}) {{  // instances of {}", number.condition, loop.unit));
+      ++depth_;
+      line(fmt::format("const long {} = {};", name, number.text));
+      --depth_;
+    }
     ranges_[loop.variable] = {0, loop.trip - 1};
     nested(item.body);
     ranges_.erase(loop.variable);
@@ -349,7 +359,7 @@ class Printer {
   }
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {
-    if (dialect_ != nullptr) return lines(dialect_->sync(sync));
+    if (dialect_ != nullptr) return lines(dialect_->sync(sync, [&](const AffineExpr& e) { return index(e, ranges_); }));
     if (!sync.object.empty())
       diagnostics_.push_back(
           error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));

@@ -24,7 +24,9 @@ void note(const std::vector<Node>& nodes, BufferUse& use) {
                             for (std::size_t i = 0; i < call.operands.size(); ++i)
                               i == 0 ? write(call.operands[i]) : read(call.operands[i]);
                             for (const Ref& mask : call.masks) read(mask);
+                            read(call.counter);
                           },
+                          [&](const Sync& sync) { read(sync.counter); },
                           [&](const Element& element) {
                             write(element.write);
                             for (const Ref& r : element.reads) read(r);

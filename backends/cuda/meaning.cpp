@@ -37,7 +37,8 @@ class Meaning {
   Result<std::string> print() {
     if (instruction_.semantics.size() != 1) return refuse("is a sequence of statements");
     if (!instruction_.masks.empty()) return refuse("has masks");
-    if (!instruction_.async_by.empty() && is_move(instruction_)) return asynchronous_copy();
+    if (!instruction_.async_by.empty() && is_move(instruction_))
+      return operands_.size() > 1 && operands_[1].described ? counted_copy() : asynchronous_copy();
     begin();
     for (int a = 0; a < access_count(statement_); ++a) {
       declare(a);
@@ -232,6 +233,41 @@ class Meaning {
     else
       line(elements_.statement(statement_.reduction, type_of(0), place, statement_.body, reads));
     close_dims();
+  }
+
+  /// A box of a tensor that the host described, which arrives later and is counted.
+  Result<std::string> counted_copy() {
+    const WrapperOperand &to = operands_[0], &from = operands_[1];
+    const Operand& operand = operand_of(instruction_, 0);
+    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+    if (strided == nullptr || !to.shared || !instruction_.async_bytes)
+      return refuse("is asynchronous and no copy into shared memory whose bytes are counted");
+    const int size = bytes(type_of(0));
+    if (operand.align > 1)
+      line(fmt::format("emulation::aligned({}, {}, \"{}\");", to.name, operand.align, instruction_.name));
+    std::string box, offset, at;
+    for (std::size_t d = 0; d < from.positions.size(); ++d) {
+      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", from.walked_by[d]}));
+      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", from.positions[d], from.walked_by[d]);
+    }
+    for (const StrideTerm& term : strided->terms) {
+      const auto stride =
+          term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
+      if (!stride) return refuse(fmt::format("writes {} with a free stride", to.name));
+      offset += fmt::format(" + {}*({})", *stride * size, in_subscripts(0, operand, term.term));
+    }
+    std::string place = to.name + offset;
+    if (strided->swizzle)
+      place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits,
+                          strided->swizzle->from, strided->swizzle->to);
+    line(fmt::format("emulation::check_box({}, {{{}}}, \"{}\");", from.name, box, instruction_.name));
+    open(fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size));
+    open_dims();
+    line(fmt::format("each({}, {{{}}});", place, at));
+    close_dims();
+    --depth_;
+    line(fmt::format("}}, {});", from.name));
+    return text_;
   }
 
   /// A copy of neighbouring bytes that arrives later.

@@ -85,6 +85,11 @@ void Spread::collect(const std::vector<Node>& nodes, std::vector<const Loop*>& a
       const std::size_t depth = depth_of(around, *unit, around.size());
       if (digits.size() <= depth) digits.resize(depth + 1, 1);
       digits[depth] = std::max(digits[depth], loop->trip);
+      if (key == grid_) {  // all loops on blocks take turns, by as many, or none does
+        if (seen_grid_ && turns_ != loop->instances) grid_loops_ = false;
+        seen_grid_ = true;
+        turns_ = loop->instances;
+      }
       around.push_back(loop);
     }
     collect(loop->body, around);
@@ -117,7 +122,7 @@ bool Spread::asks_for_threads() const {
          std::any_of(digits_.begin(), digits_.end(), [&](const auto& entry) { return entry.first != grid_.value; });
 }
 
-std::int64_t Spread::blocks() const { return grid_loops_ ? used(grid_) : 1; }
+std::int64_t Spread::blocks() const { return !grid_loops_ ? 1 : turns_ > 0 ? turns_ : used(grid_); }
 
 std::int64_t Spread::threads() const {
   std::int64_t result = 1;
@@ -132,19 +137,26 @@ std::optional<Dialect::Number> Spread::number(const Dialect::Around& around) con
   const bool grid = is_grid_level(model_, grid_, *unit);
   if (grid && !grid_loops_) return std::nullopt;
   const UnitId key = grid ? grid_ : *unit;
-  const std::string& index = model_.unit(key).index;
+  const bool takes_turns = grid && turns_ > 0;  // then all loops on blocks do
+  const std::string index = takes_turns ? Dialect::turn : model_.unit(key).index;
   if (index.empty()) return std::nullopt;
   const std::vector<std::int64_t>& digits = digits_.at(key.value);
   const std::size_t depth = depth_of(around, *unit, around.size() - 1);
   const std::int64_t below = product(digits, depth + 1);
-  const std::int64_t all = grid ? blocks() : instances(key);
+  const std::int64_t all = grid ? used(grid_) : instances(key);
   const bool simple = index.find(' ') == std::string::npos;
   std::string text = below == 1 && depth == 0 ? index : simple ? index : "(" + index + ")";
   if (below > 1) text += fmt::format(" / {}", below);
   if (depth > 0) text += fmt::format(" % {}", digits[depth]);
   // Beyond: numbers of this digit that no iteration has.
   const std::int64_t numbers = depth > 0 ? digits[depth] : (all + below - 1) / below;
-  return Dialect::Number{text, loop.trip < numbers ? fmt::format("{} < {}", text, loop.trip) : ""};
+  Dialect::Number number{text, loop.trip < numbers ? fmt::format("{} < {}", text, loop.trip) : "", 0, 0, ""};
+  if (takes_turns && depth == 0) {
+    number.turns = all;
+    number.step = turns_;
+    number.first = model_.unit(key).index;
+  }
+  return number;
 }
 
 std::string Spread::chosen(const Dialect::Around& around, UnitId executor, bool one) const {

@@ -72,7 +72,7 @@ class Synchronizer {
       out.push_back(inside(node, unit, own, pending));
       if (const auto* sync = std::get_if<Sync>(&node.is)) {
         if (sync->object.empty()) pending = {};
-        if (!sync->object.empty() && sync->step == Sync::Step::wait) add(pending, on_their_way_);  // written only now
+        if (!sync->object.empty() && sync->step == Sync::Step::wait) arrive(*sync, pending);
       }
       if (unit == grid_) {
         asynchronous_only_ = true;
@@ -102,6 +102,16 @@ class Synchronizer {
   }
   static std::int64_t size(const Buffer& b) { return element_span(b) * bytes(b.dtype); }
 
+  /// What was on its way is written only now; a counter tells everyone who waits, groups only those who began them.
+  void arrive(const Sync& sync, Touches& pending) const {
+    if (!sync.counter.buffer.valid()) return add(pending, on_their_way_);
+    std::erase_if(pending, [&](const Touch& touch) {
+      return touch.written && std::any_of(on_their_way_.begin(), on_their_way_.end(), [&](const Touch& other) {
+               return other.written && other.buffer == touch.buffer;
+             });
+    });
+  }
+
   static Node barrier(UnitId unit) {
     Sync sync;
     sync.unit = unit;
@@ -116,14 +126,14 @@ class Synchronizer {
                                      Touches fresh;
                                      copy.body = list(loop.body, *inner, fresh);
                                      add(pending, own);
-                                   } else if (inner && blocks_) {
+                                   } else if (inner && blocks_ && loop.instances == 0) {
                                      ranges_[loop.variable] = {0, loop.trip - 1};
                                      copy.body = list(loop.body, unit, pending);
                                      ranges_.erase(loop.variable);
                                      forget(pending, loop.variable);
                                    } else {
                                      ranges_[loop.variable] = {0, loop.trip - 1};
-                                     copy.body = repeated(loop.body, unit, pending);
+                                     copy.body = repeated(loop.body, unit, pending, loop.instances > 0);
                                      ranges_.erase(loop.variable);
                                      forget(pending, loop.variable);
                                    }
@@ -147,8 +157,9 @@ class Synchronizer {
                       node.is);
   }
 
-  /// The end of a step is followed by the begin of the next.
-  std::vector<Node> repeated(const std::vector<Node>& body, UnitId unit, Touches& pending) {
+  /// The end of a step is followed by the begin of the next. `turns`: they are instances all the same, and meet only in
+  /// what the block has for itself.
+  std::vector<Node> repeated(const std::vector<Node>& body, UnitId unit, Touches& pending, bool turns) {
     std::vector<Node> out = list(body, unit, pending);
     Touches first;
     for (const Node& node : out) {
@@ -156,6 +167,8 @@ class Synchronizer {
       if (sync != nullptr && sync->object.empty()) break;
       add(first, accesses(node, unit));
     }
+    if (turns)
+      std::erase_if(first, [&](const Touch& t) { return !model_.inside(model_.memory(buffer(t).memory).per, grid_); });
     if (!conflict(pending, first)) return out;
     out.push_back(barrier(unit));
     pending = {};

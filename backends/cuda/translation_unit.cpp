@@ -11,6 +11,7 @@
 #include "backends/cpp/types.h"
 #include "backends/cuda/deal_out.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/roles.h"
 #include "backends/cuda/spread.h"
 #include "backends/cuda/synchronize.h"
 #include "backends/cuda/wrappers.h"
@@ -65,10 +66,13 @@ class KernelFile {
   Result<TranslationUnit> print() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
-                                   std::string("stream"), std::string("shared_memory"), std::string("emulation")})
+                                   std::string("stream"), std::string("shared_memory"), std::string("emulation"), std::string(Dialect::turn)})
       names_.unique(own);
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
+    wrappers_.described = [this](const Operand& operand, BufferId tensor, const DescribedTensor& box) {
+      return object_for(operand, tensor, box);
+    };
     TranslationUnit unit;
     unit.name = name_;
     unit.run_as = name_ + "_emulated";
@@ -84,7 +88,7 @@ class KernelFile {
     unit.text = header_comment(program_, model_) +
                 "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment +
                 "#if !defined(ISAMAP_HOST_PART)\n" + functions() + kernels_ + "#endif\n" +
-                "#if !defined(__CUDACC_RTC__)\n" + entries + "#endif\n";
+                "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
     return unit;
   }
 
@@ -124,6 +128,7 @@ class KernelFile {
 
   std::string entry(const std::string& name, const std::vector<EntryArgument>& arguments,
                     const std::vector<Node>& nodes) {
+    objects_.clear();
     std::string list, passed, about;
     for (const EntryArgument& a : arguments) {
       about += comment(fmt::format("{}: {} bytes{}", a.name, a.bytes, a.written ? ", written" : ""), "   ");
@@ -148,8 +153,8 @@ class KernelFile {
     const std::string parameters = list.substr(0, list.size() - std::min<std::size_t>(2, list.size()));
     return about +
            fmt::format(
-               "extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}  return cudaGetLastError();\n}}\n", name,
-               list, scratch, body, give_back) +
+               "extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}{}  return cudaGetLastError();\n}}\n", name,
+               list, built_objects(), scratch, body, give_back) +
            fmt::format("#if !defined(__CUDACC__)\nextern \"C\" void {0}_emulated({1}) {{ {0}({2}nullptr); }}\n#endif\n",
                        name, parameters, passed);
   }
@@ -171,6 +176,54 @@ class KernelFile {
                      [&](const Launch& launch) { out += indent + this->launch(launch, entry_name, around) + "\n"; }},
           step.is);
   }
+  /// What the host describes: a parameter of the kernel, which the launching function builds.
+  struct Built {
+    std::string name, text;
+    bool operator==(const Built&) const = default;
+  };
+  std::string object_for(const Operand& operand, BufferId tensor, const DescribedTensor& box) {
+    const auto found = std::find_if(model_.objects().begin(), model_.objects().end(),
+                                    [&](const HostObject& o) { return o.name == operand.object; });
+    if (found == model_.objects().end()) return "";
+    const Buffer& buffer = program_.buffers[tensor.index()];
+    const auto made = [&](const std::string& name) {
+      std::string text;
+      const auto array = [&](const char* what, const char* type, const std::vector<std::int64_t>& values) {
+        std::string list;
+        for (const std::int64_t v : values) list += (list.empty() ? "" : ", ") + std::to_string(v);
+        text += fmt::format("  const {} {}_{}[] = {{{}}};\n", type, name, what, list.empty() ? "0" : list);
+      };
+      array("sizes", "std::uint64_t", box.sizes);
+      array("pitches", "std::uint64_t", box.pitches);
+      array("box", "std::uint32_t", box.box);
+      const std::map<std::string, std::string> values{{"name", name},
+                                                      {"base", buffers_[tensor.index()]},
+                                                      {"dtype", std::to_string(bits(buffer.dtype))},
+                                                      {"rank", std::to_string(box.sizes.size())},
+                                                      {"sizes", name + "_sizes"},
+                                                      {"pitches", name + "_pitches"},
+                                                      {"box", name + "_box"},
+                                                      {"swizzle", std::to_string(box.swizzle ? box.swizzle->bits : 0)}};
+      text += "  " + fill(found->build, [&](const Placeholder& p) { return values.at(p.text); });
+      while (!text.empty() && text.back() == '\n') text.pop_back();
+      return text + "\n";
+    };
+    for (const Built& other : objects_)
+      if (other.text == made(other.name)) return use_object(*found, other.name);
+    const std::string name = names_.unique(buffers_[tensor.index()] + "_" + operand.object);
+    objects_.push_back({name, made(name)});
+    return use_object(*found, name);
+  }
+  std::string use_object(const HostObject& object, const std::string& name) {
+    of_kernel_[name] = fill(object.parameter, [&](const Placeholder&) { return name; });
+    return name;
+  }
+  std::string built_objects() const {
+    std::string text;
+    for (const Built& object : objects_) text += object.text;
+    return text;
+  }
+
   static std::string host_name(const std::string& variable) { return identifier(variable + "_step"); }
 
   // Kernels ----------------------------------------------------------------------------------------------------------
@@ -189,6 +242,10 @@ class KernelFile {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
       if (buffer.slots >= 0 || !(use.read[b] || use.written[b])) continue;
+      if (buffer.counter) {
+        shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
+        continue;
+      }
       const std::string type = element_type(model_, buffer.dtype);
       if (on_device(buffer)) {
         if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
@@ -201,41 +258,118 @@ class KernelFile {
         shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
       }
     }
-    nodes = synchronize(nodes, program_, model_, grid_, spread.walks_blocks());
+    const std::vector<std::string> roles = roles_of(nodes);
+    const Around around_kernel{around, constant};
+    of_kernel_.clear();
+    std::string text = counters(nodes, spread);
+    others_ = roles.empty() ? 0 : spread.threads();
+    for (std::size_t r = 0; r < roles.size(); ++r)
+      text += role(part_of(nodes, roles[r]), roles[r], r, spread, around_kernel);
+    const std::string rest =
+        body(synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks()), spread, around_kernel);
+    text += roles.empty() ? rest : "  } else {\n" + indented(rest) + "  }\n";
+    const std::int64_t threads =
+        spread.threads() + static_cast<std::int64_t>(roles.size()) * (roles.empty() ? 0 : role_threads(spread));
     for (auto loop = around.rbegin(); loop != around.rend(); ++loop) {
       parameters += fmt::format("{}long {}", parameters.empty() ? "" : ", ", host_name(loop->variable));
       arguments += ", " + host_name(loop->variable);
+    }
+    for (const auto& [object, parameter] : of_kernel_) {
+      parameters += (parameters.empty() ? "" : ", ") + parameter;
+      arguments += ", " + object;
+    }
+    const std::string attribute = replaced(model_.program.function, "{threads}", std::to_string(threads));
+    kernels_ += fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}{}{}}}\n\n",
+                            attribute.empty() ? "" : attribute + " ", name, parameters,
+                            shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
+    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), threads, shared_bytes,
+                       arguments);
+  }
+
+  struct Around {
+    const std::vector<Loop>& host;             ///< loops of the host around the launch
+    const std::set<std::int32_t>& constant;    ///< buffers that the kernel only reads
+  };
+  /// The text of a kernel's nodes.
+  std::string body(std::vector<Node> nodes, const Spread& spread, const Around& around, bool alone = false) {
+    for (auto loop = around.host.rbegin(); loop != around.host.rend(); ++loop) {
       Loop copy = *loop;
       copy.body = std::move(nodes);
       nodes = {Node{std::move(copy)}};
     }
-    const Dialect dialect = dialect_of(spread);
-    const auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_, &dialect);
-    if (!body) {
-      for (const Diagnostic& d : body.diagnostics()) diagnostics_.push_back(d);
-      return "";
-    }
-    const std::string attribute = replaced(model_.program.function, "{threads}", std::to_string(spread.threads()));
-    kernels_ +=
-        fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ",
-                    name, parameters, locals.empty() ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, body->text);
-    return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), spread.threads(),
-                       shared_bytes, arguments);
+    const Dialect dialect = dialect_of(spread, alone);
+    const auto printed = print_body(nodes, program_, model_, buffers_, around.constant, names_, elements_, &dialect);
+    if (printed) return printed->text;
+    for (const Diagnostic& d : printed.diagnostics()) diagnostics_.push_back(d);
+    return "";
   }
 
-  Dialect dialect_of(const Spread& spread) {
+  // Counters and roles -----------------------------------------------------------------------------------------------
+
+  std::int64_t role_threads(const Spread& spread) const { return wrappers_.threads_in(spread.first_inside()); }
+
+  /// One thread sets all counters up before anyone goes on.
+  std::string counters(const std::vector<Node>& nodes, const Spread& spread) {
+    const BufferUse use = buffer_use(nodes, program_);
+    std::string text;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (!buffer.counter || !use.read[b]) continue;
+      const UnitId each = buffer.counter->each;
+      text += wrappers_.begin(buffer, each.valid() ? spread.threads() / wrappers_.threads_in(each) : 1, diagnostics_);
+    }
+    if (text.empty()) return "";
+    const std::string first = spread.chosen({}, grid_, true);
+    Sync all;
+    all.unit = grid_;
+    others_ = 0;
+    return fmt::format("  if ({}) {{\n{}  }}\n  {}\n", first.empty() ? "true" : first, indented(indented(text)),
+                       wrappers_.sync(all, program_, {}, diagnostics_));
+  }
+
+  /// Further threads behind those that compute; one of them does it all.
+  std::string role(std::vector<Node> nodes, const std::string& name, std::size_t number, const Spread& spread,
+                   const Around& around) {
+    const UnitId unit = spread.first_inside();
+    const std::int64_t at = spread.threads() / role_threads(spread) + static_cast<std::int64_t>(number);
+    const std::string inner = body(std::move(nodes), spread, around, true);
+    return fmt::format("  {}if ({} == {}) {{  // {}\n    if ({}) {{\n{}    }}\n", number == 0 ? "" : "} else ",
+                       model_.unit(unit).index, at, name, wrappers_.first_of(unit), indented(indented(inner)));
+  }
+
+  static std::string indented(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      if (end > at && text[at] != '#') out += "  ";
+      out += text.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+    return out;
+  }
+
+  /// `alone`: one thread does everything.
+  Dialect dialect_of(const Spread& spread, bool alone) {
     Dialect dialect;
     dialect.number = [this, &spread](const Dialect::Around& around) -> std::optional<Dialect::Number> {
       if (around.back()->unit == launch_unit) return Dialect::Number{host_name(around.back()->variable), ""};
       return spread.number(around);
     };
-    dialect.chosen = [&spread](const Dialect::Around& around, UnitId executor, bool one) {
-      return spread.chosen(around, executor, one);
+    dialect.chosen = [&spread, alone](const Dialect::Around& around, UnitId executor, bool one) {
+      return alone ? std::string() : spread.chosen(around, executor, one);
+    };
+    dialect.syncs = [this, &spread, alone](const Dialect::Around& around, const Sync& sync) {
+      if (alone || (sync.step != Sync::Step::expect && sync.step != Sync::Step::arrive)) return std::string();
+      return sync.step == Sync::Step::expect ? spread.chosen(around, sync.unit, true) : wrappers_.first_of(sync.unit);
     };
     dialect.assembly = [this](const Item& item, const Call& call, CallContext& context) {
       return wrappers_.call(item, call, context);
     };
-    dialect.sync = [this](const Sync& sync) { return wrappers_.sync(sync, diagnostics_); };
+    dialect.sync = [this](const Sync& sync, const std::function<std::string(const AffineExpr&)>& index) {
+      if (sync.object.empty() && sync.unit == grid_ && others_ > 0)
+        return wrappers_.barrier_of(others_, grid_, diagnostics_);
+      return wrappers_.sync(sync, program_, index, diagnostics_);
+    };
     // What stands in shared memory is an object that watches its readers when it is emulated.
     dialect.value = [this](BufferId id, const std::string& element) {
       const Buffer& buffer = program_.buffers[id.index()];
@@ -264,6 +398,11 @@ class KernelFile {
     return text + "#endif\n\n";
   }
 
+  std::string launch_helpers() const {
+    const std::string& text = model_.program.launch_helpers;
+    return objects_.empty() ? "" : text + (text.empty() || text.back() == '\n' ? "\n" : "\n\n");
+  }
+
   std::string functions() const {
     std::string text = model_.program.helpers;
     if (!text.empty()) text += text.back() == '\n' ? "\n" : "\n\n";
@@ -283,6 +422,9 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
+  std::int64_t others_ = 0;                       ///< threads beside those of roles; 0: there are none
+  std::vector<Built> objects_;                    ///< of the entry that is printed
+  std::map<std::string, std::string> of_kernel_;  ///< its objects and their parameters
   Diagnostics diagnostics_;
 };
 

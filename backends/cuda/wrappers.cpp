@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpp/types.h"
+#include "backends/cuda/assembly_text.h"
 #include "backends/cuda/meaning.h"
 #include "backends/cuda/word_text.h"
 #include "backends/operand_use.h"
@@ -12,31 +13,6 @@
 #include "hwdesc/own_addresses.h"
 
 namespace isamap {
-namespace {
-
-void add_assembly(std::string& text, const std::string& s) {
-  for (const char c : s) {
-    if (c == '%') text += '%';
-    if (c == '"' || c == '\\') text += '\\';
-    text += c == '\n' ? ' ' : c;
-  }
-}
-
-std::string assembly_line(const std::string& text) {
-  std::string escaped;
-  add_assembly(escaped, text);
-  return fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", escaped);
-}
-
-std::string constraint_of(const Memory& memory, DType type, bool address) {
-  if (address) return memory.pointer_constraint;
-  for (const std::string& key : {std::string(name(type)), std::string("any"), std::string()})
-    if (const auto found = memory.constraint.find(key); found != memory.constraint.end()) return found->second;
-  return "";
-}
-
-}  // namespace
-
 std::string Wrappers::own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
                                   const Ranges& ranges, CallContext& context) const {
   const auto* layout = std::get_if<StridedLayout>(&operand_of(instruction, access).layout);
@@ -65,12 +41,13 @@ std::string Wrappers::own_address(const Instruction& instruction, const Call& ca
 }
 
 std::string Wrappers::add(const std::string& wish, const std::string& parameters, const std::string& device,
-                          const std::string& host) {
+                          const std::string& host, const std::string& before) {
   const auto [found, fresh] = known_.try_emplace({parameters, device + host});
   if (!fresh) return found->second;
   const std::string name = found->second = names_.unique(identifier(wish));
-  device_ += fmt::format("static __device__ __forceinline__ void {}({}) {{\n{}}}\n", name, parameters, device);
-  host_ += fmt::format("inline void {}({}) {{\n{}}}\n", name, parameters, host);
+  device_ +=
+      fmt::format("{}static __device__ __forceinline__ void {}({}) {{\n{}}}\n", before, name, parameters, device);
+  host_ += fmt::format("{}inline void {}({}) {{\n{}}}\n", before, name, parameters, host);
   return name;
 }
 
@@ -79,9 +56,37 @@ struct Wrappers::Interface {
   std::vector<WrapperOperand> operands;
   std::vector<std::string> constraints;  ///< of the inline assembly, one for each operand
   std::string parameters, arguments;
+  std::string before;  ///< of the function: "template <class S_type>\n"
 };
 
-Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, CallContext& context) const {
+/// Of a tensor that the host describes: the object, and where the box begins.
+void Wrappers::describe(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
+                        CallContext& context) {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  const Operand& from = operand_of(instruction, access);
+  const Ref& ref = call.operands[static_cast<std::size_t>(access)];
+  const auto box = described_tensor(instruction, access, context.program.buffers[ref.buffer.index()], ref.index,
+                                    call.extents, ranges_of_call(item.ranges, instruction, call));
+  if (!box) {
+    for (const Diagnostic& d : box.diagnostics()) context.diagnostics.push_back(d);
+    return;
+  }
+  for (const HostObject& object : model_.objects())
+    if (object.name == from.object) made.constraints.back() = object.constraint;
+  operand.described = true;
+  operand.type = "const " + operand.name + "_type&";
+  made.before += fmt::format("template <class {}_type>\n", operand.name);
+  made.parameters += fmt::format("{}{} {}", made.parameters.empty() ? "" : ", ", operand.type, operand.name);
+  made.arguments += (made.arguments.empty() ? "" : ", ") + described(from, ref.buffer, *box);
+  for (std::size_t d = 0; d < box->position.size(); ++d) {
+    operand.positions.push_back(operand.name + "_" + box->names[d]);
+    operand.walked_by.push_back(box->names[d]);
+    made.parameters += ", int " + operand.positions.back();
+    made.arguments += ", int(" + context.index(box->position[d], item.ranges) + ")";
+  }
+}
+
+Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, CallContext& context) {
   const Instruction& instruction = model_.instruction(call.instruction);
   Interface made;
   const auto add_to = [](std::string& list, const std::string& one) { list += (list.empty() ? "" : ", ") + one; };
@@ -91,6 +96,11 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
     o.name = identifier(operand_of(instruction, static_cast<int>(i)).name);
     o.written = i == 0;
     made.constraints.emplace_back();
+    if (place.kind == Place::Kind::described) {
+      describe(item, call, static_cast<int>(i), o, made, context);
+      made.operands.push_back(std::move(o));
+      continue;
+    }
     if (place.kind == Place::Kind::variable) {
       const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
       o.type = variable.type;
@@ -131,6 +141,11 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
       pack_operand(*pack, item, call, o, made.constraints.back(), context);
     made.operands.push_back(std::move(o));
   }
+  if (call.counter.buffer.valid()) {
+    const Buffer& counter = context.program.buffers[call.counter.buffer.index()];
+    add_to(made.parameters, model_.memory(counter.memory).pointer_type + " counter_");
+    add_to(made.arguments, counter_address(counter, context.index(call.counter.index[0], item.ranges)));
+  }
   return made;
 }
 
@@ -152,6 +167,20 @@ void Wrappers::pack_operand(const FormatUse& pack, const Item& item, const Call&
   });
 }
 
+/// The parameter that a reference such as {S.coord[x]} or {phases.at} is to; empty: it is to none of them.
+namespace {
+std::string further_input(const Placeholder& p, const std::vector<WrapperOperand>& operands,
+                                 const Instruction& instruction) {
+  if (p.expr.op != IntExpr::Op::reference) return "";
+  const Reference& r = p.expr.reference;
+  if (r.object == instruction.async_by && r.property == "at") return "counter_";
+  for (const WrapperOperand& o : operands)
+    for (std::size_t d = 0; d < o.positions.size(); ++d)
+      if (r.property == "coord" && r.object == o.name && r.argument == o.walked_by[d]) return o.positions[d];
+  return "";
+}
+}  // namespace
+
 /// Registers of an operand are operands of the assembly one by one; those that are written stand first.
 std::string Wrappers::inline_assembly(const Interface& use, const Item& item, const Call& call,
                                       CallContext& context) const {
@@ -168,8 +197,8 @@ std::string Wrappers::inline_assembly(const Interface& use, const Item& item, co
     std::string& list = output ? outputs : inputs;
     const std::string constraint = (output ? overwrites(instruction, call) ? "=" : "+" : "") + use.constraints[i];
     for (std::int64_t r = 0; r < std::max<std::int64_t>(o.registers, 1); ++r) {
-      list += fmt::format("{}\"{}\"({}{})", list.empty() ? "" : ", ", constraint, o.word.empty() ? o.name : o.word,
-                          o.registers > 0 ? fmt::format("[{}]", r) : "");
+      list += fmt::format("{}\"{}\"({}{}{})", list.empty() ? "" : ", ", constraint, o.described ? "&" : "",
+                          o.word.empty() ? o.name : o.word, o.registers > 0 ? fmt::format("[{}]", r) : "");
       numbers[i] += fmt::format("{}%{}", numbers[i].empty() ? "" : ", ", next++);
     }
   }
@@ -180,6 +209,16 @@ std::string Wrappers::inline_assembly(const Interface& use, const Item& item, co
       continue;
     }
     const Placeholder& p = std::get<Placeholder>(part);
+    if (const std::string more = further_input(p, use.operands, instruction); !more.empty()) {
+      std::string constraint = "r";
+      if (more == "counter_") {
+        const Buffer& counter = context.program.buffers[call.counter.buffer.index()];
+        constraint = constraint_of(model_.memory(counter.memory), counter.dtype, true);
+      }
+      inputs += fmt::format("{}\"{}\"({})", inputs.empty() ? "" : ", ", constraint, more);
+      text += fmt::format("%{}", next++);
+      continue;
+    }
     const int access = p.expr.op == IntExpr::Op::reference && p.expr.reference.property.empty()
                            ? access_named(instruction, call, p.expr.reference.object)
                            : -1;
@@ -203,83 +242,7 @@ std::string Wrappers::call(const Item& item, const Call& call, CallContext& cont
       if (!o.type.empty()) host += fmt::format("  (void){};\n", o.name);
     host += fmt::format("  emulation::fail(\"%s\", \"{}\");\n", body.diagnostics().front().message);
   }
-  return fmt::format("{}({});", add(instruction.name, use.parameters, device, host), use.arguments);
-}
-
-std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {
-  const std::int64_t threads = threads_in(unit);
-  std::string text;
-  for (const auto& part : barrier.assembly.parts)
-    if (const auto* s = std::get_if<std::string>(&part))
-      add_assembly(text, *s);
-    else
-      text += std::get<Placeholder>(part).expr.reference.object == "index" ? "%0" : std::to_string(threads);
-  const std::string name = add(barrier.name + "_" + model_.unit(unit).name, "int index",
-                               fmt::format("  asm volatile(\"{}\" :: \"r\"(index) : \"memory\");\n", text),
-                               fmt::format("  emulation::block_barrier(index, {});\n", threads));
-  return fmt::format("{}(1 + {});", name, model_.unit(unit).index);
-}
-
-std::string Wrappers::sync(const Sync& sync, Diagnostics& diagnostics) {
-  if (sync.object.empty()) {
-    for (const Barrier& barrier : model_.barriers()) {
-      if (barrier.unit != sync.unit || barrier.partial) continue;
-      if (!barrier.emit.empty()) return fill(barrier.emit, [](const Placeholder&) { return std::string("0"); });
-    }
-    for (const Barrier& barrier :
-         model_.barriers())  // one of several, told apart by their numbers: each instance has its own
-      if (barrier.partial && barrier.unit != sync.unit && model_.inside(sync.unit, barrier.unit) &&
-          !barrier.assembly.empty() && !model_.unit(sync.unit).index.empty())
-        return partial_barrier(barrier, sync.unit);
-    diagnostics.push_back(
-        error(fmt::format("the machine has no barrier of '{}' with an `emit` text", model_.unit(sync.unit).name)));
-    return "";
-  }
-  if (sync.step == Sync::Step::fence) return fence(sync.object, diagnostics);
-  for (const AsyncObject& object : model_.async_objects()) {
-    if (object.name != sync.object || object.kind != "groups") continue;
-    const std::string step = sync.step == Sync::Step::commit ? "commit"
-                             : sync.step == Sync::Step::open ? "open"
-                                                             : "wait";
-    const auto found = object.texts.find(step + ".asm");
-    const auto parsed = found == object.texts.end() ? Result<Template>(error("")) : parse_template(found->second);
-    if (!parsed) break;
-    const std::string device =
-        assembly_line(fill(*parsed, [&](const Placeholder&) { return std::to_string(sync.pending); }));
-    const std::int64_t threads = threads_in(object.per);
-    std::string host;
-    if (sync.step == Sync::Step::commit) host = fmt::format("  emulation::commit(\"{}\");\n", object.name);
-    if (sync.step == Sync::Step::wait)
-      host = threads > 1 ? fmt::format("  emulation::wait_groups_together({}, \"{}\", {});\n", threads, object.name,
-                                       sync.pending)
-                         : fmt::format("  emulation::wait_groups(\"{}\", {});\n", object.name, sync.pending);
-    const std::string wish =
-        sync.step == Sync::Step::wait ? fmt::format("{}_wait_{}", object.name, sync.pending) : object.name + "_" + step;
-    return add(wish, "", device, host) + "();";
-  }
-  diagnostics.push_back(
-      error(fmt::format("completion object '{}' has no texts that a kernel could print", sync.object)));
-  return "";
-}
-
-/// `object`: MEMORY.VIEW.
-std::string Wrappers::fence(const std::string& object, Diagnostics& diagnostics) {
-  for (const Memory& memory : model_.memories())
-    for (const MemoryView& view : memory.views)
-      if (memory.name + "." + view.name == object && !view.assembly.empty())
-        return add("fence_" + memory.name + "_" + view.name, "",
-                   assembly_line(fill(view.assembly, [](const Placeholder&) { return std::string(); })),
-                   "  emulation::fence();\n") +
-               "();";
-  diagnostics.push_back(error(fmt::format("view '{}' has no fence that a kernel could print", object)));
-  return "";
-}
-
-std::int64_t Wrappers::threads_in(UnitId unit) const {
-  std::int64_t threads = 1;
-  for (std::size_t u = 0; u < model_.units().size(); ++u)
-    if (const UnitId id = make_id<UnitId>(u); id != unit && model_.inside(id, unit)) threads *= model_.unit(id).count;
-  return threads;
+  return fmt::format("{}({});", add(instruction.name, use.parameters, device, host, use.before), use.arguments);
 }
 
 }  // namespace isamap

@@ -2,6 +2,7 @@
 // The functions by which printed kernels use instructions that are described as assembly lines: inline assembly for
 // the compiler of the target, their meaning in C++ for the emulation.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "backends/cpp/element_text.h"
 #include "backends/cpp/names.h"
 #include "backends/cuda/meaning.h"
+#include "hwdesc/described_tensor.h"
 
 namespace isamap {
 
@@ -21,15 +23,25 @@ class Wrappers {
 
   /// "mma(C_0, A_0, B_0);". What the emulation cannot execute fails when it does, not before.
   std::string call(const Item& item, const Call& call, CallContext& context);
-  /// A barrier, or one step of asynchronous completion.
-  std::string sync(const Sync& sync, Diagnostics& diagnostics);
+  /// A barrier, or one step of asynchronous completion. `index` prints an expression over loop variables.
+  std::string sync(const Sync& sync, const Program& program,
+                   const std::function<std::string(const AffineExpr&)>& index, Diagnostics& diagnostics);
+  /// A barrier of the first `threads` threads of a block.
+  std::string barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics);
+  /// A counter begins: every element of its buffer, by one thread.
+  std::string begin(const Buffer& counter, std::int64_t arrivals, Diagnostics& diagnostics);
+  std::int64_t threads_in(UnitId unit) const;  ///< of one instance
+  std::string first_of(UnitId unit) const;     ///< the condition of its first thread; "true": it is one thread
+
+  /// What the host describes to the machine, by the name of the parameter that the kernel gets.
+  std::function<std::string(const Operand& operand, BufferId tensor, const DescribedTensor& box)> described;
 
   const std::string& device() const { return device_; }  ///< definitions for the target's compiler
   const std::string& host() const { return host_; }      ///< and for the emulation
 
  private:
   struct Interface;
-  Interface interface_of(const Item& item, const Call& call, CallContext& context) const;
+  Interface interface_of(const Item& item, const Call& call, CallContext& context);
   std::string inline_assembly(const Interface& use, const Item& item, const Call& call, CallContext& context) const;
   /// What the innermost instances add to the address, each for itself: "8*(lane%16)"; empty: one address for all.
   std::string own_address(const Instruction& instruction, const Call& call, int access, const Place& place,
@@ -37,10 +49,14 @@ class Wrappers {
   void pack_operand(const FormatUse& pack, const Item& item, const Call& call, WrapperOperand& operand,
                     std::string& constraint, CallContext& context) const;
   std::string fence(const std::string& object, Diagnostics& diagnostics);
-  std::int64_t threads_in(UnitId unit) const;
+  std::string counter_address(const Buffer& counter, const std::string& index) const;
+  std::string counter_step(const Sync& sync, const AsyncObject& object, const Program& program,
+                           const std::function<std::string(const AffineExpr&)>& index, Diagnostics& diagnostics);
+  void describe(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
+                CallContext& context);
   std::string partial_barrier(const Barrier& barrier, UnitId unit);
   std::string add(const std::string& wish, const std::string& parameters, const std::string& device,
-                  const std::string& host);
+                  const std::string& host, const std::string& before = "");
 
   const HardwareModel& model_;
   ElementText& elements_;

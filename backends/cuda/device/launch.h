@@ -66,7 +66,33 @@ class Timed {
 // Names of the runtime that printed files use.
 using cudaStream_t = device::Handle;
 using cudaError_t = device::Code;
-constexpr cudaError_t cudaSuccess = 0;
+constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidValue = 1;
+
+// The driver's description of a tensor, and the numbers of cuda.h that it is made from.
+struct alignas(64) CUtensorMap {
+  std::uint64_t words[16];
+};
+using cuuint32_t = std::uint32_t;
+using cuuint64_t = std::uint64_t;
+enum CUtensorMapDataType {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1,
+  CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2
+};
+enum CUtensorMapSwizzle {};
+enum CUtensorMapChoices {
+  CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
+  CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2
+};
+constexpr device::Code CUDA_SUCCESS = 0;
+inline device::Code cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
+                                           const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
+                                           const cuuint32_t* steps, int interleave, CUtensorMapSwizzle swizzle,
+                                           int promotion, int outside) {
+  return device::driver.describe(map, type, static_cast<unsigned>(rank), base, sizes, pitches, box, steps, interleave,
+                                 swizzle, promotion, outside);
+}
 inline cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t stream) {
   device::Address address = 0;
   const device::Code code = device::driver.allocate_on(&address, bytes, stream);

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "backends/cuda/emulation/meeting.h"
+#include "backends/cuda/emulation/counters.h"
 
 #define threadIdx emulation::thread_position()
 #define blockIdx emulation::block_position()
@@ -16,6 +16,9 @@ std::uint32_t __cvta_generic_to_shared(const T& at) {
   return emulation::to_shared(at);
 }
 inline void* __cvta_shared_to_generic(std::uint32_t at) { return emulation::state.block->bytes.data() + at; }
+
+using cudaError_t = int;
+constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidValue = 1;
 
 // Objects of the driver that describe a tensor to a copy engine.
 using cuuint32_t = std::uint32_t;
@@ -46,13 +49,15 @@ inline int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, in
     map->sizes[d] = sizes[d];
     map->pitches[d] = d == 0 ? static_cast<cuuint64_t>(type) : pitches[d - 1];
     map->box[d] = box[d];
+    if (box[d] == 0 || box[d] > 256 || (d > 0 && pitches[d - 1] % 16 != 0)) return cudaErrorInvalidValue;
   }
+  const std::size_t row = box[0] * static_cast<std::size_t>(type), most[] = {~std::size_t{0}, 32, 64, 128};
+  if (reinterpret_cast<std::uintptr_t>(base) % 16 != 0 || row % 16 != 0 || row > most[static_cast<int>(swizzle) & 3])
+    return cudaErrorInvalidValue;  // as the driver's
   return CUDA_SUCCESS;
 }
 
 using cudaStream_t = void*;
-using cudaError_t = int;
-constexpr cudaError_t cudaSuccess = 0;
 inline cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t) {
   *at = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (*at != nullptr) std::memset(*at, 0xff, bytes);

@@ -75,7 +75,7 @@ inline void issue_copy(const char* object, std::uint32_t to, const unsigned char
       Shadow& shadow = state.block->shadows[b];
       shadow.on_its_way = false;
       shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch,
-                      thread.fences};  // seen by others behind the next barrier
+                      thread.fences, state.block->time};  // seen by others behind the next barrier
     }
     if (valid > 0) std::memcpy(target, source, valid);
     std::memset(target + valid, 0, bytes - valid);

@@ -9,9 +9,22 @@ namespace emulation {
 inline bool ordered(const Touch& before, const Thread& now) {
   if (before.thread == now.number || before.thread == -1 || before.block_epoch < now.block_epoch) return true;
   if (before.thread < 0) return false;
+  if (const auto heard = now.heard.find(before.thread / warp_size);
+      heard != now.heard.end() && before.time < heard->second)
+    return true;
   if (now.part > 0 && before.thread / now.part == now.number / now.part && before.part_epoch < now.part_epoch)
     return true;
   return before.thread / warp_size == now.number / warp_size && before.warp_epoch < now.warp_epoch;
+}
+/// Reads of several threads: all of their warps are heard of.
+inline bool reads_ordered(const Shadow& shadow, const Thread& now) {
+  if (ordered(shadow.read, now)) return true;
+  for (int warp = 0; warp < 32; ++warp) {
+    if ((shadow.readers >> warp & 1) == 0) continue;
+    const auto heard = now.heard.find(warp);
+    if (heard == now.heard.end() || shadow.read.time >= heard->second) return false;
+  }
+  return true;
 }
 inline std::size_t offset_of(const void* address) {
   return static_cast<std::size_t>(static_cast<const unsigned char*>(address) - state.block->bytes.data());
@@ -37,7 +50,9 @@ inline void note_read(Thread& thread, std::size_t at, std::size_t size) {
     if (!ordered(shadow.write, thread)) conflict("reads", b, shadow.write, "wrote", thread);
     const bool several = shadow.read.thread != -1 && shadow.read.thread != thread.number &&
                          shadow.read.block_epoch == thread.block_epoch;
-    shadow.read = {several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch};
+    shadow.read = {several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, 0,
+                   state.block->time};
+    shadow.readers |= 1U << (thread.number / warp_size);
   }
 }
 inline void note_write(Thread& thread, std::size_t at, std::size_t size, bool on_its_way = false) {
@@ -48,8 +63,10 @@ inline void note_write(Thread& thread, std::size_t at, std::size_t size, bool on
       fail("thread %d writes byte %zu of shared memory while an asynchronous copy into it is on its way", thread.number,
            b);
     if (!ordered(shadow.write, thread)) conflict("writes", b, shadow.write, "wrote", thread);
-    if (!ordered(shadow.read, thread)) conflict("writes", b, shadow.read, "read", thread);
-    shadow.write = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, thread.fences};
+    if (!reads_ordered(shadow, thread)) conflict("writes", b, shadow.read, "read", thread);
+    shadow.write = {thread.number,     thread.block_epoch, thread.warp_epoch,
+                    thread.part_epoch, thread.fences,      state.block->time};
+    shadow.readers = 0;
     shadow.on_its_way = on_its_way;
   }
 }

@@ -50,9 +50,11 @@ struct Touch {
   int thread = -1;  ///< -1: nobody, -2: several that only read
   unsigned block_epoch = 0, warp_epoch = 0, part_epoch = 0;
   unsigned fences = 0;  ///< writes: those that the thread had issued
+  unsigned time = 0;    ///< of the block: how many arrivals at counters came before
 };
 struct Shadow {
   Touch write, read;
+  std::uint32_t readers = 0;  ///< warps that have read it since it was written
   bool on_its_way = false;  ///< an asynchronous copy will write it
 };
 
@@ -101,6 +103,18 @@ struct Thread {
   unsigned fences = 0;
   int part = 0;  ///< threads that met at the last barrier of a part of the block
   std::map<std::string, Groups> groups;
+  std::map<int, unsigned> heard;  ///< by warp: what it did before this time is known to this thread, from a counter
+};
+
+/// A counter in shared memory. A phase ends when all arrivals and all announced bytes are there.
+struct Counter {
+  int arrivals = 0, pending = 0;
+  long bytes = 0;                                 ///< announced and not there
+  unsigned phase = 0;                             ///< how many have ended
+  Touch begun;                                    ///< who set it up
+  std::map<int, unsigned> told, known;            ///< by warp, in this phase and in those that have ended: until when
+  std::deque<std::function<void()>> on_their_way; ///< copies that it counts
+  std::vector<int> waiting;
 };
 
 /// Threads that wait for one another.
@@ -120,6 +134,8 @@ struct Block {
   std::vector<unsigned char> bytes;
   std::vector<Shadow> shadows;
   std::map<std::pair<int, int>, Meeting> meetings;  ///< by instances and group; barriers by -1 - index
+  std::map<std::uint32_t, Counter> counters;        ///< by address
+  unsigned time = 1;
 };
 
 /// Counts of one launch, printed with ISAMAP_EMULATION_COUNTS=1.
@@ -243,6 +259,10 @@ inline void run_block(Block& block) {
     for (auto& [name, groups] : thread.groups)
       if (!groups.open.empty() || groups.pending() > 0)
         fail("thread %d ended before its asynchronous operations (%s) were waited for", thread.number, name.c_str());
+  for (const auto& [address, counter] : block.counters)
+    if (!counter.on_their_way.empty() || counter.bytes != 0)
+      fail("block %u ended before what the counter at byte %u of shared memory counts was there", block.number.x,
+           address);
 }
 
 template <class Kernel>
@@ -260,6 +280,8 @@ void launch(const char* name, Position blocks, int threads, std::size_t shared_b
     block.bytes.assign(shared_bytes, 0xff);
     block.shadows.assign(shared_bytes, {});
     block.meetings.clear();
+    block.counters.clear();
+    block.time = 1;
     state.block = &block;
     run_block(block);
     state.block = nullptr;

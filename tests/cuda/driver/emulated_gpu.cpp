@@ -55,6 +55,8 @@ long number(const std::string& word, long otherwise) {
   return text == nullptr ? otherwise : std::atol(text->c_str());
 }
 
+int most_shared() { return (number("arch", 80) >= 90 ? 227 : 163) << 10; }
+
 // Memory: each allocation has its own pages, with one that nobody may touch behind it.
 struct Allocation {
   char* block = nullptr;
@@ -96,7 +98,8 @@ using Packed = void (*)(void**, unsigned, int, std::size_t);
 struct Function {
   std::string name;
   Packed call = nullptr;
-  int parameters = 0, shared = 0;
+  int shared = 0;
+  std::vector<std::size_t> sizes;  ///< bytes of its parameters
 };
 struct Module {
   void* library = nullptr;
@@ -110,7 +113,7 @@ template <class... T, std::size_t... i>
 void packed(const char* name, void (*kernel)(T...), void** p, unsigned blocks, int threads, std::size_t bytes, std::index_sequence<i...>) {
   emulation::launch(name, {blocks, 1, 1}, threads, bytes, [&] { kernel(*static_cast<T*>(p[i])...); });
 }
-template <class... T> constexpr int count_of(void (*)(T...)) { return sizeof...(T); }
+template <class... T> void sizes_of(void (*)(T...), void (*each)(void*, std::size_t), void* to) { (each(to, sizeof(T)), ...); }
 template <class... T> std::index_sequence_for<T...> sequence_of(void (*)(T...)) { return {}; }
 )";
 
@@ -128,8 +131,8 @@ std::filesystem::path library_of(const std::string& text, const std::vector<std:
   source << text << trampolines;
   for (const std::string& k : kernels)
     source << "extern \"C\" void packed_" << k << "(void** p, unsigned b, int t, std::size_t s) { packed(\"" << k
-           << "\", " << k << ", p, b, t, s, sequence_of(" << k << ")); }\nextern \"C\" int count_" << k
-           << "() { return count_of(" << k << "); }\n";
+           << "\", " << k << ", p, b, t, s, sequence_of(" << k << ")); }\nextern \"C\" void sizes_" << k
+           << "(void (*each)(void*, std::size_t), void* to) { sizes_of(" << k << ", each, to); }\n";
   source.close();
   const std::string command = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC -shared -o '" + (own / "made.so").string() +
                               "' '" + (own / "kernel.cpp").string() + "' > '" + (own / "log").string() + "' 2>&1";
@@ -230,7 +233,7 @@ EXPORTED cuDeviceGetAttribute(int* value, int which, int) {
       *value = arch % 10;
       return 0;
     case 97:
-      *value = 163 << 10;
+      *value = most_shared();
       return 0;
     default:
       return invalid;
@@ -277,7 +280,9 @@ EXPORTED cuModuleLoadData(void** module, const void* image) {
     auto function = std::make_unique<Function>();
     function->name = k;
     function->call = reinterpret_cast<Packed>(dlsym(made->library, ("packed_" + k).c_str()));
-    function->parameters = reinterpret_cast<int (*)()>(dlsym(made->library, ("count_" + k).c_str()))();
+    using Sizes = void (*)(void (*)(void*, std::size_t), void*);
+    reinterpret_cast<Sizes>(dlsym(made->library, ("sizes_" + k).c_str()))(
+        [](void* to, std::size_t size) { static_cast<Function*>(to)->sizes.push_back(size); }, function.get());
     made->functions[k] = std::move(function);
   }
   return *module = made, 0;
@@ -290,7 +295,7 @@ EXPORTED cuModuleGetFunction(void** function, void* module, const char* name) {
 }
 EXPORTED cuFuncSetAttribute(void* function, int which, int value) {
   if (which != 8) return invalid;
-  if (value > (163 << 10)) return invalid;
+  if (value > most_shared()) return invalid;
   return static_cast<Function*>(function)->shared = value, 0;
 }
 EXPORTED cuFuncGetAttribute(int* value, int which, void*) { return *value = which == 4 ? 32 : 0, 0; }
@@ -299,13 +304,16 @@ EXPORTED cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsi
   auto* const f = static_cast<Function*>(function);
   if (planted("launch-fails") || y != 1 || z != 1 || ty != 1 || tz != 1 || x == 0) return too_many_resources;
   if (threads == 0 || threads > 1024 || static_cast<int>(bytes) > std::max(f->shared, 48 << 10)) return invalid;
-  // All parameters are pointers or long: copied now, as a driver does.
-  std::vector<long> values;
-  for (int p = 0; p < f->parameters; ++p) values.push_back(*static_cast<long*>(parameters[p]));
+  // Copied now, as a driver does.
+  std::vector<std::vector<char>> values;
+  for (std::size_t p = 0; p < f->sizes.size(); ++p) {
+    const char* const at = static_cast<char*>(parameters[p]);
+    values.emplace_back(at, at + f->sizes[p]);
+  }
   return put(static_cast<Stream*>(stream), [=]() mutable -> Code {
     if (planted("kernel-fails")) return sticky = illegal_address, 0;
     std::vector<void*> list;
-    for (long& value : values) list.push_back(&value);
+    for (std::vector<char>& value : values) list.push_back(value.data());
     f->call(list.data(), x, static_cast<int>(threads), bytes);
     return 0;
   });
@@ -342,6 +350,30 @@ EXPORTED cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   const double from = static_cast<Event*>(begin)->seconds, to = static_cast<Event*>(end)->seconds;
   if (from < 0 || to < 0) return invalid;
   return *milliseconds = static_cast<float>((to - from) * 1e3), 0;
+}
+
+/// What the emulation's own function of this name makes, in as many bytes.
+EXPORTED cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* base, const std::uint64_t* sizes,
+                                const std::uint64_t* pitches, const std::uint32_t* box, const std::uint32_t* steps, int,
+                                int swizzle, int, int) {
+  struct Described {
+    const void* base;
+    int bytes, rank, swizzle;
+    std::uint64_t sizes[5], pitches[5];
+    std::uint32_t box[5];
+  };
+  static_assert(sizeof(Described) <= 128);
+  if (rank == 0 || rank > 5 || type < 0 || type > 2) return invalid;
+  Described made{base, 1 << type, static_cast<int>(rank), swizzle, {}, {}, {}};
+  for (unsigned d = 0; d < rank; ++d) {
+    made.sizes[d] = sizes[d];
+    made.pitches[d] = d == 0 ? 1U << type : pitches[d - 1];
+    made.box[d] = box[d];
+    if (box[d] == 0 || box[d] > 256 || steps[d] != 1 || (d > 0 && pitches[d - 1] % 16 != 0)) return invalid;
+  }
+  const std::uint64_t row = box[0] << type, most[] = {~0ULL, 32, 64, 128};
+  if (reinterpret_cast<std::uintptr_t>(base) % 16 != 0 || row % 16 != 0 || row > most[swizzle & 3]) return invalid;
+  return std::memcpy(map, &made, sizeof made), 0;
 }
 
 EXPORTED nvrtcVersion(int* major, int* minor) { return *major = 13, *minor = 0, 0; }

@@ -1,0 +1,35 @@
+#pragma once
+// Parts of inline assembly.
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "hwdesc/hardware_model.h"
+
+namespace isamap {
+
+/// Text of an assembly line as part of a string of C++.
+inline void add_assembly(std::string& text, const std::string& s) {
+  for (const char c : s) {
+    if (c == '%') text += '%';
+    if (c == '"' || c == '\\') text += '\\';
+    text += c == '\n' ? ' ' : c;
+  }
+}
+
+inline std::string assembly_line(const std::string& text) {
+  std::string escaped;
+  add_assembly(escaped, text);
+  return fmt::format("  asm volatile(\"{}\" ::: \"memory\");\n", escaped);
+}
+
+/// How inline assembly is handed a register of the memory, or an address in it; empty: the file does not say.
+inline std::string constraint_of(const Memory& memory, DType type, bool address) {
+  if (address) return memory.pointer_constraint;
+  for (const std::string& key : {std::string(name(type)), std::string("any"), std::string()})
+    if (const auto found = memory.constraint.find(key); found != memory.constraint.end()) return found->second;
+  return "";
+}
+
+}  // namespace isamap

@@ -1,0 +1,117 @@
+// Counters in shared memory, and copies that they count.
+
+#pragma once
+
+#include "backends/cuda/emulation/meeting.h"
+
+namespace emulation {
+
+inline Counter& counter_at(std::uint32_t at) {
+  const auto found = state.block->counters.find(at);
+  if (found == state.block->counters.end()) fail("there is no counter at byte %u of shared memory", at);
+  if (!ordered(found->second.begun, *state.thread))
+    fail("thread %d uses the counter at byte %u, which thread %d has set up, with no barrier between",
+         state.thread->number, at, found->second.begun.thread);
+  return found->second;
+}
+
+inline void begin_counter(std::uint32_t at, int arrivals, const char* what) {
+  aligned(at, 8, what);
+  note_write(*state.thread, at, 8);
+  Counter& counter = state.block->counters[at];
+  if (counter.arrivals != 0) fail("the counter at byte %u of shared memory is set up twice", at);
+  const Thread& thread = *state.thread;
+  counter.arrivals = counter.pending = arrivals;
+  counter.begun = {thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, 0, state.block->time};
+}
+
+/// The phase ends if all is there.
+inline void look(Counter& counter) {
+  if (counter.pending > 0 || counter.bytes != 0) return;
+  ++counter.phase;
+  counter.pending = counter.arrivals;
+  for (const auto& [warp, time] : counter.told) counter.known[warp] = time;
+  counter.told.clear();
+  for (const int thread : counter.waiting) state.block->threads[static_cast<std::size_t>(thread)].blocked = false;
+  counter.waiting.clear();
+}
+
+inline void arrive(std::uint32_t at) {
+  Counter& counter = counter_at(at);
+  if (--counter.pending < 0)
+    fail("more than %d arrive at the counter at byte %u in one phase", counter.arrivals, at);
+  counter.told[state.thread->number / warp_size] = ++state.block->time;
+  look(counter);
+}
+inline void expect(std::uint32_t at, long bytes) {
+  counter_at(at).bytes += bytes;
+  arrive(at);
+}
+
+/// Until the phase of this parity has ended: one that is not the running one's.
+inline void until(std::uint32_t at, int parity) {
+  Counter& counter = counter_at(at);
+  while (static_cast<int>(counter.phase & 1) == parity) {
+    if (!counter.on_their_way.empty()) {  // as late as a wait allows
+      const auto operation = counter.on_their_way.front();
+      counter.on_their_way.pop_front();
+      operation();
+      continue;
+    }
+    counter.waiting.push_back(state.thread->number);
+    wait(parity == 0 ? "a counter, for an even phase" : "a counter, for an odd phase");
+  }
+  for (const auto& [warp, time] : counter.known) state.thread->heard[warp] = std::max(state.thread->heard[warp], time);
+}
+
+template <class Map>
+void check_box(const Map& map, std::initializer_list<unsigned> box, const char* what) {
+  std::size_t d = 0;
+  for (const unsigned extent : box)
+    if (d >= static_cast<std::size_t>(map.rank) || map.box[d++] != extent)
+      fail("%s takes a box of other extents than the host has described", what);
+}
+
+/// `elements(each)` calls each(shared address, {position in the tensor, innermost first}) for every element.
+template <class Elements, class Map>
+void issue_counted(std::uint32_t at, std::uint32_t size, Elements elements, const Map& map) {
+  using At = std::initializer_list<int>;
+  long bytes = 0;
+  elements([&](std::uint32_t to, At) {
+    note_write(*state.thread, to, size, true);
+    std::memset(state.block->bytes.data() + to, 0xff, size);
+    bytes += size;
+  });
+  Counter& counter = counter_at(at);
+  const auto deliver = [&counter, size, elements, map, bytes] {
+    elements([&](std::uint32_t to, At position) {
+      const unsigned char* from = static_cast<const unsigned char*>(map.base);
+      bool inside = true;
+      int d = 0;
+      for (const int p : position) {
+        inside = inside && p >= 0 && static_cast<unsigned long>(p) < map.sizes[d];
+        if (inside) from += static_cast<unsigned long>(p) * map.pitches[d];
+        ++d;
+      }
+      if (inside)
+        std::memcpy(state.block->bytes.data() + to, from, size);
+      else
+        std::memset(state.block->bytes.data() + to, 0, size);
+      for (std::uint32_t b = to; b < to + size; ++b) {
+        Shadow& shadow = state.block->shadows[b];
+        shadow.on_its_way = false;
+        shadow.write = {};  // known to whoever waits for the counter
+      }
+    });
+    counter.bytes -= bytes;
+    look(counter);
+  };
+  const bool now =
+      delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
+  if (now) return deliver();
+  counter.on_their_way.push_back(deliver);
+  for (const int thread : counter.waiting) state.block->threads[static_cast<std::size_t>(thread)].blocked = false;
+  counter.waiting.clear();
+}
+
+}  // namespace emulation

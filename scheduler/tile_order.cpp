@@ -1,0 +1,65 @@
+#include "scheduler/tile_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/side_by_side.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+/// Instances that are there at the same time, of a unit that may have more than its place: one in each place.
+std::int64_t at_once(const HardwareModel& model, UnitId unit) {
+  std::int64_t count = 1;
+  for (UnitId u = model.unit(unit).queued ? model.unit(unit).parent : unit; u.valid(); u = model.unit(u).parent)
+    count *= std::max<std::int64_t>(1, model.unit(u).count);
+  return count;
+}
+
+std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
+  for (std::int64_t d = std::min(of, at_most); d > 1; --d)
+    if (of % d == 0) return d;
+  return 1;
+}
+
+}  // namespace
+
+Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const HardwareModel& model) {
+  const std::string text = "'" + print(Line{line}) + "': ";
+  const auto unit = model.find_unit(line.unit);
+  const auto blocks = unit ? outermost_numbered(model, *unit) : std::nullopt;
+  if (!blocks || *blocks != *unit)
+    return error(text + "wrap and raster order the instances of the unit that programs are started on",
+                 unit && blocks ? "walk on " + model.unit(*blocks).name : "");
+  TileOrder order;
+  std::vector<std::int64_t> trips;
+  for (const Walk& walk : line.walks) {
+    const auto found = tiles.find(walk.dim);
+    if (found == tiles.end()) return error(text + "'" + walk.dim + "' is no dim of the statement");
+    if (line.tail != Tail::pad && found->second.size % walk.tile != 0)
+      return error(fmt::format("{}{} has {} points, and the last tile of {} would be short", text, walk.dim,
+                               found->second.size, walk.tile),
+                   "tail pad");
+    trips.push_back(ceil_div(found->second.size, walk.tile));
+  }
+  if (line.raster > 0) {
+    if (trips.size() != 2) return error(text + "raster orders two walks, written on one line: for i by 128, j by 128");
+    if (trips[0] % line.raster != 0)
+      return error(fmt::format("{}{} has {} steps, which are no groups of {}", text, line.walks[0].dim, trips[0],
+                               line.raster),
+                   fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
+    order.trips = {trips[0] / line.raster, trips[1], line.raster};
+    order.step = {AffineExpr::dim("#0") * line.raster + AffineExpr::dim("#2"), AffineExpr::dim("#1")};
+  } else {
+    order.trips = trips;
+    for (std::size_t w = 0; w < trips.size(); ++w) order.step.push_back(AffineExpr::dim("#" + std::to_string(w)));
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t trip : order.trips) count *= trip;
+  order.instances = std::max<std::int64_t>(1, std::min(count, at_once(model, *unit)));
+  return order;
+}
+
+}  // namespace isamap
