@@ -143,6 +143,12 @@ void read_state_use(Reading& r) {
         r.instruction.needs.push_back({field, *expression, false});
   }
   const Node* sets = r.map.child("sets");
+  if (const Node* only = r.map.child("only")) {
+    r.instruction.only = only->scalar == "raise" ? Change::raise : Change::lower;
+    if (!sets || (only->scalar != "raise" && only->scalar != "lower"))
+      r.fail(only->where, "'only' of " + r.what + " says which way a setter moves its fields: raise or lower",
+             sets ? "write only: raise" : "it has no 'sets'");
+  }
   if (!sets) return;
   for (const Node& field : sets->items) r.instruction.sets.push_back({field.scalar, {}, true});
   for (const auto& [field, value] : sets->entries) {

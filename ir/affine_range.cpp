@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "ir/affine.h"
 #include "support/arithmetic.h"
@@ -86,12 +87,26 @@ bool shares_names(const AffineExpr& e, const AffineTerm& term) {
   return false;
 }
 
+/// The division that goes first: the last one, or the one of the longest sum. n - 3*(n/3) is in [0, 2] whatever n is,
+/// divisions inside n included, unless those went before.
+enum class Order { last, longest };
+
+std::vector<AffineTerm> divisions(const AffineExpr& e, Order order) {
+  std::vector<AffineTerm> found;
+  for (auto term = e.terms().rbegin(); term != e.terms().rend() && division(*term); ++term) found.push_back(*term);
+  if (order == Order::longest)
+    std::stable_sort(found.begin(), found.end(), [](const AffineTerm& a, const AffineTerm& b) {
+      return division(a)->numerator->terms().size() > division(b)->numerator->terms().size();
+    });
+  return found;
+}
+
 // Takes one division as a rational. False when none shares names with the rest, or numbers would grow too large.
-bool relax(Relaxed& relaxed) {
+bool relax(Relaxed& relaxed, Order order) {
   const AffineExpr e = relaxed.rest;
-  for (auto term = e.terms().rbegin(); term != e.terms().rend(); ++term) {
+  const auto candidates = divisions(e, order);
+  for (auto term = candidates.begin(); term != candidates.end(); ++term) {
     const FloorDiv* div = division(*term);
-    if (!div) break;
     if (!shares_names(e, *term)) continue;
     const Wide size = Wide{div->divisor} * std::max({relaxed.scale, largest_coefficient(e), std::abs(e.constant())});
     const std::int64_t c = term->coefficient;
@@ -105,9 +120,9 @@ bool relax(Relaxed& relaxed) {
   return false;
 }
 
-std::optional<Interval> relaxed_bounds(int depth, const AffineExpr& e, const Ranges& ranges) {
+std::optional<Interval> relaxed_bounds(int depth, const AffineExpr& e, const Ranges& ranges, Order order) {
   Relaxed relaxed{e, 1, {0, 0}};
-  for (int steps = 0; steps < 16 && relax(relaxed);) ++steps;
+  for (int steps = 0; steps < 16 && relax(relaxed, order);) ++steps;
   if (relaxed.scale == 1) return std::nullopt;
   const auto rest = sum_of_terms(depth, relaxed.rest, ranges);
   if (!rest) return std::nullopt;
@@ -119,9 +134,14 @@ std::optional<Interval> relaxed_bounds(int depth, const AffineExpr& e, const Ran
 std::optional<Interval> bounds_to(int depth, const AffineExpr& e, const Ranges& ranges) {
   const auto direct = sum_of_terms(depth, e, ranges);
   if (!direct || depth <= 0 || e.terms().size() < 2 || e.is_linear()) return direct;
-  const auto relaxed = relaxed_bounds(depth, e, ranges);
-  if (!relaxed) return direct;
-  return Interval{std::max(direct->low, relaxed->low), std::min(direct->high, relaxed->high)};
+  Interval best = *direct;
+  const bool several = e.terms().size() > 1 && division(e.terms()[e.terms().size() - 2]) != nullptr;
+  for (const Order order : {Order::last, Order::longest}) {
+    if (order == Order::longest && !several) break;
+    if (const auto relaxed = relaxed_bounds(depth, e, ranges, order))
+      best = {std::max(best.low, relaxed->low), std::min(best.high, relaxed->high)};
+  }
+  return best;
 }
 
 // floor(e/d) when it is the same everywhere.

@@ -98,6 +98,7 @@ std::vector<std::int64_t> touched_extents(const Instruction& instruction, const 
 
 enum class Inactive { none, zero, keep, undefined };
 enum class Start { keep, zero };
+enum class Change { any, raise, lower };  ///< which way a setter may move its fields
 
 struct Numerics {
   bool fused = false;
@@ -138,6 +139,7 @@ struct Instruction {
   std::vector<std::pair<std::string, std::vector<Start>>> start;  ///< per updated operand; default {keep}
   std::vector<StateValue> needs;
   std::vector<StateValue> sets;
+  Change only = Change::any;
   std::vector<MemoryId> clobbers;
   std::string reset, scope;  ///< scope: "use" or "function"
   bool issue_one = false;

@@ -42,6 +42,8 @@ std::string print_line(const For& line) {
   for (std::size_t i = 0; i < line.walks.size(); ++i)
     text += (i > 0 ? ", " : "") + line.walks[i].dim + " by " + std::to_string(line.walks[i].tile);
   if (!line.unit.empty()) text += " on " + line.unit;
+  if (line.wrap) text += " wrap";
+  if (line.raster > 0) text += " raster grouped(" + std::to_string(line.raster) + ")";
   if (!line.combine.empty()) text += " combine " + line.combine;
   if (line.tail != Tail::none) text += " tail " + word(tail_names, line.tail);
   if (line.unroll) text += " unroll";

@@ -10,11 +10,8 @@
 
 #include <algorithm>
 
-#include "hwdesc/move_layouts.h"
-#include "hwdesc/side_by_side.h"
-#include "scheduler/completion.h"
+#include "scheduler/block_feeds.h"
 #include "scheduler/nest_view.h"
-#include "scheduler/operand_check.h"
 #include "scheduler/point_form.h"
 #include "scheduler/promising_mappings.h"
 #include "scheduler/stage_tile.h"
@@ -28,128 +25,22 @@ const std::vector<std::int64_t> part_counts = {1, 2, 4, 8};              // warp
 const std::vector<std::int64_t> call_counts = {1, 2, 3, 4, 5, 6, 7, 8};  // calls of a warp along a dim
 const std::vector<std::int64_t> depths = {1, 2, 4, 8};                   // calls along a reduction in one step
 constexpr std::int64_t most_buffers = 5;
+constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken together
+/// Who copies tiles, and how often a block begins: everyone; one thread of those that compute; threads of their own;
+/// and these in blocks that take turns.
+enum Copies { by_all, by_one, by_role, in_turns };
+const std::vector<std::string> copies_labels = {"all", "one", "role", "turns"};
 constexpr std::int64_t conflict_free = 16;  // bytes: rows an odd number of these apart meet each bank once
-
-/// The units and memories that the form speaks of.
-struct BlockMachine {
-  UnitId block, part;
-  MemoryId scratch, registers;
-};
-
-std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model) {
-  BlockMachine machine;
-  machine.part = instruction.unit;
-  machine.block = outermost_numbered(model, machine.part).value_or(UnitId{});
-  if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty())
-    return std::nullopt;
-  for (std::size_t m = 0; m < model.memories().size(); ++m)
-    if (model.memories()[m].kind == MemoryKind::scratchpad && model.memories()[m].per == machine.block)
-      machine.scratch = make_id<MemoryId>(m);
-  for (int a = 0; a < access_count(instruction.statement()); ++a) {
-    const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
-    if (a > 0 && operand.memory == machine.scratch) continue;
-    if (!operand.memory.valid() || !model.memory(operand.memory).is_register() ||
-        !model.inside(model.memory(operand.memory).per, machine.part))
-      return std::nullopt;
-    if (a == 0) machine.registers = operand.memory;
-  }
-  return machine.scratch.valid() ? std::optional(machine) : std::nullopt;
-}
-
-/// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
-struct Feed {
-  std::vector<LayoutDigit> layout;
-  std::string copy, fetch;   ///< empty: derived, element by element where it must be
-  bool taken_there = false;  ///< calls take it from the scratchpad
-  std::optional<XorSwizzle> swizzle;
-  std::string along;     ///< rows: the fused dim whose neighbours lie together
-  std::int64_t row = 1;  ///< and how many of them
-};
-
-/// Rows as an operand in the scratchpad takes them: neighbours along one subscript, so many together, permuted. False:
-/// its layout is of another kind.
-bool rows_of_operand(const Pairing& pairing, int access, Feed& feed) {
-  const int number = pairing.operand_access[static_cast<std::size_t>(access)];
-  const Instruction& instruction = *pairing.instruction;
-  const Operand& operand = instruction.operands[operand_of_access(instruction, number).index()];
-  const auto* strided = std::get_if<StridedLayout>(&operand.layout);
-  const auto& subscripts = access_of(instruction.statement(), number).index;
-  if (strided == nullptr || !strided->swizzle || subscripts.size() != 2) return false;
-  std::vector<std::string> dims;  // fused, by subscript
-  for (const AffineExpr& e : subscripts) {
-    const int d = e.as_dim() ? instruction.statement().domain.find(*e.as_dim()) : -1;
-    if (d < 0 || pairing.walked_by[static_cast<std::size_t>(d)].empty()) return false;
-    dims.push_back(pairing.walked_by[static_cast<std::size_t>(d)]);
-  }
-  // The other subscript's neighbours are a row apart.
-  int along = -1;
-  for (std::size_t s = 0; s < 2; ++s)
-    for (const StrideTerm& term : strided->terms) {
-      const auto stride =
-          term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) : std::nullopt;
-      const auto split = split_digit(term.term);
-      if (!stride || !split || split->divide != 1 || split->form != AffineExpr::dim(operand.index_names[s])) continue;
-      if (*stride == 1) along = static_cast<int>(s);
-      if (*stride > 1) feed.row = *stride;
-    }
-  if (along < 0 || feed.row <= 1) return false;
-  const AffineExpr lie = AffineExpr::dim(dims[static_cast<std::size_t>(along)]),
-                   other = AffineExpr::dim(dims[static_cast<std::size_t>(1 - along)]);
-  feed.layout = {{floordiv(lie, feed.row), 0}, {other, 0}, {mod(lie, feed.row), 0}};
-  feed.along = dims[static_cast<std::size_t>(along)];
-  feed.swizzle = strided->swizzle;
-  feed.taken_there = true;
-  return true;
-}
 
 struct Prepared {
   Computation statement;
   Pairing pairing;
   BlockMachine machine;
   std::vector<Feed> feeds;  ///< by access; 0 is not used
+  bool counted() const {
+    return std::all_of(feeds.begin() + 1, feeds.end(), [](const Feed& f) { return !f.counted.empty(); });
+  }
 };
-
-/// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.
-std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
-                        const HardwareModel& model) {
-  if (access.index.empty() || !access.index.back().as_dim()) return "";
-  const std::int64_t size = std::max(bytes(tensor.dtype), 1), row = tensor.shape.back() * size;
-  std::string best;
-  std::int64_t most = 0;
-  for (const Instruction& move : model.instructions()) {
-    if (!is_move(move) || !completes_in_groups(move, model) || move.ranges.size() != 1 || move.ranges[0].min > 0)
-      continue;
-    if (move.operands[operand_of_access(move, 0).index()].memory != machine.scratch ||
-        move.operands[operand_of_access(move, 1).index()].memory != model.home() ||
-        !type_refusal(move, 0, tensor.dtype).empty())
-      continue;
-    const std::int64_t width = move.ranges[0].max * size;
-    if (row % width == 0 && width > most) most = width, best = move.name;
-  }
-  return best;
-}
-
-/// A move with addresses from every instance that puts such rows where the instruction wants them, a fragment a call.
-std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,
-                           const BlockMachine& machine, const HardwareModel& model) {
-  const std::size_t operand = operand_of_access(instruction, access).index();
-  for (const Instruction& move : model.instructions()) {
-    if (!is_move(move) || !type_refusal(move, 0, tensor.dtype).empty() || !type_refusal(move, 1, tensor.dtype).empty())
-      continue;
-    const Operand& from = move.operands[operand_of_access(move, 1).index()];
-    const auto* strided = std::get_if<StridedLayout>(&from.layout);
-    if (from.memory != machine.scratch || strided == nullptr ||
-        std::none_of(strided->terms.begin(), strided->terms.end(), [](const StrideTerm& t) { return !t.each.empty(); }))
-      continue;
-    const auto table = move_table(model, move, bytes(tensor.dtype));
-    if (!table) continue;
-    for (const Filling& filling : fillings(model, move, *table, instruction, operand))
-      if (filling.possible() && filling.calls == 1 && filling.operands == 1 &&
-          filling.order.kind == MemoryOrder::Kind::rows && filling.order.index == contiguous)
-        return move.name;
-  }
-  return "";
-}
 
 class BlockPoints final : public PointForm {
  public:
@@ -168,6 +59,9 @@ class BlockPoints final : public PointForm {
     std::vector<std::int64_t> buffers;
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
     decisions_.push_back({"buffers", labels(buffers), true});
+    const bool counted = std::any_of(prepared_.begin(), prepared_.end(), [](const Prepared& p) { return p.counted(); });
+    decisions_.push_back(
+        {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? in_turns + 1 : by_all + 1)}, false});
   }
 
   const std::vector<Decision>& decisions() const override { return decisions_; }
@@ -219,7 +113,8 @@ class BlockPoints final : public PointForm {
               static_cast<int>(std::upper_bound(values.begin(), values.end(), calls) - values.begin()) - 1;
           if (parallel) point.choice[parts_at(d)] = parts;
         }
-        point.choice.back() = 2;
+        point.choice[buffers_at()] = prepared_[m].counted() ? 3 : 2;
+        point.choice[copies_at()] = prepared_[m].counted() ? in_turns : by_all;
         points.push_back(repair(point));
       }
     }
@@ -238,6 +133,8 @@ class BlockPoints final : public PointForm {
   const Computation& unfused() const { return kernel_.statements[id_.index()]; }
   static std::size_t parts_at(std::size_t dim) { return 1 + 2 * dim; }
   static std::size_t calls_at(std::size_t dim) { return 2 + 2 * dim; }
+  std::size_t buffers_at() const { return decisions_.size() - 2; }
+  std::size_t copies_at() const { return decisions_.size() - 1; }
 
   /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
   static std::string fused_dim(const Prepared& p, const std::string& dim) {
@@ -319,10 +216,30 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     parts *= along;
     tiled.push_back(t);
   }
+  const bool renews =
+      std::any_of(tiled.begin(), tiled.end(), [](const Tiled& t) { return !t.parallel && t.extent > t.block; });
+  const int buffers = renews || !lone.empty() ? point.choice[buffers_at()] + 1 : 1;
+  const int copies = p.counted() && buffers > 1 && renews ? point.choice[copies_at()] : by_all;
+  if (copies >= by_role && parts + 1 > model_.unit(p.machine.part).count)
+    return error("beside " + std::to_string(parts) + " instances of " + part + " a block has no place for a role");
   if (parts > model_.unit(p.machine.part).count)
     return error("a block of " + std::to_string(parts) + " instances of " + part + " is larger than a block may be");
-  for (const Tiled& t : tiled)
-    if (t.parallel) walk(t.dim, t.block, block, t.extent % t.block != 0, false);
+  if (copies == in_turns) {
+    nest.lines.push_back({For{{}, block, Tail::none, false, "", true, 0}});
+    For& all = std::get<For>(nest.lines.back().is);
+    for (const Tiled& t : tiled) {
+      if (!t.parallel) continue;
+      all.walks.push_back({t.dim, t.block});
+      if (t.extent % t.block != 0) all.tail = Tail::pad;
+    }
+    const std::int64_t rows = ceil_div(tiled.front().extent, tiled.front().block);
+    for (std::int64_t group = std::min(raster_group, rows); group > 1 && all.walks.size() == 2 && all.raster == 0;
+         --group)
+      if (rows % group == 0) all.raster = group;
+  } else {
+    for (const Tiled& t : tiled)
+      if (t.parallel) walk(t.dim, t.block, block, t.extent % t.block != 0, false);
+  }
   const auto tensor = [&](int access) { return kernel_.tensors[access_of(p.statement, access).tensor.index()].name; };
   const auto stage = [&](int access, MemoryId memory) {
     Stage line;
@@ -332,13 +249,8 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   };
   nest.lines.push_back({stage(0, p.machine.registers)});
   for (const std::string& dim : lone) walk(dim, 1, "", false, false);
-  bool renewed = !lone.empty();
   for (const Tiled& t : tiled)
-    if (!t.parallel) {
-      walk(t.dim, t.block, "", t.extent % t.block != 0, false);
-      renewed = renewed || t.extent > t.block;
-    }
-  const int buffers = renewed ? point.choice.back() + 1 : 1;
+    if (!t.parallel) walk(t.dim, t.block, "", t.extent % t.block != 0, false);
   for (int a = 1; a < access_count(p.statement); ++a) {
     Stage line = stage(a, p.machine.scratch);
     const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
@@ -347,6 +259,8 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     line.buffers = buffers;
     line.ahead = buffers - 1;
     if (!feed.copy.empty()) line.via = {feed.copy};
+    if (copies != by_all) line.via = {feed.counted};
+    if (copies >= by_role) line.role = "loader";
     nest.lines.push_back({line});
   }
   for (const Tiled& t : tiled)
@@ -390,6 +304,7 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
       const auto fastest = access.index.back().as_dim();
       if (!rows_of_operand(p.pairing, a, feed) || !fastest || *fastest != feed.along || feed.copy.empty())
         return std::nullopt;
+      feed.counted = counted_copy(feed, access, tensor, *machine, model);
       continue;
     }
     // Which index of the operand are neighbours in the tensor?

@@ -12,6 +12,12 @@ Nest canonical(const Nest& nest, const Computation& statement) {
   for (const Line& line : nest.lines) {
     if (const For* walks = std::get_if<For>(&line.is)) {
       For kept = *walks;
+      if (walks->wrap || walks->raster > 0) {  // an order of all their steps
+        for (const Walk& walk : walks->walks) tile[walk.dim] = std::min(walk.tile, tile[walk.dim]);
+        result.lines.push_back(line);
+        stages = result.lines.size();
+        continue;
+      }
       kept.walks.clear();
       for (Walk walk : walks->walks) {
         std::int64_t& around = tile[walk.dim];

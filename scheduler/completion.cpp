@@ -1,7 +1,5 @@
 #include "scheduler/completion.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -56,73 +54,6 @@ std::optional<std::string> counted_by(const std::vector<Node>& nodes, const Hard
   for (const AsyncObject& object : model.async_objects())
     if (objects.contains(object.name) && object.kind == "phases") return object.name;
   return std::nullopt;
-}
-
-namespace {
-
-/// Gives the calls their counter; the bytes that they bring, or nothing where that depends on a condition.
-std::optional<std::int64_t> give_counter(std::vector<Node>& nodes, const Ref& counter, const std::string& object,
-                                         const HardwareModel& model) {
-  std::int64_t sum = 0;
-  for (Node& node : nodes) {
-    if (auto* loop = std::get_if<Loop>(&node.is)) {
-      const auto inside = give_counter(loop->body, counter, object, model);
-      if (!inside) return std::nullopt;
-      sum += *inside * loop->trip;
-    } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
-      if (counted_by({node}, model) || !guard->role.empty()) return std::nullopt;
-    } else if (auto* call = std::get_if<Call>(&node.is)) {
-      const Instruction& move = model.instruction(call->instruction);
-      if (move.async_by != object || !move.async_bytes) continue;
-      call->counter = counter;
-      const auto& dims = move.statement().domain;
-      const auto bytes = evaluate(*move.async_bytes, [&](const Reference& r) -> std::optional<std::int64_t> {
-        const int d = r.object == "extent" ? dims.find(r.argument) : -1;
-        return d < 0 ? std::nullopt : std::optional(call->extents[static_cast<std::size_t>(d)]);
-      });
-      if (!bytes) return std::nullopt;
-      sum += *bytes;
-    }
-  }
-  return sum;
-}
-
-Node step_of(const Ring& ring, BufferId counter, const AffineExpr& number, Sync::Step step, UnitId unit) {
-  Sync sync;
-  sync.unit = unit;
-  sync.object = ring.object;
-  sync.step = step;
-  sync.counter = {counter, {mod(number, ring.tiles)}};
-  sync.phase = floordiv(number, ring.tiles);
-  return Node{std::move(sync)};
-}
-
-}  // namespace
-
-Result<std::vector<Node>> counted(std::vector<Node> fills, const Ring& ring, const AffineExpr& number, UnitId executor,
-                                  const Program& program, const HardwareModel& model) {
-  const auto bytes = give_counter(fills, {ring.ready, {mod(number, ring.tiles)}}, ring.object, model);
-  if (!bytes)
-    return error(fmt::format("how many bytes complete '{}' depends on a condition",
-                             program.buffers[ring.ready.index()].name),
-                 "with `tail pad` all tiles are whole");
-  Node expect = step_of(ring, ring.ready, number, Sync::Step::expect, executor);
-  std::get<Sync>(expect.is).bytes = *bytes;
-  fills.insert(fills.begin(), std::move(expect));
-  if (ring.free.valid()) {  // the tile that stood there before: in the first round there was none
-    Node wait = step_of(ring, ring.free, number, Sync::Step::wait, executor);
-    std::get<Sync>(wait.is).phase += -1;
-    fills.insert(fills.begin(), std::move(wait));
-  }
-  return fills;
-}
-
-Node until_ready(const Ring& ring, const AffineExpr& number, UnitId executor) {
-  return step_of(ring, ring.ready, number, Sync::Step::wait, executor);
-}
-
-Node through_with(const Ring& ring, const AffineExpr& number, UnitId each) {
-  return step_of(ring, ring.free, number, Sync::Step::arrive, each);
 }
 
 std::vector<Node> commits(const std::vector<Node>& nodes, const HardwareModel& model) {

@@ -34,7 +34,8 @@ class Blocks {
     for (const auto& [name, cycles] : busy_) note(name, cycles * rounds);
     note("latency of its calls", chain_ * rounds);
     outermost();
-    result_.cycles += (waits_ + ends_) * rounds;
+    const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
+    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds);
     if (waits_ * rounds > result_.cycles / 2) result_.bound = "transfers that nothing hides";
     return result_;
   }
@@ -123,8 +124,11 @@ class Blocks {
       return;
     }
     if (!begun_.insert(s.walks).second) return;  // stages side by side begin, and are waited for, together
+    // Those who only fill tiles go on with the next block's while this one's results are stored. To look at a counter
+    // costs what a barrier does.
+    const bool role = !s.stage.role.empty();
     const double ahead = s.stage.buffers - 1;
-    ends_ += ahead > 0 ? latency : 0;
+    (role ? begins_ : ends_) += ahead > 0 ? latency : 0;
     waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency));
     if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
   }
@@ -174,6 +178,7 @@ class Blocks {
   std::map<std::string, double> busy_;  ///< of one block
   std::set<int> begun_;                 ///< walks above stages in the scratchpad
   double chain_ = 0, waits_ = 0, ends_ = 0;
+  double begins_ = 0;  ///< until the first tiles are there, of an instance: once where instances take turns
   KernelTime result_;
 };
 

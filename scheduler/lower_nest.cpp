@@ -12,6 +12,7 @@
 #include "scheduler/completion.h"
 #include "scheduler/lower_stage.h"
 #include "scheduler/outside_reads.h"
+#include "scheduler/ring.h"
 #include "scheduler/tile_order.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -119,14 +120,17 @@ class NestLowering final : public StageLowering {
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
     if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
       return walk_in_threads(f, which, at, scope, *unit, tile);
+    const auto ahead = stages_ahead(f, which, at);
+    const bool counted_below = counted_stages(*this, ahead);
     const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
-      if (f.unit.empty() && (full > 1 || rest > 0 || scope.visit != AffineExpr(0)))
-        inner.steps.push_back({w.dim, scope.visit * (full + (rest > 0 ? 1 : 0)) + number});
+      if (f.unit.empty()) inner.visit = scope.visit * (full + (rest > 0 ? 1 : 0)) + number;
+      if (f.unit.empty() && (full > 1 || rest > 0 || counted_below))
+        inner.steps.push_back({w.dim, counted_below ? inner.visit : number});
       return inner;
     };
-    if (const auto ahead = stages_ahead(f, which, at); !ahead.empty() && rest == 0 && (full > 1 || counts(ahead)))
+    if (!ahead.empty() && rest == 0 && (full > 1 || counted_below))
       return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
@@ -212,24 +216,14 @@ class NestLowering final : public StageLowering {
     return std::any_of(objects.begin(), objects.end(),
                        [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
   }
-  /// Are they filled by a role, or by moves that complete by a counter, of which even a single step must know?
-  bool counts(const std::vector<std::size_t>& stages) const {
-    return std::any_of(stages.begin(), stages.end(), [&](std::size_t l) {
-      const Stage& s = std::get<Stage>(input_.nest->lines[l].is);
-      return !s.role.empty() || std::any_of(s.via.begin(), s.via.end(), [&](const std::string& move) {
-        const auto id = lowering_.model.find_instruction(move);
-        return id && completes_by_counter(lowering_.model.instruction(*id), lowering_.model);
-      });
-    });
-  }
-
   /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all
-  /// are through with the step before: there is one more of them than steps ahead. That all are is known from a barrier,
-  /// or from a counter, where those who fill do nothing else.
+  /// are through with the step before: there is one more of them than steps ahead. That all are is known from a
+  /// barrier, or from a counter, where those who fill do nothing else.
   template <class TileAt>
   Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
                           const std::string& dim, const AffineExpr& visit, const TileAt& tile_at) {
     const Stage& first = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is);
+    const UnitId owner = lowering_.model.memory(*lowering_.model.find_memory(first.memory)).per;
     const int ahead = first.ahead;
     const std::string variable = lowering_.variable(dim, steps);
     const AffineExpr number = AffineExpr::dim(variable);
@@ -245,11 +239,14 @@ class NestLowering final : public StageLowering {
         if (!fill) return fill;
         append(nodes, std::move(*fill));
       }
-      if (ring.object.empty())
-        if (auto problem = make_ring(lines_ahead, dim, nodes, ring)) return *problem;
+      if (ring.object.empty()) {
+        auto made = ring_of(*this, lines_ahead, dim, nodes);
+        if (!made) return made.diagnostics();
+        ring = std::move(*made);
+      }
       if (ring.object.empty()) return nodes;
       auto by_counter =
-          counted(std::move(nodes), ring, visit * steps + step, executor(first), lowering_.program, lowering_.model);
+          counted(std::move(nodes), ring, visit * steps + step, owner, lowering_.program, lowering_.model);
       if (!by_counter || first.role.empty()) return by_counter;
       Guard part;
       part.role = first.role;
@@ -267,7 +264,7 @@ class NestLowering final : public StageLowering {
     const bool roles = !first.role.empty();
     const auto arrived = [&](const Nodes& fill, int pending) {
       append(loop, waits(fill, pending, lowering_.model));
-      if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, executor(first)));
+      if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, owner));
       append(loop, fences(lines_ahead));
       if (!roles) append(loop, meeting(lines_ahead));
     };
@@ -289,59 +286,9 @@ class NestLowering final : public StageLowering {
       arrived(nodes, 0);
     }
     append(loop, std::move(*body));
-    if (roles) loop.push_back(through_with(ring, visit * steps + number, users()));
+    if (roles) loop.push_back(through_with(ring, visit * steps + number, users_of_tiles(*this)));
     append(nodes, loop_around(variable, steps, false, std::move(loop)));
     return nodes;
-  }
-  /// The counters of tiles whose moves complete by one.
-  std::optional<Diagnostic> make_ring(const std::vector<std::size_t>& stages, const std::string& dim,
-                                      const Nodes& fills, Ring& ring) {
-    const Stage& first = std::get<Stage>(input_.nest->lines[stages[0]].is);
-    const auto object = counted_by(fills, lowering_.model);
-    if (!object && first.role.empty()) return std::nullopt;
-    if (!object || !commits(fills, lowering_.model).empty())
-      return error(fmt::format("stage {} in {}: its moves complete in groups, of which only those who began them know",
-                               first.tensor, first.memory),
-                   object ? "stages right below one walk all take moves that complete by a counter, or none does"
-                          : fmt::format("without `role {}`, or by a move that completes by a counter", first.role));
-    for (const std::size_t l : stages) {
-      const Stage& s = std::get<Stage>(input_.nest->lines[l].is);
-      if (s.buffers != first.buffers || s.role != first.role)
-        return error(fmt::format("stages {} and {} right below one walk are counted together", first.tensor, s.tensor),
-                     fmt::format("x{}{} for both", first.buffers, first.role.empty() ? "" : " role " + first.role));
-      if (!uses(access_of(statement_, staged_accesses(s)->front()), dim))
-        return error(fmt::format("stage {}: the tile is the same in all steps of {}", s.tensor, dim),
-                     "stage it above that walk");
-    }
-    ring.object = *object;
-    ring.tiles = first.buffers;
-    ring.ready = counter(first, "ready", {});
-    if (!first.role.empty()) ring.free = counter(first, "free", users());
-    return std::nullopt;
-  }
-  BufferId counter(const Stage& s, const std::string& name, UnitId each) {
-    Buffer buffer;
-    for (const AsyncObject& object : lowering_.model.async_objects())
-      if (object.kind == "phases") buffer.memory = object.memory, buffer.counter = Counter{object.name, each};
-    buffer.name = name;
-    buffer.dtype = DType::b64;
-    buffer.extents = {s.buffers};
-    buffer.strides = {1};
-    return add_buffer(std::move(buffer), {});
-  }
-  /// Who arrives when a tile is no more needed: those who compute together, where that is one instance, or everyone.
-  UnitId users() const {
-    if (instruction_ != nullptr && completes_in_groups(*instruction_, lowering_.model)) return instruction_->unit;
-    for (std::size_t u = lowering_.model.units().size(); u-- > 0;)
-      if (const UnitId id = make_id<UnitId>(u);
-          !lowering_.model.unit(id).index.empty() &&
-          (instruction_ == nullptr || lowering_.model.inside(id, instruction_->unit)))
-        return id;
-    return {};
-  }
-  /// Who owns the tiles.
-  UnitId executor(const Stage& s) const {
-    return lowering_.model.memory(*lowering_.model.find_memory(s.memory)).per;
   }
   /// The fences of those tiles that the instruction reads by another path than the one by which they were written.
   Nodes fences(const std::vector<std::size_t>& stages) const {

@@ -19,7 +19,7 @@ struct Scope {
   Tiles tiles;
   std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
   std::vector<TileBuffer> holders;     ///< by access number
-  AffineExpr visit;                    ///< which of its turns an instance takes, where they take turns; else 0
+  AffineExpr visit;                    ///< how often an instance has come to this line before
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
 };
 

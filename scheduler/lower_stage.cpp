@@ -180,7 +180,8 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     if (!fill) return at_stage(s, fill.diagnostics());
     if (const auto counter = counted_by(*fill, lowering_.model))
       return at_stage(s, {error(fmt::format("its moves complete by '{}', which counts the steps of a walk", *counter),
-                                "stage it right below a walk in time with `tail pad`, x2 or more")});
+                                "stage it right below a walk in time with `tail pad`, x2 or more, as many as the other "
+                                "stages there")});
     if (!s.role.empty())
       return at_stage(s, {error(fmt::format("role {} fills tiles that take turns along a walk in time", s.role),
                                 "stage it right below such a walk with `tail pad`, x2 or more")});

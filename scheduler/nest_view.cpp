@@ -126,8 +126,7 @@ class Resolver {
 
   void walk(const For& f) {
     WalkView w;
-    w.unroll = f.unroll;
-    w.line = line_;
+    w.unroll = f.unroll, w.wrap = f.wrap, w.line = line_;
     if (!f.unit.empty() && !unit(f.unit, w)) return;
     for (const Walk& step : f.walks) {
       w.dim = view_.statement.domain.find(step.dim);

@@ -23,6 +23,7 @@ struct WalkView {
   UnitId unit;    ///< invalid: time
   int axis = -1;  ///< of the unit; -1: the unit has none
   bool unroll = false;
+  bool wrap = false;  ///< instances take turns
   int line = 0;
 };
 

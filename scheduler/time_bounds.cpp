@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "hwdesc/side_by_side.h"
 #include "ir/element_cycles.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stage_tile.h"
@@ -223,6 +225,20 @@ double instances_in(const NestView& view, const TileCounts& counts, const Memory
 
 }  // namespace
 
+/// Registers of those who only fill tiles: one instance of the outermost unit inside a block, which keeps as much as
+/// any.
+static double of_roles(const NestView& view, const Memory& memory) {
+  std::set<std::string> roles;
+  for (const StageView& s : view.stages) roles.insert(s.stage.role);
+  roles.erase("");
+  const auto block = roles.empty() ? std::nullopt : outermost_numbered(*view.model, memory.per);
+  double threads = 1;
+  for (UnitId u = memory.per; block && u.valid() && view.model->unit(u).parent != *block;
+       u = view.model->unit(u).parent)
+    threads *= static_cast<double>(view.model->unit(u).count);
+  return static_cast<double>(roles.size()) * threads * static_cast<double>(memory.pool->kept);
+}
+
 Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
   Diagnostics problems;
   for (std::size_t number = 0; number < view.model->memories().size(); ++number) {
@@ -247,7 +263,8 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
     const bool registers = m.is_register() && m.size > 0;
     double available = static_cast<double>(registers ? m.count : m.capacity);
     if (registers && m.pool)
-      available = std::min(available, static_cast<double>(m.pool->total) / instances_in(view, counts, m)) -
+      available = std::min(available,
+                           (static_cast<double>(m.pool->total) - of_roles(view, m)) / instances_in(view, counts, m)) -
                   static_cast<double>(m.pool->kept);
     if (parts.empty() || available <= 0 || needed <= available) continue;
     problems.push_back(error_at(where,

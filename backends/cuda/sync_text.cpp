@@ -26,7 +26,8 @@ std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {
 std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics) {
   for (const Barrier& barrier : model_.barriers()) {
     if (!barrier.partial || !(barrier.unit == unit) || barrier.assembly.empty()) continue;
-    const std::int64_t number = std::max<std::int64_t>(barrier.count, 1) - 1;  // the first ones are those of units inside
+    const std::int64_t number =
+        std::max<std::int64_t>(barrier.count, 1) - 1;  // the first ones are those of units inside
     std::string text;
     for (const auto& part : barrier.assembly.parts)
       if (const auto* s = std::get_if<std::string>(&part))
@@ -38,16 +39,17 @@ std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics&
                fmt::format("  emulation::block_barrier({}, {});\n", number, threads)) +
            "();";
   }
-  diagnostics.push_back(error(fmt::format("the machine has no barrier of some instances of '{}' (`partial`), which "
-                                          "those beside a role need",
-                                          model_.unit(unit).name)));
+  diagnostics.push_back(
+      error(fmt::format("the machine has no barrier of some instances of '{}' (`partial`), which "
+                        "those beside a role need",
+                        model_.unit(unit).name)));
   return "";
 }
 
 std::string Wrappers::counter_address(const Buffer& counter, const std::string& index) const {
   std::int64_t size = bytes(counter.dtype);
-  const std::string offset = index == "0" ? std::to_string(counter.address)
-                                          : fmt::format("{} + {}*({})", counter.address, size, index);
+  const std::string offset =
+      index == "0" ? std::to_string(counter.address) : fmt::format("{} + {}*({})", counter.address, size, index);
   return fmt::format("{}(__cvta_generic_to_shared(shared_memory + {}))", model_.memory(counter.memory).pointer_type,
                      offset);
 }
@@ -79,18 +81,18 @@ std::string Wrappers::begin(const Buffer& counter, std::int64_t arrivals, Diagno
   for (const AsyncObject& object : model_.async_objects()) {
     if (!counter.counter || object.name != counter.counter->object) continue;
     const std::string constraint = constraint_of(memory, counter.dtype, true);
-    std::string device = fmt::format(
-        "  asm volatile(\"{}\" :: \"{}\"(at), \"r\"(arrivals) : \"memory\");\n",
-        filled_text(object, "init.asm", {{"at", "%0"}, {"arrivals", "%1"}}, diagnostics), constraint);
+    std::string device =
+        fmt::format("  asm volatile(\"{}\" :: \"{}\"(at), \"r\"(arrivals) : \"memory\");\n",
+                    filled_text(object, "init.asm", {{"at", "%0"}, {"arrivals", "%1"}}, diagnostics), constraint);
     const std::string name = add(object.name + "_begin", memory.pointer_type + " at, int arrivals", device,
                                  fmt::format("  emulation::begin_counter(at, arrivals, \"{}\");\n", object.name));
     std::string text;
     for (std::int64_t i = 0; i < counter.extents[0]; ++i)
       text += fmt::format("{}({}, {});\n", name, counter_address(counter, std::to_string(i)), arrivals);
     if (object.texts.contains("init.then.asm"))
-      text += add(object.name + "_begun", "",
-                  assembly_line(filled_text(object, "init.then.asm", {}, diagnostics)), "") +
-              "();\n";
+      text +=
+          add(object.name + "_begun", "", assembly_line(filled_text(object, "init.then.asm", {}, diagnostics)), "") +
+          "();\n";
     return text;
   }
   return "";
@@ -103,7 +105,8 @@ std::string Wrappers::counter_step(const Sync& sync, const AsyncObject& object, 
   const Buffer& counter = program.buffers[sync.counter.buffer.index()];
   const Memory& memory = model_.memory(counter.memory);
   const std::string constraint = constraint_of(memory, counter.dtype, true),
-                    at = counter_address(counter, index(sync.counter.index[0])), parameter = memory.pointer_type + " at";
+                    at = counter_address(counter, index(sync.counter.index[0])),
+                    parameter = memory.pointer_type + " at";
   if (sync.step == Sync::Step::arrive)
     return fmt::format("{}({});",
                        add(object.name + "_arrive", parameter,
@@ -176,6 +179,11 @@ std::string Wrappers::sync(const Sync& sync, const Program& program,
   diagnostics.push_back(
       error(fmt::format("completion object '{}' has no texts that a kernel could print", sync.object)));
   return "";
+}
+
+std::string Wrappers::set(const Instruction& setter, std::int64_t value) {
+  const std::string text = fill(setter.assembly, [&](const Placeholder&) { return std::to_string(value); });
+  return add(fmt::format("{}_{}", setter.name, value), "", assembly_line(text), "") + "();";
 }
 
 /// `object`: MEMORY.VIEW.

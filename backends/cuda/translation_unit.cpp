@@ -9,7 +9,9 @@
 #include "backends/cpp/names.h"
 #include "backends/cpp/printer.h"
 #include "backends/cpp/types.h"
+#include "backends/cuda/budgets.h"
 #include "backends/cuda/deal_out.h"
+#include "backends/cuda/host_objects.h"
 #include "backends/cuda/launches.h"
 #include "backends/cuda/roles.h"
 #include "backends/cuda/spread.h"
@@ -61,17 +63,19 @@ class KernelFile {
         grid_(grid),
         name_(entry_name(program.name)),
         elements_(model),
-        wrappers_(model, elements_, names_) {}
+        wrappers_(model, elements_, names_),
+        objects_(program_, model, buffers_, names_) {}
 
   Result<TranslationUnit> print() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
-    for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
-                                   std::string("stream"), std::string("shared_memory"), std::string("emulation"), std::string(Dialect::turn)})
+    for (const std::string& own :
+         {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated", std::string("stream"),
+          std::string("shared_memory"), std::string("emulation"), std::string(Dialect::turn)})
       names_.unique(own);
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
     wrappers_.described = [this](const Operand& operand, BufferId tensor, const DescribedTensor& box) {
-      return object_for(operand, tensor, box);
+      return objects_.use(operand, tensor, box);
     };
     TranslationUnit unit;
     unit.name = name_;
@@ -153,8 +157,8 @@ class KernelFile {
     const std::string parameters = list.substr(0, list.size() - std::min<std::size_t>(2, list.size()));
     return about +
            fmt::format(
-               "extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}{}  return cudaGetLastError();\n}}\n", name,
-               list, built_objects(), scratch, body, give_back) +
+               "extern \"C\" cudaError_t {}({}cudaStream_t stream) {{\n{}{}{}{}  return cudaGetLastError();\n}}\n",
+               name, list, objects_.text(), scratch, body, give_back) +
            fmt::format("#if !defined(__CUDACC__)\nextern \"C\" void {0}_emulated({1}) {{ {0}({2}nullptr); }}\n#endif\n",
                        name, parameters, passed);
   }
@@ -176,54 +180,6 @@ class KernelFile {
                      [&](const Launch& launch) { out += indent + this->launch(launch, entry_name, around) + "\n"; }},
           step.is);
   }
-  /// What the host describes: a parameter of the kernel, which the launching function builds.
-  struct Built {
-    std::string name, text;
-    bool operator==(const Built&) const = default;
-  };
-  std::string object_for(const Operand& operand, BufferId tensor, const DescribedTensor& box) {
-    const auto found = std::find_if(model_.objects().begin(), model_.objects().end(),
-                                    [&](const HostObject& o) { return o.name == operand.object; });
-    if (found == model_.objects().end()) return "";
-    const Buffer& buffer = program_.buffers[tensor.index()];
-    const auto made = [&](const std::string& name) {
-      std::string text;
-      const auto array = [&](const char* what, const char* type, const std::vector<std::int64_t>& values) {
-        std::string list;
-        for (const std::int64_t v : values) list += (list.empty() ? "" : ", ") + std::to_string(v);
-        text += fmt::format("  const {} {}_{}[] = {{{}}};\n", type, name, what, list.empty() ? "0" : list);
-      };
-      array("sizes", "std::uint64_t", box.sizes);
-      array("pitches", "std::uint64_t", box.pitches);
-      array("box", "std::uint32_t", box.box);
-      const std::map<std::string, std::string> values{{"name", name},
-                                                      {"base", buffers_[tensor.index()]},
-                                                      {"dtype", std::to_string(bits(buffer.dtype))},
-                                                      {"rank", std::to_string(box.sizes.size())},
-                                                      {"sizes", name + "_sizes"},
-                                                      {"pitches", name + "_pitches"},
-                                                      {"box", name + "_box"},
-                                                      {"swizzle", std::to_string(box.swizzle ? box.swizzle->bits : 0)}};
-      text += "  " + fill(found->build, [&](const Placeholder& p) { return values.at(p.text); });
-      while (!text.empty() && text.back() == '\n') text.pop_back();
-      return text + "\n";
-    };
-    for (const Built& other : objects_)
-      if (other.text == made(other.name)) return use_object(*found, other.name);
-    const std::string name = names_.unique(buffers_[tensor.index()] + "_" + operand.object);
-    objects_.push_back({name, made(name)});
-    return use_object(*found, name);
-  }
-  std::string use_object(const HostObject& object, const std::string& name) {
-    of_kernel_[name] = fill(object.parameter, [&](const Placeholder&) { return name; });
-    return name;
-  }
-  std::string built_objects() const {
-    std::string text;
-    for (const Built& object : objects_) text += object.text;
-    return text;
-  }
-
   static std::string host_name(const std::string& variable) { return identifier(variable + "_step"); }
 
   // Kernels ----------------------------------------------------------------------------------------------------------
@@ -260,35 +216,38 @@ class KernelFile {
     }
     const std::vector<std::string> roles = roles_of(nodes);
     const Around around_kernel{around, constant};
-    of_kernel_.clear();
+    objects_.begin_kernel();
     std::string text = counters(nodes, spread);
     others_ = roles.empty() ? 0 : spread.threads();
+    budgets_ = roles.empty() ? Budgets{}
+                             : budgets(model_, grid_, spread.first_inside(), static_cast<std::int64_t>(roles.size()),
+                                       spread.threads() / role_threads(spread));
     for (std::size_t r = 0; r < roles.size(); ++r)
       text += role(part_of(nodes, roles[r]), roles[r], r, spread, around_kernel);
     const std::string rest =
         body(synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks()), spread, around_kernel);
-    text += roles.empty() ? rest : "  } else {\n" + indented(rest) + "  }\n";
+    text += roles.empty() ? rest : "  } else {\n" + budget(budgets_.others) + indented(rest) + "  }\n";
     const std::int64_t threads =
         spread.threads() + static_cast<std::int64_t>(roles.size()) * (roles.empty() ? 0 : role_threads(spread));
     for (auto loop = around.rbegin(); loop != around.rend(); ++loop) {
       parameters += fmt::format("{}long {}", parameters.empty() ? "" : ", ", host_name(loop->variable));
       arguments += ", " + host_name(loop->variable);
     }
-    for (const auto& [object, parameter] : of_kernel_) {
+    for (const auto& [object, parameter] : objects_.of_kernel()) {
       parameters += (parameters.empty() ? "" : ", ") + parameter;
       arguments += ", " + object;
     }
     const std::string attribute = replaced(model_.program.function, "{threads}", std::to_string(threads));
-    kernels_ += fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}{}{}}}\n\n",
-                            attribute.empty() ? "" : attribute + " ", name, parameters,
-                            shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
+    kernels_ +=
+        fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}{}{}}}\n\n", attribute.empty() ? "" : attribute + " ",
+                    name, parameters, shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
     return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), threads, shared_bytes,
                        arguments);
   }
 
   struct Around {
-    const std::vector<Loop>& host;             ///< loops of the host around the launch
-    const std::set<std::int32_t>& constant;    ///< buffers that the kernel only reads
+    const std::vector<Loop>& host;           ///< loops of the host around the launch
+    const std::set<std::int32_t>& constant;  ///< buffers that the kernel only reads
   };
   /// The text of a kernel's nodes.
   std::string body(std::vector<Node> nodes, const Spread& spread, const Around& around, bool alone = false) {
@@ -333,8 +292,13 @@ class KernelFile {
     const UnitId unit = spread.first_inside();
     const std::int64_t at = spread.threads() / role_threads(spread) + static_cast<std::int64_t>(number);
     const std::string inner = body(std::move(nodes), spread, around, true);
-    return fmt::format("  {}if ({} == {}) {{  // {}\n    if ({}) {{\n{}    }}\n", number == 0 ? "" : "} else ",
-                       model_.unit(unit).index, at, name, wrappers_.first_of(unit), indented(indented(inner)));
+    return fmt::format("  {}if ({} == {}) {{  // {}\n{}    if ({}) {{\n{}    }}\n", number == 0 ? "" : "} else ",
+                       model_.unit(unit).index, at, name, budget(budgets_.role), wrappers_.first_of(unit),
+                       indented(indented(inner)));
+  }
+  std::string budget(const std::optional<Budget>& budget) {
+    if (!budget) return "";
+    return "    " + wrappers_.set(model_.instruction(budget->setter), budget->value) + "\n";
   }
 
   static std::string indented(const std::string& text) {
@@ -422,9 +386,9 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
-  std::int64_t others_ = 0;                       ///< threads beside those of roles; 0: there are none
-  std::vector<Built> objects_;                    ///< of the entry that is printed
-  std::map<std::string, std::string> of_kernel_;  ///< its objects and their parameters
+  std::int64_t others_ = 0;  ///< threads beside those of roles; 0: there are none
+  Budgets budgets_;          ///< of the kernel that is printed
+  HostObjects objects_;      ///< of the entry that is printed
   Diagnostics diagnostics_;
 };
 

@@ -24,12 +24,14 @@ class Wrappers {
   /// "mma(C_0, A_0, B_0);". What the emulation cannot execute fails when it does, not before.
   std::string call(const Item& item, const Call& call, CallContext& context);
   /// A barrier, or one step of asynchronous completion. `index` prints an expression over loop variables.
-  std::string sync(const Sync& sync, const Program& program,
-                   const std::function<std::string(const AffineExpr&)>& index, Diagnostics& diagnostics);
+  std::string sync(const Sync& sync, const Program& program, const std::function<std::string(const AffineExpr&)>& index,
+                   Diagnostics& diagnostics);
   /// A barrier of the first `threads` threads of a block.
   std::string barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics);
   /// A counter begins: every element of its buffer, by one thread.
   std::string begin(const Buffer& counter, std::int64_t arrivals, Diagnostics& diagnostics);
+  /// A setter of one field to this value.
+  std::string set(const Instruction& setter, std::int64_t value);
   std::int64_t threads_in(UnitId unit) const;  ///< of one instance
   std::string first_of(UnitId unit) const;     ///< the condition of its first thread; "true": it is one thread
 

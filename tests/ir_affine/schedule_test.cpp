@@ -19,6 +19,8 @@ TEST(ScheduleLine, PrintsAsItReads) {
            "for k by 1 unroll",
            "for c by 4 on mac.x combine shuffle_max tail mask unroll",
            "for p + r by 1 unroll",
+           "for i by 128, j by 128 on block wrap raster grouped(8) tail pad",
+           "stage A in shared x4 as [k/64, i, k%64] xor 3 from 7 to 4 via mv role loader",
            "stage C in zmm",
            "stage F in ram as [k/32, r, s, c, k%32] aot",
            "stage A in L1 x3 ahead 1 as [i/48, k pad 8, p + r] via load16.store16 slide",
@@ -45,7 +47,8 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("for i 4"), "s.yaml:6:11: expected 'by' and a tile size, found '4'\n");
   EXPECT_EQ(line_reprinted("for i by 0"), "s.yaml:6:14: a tile size is at least 1, found 0\n");
   EXPECT_EQ(line_reprinted("for i by 4 unrol"),
-            "s.yaml:6:16: unknown word 'unrol'\n  hint: known here: on, combine, tail, unroll\n");
+            "s.yaml:6:16: unknown word 'unrol'\n  hint: known here: on, wrap, raster, combine, tail, unroll\n");
+  EXPECT_EQ(line_reprinted("for i by 4 raster rows"), "s.yaml:6:23: expected grouped(N), found 'rows'\n");
   EXPECT_EQ(line_reprinted("for i by 4 peel"), "s.yaml:6:16: 'peel' is not supported yet\n");
   EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' stands twice\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail split tail mask"), "s.yaml:6:27: 'tail' stands twice\n");

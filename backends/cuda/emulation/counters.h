@@ -38,8 +38,7 @@ inline void look(Counter& counter) {
 
 inline void arrive(std::uint32_t at) {
   Counter& counter = counter_at(at);
-  if (--counter.pending < 0)
-    fail("more than %d arrive at the counter at byte %u in one phase", counter.arrivals, at);
+  if (--counter.pending < 0) fail("more than %d arrive at the counter at byte %u in one phase", counter.arrivals, at);
   counter.told[state.thread->number / warp_size] = ++state.block->time;
   look(counter);
 }
@@ -79,6 +78,8 @@ void issue_counted(std::uint32_t at, std::uint32_t size, Elements elements, cons
   long bytes = 0;
   elements([&](std::uint32_t to, At) {
     note_write(*state.thread, to, size, true);
+    for (std::uint32_t b = to; b < to + size; ++b)
+      state.block->shadows[b].write = {};  // by the engine, not by this thread
     std::memset(state.block->bytes.data() + to, 0xff, size);
     bytes += size;
   });

@@ -1,0 +1,45 @@
+#pragma once
+// What launching functions build from tensors and pass to kernels (`objects` of the description).
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/names.h"
+#include "hwdesc/described_tensor.h"
+
+namespace isamap {
+
+class HostObjects {
+ public:
+  /// `buffers`: how arrays are called.
+  HostObjects(const Program& program, const HardwareModel& model, const std::vector<std::string>& buffers, Names& names)
+      : program_(program), model_(model), buffers_(buffers), names_(names) {}
+
+  void clear() { built_.clear(); }  ///< another entry begins
+  bool empty() const { return built_.empty(); }
+  void begin_kernel() { of_kernel_.clear(); }
+
+  /// The object by which a use takes boxes of the tensor; uses that say the same share one.
+  std::string use(const Operand& operand, BufferId tensor, const DescribedTensor& box);
+
+  /// Name and declaration of the parameters of the kernel that is printed.
+  const std::map<std::string, std::string>& of_kernel() const { return of_kernel_; }
+  std::string text() const;  ///< builds them all
+
+ private:
+  struct Built {
+    std::string name, text;
+  };
+  std::string built(const HostObject& object, const std::string& name, BufferId tensor,
+                    const DescribedTensor& box) const;
+
+  const Program& program_;
+  const HardwareModel& model_;
+  const std::vector<std::string>& buffers_;
+  Names& names_;
+  std::vector<Built> built_;
+  std::map<std::string, std::string> of_kernel_;
+};
+
+}  // namespace isamap

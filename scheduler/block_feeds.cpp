@@ -1,0 +1,127 @@
+#include "scheduler/block_feeds.h"
+
+#include <algorithm>
+
+#include "hwdesc/move_layouts.h"
+#include "hwdesc/side_by_side.h"
+#include "scheduler/completion.h"
+#include "scheduler/operand_check.h"
+
+namespace isamap {
+
+std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model) {
+  BlockMachine machine;
+  machine.part = instruction.unit;
+  machine.block = outermost_numbered(model, machine.part).value_or(UnitId{});
+  if (!machine.block.valid() || machine.block == machine.part || model.unit(machine.part).index.empty())
+    return std::nullopt;
+  for (std::size_t m = 0; m < model.memories().size(); ++m)
+    if (model.memories()[m].kind == MemoryKind::scratchpad && model.memories()[m].per == machine.block)
+      machine.scratch = make_id<MemoryId>(m);
+  for (int a = 0; a < access_count(instruction.statement()); ++a) {
+    const Operand& operand = instruction.operands[operand_of_access(instruction, a).index()];
+    if (a > 0 && operand.memory == machine.scratch) continue;
+    if (!operand.memory.valid() || !model.memory(operand.memory).is_register() ||
+        !model.inside(model.memory(operand.memory).per, machine.part))
+      return std::nullopt;
+    if (a == 0) machine.registers = operand.memory;
+  }
+  return machine.scratch.valid() ? std::optional(machine) : std::nullopt;
+}
+
+bool rows_of_operand(const Pairing& pairing, int access, Feed& feed) {
+  const int number = pairing.operand_access[static_cast<std::size_t>(access)];
+  const Instruction& instruction = *pairing.instruction;
+  const Operand& operand = instruction.operands[operand_of_access(instruction, number).index()];
+  const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+  const auto& subscripts = access_of(instruction.statement(), number).index;
+  if (strided == nullptr || !strided->swizzle || subscripts.size() != 2) return false;
+  std::vector<std::string> dims;  // fused, by subscript
+  for (const AffineExpr& e : subscripts) {
+    const int d = e.as_dim() ? instruction.statement().domain.find(*e.as_dim()) : -1;
+    if (d < 0 || pairing.walked_by[static_cast<std::size_t>(d)].empty()) return false;
+    dims.push_back(pairing.walked_by[static_cast<std::size_t>(d)]);
+  }
+  // The other subscript's neighbours are a row apart.
+  int along = -1;
+  for (std::size_t s = 0; s < 2; ++s)
+    for (const StrideTerm& term : strided->terms) {
+      const auto stride =
+          term.stride ? evaluate(*term.stride, [](const Reference&) { return std::nullopt; }) : std::nullopt;
+      const auto split = split_digit(term.term);
+      if (!stride || !split || split->divide != 1 || split->form != AffineExpr::dim(operand.index_names[s])) continue;
+      if (*stride == 1) along = static_cast<int>(s);
+      if (*stride > 1) feed.row = *stride;
+    }
+  if (along < 0 || feed.row <= 1) return false;
+  const AffineExpr lie = AffineExpr::dim(dims[static_cast<std::size_t>(along)]),
+                   other = AffineExpr::dim(dims[static_cast<std::size_t>(1 - along)]);
+  feed.layout = {{floordiv(lie, feed.row), 0}, {other, 0}, {mod(lie, feed.row), 0}};
+  feed.along = dims[static_cast<std::size_t>(along)];
+  feed.swizzle = strided->swizzle;
+  feed.taken_there = true;
+  return true;
+}
+
+std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
+                        const HardwareModel& model) {
+  if (access.index.empty() || !access.index.back().as_dim()) return "";
+  const std::int64_t size = std::max(bytes(tensor.dtype), 1), row = tensor.shape.back() * size;
+  std::string best;
+  std::int64_t most = 0;
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move) || !completes_in_groups(move, model) || move.ranges.size() != 1 || move.ranges[0].min > 0)
+      continue;
+    if (move.operands[operand_of_access(move, 0).index()].memory != machine.scratch ||
+        move.operands[operand_of_access(move, 1).index()].memory != model.home() ||
+        !type_refusal(move, 0, tensor.dtype).empty())
+      continue;
+    const std::int64_t width = move.ranges[0].max * size;
+    if (row % width == 0 && width > most) most = width, best = move.name;
+  }
+  return best;
+}
+
+std::string counted_copy(const Feed& feed, const Access& access, const Tensor& tensor, const BlockMachine& machine,
+                         const HardwareModel& model) {
+  if (!feed.swizzle || access.index.size() != 2 || !access.index.front().as_dim()) return "";
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move) || !completes_by_counter(move, model) || move.ranges.size() != 2) continue;
+    const Operand &to = move.operands[operand_of_access(move, 0).index()],
+                  &from = move.operands[operand_of_access(move, 1).index()];
+    const auto* rows = std::get_if<StridedLayout>(&to.layout);
+    if (to.memory != machine.scratch || from.memory != model.home() || rows == nullptr ||
+        rows->swizzle != feed.swizzle || !type_refusal(move, 0, tensor.dtype).empty() ||
+        std::none_of(move.ranges.begin(), move.ranges.end(),
+                     [&](const DimRange& r) { return r.fixed() && r.max == feed.row; }))
+      continue;
+    const std::int64_t pitch = tensor.shape.back() * bytes(tensor.dtype);
+    if (std::all_of(from.multiple_of.begin(), from.multiple_of.end(),
+                    [&](const auto& entry) { return pitch % entry.second == 0; }))
+      return move.name;
+  }
+  return "";
+}
+
+std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,
+                           const BlockMachine& machine, const HardwareModel& model) {
+  const std::size_t operand = operand_of_access(instruction, access).index();
+  for (const Instruction& move : model.instructions()) {
+    if (!is_move(move) || !type_refusal(move, 0, tensor.dtype).empty() || !type_refusal(move, 1, tensor.dtype).empty())
+      continue;
+    const Operand& from = move.operands[operand_of_access(move, 1).index()];
+    const auto* strided = std::get_if<StridedLayout>(&from.layout);
+    if (from.memory != machine.scratch || strided == nullptr ||
+        std::none_of(strided->terms.begin(), strided->terms.end(), [](const StrideTerm& t) { return !t.each.empty(); }))
+      continue;
+    const auto table = move_table(model, move, bytes(tensor.dtype));
+    if (!table) continue;
+    for (const Filling& filling : fillings(model, move, *table, instruction, operand))
+      if (filling.possible() && filling.calls == 1 && filling.operands == 1 &&
+          filling.order.kind == MemoryOrder::Kind::rows && filling.order.index == contiguous)
+        return move.name;
+  }
+  return "";
+}
+
+}  // namespace isamap

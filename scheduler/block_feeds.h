@@ -1,0 +1,49 @@
+#pragma once
+// How the inputs of a nest in blocks come to its calls (block_points.cpp): in which order they lie in the scratchpad,
+// and by which moves they get there and out of it.
+
+#include <optional>
+#include <string>
+
+#include "scheduler/point_form.h"
+#include "scheduler/stage_tile.h"
+
+namespace isamap {
+
+/// The units and memories that the form speaks of.
+struct BlockMachine {
+  UnitId block, part;
+  MemoryId scratch, registers;
+};
+
+/// Nothing: the instruction is of no part of a block, or its operands are elsewhere.
+std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model);
+
+/// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
+struct Feed {
+  std::vector<LayoutDigit> layout;
+  std::string copy, fetch;   ///< empty: derived, element by element where it must be
+  std::string counted;       ///< a copy of whole rows that a counter completes; empty: there is none
+  bool taken_there = false;  ///< calls take it from the scratchpad
+  std::optional<XorSwizzle> swizzle;
+  std::string along;     ///< rows: the fused dim whose neighbours lie together
+  std::int64_t row = 1;  ///< and how many of them
+};
+
+/// Rows as an operand in the scratchpad takes them: neighbours along one subscript, so many together, permuted. False:
+/// its layout is of another kind.
+bool rows_of_operand(const Pairing& pairing, int access, Feed& feed);
+
+/// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.
+std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
+                        const HardwareModel& model);
+
+/// The copy of whole rows, permuted as the feed lies, that a counter completes.
+std::string counted_copy(const Feed& feed, const Access& access, const Tensor& tensor, const BlockMachine& machine,
+                         const HardwareModel& model);
+
+/// A move with addresses from every instance that puts such rows where the instruction wants them, a fragment a call.
+std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,
+                           const BlockMachine& machine, const HardwareModel& model);
+
+}  // namespace isamap

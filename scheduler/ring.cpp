@@ -1,0 +1,160 @@
+#include "scheduler/ring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/outside_reads.h"
+
+namespace isamap {
+
+namespace {
+
+/// Gives the calls their counter; the bytes that they bring, or nothing where that depends on a condition.
+std::optional<std::int64_t> give_counter(std::vector<Node>& nodes, const Ref& counter, const std::string& object,
+                                         const HardwareModel& model) {
+  std::int64_t sum = 0;
+  for (Node& node : nodes) {
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      const auto inside = give_counter(loop->body, counter, object, model);
+      if (!inside) return std::nullopt;
+      sum += *inside * loop->trip;
+    } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+      if (counted_by({node}, model) || !guard->role.empty()) return std::nullopt;
+    } else if (auto* call = std::get_if<Call>(&node.is)) {
+      const Instruction& move = model.instruction(call->instruction);
+      if (move.async_by != object || !move.async_bytes) continue;
+      call->counter = counter;
+      const auto& dims = move.statement().domain;
+      const auto bytes = evaluate(*move.async_bytes, [&](const Reference& r) -> std::optional<std::int64_t> {
+        const int d = r.object == "extent" ? dims.find(r.argument) : -1;
+        return d < 0 ? std::nullopt : std::optional(call->extents[static_cast<std::size_t>(d)]);
+      });
+      if (!bytes) return std::nullopt;
+      sum += *bytes;
+    }
+  }
+  return sum;
+}
+
+Node step_of(const Ring& ring, BufferId counter, const AffineExpr& number, Sync::Step step, UnitId unit) {
+  Sync sync;
+  sync.unit = unit;
+  sync.object = ring.object;
+  sync.step = step;
+  sync.counter = {counter, {mod(number, ring.tiles)}};
+  sync.phase = floordiv(number, ring.tiles);
+  return Node{std::move(sync)};
+}
+
+}  // namespace
+
+Result<std::vector<Node>> counted(std::vector<Node> fills, const Ring& ring, const AffineExpr& number, UnitId executor,
+                                  const Program& program, const HardwareModel& model) {
+  const auto bytes = give_counter(fills, {ring.ready, {mod(number, ring.tiles)}}, ring.object, model);
+  if (!bytes)
+    return error(
+        fmt::format("how many bytes complete '{}' depends on a condition", program.buffers[ring.ready.index()].name),
+        "with `tail pad` all tiles are whole");
+  Node expect = step_of(ring, ring.ready, number, Sync::Step::expect, executor);
+  std::get<Sync>(expect.is).bytes = *bytes;
+  fills.insert(fills.begin(), std::move(expect));
+  if (ring.free.valid()) {  // the tile that stood there before: in the first round there was none
+    Node wait = step_of(ring, ring.free, number, Sync::Step::wait, executor);
+    std::get<Sync>(wait.is).phase += -1;
+    fills.insert(fills.begin(), std::move(wait));
+  }
+  return fills;
+}
+
+Node until_ready(const Ring& ring, const AffineExpr& number, UnitId executor) {
+  return step_of(ring, ring.ready, number, Sync::Step::wait, executor);
+}
+
+Node through_with(const Ring& ring, const AffineExpr& number, UnitId each) {
+  return step_of(ring, ring.free, number, Sync::Step::arrive, each);
+}
+
+namespace {
+
+const Stage& stage_at(const NestParts& parts, std::size_t line) {
+  return std::get<Stage>(parts.input_.nest->lines[line].is);
+}
+
+int access_of_stage(const NestParts& parts, const Stage& s) {
+  for (int a = 0; a < access_count(parts.statement_); ++a)
+    if (parts.kernel_.tensors[access_of(parts.statement_, a).tensor.index()].name == s.tensor) return a;
+  return 0;
+}
+
+BufferId counter(const NestParts& parts, const Ring& ring, const std::string& name, UnitId each) {
+  Buffer buffer;
+  for (const AsyncObject& object : parts.lowering_.model.async_objects())
+    if (object.name == ring.object) buffer.memory = object.memory;
+  buffer.counter = Counter{ring.object, each};
+  buffer.name = name;
+  for (const Buffer& other : parts.lowering_.program.buffers)
+    if (other.counter && other.name.rfind(name, 0) == 0) buffer.name += "_";
+  buffer.dtype = DType::b64;
+  buffer.extents = {ring.tiles};
+  buffer.strides = {1};
+  parts.lowering_.program.buffers.push_back(std::move(buffer));
+  return make_id<BufferId>(parts.lowering_.program.buffers.size() - 1);
+}
+
+}  // namespace
+
+bool counted_stages(const NestParts& parts, const std::vector<std::size_t>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [&](std::size_t l) {
+    const Stage& s = stage_at(parts, l);
+    return !s.role.empty() || std::any_of(s.via.begin(), s.via.end(), [&](const std::string& move) {
+      const auto id = parts.lowering_.model.find_instruction(move);
+      return id && completes_by_counter(parts.lowering_.model.instruction(*id), parts.lowering_.model);
+    });
+  });
+}
+
+UnitId users_of_tiles(const NestParts& parts) {
+  const HardwareModel& model = parts.lowering_.model;
+  const Instruction* instruction = parts.instruction_;
+  if (instruction != nullptr && completes_in_groups(*instruction, model)) return instruction->unit;
+  for (std::size_t u = model.units().size(); u-- > 0;)
+    if (const UnitId id = make_id<UnitId>(u);
+        !model.unit(id).index.empty() && (instruction == nullptr || model.inside(id, instruction->unit)))
+      return id;
+  return {};
+}
+
+Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& stages, const std::string& dim,
+                     const Nodes& fills) {
+  const Stage& first = stage_at(parts, stages[0]);
+  const auto object = counted_by(fills, parts.lowering_.model);
+  Ring ring;
+  if (!object && first.role.empty()) return ring;
+  if (!object || !commits(fills, parts.lowering_.model).empty())
+    return error(fmt::format("stage {} in {}: its moves complete in groups, of which only those who began them know",
+                             first.tensor, first.memory),
+                 object ? "stages right below one walk all take moves that complete by a counter, or none does"
+                        : fmt::format("without `role {}`, or by a move that completes by a counter", first.role));
+  for (const std::size_t l : stages) {
+    const Stage& s = stage_at(parts, l);
+    const Access& access = access_of(parts.statement_, access_of_stage(parts, s));
+    if (s.buffers != first.buffers || s.role != first.role)
+      return error(fmt::format("stages {} and {} right below one walk are counted together", first.tensor, s.tensor),
+                   fmt::format("x{}{} for both", first.buffers, first.role.empty() ? "" : " role " + first.role));
+    if (skips(*parts.input_.nest, parts.kernel_.tensors[access.tensor.index()]))
+      return error(
+          fmt::format("stage {}: steps that `outside {} skip` leaves out would not be counted", s.tensor, s.tensor),
+          fmt::format("outside {} pad", s.tensor));
+    if (!uses(access, dim))
+      return error(fmt::format("stage {}: the tile is the same in all steps of {}", s.tensor, dim),
+                   "stage it above that walk");
+  }
+  ring.object = *object;
+  ring.tiles = first.buffers;
+  ring.ready = counter(parts, ring, "ready", {});
+  if (!first.role.empty()) ring.free = counter(parts, ring, "free", users_of_tiles(parts));
+  return ring;
+}
+
+}  // namespace isamap

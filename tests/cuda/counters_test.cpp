@@ -1,0 +1,210 @@
+// Tiles that a copy engine brings and a counter completes: filled by one of the threads that compute, by threads of
+// their own, and in blocks that take turns.
+
+#include <fstream>
+
+#include "tests/cuda/support.h"
+#include "tests/searched.h"
+
+namespace isamap {
+namespace {
+
+/// Two warpgroups; steps of tiles in three places, edges in every direction.
+const char* const by_one = R"(schedule: product
+nest:
+  - for i by 128 on block tail pad
+  - for j by 96 on block tail pad
+  - stage C in reg
+  - for k by 64 tail pad
+  - stage A in shared x3 as [k/64, i, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128
+  - stage B in shared x3 as [k/64, j, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128
+  - for i by 64 on warpgroup
+  - for k by 16 unroll
+  - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
+)";
+std::string by_role() { return changed(by_one, "tma_load_b16_sw128", "tma_load_b16_sw128 role loader"); }
+std::string in_turns() {
+  return changed(by_role(), "  - for i by 128 on block tail pad\n  - for j by 96 on block tail pad\n",
+                 "  - for i by 128, j by 96 on block wrap tail pad\n");
+}
+
+/// The machine with two processors, so that blocks take many turns.
+HardwareModel small_machine() {
+  const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
+  const TemporaryDirectory place;
+  const auto path = place.path() / "small.yaml";
+  std::ofstream(path) << "hardware: small\nextends: nvidia_sm90a\nunits: [{name: cluster, count: 1}]\n";
+  auto loaded = load_hardware(path.string(), {folder});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel{};
+}
+
+TEST(Counted, TilesAreRightHoweverTheyArrive) {
+  const auto model = small_machine();
+  for (const std::string& schedule : {std::string(by_one), by_role(), in_turns()}) {
+    const bool turns = schedule == in_turns();
+    const Program made =
+        lowered(product("bf16", "f32", turns ? 300 : 130, turns ? 200 : 96, 264, true), schedule, model);
+    for (const std::string& how : turns ? deliveries : std::vector<std::string>{"late", "random:1"}) {
+      SCOPED_TRACE(how + schedule);
+      const Delivered delivered(how);
+      expect_same(made, model, 7);
+    }
+  }
+}
+
+TEST(Counted, SizesThatDoNotDivide) {
+  const auto model = small_machine();
+  for (const std::string& schedule : {std::string(by_one), by_role(), in_turns()})
+    for (const auto& [m, n, k] : {std::tuple(130, 40, 200), {1, 9, 8}, {257, 97, 64}, {5, 5, 0}, {0, 8, 8}}) {
+      SCOPED_TRACE(schedule + std::to_string(m));
+      expect_same(lowered(product("bf16", "f32", m, n, k, true), schedule, model), model, 3);
+    }
+}
+
+TEST(Counted, TilesInGroupsOfRows) {
+  const auto model = small_machine();
+  const std::string grouped = changed(in_turns(), "wrap", "wrap raster grouped(2)"),
+                    alone = changed(grouped, "wrap raster", "raster");
+  for (const std::string& schedule : {grouped, alone})
+    expect_same(lowered(product("bf16", "f32", 500, 280, 72, true), schedule, model), model, 3);
+}
+
+TEST(Counted, SumsOverSeveralWalksAreCountedOn) {  // a step of the outer walk goes on where the one before stopped
+  const auto model = small_machine();
+  const std::string deep =
+      changed(in_turns(), "  - for k by 64 tail pad\n", "  - for k by 192 tail pad\n  - for k by 64\n");
+  for (const std::int64_t k : {72, 400, 1000})
+    expect_same(lowered(product("bf16", "f32", 300, 100, k, true), deep, model), model, 5);
+}
+
+TEST(Counted, TheSearchTakesThemForLargeProducts) {
+  const auto model = machine("nvidia_sm90a");
+  for (const char* type : {"bf16", "f16", "s8"}) {
+    SCOPED_TRACE(type);
+    const Program made =
+        searched(product(type, type == std::string("s8") ? "s32" : "f32", 4096, 4096, 4096, true), model);
+    EXPECT_NE(made.schedule_text.find("role loader"), std::string::npos) << made.schedule_text;
+    EXPECT_NE(made.schedule_text.find("wrap raster grouped"), std::string::npos) << made.schedule_text;
+  }
+}
+
+TEST(Counted, WhatCannotBeCountedIsRefused) {
+  const auto model = machine("nvidia_sm90a");
+  const auto message = [&](const std::string& schedule, std::int64_t k = 128) {
+    const Kernel kernel = product("bf16", "f32", 200, 96, k, true);
+    const auto parsed = parse_schedule(schedule, "s.yaml", kernel, model);
+    const auto made = parsed ? lower(*parsed, kernel, model) : Result<Program>(parsed.diagnostics());
+    return render(made.diagnostics());
+  };
+  const auto expect = [&](const std::string& found, const std::string& words) {
+    EXPECT_NE(found.find(words), std::string::npos) << found;
+  };
+  expect(message(changed(by_one, " x3", "")), "its moves complete by 'phases', which counts the steps of a walk");
+  expect(message(changed(by_one, "for k by 64 tail pad", "for k by 64"), 136), "tail pad");
+  expect(message(by_one, 100),
+         "neighbours along y of S are 200 bytes apart in A; tma_load_b16_sw128 needs a multiple of 16");
+  expect(message(changed(by_role(), "via tma_load_b16_sw128", "via cp_async_16_b16")), "without `role loader`");
+  std::string mixed = by_one;
+  mixed.replace(mixed.rfind("tma_load_b16_sw128"), 18, "cp_async_16_b16");
+  expect(message(mixed), "stages right below one walk all take moves that complete by a counter, or none does");
+  std::string uneven = by_role();
+  uneven.replace(uneven.rfind("x3"), 2, "x4");
+  expect(message(uneven), "x2 or more, as many as the other stages there");
+  expect(message(changed(in_turns(), " tail pad", "")), "i has 200 points, and the last tile of 128 would be short");
+  expect(message(changed(in_turns(), "wrap", "raster grouped(4)")), "i has 2 steps, which are no groups of 4");
+  expect(message(changed(in_turns(), "on block wrap", "on warp wrap")), "walk on block");
+}
+
+/// Of the text of a kernel between these words every line with `what` is left out.
+std::string without(const std::string& text, const std::string& from, const std::string& to, const std::string& what) {
+  const std::size_t begin = text.find(from), end = text.find(to, begin);
+  EXPECT_NE(end, std::string::npos);
+  std::string out = text.substr(0, begin);
+  bool found = false;
+  for (std::size_t at = begin; at < end;) {
+    const std::size_t next = text.find('\n', at) + 1;
+    const std::string line = text.substr(at, next - at);
+    if (line.find(what) == std::string::npos)
+      out += line;
+    else
+      found = true;
+    at = next;
+  }
+  EXPECT_TRUE(found) << what;
+  return out + text.substr(end);
+}
+
+class CounterFaults : public ::testing::Test {
+ protected:
+  inline static HardwareModel model;
+  inline static Program made;
+  inline static std::optional<TranslationUnit> unit;
+
+  static void SetUpTestSuite() {
+    model = small_machine();
+    made = lowered(product("bf16", "f32", 300, 40, 264, true), in_turns(), model);
+    auto printed = print_cuda(made, model);
+    ASSERT_TRUE(printed) << render(printed.diagnostics());
+    unit = std::move(*printed);
+    ASSERT_TRUE(emulate(unit->text, *unit, made, model).right);
+  }
+  void expect_found(const std::string& text, const std::string& words) {
+    const Emulated found = emulate(text, *unit, made, model);
+    EXPECT_EQ(found.code, 3);
+    EXPECT_NE(found.output.find(words), std::string::npos) << found.output;
+  }
+};
+const char *const loader = "// loader\n", *const others = "  } else {\n",
+                  *const end_of_kernel = "extern \"C\" cudaError_t";
+
+TEST_F(CounterFaults, AWaitForATileThatIsDropped) {
+  expect_found(without(unit->text, others, end_of_kernel, "phases_until("),
+               "before the asynchronous copy into it was waited for");
+}
+TEST_F(CounterFaults, AWaitForAPlaceThatIsDropped) {
+  for (const std::string& how : deliveries) {
+    SCOPED_TRACE(how);
+    const Delivered delivered(how);
+    EXPECT_FALSE(emulate(without(unit->text, loader, others, "phases_until("), *unit, made, model).right);
+  }
+}
+TEST_F(CounterFaults, APhaseThatIsWrong) {
+  for (const std::string& how : deliveries) {
+    SCOPED_TRACE(how);
+    const Delivered delivered(how);
+    EXPECT_FALSE(emulate(changed(unit->text, "emulation::until(at, parity)", "emulation::until(at, 1 - parity)"), *unit,
+                         made, model)
+                     .right);
+  }
+}
+TEST_F(CounterFaults, APlaceThatIsReleasedTooEarly) {
+  expect_found(
+      changed(unit->text, "wait_groups_together(128, \"products\", 0)", "wait_groups_together(128, \"products\", 1)"),
+      "of shared memory");
+}
+TEST_F(CounterFaults, BytesThatNobodyAnnounced) {
+  expect_found(changed(unit->text, "emulation::expect(at, bytes)", "emulation::expect(at, bytes - 16)"), "counter");
+}
+TEST_F(CounterFaults, ACounterThatIsUsedBeforeItIsThere) {
+  std::string text = unit->text;
+  const std::size_t at = text.find("  __syncthreads();\n", text.find("__global__ void"));
+  ASSERT_NE(at, std::string::npos);
+  expect_found(text.replace(at, 19, ""), "counter at byte");
+}
+TEST_F(CounterFaults, AnArrivalTooMany) {
+  std::string text = unit->text;
+  const std::size_t at = text.rfind("phases_arrive(");
+  const std::size_t end = text.find(";\n", at) + 2;
+  const std::string line = text.substr(at, end - at);
+  const Emulated found = emulate(text.insert(end, line), *unit, made, model);
+  EXPECT_EQ(found.code, 3) << found.output;  // too many in a phase, or the next phases come too early
+}
+TEST_F(CounterFaults, RowsPermutedOnOneSideOnly) {
+  const std::string one = "each(emulation::permuted(";
+  EXPECT_FALSE(
+      emulate(changed(unit->text, one, "each((([](auto a, int, int, int) { return a; }))("), *unit, made, model).right);
+}
+
+}  // namespace
+}  // namespace isamap
