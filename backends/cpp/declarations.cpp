@@ -69,6 +69,17 @@ std::map<std::size_t, std::set<int>> starting_variables(const std::vector<Item>&
   return starts;
 }
 
+std::set<int> opened_by(const std::vector<Item>& items, std::size_t at) {
+  std::set<int> found;
+  const auto* sync = std::get_if<Sync>(&items[at].node->is);
+  if (sync == nullptr || sync->step != Sync::Step::open) return found;
+  for (std::size_t i = at + 1; i < items.size(); ++i)
+    if (std::holds_alternative<Call>(items[i].node->is) && !items[i].places.empty() &&
+        items[i].places[0].kind == Place::Kind::variable)
+      found.insert(items[i].places[0].variable);
+  return found;
+}
+
 bool declare_in_place(std::string& statement, const Variable& variable) {
   const std::string head = variable.name + " = ";
   const bool one =

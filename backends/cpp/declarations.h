@@ -17,6 +17,9 @@ namespace isamap {
 std::map<std::size_t, std::set<int>> starting_variables(const std::vector<Item>& items, const std::set<int>& declared,
                                                         const HardwareModel& model);
 
+/// Variables that calls behind item `at` of the block write, if that item opens them (Sync::Step::open).
+std::set<int> opened_by(const std::vector<Item>& items, std::size_t at);
+
 /// Puts the type of the written variable before a single statement `v = ...` and so declares it. True: it did.
 bool declare_in_place(std::string& statement, const Variable& variable);
 

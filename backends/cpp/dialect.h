@@ -2,6 +2,8 @@
 // What a language of many threads has otherwise than C++: who executes a loop over instances and a statement, how
 // places are named, how instructions and barriers are called. Without a dialect instances take turns.
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +16,8 @@ struct Dialect {
   /// The open loops on units, outermost first.
   using Around = std::vector<const Loop*>;
 
+  static constexpr const char* turn = "turn";
+
   /// An instance asks for its number instead of walking the loop, and does nothing where `condition` fails (empty: all
   /// instances have work).
   struct Number {
@@ -22,8 +26,15 @@ struct Dialect {
     /// iteration that is; of a loop inside such a one only `text` counts. Otherwise 0.
     std::int64_t turns = 0, step = 0;
     std::string first;  ///< the turn with which it begins
+
+    /// The line that opens the block of the iteration.
+    std::string opening(const std::string& unit) const {
+      if (step > 0)
+        return fmt::format("for (long {0} = {1}; {0} < {2}; {0} += {3}) {{  // instances of {4} take turns", turn,
+                           first, turns, step, unit);
+      return (condition.empty() ? "" : "if (" + condition + ") ") + "{  // instances of " + unit;
+    }
   };
-  static constexpr const char* turn = "turn";
   /// For the innermost of the loops. Nothing: it is a loop in time.
   std::function<std::optional<Number>(const Around& around)> number;
   /// The condition under which a thread takes part in what `executor` does here; empty: every thread does. `one`: of
@@ -31,8 +42,9 @@ struct Dialect {
   std::function<std::string(const Around& around, UnitId executor, bool one)> chosen;
   /// The call of an instruction that is described as an assembly line.
   std::function<std::string(const Item& item, const Call& call, CallContext& context)> assembly;
-  /// `index` prints an expression over loop variables.
-  std::function<std::string(const Sync& sync, const std::function<std::string(const AffineExpr&)>& index)> sync;
+  /// `opened`: variables that it opens. `index` prints an expression over loop variables.
+  using Index = std::function<std::string(const AffineExpr&)>;
+  std::function<std::string(const Sync& sync, const std::vector<Variable>& opened, const Index& index)> sync;
   /// The condition under which a thread does this step; empty: every thread does.
   std::function<std::string(const Around& around, const Sync& sync)> syncs;
   /// An element that is read as a value, the declaration of a pointer, and an address as a number.

@@ -65,6 +65,7 @@ class Printer {
       const std::set<int> fresh = found == starts.end() ? std::set<int>{} : found->second;
       declared_variables_.insert(fresh.begin(), fresh.end());
       take_part(items[i], fresh);
+      opened_ = opened_by(items, i);
       std::visit([&](const auto& n) { print(n, items[i], condition_.empty() ? fresh : std::set<int>{}); },
                  items[i].node->is);
     }
@@ -196,19 +197,8 @@ class Printer {
   /// An instance asks for its number.
   void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
-    if (number.step > 0) {
-      line(fmt::format("for (long {0} = {1}; {0} < {2}; {0} += {3}) {{  // instances of {4} take turns", Dialect::turn,
-                       number.first, number.turns, number.step, loop.unit));
-      ++depth_;
-      line(fmt::format("const long {} = {};", name, number.text));
-      --depth_;
-    } else {
-      line(number.condition.empty() ? "{  // instances of " + loop.unit
-                                    : fmt::format("if ({}) {{  // instances of {}", number.condition, loop.unit));
-      ++depth_;
-      line(fmt::format("const long {} = {};", name, number.text));
-      --depth_;
-    }
+    line(number.opening(loop.unit));
+    line(fmt::format("  const long {} = {};", name, number.text));
     ranges_[loop.variable] = {0, loop.trip - 1};
     nested(item.body);
     ranges_.erase(loop.variable);
@@ -359,7 +349,11 @@ class Printer {
   }
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {
-    if (dialect_ != nullptr) return lines(dialect_->sync(sync, [&](const AffineExpr& e) { return index(e, ranges_); }));
+    if (dialect_ != nullptr) {
+      std::vector<Variable> opened;
+      for (const int v : opened_) opened.push_back(places_.variables[static_cast<std::size_t>(v)]);
+      return lines(dialect_->sync(sync, opened, [&](const AffineExpr& e) { return index(e, ranges_); }));
+    }
     if (!sync.object.empty())
       diagnostics_.push_back(
           error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));
@@ -421,6 +415,7 @@ class Printer {
   const HardwareModel& model_;
   const Dialect* dialect_;
   std::vector<const Loop*> around_;  ///< with a dialect: open loops on units
+  std::set<int> opened_;             ///< variables that calls behind a statement write, which opens them
   std::string condition_;            ///< that stands open in the block
   Places& places_;
   Names& names_;

@@ -46,6 +46,23 @@ std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics&
   return "";
 }
 
+std::string Wrappers::hold(const std::vector<Variable>& variables, const Program& program) {
+  std::string text;
+  for (const Variable& v : variables) {
+    const Buffer& buffer = program.buffers[v.buffer.index()];
+    const std::string constraint = constraint_of(model_.memory(buffer.memory), buffer.dtype, false);
+    if (constraint.empty() || v.count < 1) continue;
+    text += fmt::format(
+        "{}({});\n",
+        add("hold", fmt::format("{} (&registers)[{}]", v.type, v.count),
+            fmt::format("  for (auto& part : registers) asm volatile(\"\" : \"+{}\"(part) :: \"memory\");\n",
+                        constraint),
+            "  (void)registers;\n"),
+        v.name);
+  }
+  return text;
+}
+
 std::string Wrappers::counter_address(const Buffer& counter, const std::string& index) const {
   std::int64_t size = bytes(counter.dtype);
   const std::string offset =

@@ -329,10 +329,11 @@ class KernelFile {
     dialect.assembly = [this](const Item& item, const Call& call, CallContext& context) {
       return wrappers_.call(item, call, context);
     };
-    dialect.sync = [this](const Sync& sync, const std::function<std::string(const AffineExpr&)>& index) {
+    dialect.sync = [this](const Sync& sync, const std::vector<Variable>& opened, const Dialect::Index& index) {
       if (sync.object.empty() && sync.unit == grid_ && others_ > 0)
         return wrappers_.barrier_of(others_, grid_, diagnostics_);
-      return wrappers_.sync(sync, program_, index, diagnostics_);
+      return (opened.empty() ? "" : wrappers_.hold(opened, program_)) +
+             wrappers_.sync(sync, program_, index, diagnostics_);
     };
     // What stands in shared memory is an object that watches its readers when it is emulated.
     dialect.value = [this](BufferId id, const std::string& element) {

@@ -26,6 +26,8 @@ class Wrappers {
   /// A barrier, or one step of asynchronous completion. `index` prints an expression over loop variables.
   std::string sync(const Sync& sync, const Program& program, const std::function<std::string(const AffineExpr&)>& index,
                    Diagnostics& diagnostics);
+  /// Keeps the compiler from writing these registers later than here.
+  std::string hold(const std::vector<Variable>& variables, const Program& program);
   /// A barrier of the first `threads` threads of a block.
   std::string barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics);
   /// A counter begins: every element of its buffer, by one thread.

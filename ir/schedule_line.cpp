@@ -1,0 +1,326 @@
+// One line of a schedule, read (its form stands in schedule.cpp).
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "ir/affine_parser.h"
+#include "ir/schedule.h"
+#include "ir/schedule_words.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
+
+class LineReader {
+ public:
+  explicit LineReader(Cursor& cursor) : cursor_(cursor) {}
+
+  Line line() {
+    Line result;
+    const std::size_t at = cursor_.offset();
+    if (cursor_.accept_word("for"))
+      result.is = for_line();
+    else if (cursor_.accept_word("stage"))
+      result.is = stage_line();
+    else if (cursor_.accept_word("do"))
+      result.is = do_line();
+    else
+      cursor_.fail(at, "expected 'for', 'stage' or 'do', found " + cursor_.found());
+    return result;
+  }
+
+ private:
+  For for_line() {
+    For line;
+    do line.walks.push_back(walk());
+    while (cursor_.accept(","));
+    while (next_word()) {
+      if (take("on"))
+        line.unit = cursor_.expect_name("a unit", true);
+      else if (take("combine"))
+        line.combine = cursor_.expect_name("a combine", true);
+      else if (take("tail"))
+        line.tail = one_of<Tail>(tail_names, "a tail");
+      else if (take("unroll"))
+        line.unroll = true;
+      else if (take("wrap"))
+        line.wrap = true;
+      else if (take("raster"))
+        line.raster = raster();
+      else
+        unknown_word({"role", "peel"}, "on, wrap, raster, combine, tail, unroll");
+    }
+    return line;
+  }
+
+  /// `raster grouped(8)`
+  std::int64_t raster() {
+    if (!cursor_.accept_word("grouped"))
+      cursor_.fail(cursor_.offset(), "expected grouped(N), found " + cursor_.found());
+    cursor_.expect("(");
+    const std::int64_t count = positive("a number of steps");
+    cursor_.expect(")");
+    return count;
+  }
+
+  Walk walk() {
+    Walk result;
+    const AffineExpr column = read_affine(cursor_, {}, true);
+    result.dim = print(column);
+    if (!cursor_.accept_word("by"))
+      cursor_.fail(cursor_.offset(), "expected 'by' and a tile size, found " + cursor_.found());
+    result.tile = positive("a tile size");
+    return result;
+  }
+
+  Stage stage_line() {
+    Stage line;
+    line.tensor = cursor_.expect_name("a tensor", false);
+    if (!cursor_.accept_word("in"))
+      cursor_.fail(cursor_.offset(), "expected 'in' and a memory, found " + cursor_.found());
+    line.memory = cursor_.expect_name("a memory", true);
+    std::optional<std::int64_t> ahead;
+    std::size_t ahead_at = 0;
+    while (next_word()) {
+      if (word_ == "ahead") ahead_at = word_at_;
+      if (take("ahead"))
+        ahead = cursor_.expect_integer("a number of steps", max_count);
+      else if (take("as"))
+        line.layout = layout();
+      else if (take("xor"))
+        line.swizzle = swizzle();
+      else if (take("via"))
+        line.via = names("a move");
+      else if (take("role"))
+        line.role = cursor_.expect_name("a role", false);
+      else if (take("first"))
+        line.first = one_of<First>(first_names, "how it starts");
+      else if (take("drain"))
+        line.drain_adds = drain();
+      else if (take("aot"))
+        line.ahead_of_time = true;
+      else if (take("slide"))
+        line.slide = true;
+      else if (take("then"))
+        line.then = names("a statement");
+      else if (take("from"))
+        line.from = cursor_.expect_name("a statement", false);
+      else if (!buffers(line))
+        unknown_word({"by"}, "xN, ahead, as, xor, via, role, aot, slide, first, drain, then, from");
+    }
+    line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
+    if (!cursor_.failed() && line.ahead > 0 && line.ahead >= line.buffers)
+      cursor_.fail(ahead_at,
+                   "ahead " + std::to_string(line.ahead) + " needs " + std::to_string(line.ahead + 1) +
+                       " buffers: the tile in use has one too",
+                   "write x" + std::to_string(line.ahead + 1) + " ahead " + std::to_string(line.ahead));
+    return line;
+  }
+
+  bool buffers(Stage& line) {  // x2
+    const std::string& text = word_;
+    if (text.size() < 2 || text.size() > 8 || text[0] != 'x' ||
+        !std::all_of(text.begin() + 1, text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+      return false;
+    take(text);
+    const int count = std::stoi(text.substr(1));
+    if (count < 1 || count > max_count)
+      cursor_.fail(word_at_,
+                   "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + std::to_string(count));
+    line.buffers = count;
+    return true;
+  }
+
+  /// `xor 3 from 7 to 4`
+  XorSwizzle swizzle() {
+    XorSwizzle result;
+    const auto bit = [&](const char* what) { return static_cast<int>(cursor_.expect_integer(what, 20)); };
+    result.bits = bit("a number of address bits");
+    if (!cursor_.accept_word("from"))
+      cursor_.fail(cursor_.offset(), "expected 'from' and a bit, found " + cursor_.found());
+    result.from = bit("the lowest bit that is taken");
+    if (!cursor_.accept_word("to")) cursor_.fail(cursor_.offset(), "expected 'to' and a bit, found " + cursor_.found());
+    const std::size_t at = cursor_.offset();
+    result.to = bit("the lowest bit that is changed");
+    if (!cursor_.failed() && (result.bits < 1 || result.from < result.to + result.bits))
+      cursor_.fail(at, "bits " + std::to_string(result.to) + " to " + std::to_string(result.to + result.bits - 1) +
+                           " cannot be changed by bits from " + std::to_string(result.from) +
+                           " on: those must lie above");
+    return result;
+  }
+
+  bool drain() {
+    if (!cursor_.accept_word("add"))
+      cursor_.fail(cursor_.offset(), "expected 'add' after 'drain', found " + cursor_.found());
+    return true;
+  }
+
+  std::vector<std::string> names(const char* of) {
+    std::vector<std::string> result;
+    do result.push_back(cursor_.expect_name(of, false));
+    while (cursor_.accept("."));
+    return result;
+  }
+
+  std::vector<LayoutDigit> layout() {
+    std::vector<LayoutDigit> result;
+    cursor_.expect("[");
+    do {
+      LayoutDigit digit;
+      digit.index = read_affine(cursor_, {}, true);
+      if (cursor_.peek("^"))
+        cursor_.fail(cursor_.offset(), "exclusive or stands behind the layout: as [..] xor 3 from 7 to 4");
+      if (cursor_.accept_word("pad")) digit.pad = cursor_.expect_integer("a number of elements");
+      result.push_back(std::move(digit));
+    } while (cursor_.accept(","));
+    cursor_.expect("]");
+    return result;
+  }
+
+  Do do_line() {
+    Do line;
+    line.statement = cursor_.expect_name("a statement", false);
+    if (!cursor_.accept_word("with"))
+      cursor_.fail(cursor_.offset(), "expected 'with' and an instruction, found " + cursor_.found());
+    line.instruction = cursor_.expect_name("an instruction", true);
+    if (cursor_.accept("("))
+      line.dims = instruction_dims();
+    else if (line.instruction == "scalar")
+      line.instruction.clear();
+    else
+      cursor_.expect("(");
+    while (next_word()) {
+      if (take("operands"))
+        line.operands = operands();
+      else if (take("holding"))
+        line.constants = constants();
+      else if (cursor_.accept_word("outside"))
+        line.outside.push_back(outside());
+      else
+        unknown_word({}, "operands, holding, outside");
+    }
+    return line;
+  }
+
+  std::vector<std::pair<std::string, std::vector<Digit>>> instruction_dims() {
+    std::vector<std::pair<std::string, std::vector<Digit>>> result;
+    if (cursor_.accept(")")) return result;
+    do {
+      const std::string dim = cursor_.expect_name("a dim of the instruction", false);
+      cursor_.expect("=");
+      result.emplace_back(dim, digits());
+    } while (cursor_.accept(","));
+    cursor_.expect(")");
+    return result;
+  }
+
+  std::vector<Digit> digits() {
+    std::vector<Digit> result;
+    if (cursor_.accept("-")) return result;
+    do {
+      Digit digit;
+      const std::size_t at = cursor_.offset();
+      if (cursor_.accept("(")) {
+        digit.column = read_affine(cursor_, {}, true);
+        if (!digit.column.is_linear()) cursor_.fail(at, "the column of a digit must be linear");
+        cursor_.expect(")");
+      } else {
+        digit.column = AffineExpr::dim(cursor_.expect_name("a dim, '(' or '-'", false));
+      }
+      if (cursor_.accept(":")) digit.extent = positive("the extent of a digit");
+      result.push_back(std::move(digit));
+    } while (cursor_.accept("."));
+    return result;
+  }
+
+  std::vector<std::pair<std::string, std::string>> operands() {
+    std::vector<std::pair<std::string, std::string>> result;
+    do {
+      const std::string operand = cursor_.expect_name("an operand of the instruction", false);
+      cursor_.expect("=");
+      result.emplace_back(operand, cursor_.expect_name("a tensor", false));
+    } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands" && word_ != "holding");
+    return result;
+  }
+
+  std::vector<std::pair<std::string, double>> constants() {
+    std::vector<std::pair<std::string, double>> result;
+    do {
+      const std::string operand = cursor_.expect_name("an operand of the instruction", false);
+      cursor_.expect("=");
+      const double sign = cursor_.accept("-") ? -1 : 1;
+      result.emplace_back(operand, sign * cursor_.expect_real("a number"));
+    } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands");
+    return result;
+  }
+
+  std::pair<std::string, Outside> outside() {
+    const std::string tensor = cursor_.expect_name("a tensor", false);
+    return {tensor, one_of<Outside>(outside_names, "what reads outside do")};
+  }
+
+  // Looks at the next word; false at the end of the line, and when something else stands there.
+  bool next_word() {
+    if (cursor_.failed() || cursor_.at_end()) return false;
+    word_at_ = cursor_.offset();
+    word_ = cursor_.peek_name();
+    if (word_.empty()) cursor_.fail(word_at_, "unexpected " + cursor_.found());
+    return !word_.empty();
+  }
+
+  // Takes the word that next_word found; each word stands once.
+  bool take(const std::string& expected) {
+    if (!cursor_.accept_word(expected)) return false;
+    const bool count = expected[0] == 'x' && expected != "xor";  // x2, x3
+    const std::string key = count ? "x" : expected;
+    if (!taken_.insert(key).second) cursor_.fail(word_at_, "'" + expected + "' stands twice");
+    return true;
+  }
+
+  void unknown_word(const std::set<std::string>& later, const std::string& known) {
+    if (later.count(word_))
+      cursor_.fail(word_at_, "'" + word_ + "' is not supported yet");
+    else
+      cursor_.fail(word_at_, "unknown word '" + word_ + "'", "known here: " + known);
+  }
+
+  std::int64_t positive(std::string_view what) {
+    const std::size_t at = cursor_.offset();
+    const std::int64_t value = cursor_.expect_integer(what, std::numeric_limits<std::int64_t>::max());
+    if (value < 1) cursor_.fail(at, std::string(what) + " is at least 1, found " + std::to_string(value));
+    return value;
+  }
+
+  template <class Value, class Names>
+  Value one_of(const Names& names, std::string_view what) {
+    const std::size_t at = cursor_.offset();
+    std::string known;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) continue;
+      if (cursor_.accept_word(names[i])) return static_cast<Value>(i);
+      known += (known.empty() ? "" : ", ") + std::string(names[i]);
+    }
+    cursor_.fail(at, "expected " + std::string(what) + " (" + known + "), found " + cursor_.found());
+    return Value{};
+  }
+
+  Cursor& cursor_;
+  std::string word_;
+  std::size_t word_at_ = 0;
+  std::set<std::string> taken_;
+};
+
+}  // namespace
+
+Result<Line> parse_line(const std::string& text, const SourceLocation& where) {
+  Cursor cursor(text, where);
+  Line line = LineReader(cursor).line();
+  line.where = where;
+  cursor.expect_end();
+  if (cursor.failed()) return cursor.problem();
+  return line;
+}
+
+}  // namespace isamap
