@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/declarations.h"
@@ -45,14 +46,17 @@ class Printer {
   /// The body of a function: state that all of it needs is set first, and what it changed is given back.
   void function(const std::vector<Item>& items) {
     if (!stateful_) return block(items);
+    with_own_state(items, "the end of the function");
+  }
+
+  void with_own_state(const std::vector<Item>& items, const std::string& end) {
     const StateNeeds needs = state_needs(items, context_);
     set_state(stable_needs(needs, unstable_fields(needs, model_)), first_user(needs));
-    at_start_ = false;
     block(items);
     KnownState changed;
     for (const auto& [field, value] : reset_values(model_))
       if (set_fields_.contains(field)) changed.emplace(field, value);
-    set_state(changed, [](const std::string&) { return "the end of the function"; });
+    set_state(changed, [&](const std::string&) { return end; });
     for (const std::string& text_of : resets_) lines(text_of);
   }
 
@@ -115,7 +119,11 @@ class Printer {
 
   /// The state is entered with the function and left with it.
   void set_throughout(const SetterUse& use, const std::string& user) {
-    if (!at_start_)
+    if (threads_ > 0)
+      diagnostics_.push_back(error_at(
+          use.setter->where, fmt::format("'{}' needs '{}', which holds throughout a function; threads enter another",
+                                         user, use.setter->name)));
+    else if (!at_start_)
       diagnostics_.push_back(
           error_at(use.setter->where,
                    fmt::format("'{}' needs '{}', which holds throughout a function, and other uses in it need another "
@@ -128,12 +136,31 @@ class Printer {
     return [&needs](const std::string& field) { return needs.users.at(field); };
   }
 
+  /// A thread has the state of its core, which is that of a fresh one whatever was set before the loop; the thread that
+  /// came here takes part, and gives its own back too. No register holds anything then: they belong to the cores.
+  void thread_body(const std::vector<Item>& items) {
+    const std::set<std::string> fields = std::exchange(set_fields_, {});
+    const std::vector<std::string> resets = std::exchange(resets_, {});
+    known_ = reset_values(model_);
+    at_start_ = true;
+    ++threads_;
+    ++depth_;
+    with_own_state(items, "the end of a thread");
+    --depth_;
+    --threads_;
+    set_fields_ = fields;
+    resets_ = resets;
+    known_ = reset_values(model_);
+    at_start_ = true;
+  }
+
   /// Before a loop: sets what all iterations need alike, and forgets what they change.
   void set_state_of_loop(const std::vector<Item>& body) {
     if (!stateful_) return;
     const StateNeeds needs = state_needs(body, context_);
     const auto unstable = unstable_fields(needs, model_);
     set_state(stable_needs(needs, unstable), first_user(needs));
+    if (!needs.values.empty() || !needs.disturbed.empty()) at_start_ = false;
     for (const std::string& field : unstable) known_.erase(field);
   }
 
@@ -141,10 +168,9 @@ class Printer {
     const Instruction& instruction = model_.instruction(call.instruction);
     if (instruction.needs.empty()) return;
     const auto needed = needed_by(item, call, context_);
-    if (needed)
-      set_state(*needed, [&](const std::string&) { return instruction.name; });
-    else
-      diagnostics_.push_back(needed.diagnostics().front());
+    if (!needed) return diagnostics_.push_back(needed.diagnostics().front());
+    set_state(*needed, [&](const std::string&) { return instruction.name; });
+    at_start_ = false;
   }
   void forget_what_sets(const Instruction& instruction) {
     for (const StateValue& set : instruction.sets)
@@ -260,8 +286,10 @@ class Printer {
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
-    if (threads.empty()) declare(fresh);
-    set_state_of_loop(item.body);
+    if (threads.empty()) {
+      declare(fresh);
+      set_state_of_loop(item.body);
+    }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
     line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
@@ -273,7 +301,10 @@ class Printer {
     ++depth_;
     if (!threads.empty()) declare(fresh);  // each thread has its own
     --depth_;
-    nested(item.body);
+    if (!threads.empty() && stateful_)
+      thread_body(item.body);
+    else
+      nested(item.body);
     in_unit_ -= loop.unit.empty() ? 0 : 1;
     ranges_.erase(loop.variable);
     names_.release(name);
@@ -424,8 +455,8 @@ class Printer {
   std::set<std::string> set_fields_;
   std::vector<std::string> resets_;  ///< texts that restore what setters changed
   bool stateful_ = false;            ///< some instruction needs or sets state
-  bool at_start_ = true;             ///< before all calls
-  int depth_ = 1, in_unit_ = 0;
+  bool at_start_ = true;             ///< no register holds anything yet
+  int depth_ = 1, in_unit_ = 0, threads_ = 0;
 };
 
 }  // namespace
