@@ -145,8 +145,7 @@ bool measure_all(const Options& options, Results& results) {
   fmt::print("{}, processor {}, load {:.1f}; thread CPU time, medians of interleaved samples\npeers: {}\n",
              machine.processor, processor, machine.load, fmt::join(machine.peers, ", "));
   for (const Level& level : machine.levels)
-    fmt::print("reading {:.0f} KiB again and again ({}): {:.1f} GB/s\n", level.bytes / 1024, level.name,
-               1e-9 * level.rate);
+    fmt::print("reading again and again, {}: {:.1f} GB/s\n", level.name, 1e-9 * level.rate);
   results.write({{"machine", to_json(machine)}});
   for (const CpuCase& c : cpu_cases()) {
     if (!wanted(options, c.family)) continue;

@@ -36,11 +36,10 @@ double difference(const TensorData& a, const TensorData& b) {
   return off / std::max(largest, 1e-30);
 }
 
-CaseData::CaseData(const CpuCase& what)
-    : what_(what),
-      kernel_(value_or_stop(parse_kernel_yaml(what.kernel, what.name))),
-      held_(what.arrays.empty() ? kernel_ : value_or_stop(parse_kernel_yaml(what.arrays, what.name))),
-      data_(random_data(held_, Fill::real, 1)) {
+CaseData::CaseData(const CpuCase& what) : kernel_(value_or_stop(parse_kernel_yaml(what.kernel, what.name))) {
+  Kernel held = kernel_;
+  for (Tensor& tensor : held.tensors) tensor.shape.back() += what.gap;
+  data_ = random_data(held, Fill::real, 1);
   for (const TensorId t : arguments(kernel_))
     if (role_of(kernel_, t) == Role::output) result_ = t;
 }
@@ -49,20 +48,19 @@ double CaseData::bytes() const {
   double sum = 0;
   for (const TensorId t : arguments(kernel_)) {
     const Tensor& tensor = kernel_.tensors[t.index()];
-    double count = static_cast<double>(element_count(tensor) * isamap::bytes(tensor.dtype));
-    if (what_.gap > 0 && !what_.copies) count /= 2;  // the rows' neighbours are others'
-    sum += count;
+    sum += static_cast<double>(element_count(tensor) * isamap::bytes(tensor.dtype));
   }
   return sum;
 }
 
 std::vector<TensorView> CaseData::views(TensorArrays& arrays) const {
   std::vector<TensorView> made;
-  const MatrixPlace places[] = {place_a(what_), place_b(what_), place_c(what_)};
   for (const TensorId t : arguments(kernel_)) {
     const Tensor& tensor = kernel_.tensors[t.index()];
-    made.push_back({arrays.at(t), tensor.dtype, tensor.shape, {}});
-    if (what_.copies) made.back().strides = {places[made.size() - 1].step, 1};
+    const std::vector<std::int64_t>& held = data_[t.index()].shape;
+    std::vector<std::int64_t> strides(held.size(), 1);
+    for (std::size_t d = held.size(); d-- > 1;) strides[d - 1] = strides[d] * held[d];
+    made.push_back({arrays.at(t), tensor.dtype, tensor.shape, strides});
   }
   return made;
 }

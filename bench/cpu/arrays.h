@@ -35,17 +35,16 @@ class CaseData {
  public:
   explicit CaseData(const CpuCase& what);
   double bytes() const;                                       ///< of what the kernel reads and writes, once
-  std::vector<TensorView> views(TensorArrays& arrays) const;  ///< of the case's kernel, which may see parts of them
+  std::vector<TensorView> views(TensorArrays& arrays) const;  ///< of the kernel's tensors, which may be parts of them
   Arrays pointers(TensorArrays& arrays) const;
   TensorArrays& more();  ///< lives as long as this
   /// Between the results of the first arrays and all others: the largest.
   double worst_difference() const;
 
  private:
-  const CpuCase what_;
-  Kernel kernel_, held_;  ///< what is computed; what the arrays are
+  Kernel kernel_;
   TensorId result_;
-  std::vector<TensorData> data_;
+  std::vector<TensorData> data_;  ///< of the arrays
   std::vector<std::unique_ptr<TensorArrays>> all_;
 };
 

@@ -1,5 +1,6 @@
 #include "bench/cpu/calibration.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,21 +108,23 @@ PeakProgram* Calibration::stream(double bytes) {
 
 std::vector<Level> Calibration::levels() {
   std::vector<Level> found;
-  const std::pair<const char*, int> caches[] = {
-      {"L1", _SC_LEVEL1_DCACHE_SIZE}, {"L2", _SC_LEVEL2_CACHE_SIZE}, {"L3", _SC_LEVEL3_CACHE_SIZE}};
-  double above = 0;
-  const auto add = [&](const std::string& name, double capacity) {
-    // Half of it: the rest holds what else is in use.
+  const auto add = [&](const std::string& name, double room) {
     double size = static_cast<double>(smallest);
-    while (size * 2 <= std::min(capacity / 2, static_cast<double>(largest))) size *= 2;
-    if (size <= above || size > capacity) return;
-    above = size;
-    if (PeakProgram* program = stream(size)) found.push_back({name, size, best_rate(*program, program->bytes())});
+    while (size * 2 <= std::min(room, static_cast<double>(largest))) size *= 2;
+    if (size > room || (!found.empty() && size <= found.back().bytes)) return;
+    const std::string text =
+        size < 1 << 20 ? fmt::format("{} KiB", size / 1024) : fmt::format("{} MiB", size / (1 << 20));
+    if (PeakProgram* program = stream(size))
+      found.push_back({fmt::format("{}, {}", name, text), size, best_rate(*program, program->bytes())});
   };
-  for (const auto& [name, key] : caches)
-    if (const long capacity = sysconf(key); capacity > 0) add(name, static_cast<double>(capacity));
-  if (const long last = sysconf(_SC_LEVEL3_CACHE_SIZE); last > 0 && 2.0 * static_cast<double>(last) <= largest)
-    add("memory", 2.0 * static_cast<double>(largest));
+  // Half of a cache: the rest holds what else is in use. A last level is shared, so a small part of it counts apart.
+  const long first = sysconf(_SC_LEVEL1_DCACHE_SIZE), second = sysconf(_SC_LEVEL2_CACHE_SIZE),
+             third = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (first > 0) add("L1", static_cast<double>(first) / 2);
+  if (second > 0) add("L2", static_cast<double>(second) / 2);
+  if (third > 0 && third >= 16 * second) add("L3", 8 * static_cast<double>(second));
+  if (third > 0) add("L3", static_cast<double>(third) / 2);
+  if (4.0 * static_cast<double>(third) <= static_cast<double>(largest)) add("memory", static_cast<double>(largest));
   return found;
 }
 

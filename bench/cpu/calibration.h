@@ -13,7 +13,7 @@ namespace isamap::bench {
 
 /// Reading `bytes` of data over and over, at the start of the run.
 struct Level {
-  std::string name;  ///< "L1", "L2", ...: the last level of cache that holds them; "memory"
+  std::string name;  ///< "L2, 1 MiB": the cache that holds them by its size, "memory" where none does
   double bytes = 0, rate = 0;
 };
 
