@@ -47,11 +47,11 @@ double best_rate(PeakProgram& program, double work) {
 
 /// The same operations for all, so that none pays more for being called.
 std::unique_ptr<PeakProgram> with_results(const HardwareModel& model, InstructionId id, std::int64_t results) {
-  const auto one = peak_code(model, id, {results, 1, 1, false});
+  const auto one = peak_code(model, id, {results});
   if (!one) return nullptr;
   double points = 2;
   for (const Dim& dim : one->kernel.statements[0].domain.dims) points *= static_cast<double>(dim.extent);
-  auto made = peak_program(model, id, {results, static_cast<std::int64_t>(sample_operations / points) + 1, 1, false});
+  auto made = peak_program(model, id, {results, static_cast<std::int64_t>(sample_operations / points) + 1});
   return made ? std::make_unique<PeakProgram>(std::move(*made)) : nullptr;
 }
 
@@ -100,8 +100,15 @@ PeakProgram* Calibration::stream(double bytes) {
       const Tensor& read = one->kernel.tensors[one->kernel.statements[0].reads[0].tensor.index()];
       const std::int64_t step = element_count(read) * isamap::bytes(read.dtype);
       const auto passes = std::max<std::int64_t>(1, static_cast<std::int64_t>(sample_bytes) / size);
-      auto made = peak_program(model, id, {streams, std::max<std::int64_t>(size / step, 1), passes, true});
-      if (made) return (kept = std::make_unique<PeakProgram>(std::move(*made))).get();
+      // What a processor fetches ahead likes one order or the other, by size.
+      double best = 0;
+      for (const bool apart : {false, true}) {
+        auto made = peak_program(model, id, {streams, std::max<std::int64_t>(size / step, 1), passes, true, apart});
+        if (!made) continue;
+        const double rate = best_rate(*made, made->bytes());
+        if (rate > best) best = rate, kept = std::make_unique<PeakProgram>(std::move(*made));
+      }
+      if (kept) return kept.get();
     }
   return nullptr;
 }

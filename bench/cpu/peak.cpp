@@ -46,14 +46,14 @@ Result<Kernel> kernel_of(const Instruction& instruction, const PeakShape& shape)
     tensor.dtype = *operand.dtype;
     tensor.shape.clear();
     std::vector<AffineExpr> index;
-    if (a == 1 && shape.stream) {
-      tensor.shape.push_back(shape.repeats);
-      index.push_back(AffineExpr::dim(repeat_dim));
-    }
-    if (a == 0 || (a == 1 && shape.stream)) {
-      tensor.shape.push_back(shape.results);
-      index.push_back(AffineExpr::dim(result_dim));
-    }
+    const auto add = [&](std::int64_t extent, const char* dim) {
+      tensor.shape.push_back(extent);
+      index.push_back(AffineExpr::dim(dim));
+    };
+    const bool stream = a == 1 && shape.stream;
+    if (stream && !shape.apart) add(shape.repeats, repeat_dim);
+    if (stream || a == 0) add(shape.results, result_dim);
+    if (stream && shape.apart) add(shape.repeats, repeat_dim);
     for (const AffineExpr& e : access.index) {
       const auto range = bounds(e, ranges);
       if (!range || range->low < 0) return error("a subscript has no bounds");

@@ -24,6 +24,7 @@ struct PeakShape {
   std::int64_t repeats = 1;  ///< uses for each
   std::int64_t passes = 1;   ///< times all of that
   bool stream = false;       ///< the first operand comes from memory, another element at every use of a pass
+  bool apart = false;        ///< and each output reads a place of its own, not its neighbour's: several streams
 };
 
 /// The kernel and its program, as text for others to look at.

@@ -29,7 +29,7 @@ TEST(BenchPeak, TheProgramIsTheRepeatedStatement) {
       const Instruction& instruction = model.instruction(id);
       if (!is_compute(instruction) || instruction.semantics.size() != 1) continue;
       if (instruction.statement().reduction != Reduction::add || results_in_registers(model, id) < 2) continue;
-      for (const PeakShape shape : {PeakShape{2, 3, 1, false}, PeakShape{2, 3, 2, true}}) {
+      for (const PeakShape shape : {PeakShape{2, 3, 1}, PeakShape{2, 3, 2, true}, PeakShape{2, 3, 2, true, true}}) {
         const auto code = peak_code(model, id, shape);
         if (!code) continue;  // its operands come from elsewhere
         ++made;
@@ -48,7 +48,7 @@ TEST(BenchPeak, TheProgramIsTheRepeatedStatement) {
 TEST(BenchPeak, NothingMovesInsideTheRepetition) {
   const HardwareModel model = machine("x86_avx512");
   const auto id = *model.find_instruction("fma_f32");
-  const auto code = peak_code(model, id, {8, 100, 1, false});
+  const auto code = peak_code(model, id, {8, 100});
   ASSERT_TRUE(code) << render(code.diagnostics());
   auto data = random_data(code->kernel, Fill::integers, 7);
   const auto counts = interpret(code->program, model, data);
