@@ -42,13 +42,14 @@ std::vector<CpuCase> named(const std::vector<std::pair<std::string, std::string>
 }  // namespace
 
 nlohmann::json to_json(const Comparison& c) {
-  return {{"part", c.part},        {"shape", c.shape},   {"seconds", c.seconds}, {"other_seconds", c.other},
-          {"other", c.other_name}, {"ratio", c.ratio()}, {"right", c.right}};
+  return {{"part", c.part},        {"shape", c.shape},         {"seconds", c.seconds},
+          {"other", c.other_name}, {"other_seconds", c.other}, {"ratio", c.ratio()},
+          {"right", c.right},      {"schedule", c.schedule},   {"other_schedule", c.other_schedule}};
 }
 
 Comparison comparison_of(const nlohmann::json& line) {
-  return {line.at("part"),          line.at("shape"), line.at("seconds"),
-          line.at("other_seconds"), line.at("other"), line.at("right")};
+  return {line.at("part"),  line.at("shape"), line.at("seconds"),  line.at("other_seconds"),
+          line.at("other"), line.at("right"), line.at("schedule"), line.at("other_schedule")};
 }
 
 std::string line_text(const Comparison& c) {
@@ -82,6 +83,7 @@ Comparison compare_choice(const CpuCase& c, double seconds) {
   const Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, c.name));
   std::vector<LoadedKernel> loaded;
   std::vector<double> predicted;
+  std::vector<std::string> schedules;
   loaded.reserve(seen.size());
   for (const Seen& one : seen) {
     const auto program = lower(one.schedule, kernel, models.front());
@@ -89,6 +91,7 @@ Comparison compare_choice(const CpuCase& c, double seconds) {
     if (auto made = load_program(*program, models.front())) {
       loaded.push_back(std::move(*made));
       predicted.push_back(one.predicted);
+      schedules.push_back(print(one.schedule));
     }
   }
   std::vector<Candidate> candidates;
@@ -101,6 +104,7 @@ Comparison compare_choice(const CpuCase& c, double seconds) {
   result.other_name = best == 0 ? fmt::format("best of {}", candidates.size())
                                 : fmt::format("best of {} predicted {:.2f} times as long", candidates.size(),
                                               predicted[best] / predicted[0]);
+  if (best != 0) result.schedule = schedules[0], result.other_schedule = schedules[best];
   result.right = data.worst_difference() <= tolerance(c);
   return result;
 }

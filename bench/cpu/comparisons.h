@@ -10,12 +10,13 @@
 namespace isamap::bench {
 
 struct Comparison {
-  std::string part;        ///< "choice of the model", "two threads"
-  std::string shape;       ///< with its family
-  double seconds = 0;      ///< of the choice; with two threads
-  double other = 0;        ///< of the best candidate; with one thread
-  std::string other_name;  ///< "4th of 8, predicted 1.05 times as long"
-  bool right = true;       ///< results equal
+  std::string part;                      ///< "choice of the model", "two threads"
+  std::string shape;                     ///< with its family
+  double seconds = 0;                    ///< of the choice; with two threads
+  double other = 0;                      ///< of the best candidate; with one thread
+  std::string other_name;                ///< "4th of 8, predicted 1.05 times as long"
+  bool right = true;                     ///< results equal
+  std::string schedule, other_schedule;  ///< where they differ
   double ratio() const { return seconds > 0 ? other / seconds : 0; }
   bool operator==(const Comparison&) const = default;
 };

@@ -127,14 +127,22 @@ std::string shapes_table(std::vector<const Record*> family) {
 std::string comparisons_section(const std::vector<Comparison>& all) {
   std::string html;
   for (const char* part : {choice_part, threads_part}) {
-    std::vector<std::vector<std::string>> rows{{"shape", "time", "ratio", "against", "its time"}};
-    for (const Comparison& c : all)
-      if (c.part == part)
-        rows.push_back(
-            {c.shape, time_text(c.seconds), fmt::format("{:.2f}", c.ratio()), c.other_name, time_text(c.other)});
-    if (rows.size() == 1) continue;
-    html +=
-        fmt::format("<h2>{}</h2><p>{}</p>", escaped(part), escaped(summary_text(part, all))) + cli::html_table(rows);
+    std::string rows;
+    for (const Comparison& c : all) {
+      if (c.part != part) continue;
+      rows += "<tr>" + cli::cell(c.shape, false) + cli::cell(time_text(c.seconds), true) +
+              cli::cell(fmt::format("{:.2f}", c.ratio()), true) + cli::cell(c.other_name, false) +
+              cli::cell(time_text(c.other), true);
+      rows += c.schedule.empty()
+                  ? "<td></td></tr>\n"
+                  : fmt::format("<td><details><summary>both</summary><pre>{}\n{}</pre></details></td></tr>\n",
+                                escaped(c.schedule), escaped(c.other_schedule));
+    }
+    if (rows.empty()) continue;
+    html += fmt::format(
+        "<h2>{}</h2><p>{}</p><div class=\"wide\"><table><tr><th>shape</th><th>time</th><th>ratio</th><th>against</th>"
+        "<th>its time</th><th>schedules</th></tr>\n{}</table></div>\n",
+        escaped(part), escaped(summary_text(part, all)), rows);
   }
   return html;
 }

@@ -26,7 +26,7 @@ CpuRun run() {
                {"lib", 0.04, 0.04, 0.04, 9, ""},
                {"odd", 1e-9, 0, 0, 9, "above the peak"}};
   made.records = {r};
-  made.comparisons = {{choice_part, "8x8x8", 0.02, 0.019, "best of 8", true}};
+  made.comparisons = {{choice_part, "8x8x8", 0.02, 0.019, "best of 8", true, "for a < b", "for b"}};
   return made;
 }
 
@@ -65,6 +65,7 @@ TEST(BenchPage, NamesAreTextAndTheRejectedIsSaid) {
   EXPECT_NE(page.find("processor &amp; co"), std::string::npos);
   EXPECT_NE(page.find("rejected: above the peak"), std::string::npos);
   EXPECT_NE(page.find("choice of the model"), std::string::npos);
+  EXPECT_NE(page.find("for a &lt; b"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org/2000/svg")) << "it needs nothing else";
 }
