@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/declarations.h"
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/index_text.h"
 #include "backends/cpp/places.h"
-#include "backends/cpp/state_needs.h"
+#include "backends/cpp/program_state.h"
 #include "backends/cpp/types.h"
 #include "backends/expand.h"
 
@@ -39,26 +38,12 @@ class Printer {
             [this](const AffineExpr& e, const Ranges& r) { return index(e, r); },
             [this](const Word& word) { return block_of(word); },
             diagnostics},
-        known_(reset_values(model)),
-        stateful_(std::any_of(model.instructions().begin(), model.instructions().end(),
-                              [](const Instruction& i) { return !i.needs.empty() || !i.sets.empty(); })) {}
+        state_(model, context_, [this](const std::string& text_of) { lines(text_of); }) {}
 
-  /// The body of a function: state that all of it needs is set first, and what it changed is given back.
   void function(const std::vector<Item>& items) {
-    if (!stateful_) return block(items);
-    with_own_state(items, "the end of the function");
+    state_.function(items, [&] { block(items); });
   }
-
-  void with_own_state(const std::vector<Item>& items, const std::string& end) {
-    const StateNeeds needs = state_needs(items, context_);
-    set_state(stable_needs(needs, unstable_fields(needs, model_)), first_user(needs));
-    block(items);
-    KnownState changed;
-    for (const auto& [field, value] : reset_values(model_))
-      if (set_fields_.contains(field)) changed.emplace(field, value);
-    set_state(changed, [&](const std::string&) { return end; });
-    for (const std::string& text_of : resets_) lines(text_of);
-  }
+  const std::string& attributes() const { return state_.attributes(); }
 
   void block(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
@@ -77,7 +62,7 @@ class Printer {
     declared_variables_ = variables_before;
   }
 
-  std::string text, attributes;
+  std::string text;
 
  private:
   void line(const std::string& s) { text += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
@@ -87,99 +72,6 @@ class Printer {
       if (end > at) line(s.substr(at, end - at));
       at = end + 1;
     }
-  }
-
-  // State ------------------------------------------------------------------------------------------------------------
-
-  void set_state(const KnownState& needed, const UserOf& user_of) {
-    if (needed.empty()) return;
-    const auto uses = place_setters(model_, needed, user_of, known_);
-    if (!uses) {
-      diagnostics_.push_back(uses.diagnostics().front());
-      return;
-    }
-    for (const SetterUse& use : *uses) {
-      const Instruction& setter = *use.setter;
-      if (setter.scope == "function") {
-        set_throughout(use, user_of(needed.begin()->first));
-        continue;
-      }
-      if (!setter.clobbers.empty() && !at_start_)
-        diagnostics_.push_back(
-            error_at(setter.where,
-                     fmt::format("'{}' needs '{}' in the middle of the program, which destroys the registers of '{}'",
-                                 user_of(needed.begin()->first), setter.name, model_.memory(setter.clobbers[0]).name),
-                     "all uses of a register must need the same state"));
-      lines(setter_text(use, known_, context_));
-      for (const auto& [field, value] : use.values) set_fields_.insert(field);
-      if (!setter.reset.empty() && std::find(resets_.begin(), resets_.end(), setter.reset) == resets_.end())
-        resets_.push_back(setter.reset);
-    }
-  }
-
-  /// The state is entered with the function and left with it.
-  void set_throughout(const SetterUse& use, const std::string& user) {
-    if (threads_ > 0)
-      diagnostics_.push_back(error_at(
-          use.setter->where, fmt::format("'{}' needs '{}', which holds throughout a function; threads enter another",
-                                         user, use.setter->name)));
-    else if (!at_start_)
-      diagnostics_.push_back(
-          error_at(use.setter->where,
-                   fmt::format("'{}' needs '{}', which holds throughout a function, and other uses in it need another "
-                               "state",
-                               user, use.setter->name)));
-    attributes += (attributes.empty() ? "" : " ") + setter_text(use, known_, context_);
-  }
-
-  static UserOf first_user(const StateNeeds& needs) {
-    return [&needs](const std::string& field) { return needs.users.at(field); };
-  }
-
-  /// A thread has the state of its core, which is that of a fresh one whatever was set before the loop; the thread that
-  /// came here takes part, and gives its own back too. No register holds anything then: they belong to the cores.
-  void thread_body(const std::vector<Item>& items) {
-    const std::set<std::string> fields = std::exchange(set_fields_, {});
-    const std::vector<std::string> resets = std::exchange(resets_, {});
-    known_ = reset_values(model_);
-    at_start_ = true;
-    ++threads_;
-    ++depth_;
-    with_own_state(items, "the end of a thread");
-    --depth_;
-    --threads_;
-    set_fields_ = fields;
-    resets_ = resets;
-    known_ = reset_values(model_);
-    at_start_ = true;
-  }
-
-  /// Before a loop: sets what all iterations need alike, and forgets what they change.
-  void set_state_of_loop(const std::vector<Item>& body) {
-    if (!stateful_) return;
-    const StateNeeds needs = state_needs(body, context_);
-    const auto unstable = unstable_fields(needs, model_);
-    set_state(stable_needs(needs, unstable), first_user(needs));
-    if (!needs.values.empty() || !needs.disturbed.empty()) at_start_ = false;
-    for (const std::string& field : unstable) known_.erase(field);
-  }
-
-  void set_state_of_call(const Item& item, const Call& call) {
-    const Instruction& instruction = model_.instruction(call.instruction);
-    if (instruction.needs.empty()) return;
-    const auto needed = needed_by(item, call, context_);
-    if (!needed) return diagnostics_.push_back(needed.diagnostics().front());
-    set_state(*needed, [&](const std::string&) { return instruction.name; });
-    at_start_ = false;
-  }
-  void forget_what_sets(const Instruction& instruction) {
-    for (const StateValue& set : instruction.sets)
-      for (const std::string& field : field_instances(model_, set.field)) {
-        const auto value = set.any ? std::nullopt : evaluate(set.value, [](const Reference&) { return std::nullopt; });
-        known_.erase(field);
-        if (value) known_[field] = *value;
-        set_fields_.insert(field);
-      }
   }
 
   /// A block of configuration as bytes, lowest first.
@@ -288,7 +180,7 @@ class Printer {
     const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
     if (threads.empty()) {
       declare(fresh);
-      set_state_of_loop(item.body);
+      state_.before_loop(item.body);
     }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
@@ -301,14 +193,19 @@ class Printer {
     ++depth_;
     if (!threads.empty()) declare(fresh);  // each thread has its own
     --depth_;
-    if (!threads.empty() && stateful_)
-      thread_body(item.body);
-    else
+    if (threads.empty())
       nested(item.body);
+    else
+      in_thread(item.body);
     in_unit_ -= loop.unit.empty() ? 0 : 1;
     ranges_.erase(loop.variable);
     names_.release(name);
     line("}");
+  }
+  void in_thread(const std::vector<Item>& items) {
+    ++depth_;
+    state_.thread(items, [&] { block(items); });
+    --depth_;
   }
   void nested(const std::vector<Item>& items) {
     ++depth_;
@@ -322,24 +219,22 @@ class Printer {
     for (const AffineExpr& condition : guard.conditions)
       conditions += (conditions.empty() ? "" : " && ") + index(condition, ranges_) + " >= 0";
     line("if (" + (item.body.empty() ? "!(" + conditions + ")" : conditions) + ") {");
-    const KnownState before = known_;
-    nested(item.body.empty() ? item.otherwise : item.body);
-    KnownState other = before;
-    if (!item.body.empty() && !item.otherwise.empty()) {
-      line("} else {");
-      std::swap(known_, other);
-      nested(item.otherwise);
-    }
-    known_ = meet(known_, other);
+    const bool two = !item.body.empty() && !item.otherwise.empty();
+    state_.either([&] { nested(item.body.empty() ? item.otherwise : item.body); },
+                  [&] {
+                    if (!two) return;
+                    line("} else {");
+                    nested(item.otherwise);
+                  });
     line("}");
   }
 
   void print(const Call& call, const Item& item, const std::set<int>& fresh) {
-    set_state_of_call(item, call);
+    state_.before_call(item, call);
     const Instruction& instruction = model_.instruction(call.instruction);
     std::string statement = dialect_ != nullptr && instruction.emit.empty() ? dialect_->assembly(item, call, context_)
                                                                             : call_text(item, call, context_);
-    forget_what_sets(instruction);
+    state_.after_call(instruction);
     while (!statement.empty() && (statement.back() == '\n' || statement.back() == ' ')) statement.pop_back();
     std::set<int> left = fresh;
     const int written = item.places.empty() ? -1 : item.places[0].variable;
@@ -451,12 +346,8 @@ class Printer {
   Ranges ranges_;
   std::map<std::string, std::string> variable_names_;
   std::set<int> declared_pointers_, declared_variables_;
-  KnownState known_;
-  std::set<std::string> set_fields_;
-  std::vector<std::string> resets_;  ///< texts that restore what setters changed
-  bool stateful_ = false;            ///< some instruction needs or sets state
-  bool at_start_ = true;             ///< no register holds anything yet
-  int depth_ = 1, in_unit_ = 0, threads_ = 0;
+  ProgramState state_;
+  int depth_ = 1, in_unit_ = 0;
 };
 
 }  // namespace
@@ -475,7 +366,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& p
   printer.const_ = constant;
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;
-  return FunctionBody{printer.text, printer.attributes};
+  return FunctionBody{printer.text, printer.attributes()};
 }
 
 }  // namespace isamap
