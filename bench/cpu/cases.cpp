@@ -46,21 +46,6 @@ CpuCase image(CpuCase::Kind kind, std::int64_t c, std::int64_t h, std::int64_t n
 
 }  // namespace
 
-double needed_operations(const CpuCase& c) {
-  if (c.kind == CpuCase::Kind::gemm) return c.operations;
-  // Taps inside the image, counted along one axis; both axes are alike.
-  double taps = 0;
-  for (std::int64_t p = 0; p < c.out(); ++p)
-    for (std::int64_t r = 0; r < c.r; ++r) {
-      const std::int64_t at = p * c.stride + r - c.pad;
-      if (at >= 0 && at < c.h) ++taps;
-    }
-  const auto points = static_cast<double>(c.out() * c.out());
-  const auto channels = static_cast<double>(c.c), outputs = static_cast<double>(c.n);
-  if (c.kind == CpuCase::Kind::convolution) return 2 * taps * taps * channels * outputs;
-  return 2 * taps * taps * channels + (c.kind == CpuCase::Kind::block ? 2 * points * channels * outputs : 0);
-}
-
 /// GEMM: DeepBench (github.com/baidu-research/DeepBench, kernels; its M is our n, its N our m), cubes and odd sizes.
 /// Convolutions: ResNet-50 (He et al., 2015, table 1; stride in the 3x3). Depthwise: MobileNet (arXiv 1704.04861, table
 /// 1).

@@ -17,12 +17,13 @@ struct CpuCase {
   double operations = 0;  ///< two for each multiply-add; of padding too
   bool packed = false;    ///< weights are constant
   std::string types;      ///< "f32", "bf16", "u8s8"
-  // gemm: m x n over k, in turn for each of `batch`; a factor may lie transposed, and `gap` elements that
-  // belong to others follow every row of the caller's arrays. Images: channels c, height and width h, output channels
-  // n, window r, stride, padding.
-  std::int64_t m = 0, n = 0, k = 0, batch = 1, gap = 0;
-  bool transposed_a = false, transposed_b = false;
+  // gemm: m x n over k. Images: channels c, height and width h, output channels n, window r, stride, padding.
+  std::int64_t m = 0, n = 0, k = 0;
   std::int64_t c = 0, h = 0, r = 0, stride = 1, pad = 0;
+  // gemm, besides: in turn for each of a batch; a factor may lie transposed; `gap` elements that belong to others
+  // follow every row of the caller's arrays.
+  std::int64_t batch = 1, gap = 0;
+  bool transposed_a = false, transposed_b = false;
   std::int64_t out() const { return (h + 2 * pad - r) / stride + 1; }
 };
 
