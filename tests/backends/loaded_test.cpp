@@ -114,6 +114,10 @@ TEST(Loaded, CompiledForTheCallersStrides) {
           refused += render(program.diagnostics());
           continue;
         }
+        // What lies as the program has it is not copied.
+        EXPECT_EQ(program->buffers[0].strides, a);
+        EXPECT_EQ(program->buffers[1].strides, b);
+        EXPECT_EQ(program->buffers[2].strides, c);
         auto loaded = load_program(*program, model);
         ASSERT_TRUE(loaded) << render(loaded.diagnostics());
         ++loaded_ones;

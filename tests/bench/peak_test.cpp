@@ -48,7 +48,7 @@ TEST(BenchPeak, TheProgramIsTheRepeatedStatement) {
 TEST(BenchPeak, NothingMovesInsideTheRepetition) {
   const HardwareModel model = machine("x86_avx512");
   const auto id = *model.find_instruction("fma_f32");
-  const auto code = peak_code(model, id, {8, 100});
+  const auto code = peak_code(model, id, {8, 50, 2});
   ASSERT_TRUE(code) << render(code.diagnostics());
   auto data = random_data(code->kernel, Fill::integers, 7);
   const auto counts = interpret(code->program, model, data);
