@@ -23,7 +23,7 @@ struct TensorView {
   void* data = nullptr;
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> strides = {};
 };
 
 class LoadedKernel {
@@ -33,7 +33,8 @@ class LoadedKernel {
   ~LoadedKernel();
 
   /// Inputs then outputs, each in the order of the kernel. Wrong numbers, dtypes, shapes and missing memory are told
-  /// and nothing is computed. Dense aligned views are used in place, others through copies. The first call packs what
+  /// and nothing is computed. Aligned views that lie as the program has it (dense, unless `lower` was told otherwise)
+  /// are used in place, others through copies. The first call packs what
   /// the schedule packs ahead of time (of `constant` tensors). One call at a time for each object.
   std::optional<Diagnostic> call(const std::vector<TensorView>& arguments);
   /// The next call packs anew: the values of constant tensors have changed.

@@ -1,253 +1,203 @@
-// Emitted code against the libraries of others, on one core, in one process: interleaved, thread CPU clock, medians,
-// outputs compared. The time of one core for a multiply-add loop in registers, the peak, is measured in the same run.
+// Emitted code against the libraries of others, on one core, in one process: interleaved, pinned, thread CPU clock,
+// medians, outputs compared. What the processor can do is measured in the same rounds, by programs made from the
+// descriptions of its instructions; what is above that is no result.
 //
-//   bench_cpu [--family TEXT] [--out FILE.jsonl]      families whose name begins with TEXT
+//   bench_cpu [--family TEXT] [--out FILE.jsonl] [--page FILE.html] [--seconds S] [--processor N]
+//
+// Families (and "choice of the model", "two threads") whose names begin with TEXT. `--from FILE.jsonl` measures
+// nothing: it draws the page of an earlier run.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <fstream>
+#include <iterator>
 
-#include "backends/backend.h"
-#include "backends/loaded_kernel.h"
-#include "bench/cpu/cases.h"
+#include "bench/cpu/comparisons.h"
+#include "bench/cpu/measure.h"
+#include "bench/cpu/ours.h"
+#include "bench/cpu/page.h"
 #include "bench/cpu/peers.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
+#include "bench/cpu/shapes.h"
 
 namespace isamap::bench {
 namespace {
 
-double thread_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
-[[noreturn]] void stop(const std::string& why) {
-  std::fputs((why + "\n").c_str(), stderr);
-  std::exit(1);
-}
-
-template <class T>
-T value_or_stop(Result<T> result) {
-  if (!result) stop(render(result.diagnostics()));
-  return std::move(*result);
-}
-
-struct Ours {
-  Kernel kernel;
-  std::string schedule;
-  LoadedKernel loaded;
-  double compile_seconds = 0;  ///< of this compiler, without the system's
-  double predicted_cycles = 0;
+struct Options {
+  std::string family, out, page, from;
+  double seconds = 0.6;  ///< for the samples of one shape
+  int processor = -1;
+  bool threads_only = false;  ///< the process that has two threads
 };
 
-const std::vector<std::string> folders{ISAMAP_SOURCE_DIR "/hardware_models"};
+bool wanted(const Options& options, const std::string& name) { return name.rfind(options.family, 0) == 0; }
 
-/// The whole compiler with its default search, for the first model with an instruction that fits and runs here.
-std::optional<Ours> ours(const CpuCase& c) {
-  Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, "case.yaml"));
-  std::vector<std::string> targets{"x86_avx512", "x86_avx2", "scalar_c"};
-  if (c.types == "bf16") targets = {"intel_amx", "x86_avx512_bf16"};
-  if (c.types == "u8s8") targets = {"intel_amx", "x86_avx512_vnni", "x86_avx_vnni"};
-  for (const std::string& target : targets) {
-    const HardwareModel model = value_or_stop(load_hardware(target, folders)).model;
-    if (availability(model).how != "native") continue;
-    const double begin = thread_seconds();
-    const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
-    ScheduleOptions options;
-    options.objective = Objective::cycles;
-    const Scheduled scheduled = value_or_stop(schedule(kernel, mapped, model, options));
-    const Program program = value_or_stop(lower(scheduled.schedule, kernel, model));
-    const double end = thread_seconds();
-    return Ours{kernel, print(scheduled.schedule), value_or_stop(load_program(program, model)), end - begin,
-                scheduled.cost.cycles};
-  }
-  return std::nullopt;
-}
-
-struct Candidate {
-  std::string name;
-  std::function<void()> run;
-  std::vector<double> seconds;
-};
-
-/// Tensors as applications hold them: each begins at a cache line.
-class TensorArrays {
+/// Lines of the results file, and the same as values.
+class Results {
  public:
-  explicit TensorArrays(std::vector<TensorData> data) : data_(std::move(data)) {
-    for (const TensorData& d : data_) {
-      memory_.emplace_back(static_cast<std::uint8_t*>(std::aligned_alloc(64, (d.bytes.size() / 64 + 1) * 64)));
-      std::copy(d.bytes.begin(), d.bytes.end(), memory_.back().get());
-    }
+  explicit Results(const Options& options) {
+    if (options.out.empty()) return;
+    // Two processes write it: each line goes to the end.
+    if (!options.threads_only) std::ofstream(options.out, std::ios::trunc);
+    file_ = std::fopen(options.out.c_str(), "a");
+    if (file_ == nullptr) stop("cannot write " + options.out);
   }
-  std::uint8_t* at(TensorId t) { return memory_[t.index()].get(); }
-  const TensorData& data(TensorId t) {
-    TensorData& d = data_[t.index()];
-    std::copy_n(at(t), d.bytes.size(), d.bytes.begin());
-    return d;
+  ~Results() {
+    if (file_ != nullptr) std::fclose(file_);
   }
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+
+  void write(const nlohmann::json& line) {
+    if (file_ == nullptr) return;
+    fmt::print(file_, "{}\n", line.dump());
+    std::fflush(file_);
+  }
+  void add(Record record) {
+    fmt::print("{}\n", line_text(record));
+    write(to_json(record));
+    run.records.push_back(std::move(record));
+  }
+  void add(Comparison comparison) {
+    fmt::print("{}\n", line_text(comparison));
+    write(to_json(comparison));
+    run.comparisons.push_back(std::move(comparison));
+  }
+  CpuRun run;
 
  private:
-  struct Freed {
-    void operator()(std::uint8_t* memory) const { std::free(memory); }
-  };
-  std::vector<TensorData> data_;
-  std::vector<std::unique_ptr<std::uint8_t, Freed>> memory_;
+  std::FILE* file_ = nullptr;
 };
 
-/// Largest difference over largest value.
-double difference(const TensorData& a, const TensorData& b) {
-  double largest = 0, off = 0;
-  for (std::int64_t i = 0; i < a.count(); ++i) {
-    const auto value = [&](const TensorData& d) {
-      const Scalar v = d.get(i);
-      return is_float(d.dtype) ? v.real : static_cast<double>(v.integer);
-    };
-    const double x = value(a), y = value(b);
-    largest = std::max(largest, std::fabs(x));
-    off = std::max(off, std::fabs(x - y));
-  }
-  return off / std::max(largest, 1e-30);
+std::string first_match(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind(key, 0) == 0)
+      if (const auto at = line.find(": "); at != std::string::npos) return line.substr(at + 2);
+  return "unknown";
 }
 
-/// Samples of at least 2 ms, round-robin with the order rotated, until the time is spent.
-void measure(std::vector<Candidate>& candidates, double budget) {
-  std::vector<int> calls;
-  for (Candidate& c : candidates) {
-    c.run();
-    const double begin = thread_seconds();
-    c.run();
-    calls.push_back(std::max(1, static_cast<int>(0.002 / std::max(thread_seconds() - begin, 1e-7))));
-  }
-  const double begin = thread_seconds();
-  for (std::size_t round = 0; round < 41 && (round < 5 || thread_seconds() - begin < budget); ++round)
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const std::size_t at = (i + round) % candidates.size();
-      const double t0 = thread_seconds();
-      for (int n = 0; n < calls[at]; ++n) candidates[at].run();
-      candidates[at].seconds.push_back((thread_seconds() - t0) / calls[at]);
-    }
+Machine this_machine(Calibration& calibration, int processor) {
+  Machine machine;
+  machine.processor = first_match("/proc/cpuinfo", "model name");
+  machine.compiler = compiler_version("");
+  machine.peers = peer_versions();
+  machine.levels = calibration.levels();
+  machine.pinned = processor;
+  double load[1] = {0};
+  machine.load = getloadavg(load, 1) == 1 ? load[0] : 0;
+  return machine;
 }
 
-class Report {
- public:
-  explicit Report(const std::string& file) {
-    if (file.empty()) return;
-    lines_ = std::fopen(file.c_str(), "w");
-    if (lines_ == nullptr) stop("cannot write " + file);
-  }
-  ~Report() {
-    if (lines_ != nullptr) std::fclose(lines_);
-  }
-
-  void add(const CpuCase& c, const Ours& mine, std::vector<Candidate>& candidates, double worst_difference) {
-    const double own = median(candidates[0].seconds);
-    std::string peer;
-    double best = 0;
-    for (std::size_t i = 1; i < candidates.size(); ++i)
-      if (const double t = median(candidates[i].seconds); best == 0 || t < best) best = t, peer = candidates[i].name;
-    const double speed = 1e-9 * c.operations / own, ratio = best / own;
-    fmt::print("{:22} {:24} {:8.1f} GOP/s {:>9} {:8.1f}  ratio {:5.2f}  difference {:.0e}  compiled in {:.2f} s\n",
-               c.family, c.name, speed, peer, best > 0 ? 1e-9 * c.operations / best : 0, ratio, worst_difference,
-               mine.compile_seconds);
-    if (best > 0) ratios_[c.family].push_back({ratio, c.name});
-    if (lines_ == nullptr) return;
-    nlohmann::json line{{"family", c.family},
-                        {"shape", c.name},
-                        {"gops", speed},
-                        {"peer", peer},
-                        {"ratio", ratio},
-                        {"difference", worst_difference},
-                        {"compile_seconds", mine.compile_seconds},
-                        {"predicted_cycles", mine.predicted_cycles},
-                        {"schedule", mine.schedule}};
-    for (const Candidate& one : candidates) line["seconds"][one.name] = median(one.seconds);
-    fmt::print(lines_, "{}\n", line.dump());
-    std::fflush(lines_);
-  }
-
-  void summary() const {
-    std::puts("");
-    for (const auto& [family, rows] : ratios_) {
-      double sum = 0;
-      const auto worst = std::min_element(rows.begin(), rows.end());
-      for (const auto& [ratio, name] : rows) sum += std::log(ratio);
-      fmt::print("{:22} {:2} shapes, ratio to the best peer: geomean {:.2f}, worst {:.2f} ({})\n", family, rows.size(),
-                 std::exp(sum / static_cast<double>(rows.size())), worst->first, worst->second);
-    }
-  }
-
- private:
-  std::FILE* lines_ = nullptr;
-  std::map<std::string, std::vector<std::pair<double, std::string>>> ratios_;
-};
-
-bool run_case(const CpuCase& c, Report& report) {
-  auto mine = ours(c);
-  if (!mine) {
-    fmt::print("{:22} {:24} no model of hardware_models runs here\n", c.family, c.name);
-    return true;
-  }
-  const auto data = random_data(mine->kernel, Fill::real, 1);
-  TensorArrays own(data);
-  std::vector<TensorView> views;
-  TensorId result;
-  for (const TensorId t : arguments(mine->kernel)) {
-    const TensorData& d = data[t.index()];
-    views.push_back({own.at(t), d.dtype, d.shape, {}});
-    if (role_of(mine->kernel, t) == Role::output) result = t;
-  }
-  std::vector<std::unique_ptr<TensorArrays>> theirs;
-  const auto arrays = [&] {
-    auto& copy = *theirs.emplace_back(std::make_unique<TensorArrays>(data));
-    Arrays made;
-    for (const TensorId t : arguments(mine->kernel))
-      if (role_of(mine->kernel, t) == Role::input) made.inputs.push_back(copy.at(t));
-    made.output = copy.at(result);
-    return made;
-  };
-  std::vector<Candidate> candidates{{"isamap",
-                                     [&] {
-                                       if (const auto problem = mine->loaded.call(views)) stop(render({*problem}));
-                                     },
-                                     {}}};
-  for (Peer& peer : peers(c, arrays)) candidates.push_back({peer.name, peer.run, {}});
-  measure(candidates, 0.8);
-  double worst = 0;
-  for (const auto& other : theirs) worst = std::max(worst, difference(other->data(result), own.data(result)));
-  report.add(c, *mine, candidates, worst);
-  const double tolerance = c.types == "u8s8" ? 0 : 1e-4;
-  if (worst > tolerance) fmt::print("{} {}: RESULTS DIFFER\n", c.family, c.name);
-  return worst <= tolerance;
-}
-
-int run(const std::string& family, const std::string& file) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const std::string versions = peer_versions();
-  fmt::print("one core, thread CPU time, medians of interleaved samples; peers: {}\n",
-             versions.empty() ? "none (Debian: libdnnl-dev)" : versions);
-  Report report(file);
+bool run_threads(const Options& options, Results& results) {
   bool right = true;
-  for (const CpuCase& c : cpu_cases())
-    if (c.family.rfind(family, 0) == 0) right = run_case(c, report) && right;
-  report.summary();
+  for (const CpuCase& c : thread_cases()) {
+    const Comparison comparison = compare_threads(c, options.seconds);
+    right = right && comparison.right;
+    results.add(comparison);
+  }
+  return right;
+}
+
+/// OpenMP reads its number of threads when it is loaded, so two threads are another process.
+bool start_threads(char** argv) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("OMP_NUM_THREADS", "2", 1);
+    setenv("ISAMAP_BENCH", "threads", 1);
+    execv("/proc/self/exe", argv);
+    std::_Exit(127);
+  }
+  int state = 1;
+  return child > 0 && waitpid(child, &state, 0) == child && state == 0;
+}
+
+void read_results(const std::string& file, CpuRun& run) {
+  std::ifstream in(file);
+  if (!in) stop("cannot read " + file);
+  for (std::string text; std::getline(in, text);) {
+    const auto line = nlohmann::json::parse(text, nullptr, false);
+    if (line.is_discarded()) stop(file + ": not a results file");
+    if (line.contains("machine")) run.machine = machine_of(line.at("machine"));
+    if (line.contains("family")) run.records.push_back(record_of(line));
+    if (line.contains("part")) run.comparisons.push_back(comparison_of(line));
+  }
+}
+
+void write_page(const Options& options, const CpuRun& run) {
+  if (options.page.empty()) return;
+  std::ofstream out(options.page);
+  out << page_of(run);
+  if (!out.flush()) stop("cannot write " + options.page);
+  fmt::print("page: {}\n", options.page);
+}
+
+bool measure_all(const Options& options, Results& results) {
+  bool right = true;
+  Calibration calibration;
+  const int processor = pin(options.processor);
+  Machine& machine = results.run.machine = this_machine(calibration, processor);
+  fmt::print("{}, processor {}, load {:.1f}; thread CPU time, medians of interleaved samples\npeers: {}\n",
+             machine.processor, processor, machine.load, fmt::join(machine.peers, ", "));
+  for (const Level& level : machine.levels)
+    fmt::print("reading again and again, {}: {:.1f} GB/s\n", level.name, 1e-9 * level.rate);
+  results.write({{"machine", to_json(machine)}});
+  for (const CpuCase& c : cpu_cases()) {
+    if (!wanted(options, c.family)) continue;
+    Record record = run_shape(c, calibration, options.seconds);
+    right = is_right(record, c) && right;
+    results.add(std::move(record));
+  }
+  if (wanted(options, choice_part))
+    for (const CpuCase& c : choice_cases()) {
+      Comparison comparison = compare_choice(c, 2 * options.seconds);
+      right = comparison.right && right;
+      results.add(std::move(comparison));
+    }
+  return right;
+}
+
+void print_summary(const CpuRun& run) {
+  std::puts("");
+  for (const FamilySummary& family : summarize(run.records)) fmt::print("{}\n", line_text(family));
+  for (const char* part : {choice_part, threads_part})
+    if (const std::string text = summary_text(part, run.comparisons); !text.empty()) fmt::print("{}\n", text);
+}
+
+int run(const Options& options, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (!options.from.empty()) {
+    CpuRun earlier;
+    read_results(options.from, earlier);
+    print_summary(earlier);
+    write_page(options, earlier);
+    return 0;
+  }
+  if (options.threads_only) {
+    Results results(options);
+    return run_threads(options, results) ? 0 : 1;
+  }
+  bool right = true;
+  CpuRun all;
+  {
+    Results results(options);
+    // Before this process stays on one processor: the child would inherit that.
+    if (wanted(options, threads_part) && !start_threads(argv)) right = false;
+    right = measure_all(options, results) && right;
+    all = std::move(results.run);
+  }
+  if (!options.out.empty()) {
+    CpuRun written;
+    read_results(options.out, written);
+    all.comparisons = std::move(written.comparisons);
+  }
+  print_summary(all);
+  write_page(options, all);
   return right ? 0 : 1;
 }
 
@@ -257,17 +207,38 @@ int run(const std::string& family, const std::string& file) {
 int main(int argc, char** argv) {
   // The peers' runtimes read these when they are loaded: one thread each, and the kernels that fit this processor best
   // (left to themselves, Debian's builds may take others).
-  if (std::getenv("ISAMAP_BENCH") == nullptr) {
+  const char* state = std::getenv("ISAMAP_BENCH");
+  if (state == nullptr) {
     setenv("ISAMAP_BENCH", "1", 1);
-    for (const char* threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"}) setenv(threads, "1", 1);
+    for (const char* threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS"})
+      setenv(threads, "1", 1);
+    setenv("MKL_THREADING_LAYER", "SEQUENTIAL", 1);
     setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
     setenv("BLIS_ARCH_TYPE", "0", 0);
     execv("/proc/self/exe", argv);
   }
-  std::string family, file;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--family") == 0) family = argv[i + 1];
-    if (std::strcmp(argv[i], "--out") == 0) file = argv[i + 1];
+  isamap::bench::Options options;
+  options.threads_only = state != nullptr && std::strcmp(state, "threads") == 0;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string key = argv[i];
+    if (i + 1 >= argc) isamap::bench::stop(key + " wants a value");
+    const char* value = argv[i + 1];
+    if (key == "--family") {
+      options.family = value;
+    } else if (key == "--out") {
+      options.out = value;
+    } else if (key == "--page") {
+      options.page = value;
+    } else if (key == "--from") {
+      options.from = value;
+    } else if (key == "--seconds") {
+      options.seconds = std::atof(value);
+    } else if (key == "--processor") {
+      options.processor = std::atoi(value);
+    } else {
+      isamap::bench::stop(
+          fmt::format("unknown option '{}'; there are --family --out --page --from --seconds --processor", key));
+    }
   }
-  return isamap::bench::run(family, file);
+  return isamap::bench::run(options, argv);
 }

@@ -81,6 +81,15 @@ std::string line_of(const Canvas& c, const Series& s, const char* colour) {
   return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>", path, colour);
 }
 
+std::string dots_of(const Canvas& c, const Series& s, const char* colour) {
+  std::string svg;
+  for (std::size_t i = 0; i < s.points.size(); ++i)
+    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\" fill-opacity=\"0.8\">{}</circle>",
+                       c.at_x(s.points[i].first), c.at_y(s.points[i].second), colour,
+                       i < s.labels.size() ? "<title>" + escaped(s.labels[i]) + "</title>" : "");
+  return svg;
+}
+
 }  // namespace
 
 std::string line_figure(const std::vector<Series>& series, const Axis& x, const Axis& y, const std::string& caption) {
@@ -90,7 +99,7 @@ std::string line_figure(const std::vector<Series>& series, const Axis& x, const 
   for (const Series& s : series) svg += band_of(canvas, s, line_colours[s.colour % line_colour_count]);
   for (const Series& s : series) {
     const char* colour = line_colours[s.colour % line_colour_count];
-    svg += line_of(canvas, s, colour);
+    svg += s.dots ? dots_of(canvas, s, colour) : line_of(canvas, s, colour);
     svg += fmt::format(
         "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"3\" fill=\"{}\"/><text x=\"{:.0f}\" "
         "y=\"{:.0f}\">{}</text>",

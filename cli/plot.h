@@ -1,5 +1,5 @@
 #pragma once
-// Line figures for reports: one SVG, no scripts.
+// Line and point figures for reports: one SVG, no scripts.
 
 #include <string>
 #include <utility>
@@ -13,6 +13,8 @@ struct Series {
   std::vector<std::pair<double, double>> points;
   std::vector<std::pair<double, double>> band;  ///< (low, high) at each point; empty: none
   bool steps = false;                           ///< a distribution: constant between points
+  bool dots = false;                            ///< points by themselves
+  std::vector<std::string> labels = {};         ///< of dots, shown where the pointer is
 };
 
 struct Axis {

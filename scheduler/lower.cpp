@@ -20,7 +20,8 @@ const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std:
 
 constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
 
-void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model) {
+void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model,
+                 const std::vector<Strides>& strides) {
   const Kernel& kernel = lowering.program.kernel;
   std::vector<TensorId> order = arguments(kernel);
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
@@ -34,6 +35,9 @@ void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const Har
     buffer.dtype = tensor.dtype;
     buffer.extents = tensor.shape;
     buffer.strides = dense_strides(tensor.shape);
+    // Arguments come first, in the order in which they are passed.
+    if (const std::size_t a = lowering.program.buffers.size(); a < strides.size() && !strides[a].empty())
+      buffer.strides = strides[a];
     buffer.tensor = id;
     buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
     if (buffer.role == BufferRole::argument && model.program.language != "asm")
@@ -71,9 +75,9 @@ Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
 /// A schedule's nests, and what they hand to one another.
 class Nests {
  public:
-  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines)
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, const std::vector<Strides>& strides)
       : lowering_(lowering), schedule_(schedule), lines_(lines) {
-    add_tensors(lowering, tensors_, lowering.model);
+    add_tensors(lowering, tensors_, lowering.model, strides);
   }
 
   Result<std::vector<Node>> run() {
@@ -166,7 +170,9 @@ class Nests {
 
 }  // namespace
 
-Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines) {
+Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
+                      const std::vector<Strides>& strides) {
+  if (const auto problem = refused(strides, kernel)) return Diagnostics{*problem};
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
@@ -176,7 +182,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   program.kernel = kernel;
   program.schedule_text = print(schedule);
   program.sizes = model.sizes();
-  auto body = Nests(lowering, schedule, lines).run();
+  auto body = Nests(lowering, schedule, lines, strides).run();
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());

@@ -8,6 +8,7 @@
 #include "ir/mapping.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
+#include "scheduler/argument_strides.h"
 
 namespace isamap {
 
@@ -17,7 +18,10 @@ enum class DoLines { proved, trusted };
 
 /// Diagnostics name the line of the schedule, the number found and the number needed; capacities, register counts and
 /// alignments are checked by the verifier of the result (hwdesc/program_check.h), which this calls.
+///
+/// `strides`, one for each argument or none at all, say how the caller's tensors lie. What an instruction cannot
+/// address so is refused like what it cannot address in a tile of the schedule's own.
 Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
-                      DoLines lines = DoLines::proved);
+                      DoLines lines = DoLines::proved, const std::vector<Strides>& strides = {});
 
 }  // namespace isamap

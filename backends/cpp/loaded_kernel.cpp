@@ -22,6 +22,8 @@ struct FreedArray {
 
 namespace {
 
+using Strides = std::vector<std::int64_t>;
+
 constexpr std::size_t alignment = 64;
 
 using Allocation = std::unique_ptr<std::uint8_t, FreedArray>;
@@ -31,38 +33,50 @@ Allocation allocate_bytes(std::int64_t bytes) {
   return Allocation(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, size * alignment)));
 }
 
-std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
+Strides dense_strides(const std::vector<std::int64_t>& shape) {
+  Strides strides(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<std::int64_t>(shape[d], 1);
   return strides;
 }
 
+Strides strides_of(const TensorView& view) { return view.strides.empty() ? dense_strides(view.shape) : view.strides; }
+
 /// Strides of axes with one element do not matter.
-bool is_dense(const TensorView& view) {
-  if (view.strides.empty()) return true;
-  const auto dense = dense_strides(view.shape);
-  for (std::size_t d = 0; d < dense.size(); ++d)
-    if (view.shape[d] > 1 && view.strides[d] != dense[d]) return false;
+bool lies_so(const TensorView& view, const Strides& wanted) {
+  const Strides strides = strides_of(view);
+  for (std::size_t d = 0; d < wanted.size(); ++d)
+    if (view.shape[d] > 1 && strides[d] != wanted[d]) return false;
   return true;
 }
 
-/// Element by element between the caller's view and dense memory.
-void copy_elements(const TensorView& view, std::uint8_t* dense, std::size_t size, bool to_dense) {
+/// 1 + the largest element offset.
+std::int64_t span(const std::vector<std::int64_t>& shape, const Strides& strides) {
+  std::int64_t last = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) last += (std::max<std::int64_t>(shape[d], 1) - 1) * strides[d];
+  return last + 1;
+}
+
+/// Element by element between the caller's view and memory with these strides.
+void copy_elements(const TensorView& view, std::uint8_t* own, const Strides& own_strides, std::size_t size, bool in) {
   if (std::find(view.shape.begin(), view.shape.end(), 0) != view.shape.end()) return;
-  const auto strides = view.strides.empty() ? dense_strides(view.shape) : view.strides;
+  const Strides strides = strides_of(view);
   std::vector<std::int64_t> index(view.shape.size(), 0);
-  std::int64_t offset = 0;
-  for (;; dense += size) {
-    auto* const theirs = static_cast<std::uint8_t*>(view.data) + offset * static_cast<std::int64_t>(size);
-    std::memcpy(to_dense ? dense : theirs, to_dense ? theirs : dense, size);
+  const auto bytes_each = static_cast<std::int64_t>(size);
+  std::int64_t offset = 0, own_offset = 0;
+  for (;;) {
+    auto* const theirs = static_cast<std::uint8_t*>(view.data) + offset * bytes_each;
+    auto* const ours = own + own_offset * bytes_each;
+    std::memcpy(in ? ours : theirs, in ? theirs : ours, size);
     std::size_t d = index.size();
     while (d > 0 && ++index[d - 1] == view.shape[d - 1]) {
       --d;
       offset -= (view.shape[d] - 1) * strides[d];
+      own_offset -= (view.shape[d] - 1) * own_strides[d];
       index[d] = 0;
     }
     if (d == 0) return;
     offset += strides[d - 1];
+    own_offset += own_strides[d - 1];
   }
 }
 
@@ -81,9 +95,10 @@ std::string trampoline(const std::string& name, const std::vector<EntryArgument>
 
 struct LoadedKernel::State {
   Kernel kernel;
-  std::vector<TensorId> tensors;         ///< of the arguments
-  std::vector<std::size_t> aligns;       ///< bytes, of the arguments
-  std::vector<std::size_t> packed_from;  ///< arguments that are packed
+  std::vector<TensorId> tensors;                   ///< of the arguments
+  std::vector<std::vector<std::int64_t>> strides;  ///< of the arguments
+  std::vector<std::size_t> aligns;                 ///< bytes, of the arguments
+  std::vector<std::size_t> packed_from;            ///< arguments that are packed
   std::vector<std::int64_t> packed_bytes;
   void* library = nullptr;
   Entry entry = nullptr, pack = nullptr;
@@ -128,15 +143,15 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
     const Tensor& tensor = s.kernel.tensors[s.tensors[a].index()];
     const TensorView& view = arguments[a];
     const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % s.aligns[a] == 0;
-    if (aligned && is_dense(view)) {
+    if (aligned && lies_so(view, s.strides[a])) {
       pointers.push_back(view.data);
       continue;
     }
-    copies.push_back(allocate_bytes(element_count(tensor) * bytes(tensor.dtype)));
+    copies.push_back(allocate_bytes(span(tensor.shape, s.strides[a]) * bytes(tensor.dtype)));
     if (!copies.back()) return error(fmt::format("no memory for a copy of tensor '{}'", tensor.name));
     const bool output = role_of(s.kernel, s.tensors[a]) != Role::input;
     if (!output || tensor.inout)
-      copy_elements(view, copies.back().get(), static_cast<std::size_t>(bytes(tensor.dtype)), true);
+      copy_elements(view, copies.back().get(), s.strides[a], static_cast<std::size_t>(bytes(tensor.dtype)), true);
     if (output) back.emplace_back(a, copies.back().get());
     pointers.push_back(copies.back().get());
   }
@@ -155,7 +170,7 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
   for (const Allocation& memory : s.packed) pointers.push_back(memory.get());
   s.entry(pointers.data());
   for (const auto& [a, from] : back)
-    copy_elements(arguments[a], from, static_cast<std::size_t>(bytes(arguments[a].dtype)), false);
+    copy_elements(arguments[a], from, s.strides[a], static_cast<std::size_t>(bytes(arguments[a].dtype)), false);
   return std::nullopt;
 }
 
@@ -194,6 +209,7 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
       continue;
     }
     state->tensors.push_back(buffer.tensor);
+    state->strides.push_back(buffer.strides);
     state->aligns.push_back(static_cast<std::size_t>(std::max<std::int64_t>(buffer.align, bytes(buffer.dtype))));
   }
   for (const EntryArgument& a : unit->pack) {

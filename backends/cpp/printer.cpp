@@ -9,7 +9,7 @@
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/index_text.h"
 #include "backends/cpp/places.h"
-#include "backends/cpp/state_needs.h"
+#include "backends/cpp/program_state.h"
 #include "backends/cpp/types.h"
 #include "backends/expand.h"
 
@@ -38,23 +38,12 @@ class Printer {
             [this](const AffineExpr& e, const Ranges& r) { return index(e, r); },
             [this](const Word& word) { return block_of(word); },
             diagnostics},
-        known_(reset_values(model)),
-        stateful_(std::any_of(model.instructions().begin(), model.instructions().end(),
-                              [](const Instruction& i) { return !i.needs.empty() || !i.sets.empty(); })) {}
+        state_(model, context_, [this](const std::string& text_of) { lines(text_of); }) {}
 
-  /// The body of a function: state that all of it needs is set first, and what it changed is given back.
   void function(const std::vector<Item>& items) {
-    if (!stateful_) return block(items);
-    const StateNeeds needs = state_needs(items, context_);
-    set_state(stable_needs(needs, unstable_fields(needs, model_)), first_user(needs));
-    at_start_ = false;
-    block(items);
-    KnownState changed;
-    for (const auto& [field, value] : reset_values(model_))
-      if (set_fields_.contains(field)) changed.emplace(field, value);
-    set_state(changed, [](const std::string&) { return "the end of the function"; });
-    for (const std::string& text_of : resets_) lines(text_of);
+    state_.function(items, [&] { block(items); });
   }
+  const std::string& attributes() const { return state_.attributes(); }
 
   void block(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
@@ -74,7 +63,7 @@ class Printer {
     declared_variables_ = variables_before;
   }
 
-  std::string text, attributes;
+  std::string text;
 
  private:
   void line(const std::string& s) { text += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
@@ -84,77 +73,6 @@ class Printer {
       if (end > at) line(s.substr(at, end - at));
       at = end + 1;
     }
-  }
-
-  // State ------------------------------------------------------------------------------------------------------------
-
-  void set_state(const KnownState& needed, const UserOf& user_of) {
-    if (needed.empty()) return;
-    const auto uses = place_setters(model_, needed, user_of, known_);
-    if (!uses) {
-      diagnostics_.push_back(uses.diagnostics().front());
-      return;
-    }
-    for (const SetterUse& use : *uses) {
-      const Instruction& setter = *use.setter;
-      if (setter.scope == "function") {
-        set_throughout(use, user_of(needed.begin()->first));
-        continue;
-      }
-      if (!setter.clobbers.empty() && !at_start_)
-        diagnostics_.push_back(
-            error_at(setter.where,
-                     fmt::format("'{}' needs '{}' in the middle of the program, which destroys the registers of '{}'",
-                                 user_of(needed.begin()->first), setter.name, model_.memory(setter.clobbers[0]).name),
-                     "all uses of a register must need the same state"));
-      lines(setter_text(use, known_, context_));
-      for (const auto& [field, value] : use.values) set_fields_.insert(field);
-      if (!setter.reset.empty() && std::find(resets_.begin(), resets_.end(), setter.reset) == resets_.end())
-        resets_.push_back(setter.reset);
-    }
-  }
-
-  /// The state is entered with the function and left with it.
-  void set_throughout(const SetterUse& use, const std::string& user) {
-    if (!at_start_)
-      diagnostics_.push_back(
-          error_at(use.setter->where,
-                   fmt::format("'{}' needs '{}', which holds throughout a function, and other uses in it need another "
-                               "state",
-                               user, use.setter->name)));
-    attributes += (attributes.empty() ? "" : " ") + setter_text(use, known_, context_);
-  }
-
-  static UserOf first_user(const StateNeeds& needs) {
-    return [&needs](const std::string& field) { return needs.users.at(field); };
-  }
-
-  /// Before a loop: sets what all iterations need alike, and forgets what they change.
-  void set_state_of_loop(const std::vector<Item>& body) {
-    if (!stateful_) return;
-    const StateNeeds needs = state_needs(body, context_);
-    const auto unstable = unstable_fields(needs, model_);
-    set_state(stable_needs(needs, unstable), first_user(needs));
-    for (const std::string& field : unstable) known_.erase(field);
-  }
-
-  void set_state_of_call(const Item& item, const Call& call) {
-    const Instruction& instruction = model_.instruction(call.instruction);
-    if (instruction.needs.empty()) return;
-    const auto needed = needed_by(item, call, context_);
-    if (needed)
-      set_state(*needed, [&](const std::string&) { return instruction.name; });
-    else
-      diagnostics_.push_back(needed.diagnostics().front());
-  }
-  void forget_what_sets(const Instruction& instruction) {
-    for (const StateValue& set : instruction.sets)
-      for (const std::string& field : field_instances(model_, set.field)) {
-        const auto value = set.any ? std::nullopt : evaluate(set.value, [](const Reference&) { return std::nullopt; });
-        known_.erase(field);
-        if (value) known_[field] = *value;
-        set_fields_.insert(field);
-      }
   }
 
   /// A block of configuration as bytes, lowest first.
@@ -260,8 +178,10 @@ class Printer {
   void print_steps(const Loop& loop, const Item& item, const std::set<int>& fresh) {
     const auto unit = model_.find_unit(loop.unit);
     const std::string threads = unit ? model_.unit(*unit).threads.loop : "";
-    if (threads.empty()) declare(fresh);
-    set_state_of_loop(item.body);
+    if (threads.empty()) {
+      declare(fresh);
+      state_.before_loop(item.body);
+    }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
     line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
@@ -273,11 +193,19 @@ class Printer {
     ++depth_;
     if (!threads.empty()) declare(fresh);  // each thread has its own
     --depth_;
-    nested(item.body);
+    if (threads.empty())
+      nested(item.body);
+    else
+      in_thread(item.body);
     in_unit_ -= loop.unit.empty() ? 0 : 1;
     ranges_.erase(loop.variable);
     names_.release(name);
     line("}");
+  }
+  void in_thread(const std::vector<Item>& items) {
+    ++depth_;
+    state_.thread(items, [&] { block(items); });
+    --depth_;
   }
   void nested(const std::vector<Item>& items) {
     ++depth_;
@@ -291,24 +219,22 @@ class Printer {
     for (const AffineExpr& condition : guard.conditions)
       conditions += (conditions.empty() ? "" : " && ") + index(condition, ranges_) + " >= 0";
     line("if (" + (item.body.empty() ? "!(" + conditions + ")" : conditions) + ") {");
-    const KnownState before = known_;
-    nested(item.body.empty() ? item.otherwise : item.body);
-    KnownState other = before;
-    if (!item.body.empty() && !item.otherwise.empty()) {
-      line("} else {");
-      std::swap(known_, other);
-      nested(item.otherwise);
-    }
-    known_ = meet(known_, other);
+    const bool two = !item.body.empty() && !item.otherwise.empty();
+    state_.either([&] { nested(item.body.empty() ? item.otherwise : item.body); },
+                  [&] {
+                    if (!two) return;
+                    line("} else {");
+                    nested(item.otherwise);
+                  });
     line("}");
   }
 
   void print(const Call& call, const Item& item, const std::set<int>& fresh) {
-    set_state_of_call(item, call);
+    state_.before_call(item, call);
     const Instruction& instruction = model_.instruction(call.instruction);
     std::string statement = dialect_ != nullptr && instruction.emit.empty() ? dialect_->assembly(item, call, context_)
                                                                             : call_text(item, call, context_);
-    forget_what_sets(instruction);
+    state_.after_call(instruction);
     while (!statement.empty() && (statement.back() == '\n' || statement.back() == ' ')) statement.pop_back();
     std::set<int> left = fresh;
     const int written = item.places.empty() ? -1 : item.places[0].variable;
@@ -425,11 +351,7 @@ class Printer {
   Ranges ranges_;
   std::map<std::string, std::string> variable_names_;
   std::set<int> declared_pointers_, declared_variables_;
-  KnownState known_;
-  std::set<std::string> set_fields_;
-  std::vector<std::string> resets_;  ///< texts that restore what setters changed
-  bool stateful_ = false;            ///< some instruction needs or sets state
-  bool at_start_ = true;             ///< before all calls
+  ProgramState state_;
   int depth_ = 1, in_unit_ = 0;
 };
 
@@ -449,7 +371,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& p
   printer.const_ = constant;
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;
-  return FunctionBody{printer.text, printer.attributes};
+  return FunctionBody{printer.text, printer.attributes()};
 }
 
 }  // namespace isamap

@@ -21,11 +21,21 @@ void add(StateNeeds& all, const StateNeeds& inner) {
 
 }  // namespace
 
+bool in_threads(const Loop& loop, const HardwareModel& model) {
+  const auto unit = model.find_unit(loop.unit);
+  return unit && !model.unit(*unit).threads.loop.empty();
+}
+
 StateNeeds state_needs(const std::vector<Item>& items, CallContext& context) {
   StateNeeds all;
   for (const Item& item : items)
     std::visit(overloaded{
-                   [&](const Loop&) { add(all, state_needs(item.body, context)); },
+                   [&](const Loop& loop) {
+                     StateNeeds inner = state_needs(item.body, context);
+                     if (!in_threads(loop, context.model)) return add(all, inner);
+                     all.disturbed.merge(inner.disturbed);
+                     for (const auto& [field, value] : inner.values) all.disturbed.insert(field);
+                   },
                    [&](const Guard&) {
                      add(all, state_needs(item.body, context));
                      add(all, state_needs(item.otherwise, context));

@@ -11,7 +11,10 @@
 
 namespace isamap {
 
-/// Of all calls in a block, nested ones too.
+/// Are its steps taken by threads? Each has the state of its core, and sets what it needs itself.
+bool in_threads(const Loop& loop, const HardwareModel& model);
+
+/// Of all calls in a block, nested ones too; what threads need is disturbed, since they give it back.
 struct StateNeeds {
   std::map<std::string, std::optional<std::int64_t>> values;  ///< nothing: several values are needed
   std::set<std::string> disturbed;                            ///< fields that calls themselves set

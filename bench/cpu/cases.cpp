@@ -6,23 +6,6 @@ namespace isamap::bench {
 
 namespace {
 
-CpuCase gemm(const std::string& types, bool packed, std::int64_t m, std::int64_t n, std::int64_t k) {
-  CpuCase made;
-  made.family = fmt::format("gemm {}{}", types, packed ? " packed" : "");
-  made.name = fmt::format("{}x{}x{}", m, n, k);
-  made.types = types;
-  made.packed = packed;
-  made.operations = 2e0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  made.m = m, made.n = n, made.k = k;
-  const bool bytes = types == "u8s8";
-  made.kernel = fmt::format(
-      "kernel: gemm\ndims: {{i: {}, j: {}, k: {}}}\ntensors:\n  A: {{shape: [i, k], dtype: {}}}\n"
-      "  B: {{shape: [k, j], dtype: {}{}}}\n  C: {{shape: [i, j], dtype: {}}}\ncompute:\n"
-      "  - C[i,j] += A[i,k] * B[k,j]\n",
-      m, n, k, bytes ? "u8" : types, bytes ? "s8" : types, packed ? ", constant: true" : "", bytes ? "s32" : "f32");
-  return made;
-}
-
 CpuCase image(CpuCase::Kind kind, std::int64_t c, std::int64_t h, std::int64_t n, std::int64_t r, std::int64_t stride) {
   CpuCase made;
   made.kind = kind;
@@ -74,7 +57,8 @@ std::vector<CpuCase> cpu_cases() {
                                       {1021, 699, 511}, {197, 768, 768}};
   for (const auto& [types, packed] :
        {std::pair("f32", false), std::pair("f32", true), std::pair("bf16", true), std::pair("u8s8", true)})
-    for (const auto& p : products) cases.push_back(gemm(types, packed, p[0], p[1], p[2]));
+    for (const auto& p : products) cases.push_back(product(types, packed, p[0], p[1], p[2]));
+  add_product_families(cases);
   const std::int64_t convolutions[][5] = {{3, 224, 64, 7, 2},   {64, 56, 64, 1, 1},   {64, 56, 64, 3, 1},
                                           {256, 56, 128, 1, 1}, {128, 56, 128, 3, 2}, {128, 28, 512, 1, 1},
                                           {256, 28, 256, 3, 2}, {256, 14, 256, 3, 1}, {512, 14, 512, 3, 2},

@@ -1,10 +1,13 @@
 #include "bench/cpu/peers.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <memory>
 #include <unordered_map>
+
+#include "bench/cpu/blas.h"
+#include "bench/cpu/onednn3.h"
+#include "bench/cpu/xsmm.h"
 
 #ifdef ISAMAP_BENCH_ONEDNN
 #include <dnnl.hpp>
@@ -13,32 +16,6 @@
 namespace isamap::bench {
 
 namespace {
-
-/// cblas_sgemm of a shared library; each library in its own namespace of symbols.
-using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-
-Sgemm sgemm_of(const char* library) {
-  void* loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  return loaded == nullptr ? nullptr : reinterpret_cast<Sgemm>(dlsym(loaded, "cblas_sgemm"));
-}
-
-constexpr std::pair<const char*, const char*> blas_libraries[] = {{"OpenBLAS", "libopenblas.so.0"},
-                                                                  {"BLIS", "libblis.so.4"}};
-
-void add_blas(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found) {
-  if (c.kind != CpuCase::Kind::gemm || c.types != "f32") return;
-  for (const auto& [name, library] : blas_libraries) {
-    const Sgemm sgemm = sgemm_of(library);
-    if (sgemm == nullptr) continue;
-    const auto [in, result] = arrays();
-    constexpr int row_major = 101, no_transposition = 111;
-    const int m = static_cast<int>(c.m), n = static_cast<int>(c.n), k = static_cast<int>(c.k);
-    const auto *a = static_cast<const float*>(in[0]), *b = static_cast<const float*>(in[1]);
-    auto* out = static_cast<float*>(result);
-    found.push_back(
-        {name, [=] { sgemm(row_major, no_transposition, no_transposition, m, n, k, 1, a, k, b, n, 0, out, n); }});
-  }
-}
 
 #ifdef ISAMAP_BENCH_ONEDNN
 
@@ -70,8 +47,14 @@ struct OneDnn {
   Peer multiply(const CpuCase& c, void* a, void* b, void* out) {
     const Type left = c.types == "f32" ? Type::f32 : c.types == "bf16" ? Type::bf16 : Type::u8;
     const Type right = c.types == "u8s8" ? Type::s8 : left, result = c.types == "u8s8" ? Type::s32 : Type::f32;
-    const memory::desc plain_a({c.m, c.k}, left, Tag::ab), plain_b({c.k, c.n}, right, Tag::ab),
-        plain_c({c.m, c.n}, result, Tag::ab);
+    const auto described = [&](const MatrixPlace& p, Type type) {
+      memory::dims sizes{p.rows, p.columns}, steps{p.step, 1};
+      if (p.transposed) std::swap(sizes[0], sizes[1]), std::swap(steps[0], steps[1]);
+      if (c.batch > 1) sizes.insert(sizes.begin(), c.batch), steps.insert(steps.begin(), p.rows * p.step);
+      return memory::desc(sizes, type, steps);
+    };
+    const memory::desc plain_a = described(place_a(c), left), plain_b = described(place_b(c), right),
+                       plain_c = described(place_c(c), result);
     const dnnl::matmul::primitive_desc plan(
         {plain_a, c.packed ? memory::desc({c.k, c.n}, right, Tag::any) : plain_b, plain_c}, engine);
     return peer(dnnl::matmul(plan), {{DNNL_ARG_SRC, memory(plain_a, engine, a)},
@@ -139,20 +122,25 @@ void add_onednn(const CpuCase&, const std::function<Arrays()>&, std::vector<Peer
 
 std::vector<Peer> peers(const CpuCase& what, const std::function<Arrays()>& arrays) {
   std::vector<Peer> found;
-  add_onednn(what, arrays, found);
+  if (!add_onednn3(what, arrays, found)) add_onednn(what, arrays, found);
   add_blas(what, arrays, found);
+  add_xsmm(what, arrays, found);
   return found;
 }
 
-std::string peer_versions() {
-  std::string text;
+std::vector<std::string> peer_versions() {
+  std::vector<std::string> texts{onednn3_version()};
+  if (texts[0].empty()) {
 #ifdef ISAMAP_BENCH_ONEDNN
-  const dnnl_version_t* v = dnnl_version();
-  text = fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
+    const dnnl_version_t* v = dnnl_version();
+    texts[0] = fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
+#else
+    texts[0] = "no oneDNN";
 #endif
-  for (const auto& [name, library] : blas_libraries)
-    if (sgemm_of(library) != nullptr) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
-  return text;
+  }
+  for (std::string& text : blas_versions()) texts.push_back(std::move(text));
+  texts.push_back(xsmm_version());
+  return texts;
 }
 
 }  // namespace isamap::bench

@@ -22,7 +22,7 @@ struct Arrays {
 
 /// A library that is not there, or does not know the case, is left out.
 std::vector<Peer> peers(const CpuCase& what, const std::function<Arrays()>& arrays);
-/// "oneDNN 2.6.3, ..."; empty: none was found when this was built.
-std::string peer_versions();
+/// Of each library what was found, with the kernels that it took, or that it was not: "oneDNN 2.6.3", "no MKL".
+std::vector<std::string> peer_versions();
 
 }  // namespace isamap::bench

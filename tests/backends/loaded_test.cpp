@@ -12,11 +12,15 @@
 namespace isamap {
 namespace {
 
-Program compiled(const Kernel& kernel, const HardwareModel& model) {
+Result<Program> compiled_for(const Kernel& kernel, const HardwareModel& model, const std::vector<Strides>& strides) {
   const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
   auto scheduled = schedule(kernel, *mapped, model, ScheduleOptions{});
   EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
-  auto program = lower(scheduled->schedule, kernel, model);
+  return lower(scheduled->schedule, kernel, model, DoLines::proved, strides);
+}
+
+Program compiled(const Kernel& kernel, const HardwareModel& model) {
+  auto program = compiled_for(kernel, model, {});
   EXPECT_TRUE(program) << render(program.diagnostics());
   return *program;
 }
@@ -86,6 +90,83 @@ TEST(Loaded, StridedTensors) {
   auto data = c.expected;
   ASSERT_FALSE(c.loaded.call({{odd.data() + 1, DType::f32, {7, 12}, {}}, view(data[1]), view(data[2])}));
   EXPECT_EQ(data[2], c.expected[2]);
+}
+
+/// Compiled for rows that lie apart: nothing is copied, and what lies between rows is left alone. What instructions
+/// cannot address so (neighbours of a row that goes on in the next one, columns first) is refused, not computed
+/// wrongly.
+TEST(Loaded, CompiledForTheCallersStrides) {
+  const HardwareModel model = native_model();
+  int loaded_ones = 0;
+  std::string refused;
+  for (const auto& [i, j, k] :
+       {std::tuple(9, 37, 21), std::tuple(1, 1, 1), std::tuple(3, 5, 7), std::tuple(40, 64, 16), std::tuple(8, 16, 0)})
+    for (const bool constant : {false, true})
+      for (const int columns_first : {-1, 0, 1}) {
+        Kernel kernel =
+            *kernel_from_formula("C[i,j] += A[i,k] * B[k,j]",
+                                 "i=" + std::to_string(i) + ",j=" + std::to_string(j) + ",k=" + std::to_string(k), "");
+        kernel.tensors[1].constant = constant;
+        const Strides a = columns_first == 0 ? Strides{1, i + 3} : Strides{k + 5, 1},
+                      b = columns_first == 1 ? Strides{1, k + 3} : Strides{j + 1, 1}, c{j + 11, 1};
+        const auto program = compiled_for(kernel, model, {a, b, c});
+        if (!program) {
+          refused += render(program.diagnostics());
+          continue;
+        }
+        // What lies as the program has it is not copied.
+        EXPECT_EQ(program->buffers[0].strides, a);
+        EXPECT_EQ(program->buffers[1].strides, b);
+        EXPECT_EQ(program->buffers[2].strides, c);
+        auto loaded = load_program(*program, model);
+        ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+        ++loaded_ones;
+        auto data = random_data(kernel, Fill::integers, 3);
+        interpret(kernel, data);
+        std::vector<float> at[3];
+        const Strides* strides[] = {&a, &b, &c};
+        std::vector<TensorView> views, dense;
+        const auto place = [&](int t, std::int64_t r, std::int64_t s) {
+          return static_cast<std::size_t>(r * (*strides[t])[0] + s * (*strides[t])[1]);
+        };
+        for (int t = 0; t < 3; ++t) {
+          const TensorData& d = data[static_cast<std::size_t>(t)];
+          at[t].assign(4000, -1.0F);
+          for (std::int64_t r = 0; t < 2 && r < d.shape[0]; ++r)
+            for (std::int64_t s = 0; s < d.shape[1]; ++s)
+              at[t][place(t, r, s)] = static_cast<float>(d.get(r * d.shape[1] + s).real);
+          views.push_back({at[t].data(), DType::f32, d.shape, *strides[t]});
+        }
+        auto problem = loaded->call(views);
+        ASSERT_FALSE(problem) << render({*problem});
+        for (std::int64_t r = 0; r < i; ++r)
+          for (std::int64_t s = 0; s < c[0]; ++s)
+            ASSERT_EQ(at[2][place(2, r, s)], s < j ? static_cast<float>(data[2].get(r * j + s).real) : -1.0F)
+                << i << " " << j << " " << k << ", " << r << " " << s << "\n"
+                << print(kernel);
+        // Dense tensors are welcome too: they are copied to where the program expects them.
+        auto result = data;
+        std::fill(result[2].bytes.begin(), result[2].bytes.end(), std::uint8_t{0xff});
+        problem = loaded->call({view(data[0]), view(data[1]), view(result[2])});
+        ASSERT_FALSE(problem) << render({*problem});
+        EXPECT_EQ(result[2], data[2]);
+      }
+  EXPECT_GE(loaded_ones, 20);
+  EXPECT_TRUE(model.name == "scalar_c" || refused.find("elements apart in B") != std::string::npos) << refused;
+}
+
+TEST(Loaded, StridesThatCannotBeCompiledAreTold) {
+  const Kernel kernel = *kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=4,j=8,k=4", "");
+  const HardwareModel model = native_model();
+  const auto said = [&](const std::vector<Strides>& strides) {
+    const auto program = compiled_for(kernel, model, strides);
+    return program ? "" : program.diagnostics()[0].message;
+  };
+  EXPECT_EQ(said({{4, 1}, {8, 1}}), "'formula' takes 3 tensors, found strides of 2");
+  EXPECT_EQ(said({{4}, {}, {}}), "tensor 'A' has 2 axes, found 1 strides");
+  EXPECT_EQ(said({{-4, 1}, {}, {}}), "tensor 'A' has strides [-4,1]; those of a program are positive");
+  EXPECT_EQ(said({{}, {}, {7, 1}}), "elements of output 'C' share places with strides [7,1]");
+  EXPECT_EQ(said({{4, 1}, {8, 1}, {8, 1}}), "");
 }
 
 TEST(Loaded, ConstantsArePackedOnceUntilForgotten) {

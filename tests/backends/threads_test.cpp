@@ -105,6 +105,46 @@ TEST(Threads, SharedMemoryHoldsATileForEachInstance) {
   expect_right(kernel, *schedule, model);
 }
 
+/// What a core must be told before it computes is told to every core, not to the one that starts the threads.
+TEST(Threads, EachSetsTheStateOfItsCore) {
+  const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
+  LoadOptions options;
+  options.params = {{"cores", "2"}};
+  auto loaded = load_hardware(folder + "/intel_amx.yaml", {folder}, options);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  const HardwareModel& model = loaded->model;
+  const Kernel kernel = kernel_of(
+      "kernel: two\ndims: {M: 96, N: 64, K: 64}\ntensors:\n  A: {shape: [M, K], dtype: u8}\n"
+      "  B: {shape: [K, N], dtype: s8}\n  C: {shape: [M, N], dtype: s32}\n  D: {shape: [M, N], dtype: s32}\ncompute:\n"
+      "  - C[i,j] += A[i,k] * B[k,j]\n  - D[i,j] += A[i,k] * B[k,j]\n");
+  const std::string packed = "  - - stage B in ram as [k/4, j, k%4]\n",
+                    rest =
+                        "    - for j by 16\n    - stage C in tile\n    - for k by 64\n    - stage A in tile\n"
+                        "    - stage B in tile\n    - do s0 with dpbusd(i=i, j=j, k=k)\n";
+  const auto second = [&] {
+    std::string text = rest;
+    text.replace(text.find("stage C"), 7, "stage D");
+    return text.replace(text.find("s0"), 2, "s1");
+  }();
+  for (const char* last : {"    - for i by 48 on core\n    - for i by 16\n", "    - for i by 16\n"}) {
+    const auto schedule =
+        parse_schedule("schedule: s\nkernel: two\ntarget: intel_amx\nnests:\n" + packed +
+                           "    - for i by 48 on core\n    - for i by 16\n" + rest + packed + last + second,
+                       "s.yaml", kernel, model);
+    ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+    const auto program = lower(*schedule, kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const auto files = emit(*program, model);
+    ASSERT_TRUE(files) << render(files.diagnostics());
+    const std::string& text = files->front().text;
+    const auto configured = text.find("_tile_loadconfig"), threads = text.find("#pragma omp");
+    EXPECT_GT(configured, threads) << text;
+    EXPECT_NE(text.find("_tile_loadconfig", text.find("_tile_release", configured)), std::string::npos) << text;
+    if (const std::string how = availability(model).how; how == "native" || how == "shim")
+      expect_right(kernel, *schedule, model);
+  }
+}
+
 TEST(Threads, SumsAreNotDealtOut) {
   const HardwareModel model = with_cores(3);
   if (model.name != "x86_avx512") GTEST_SKIP() << "the schedule is for x86_avx512";

@@ -1,0 +1,54 @@
+#pragma once
+// The tensors of a case as applications hold them: each begins at a cache line; every candidate has its own, so that
+// what one leaves in the caches does not serve the next.
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "backends/loaded_kernel.h"
+#include "bench/cpu/cases.h"
+#include "bench/cpu/peers.h"
+#include "ir/interpret.h"
+
+namespace isamap::bench {
+
+class TensorArrays {
+ public:
+  explicit TensorArrays(std::vector<TensorData> data);
+  std::uint8_t* at(TensorId t) { return memory_[t.index()].get(); }
+  const TensorData& data(TensorId t);
+
+ private:
+  struct Freed {
+    void operator()(std::uint8_t* memory) const { std::free(memory); }
+  };
+  std::vector<TensorData> data_;
+  std::vector<std::unique_ptr<std::uint8_t, Freed>> memory_;
+};
+
+/// Largest difference over largest value.
+double difference(const TensorData& a, const TensorData& b);
+
+class CaseData {
+ public:
+  explicit CaseData(const CpuCase& what);
+  double bytes() const;                                       ///< of what the kernel reads and writes, once
+  std::vector<TensorView> views(TensorArrays& arrays) const;  ///< of the kernel's tensors, which may be parts of them
+  Arrays pointers(TensorArrays& arrays) const;
+  TensorArrays& more();  ///< lives as long as this
+  /// Between the results of the first arrays and all others: the largest.
+  double worst_difference() const;
+
+ private:
+  Kernel kernel_;
+  TensorId result_;
+  std::vector<TensorData> data_;  ///< of the arrays
+  std::vector<std::unique_ptr<TensorArrays>> all_;
+};
+
+/// What may be between two right results.
+double tolerance(const CpuCase& what);
+
+}  // namespace isamap::bench

@@ -1,0 +1,17 @@
+#pragma once
+// Libraries with the C interface of BLAS: products in f32 of any, and what else some have (bf16, bytes, packed weights,
+// batches).
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/cpu/peers.h"
+
+namespace isamap::bench {
+
+void add_blas(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found);
+/// "OpenBLAS 0.3.21 SkylakeX"; absent ones: "no MKL".
+std::vector<std::string> blas_versions();
+
+}  // namespace isamap::bench

@@ -1,0 +1,46 @@
+#pragma once
+// The whole compiler with its default search, for the first model with an instruction that fits and runs here.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/loaded_kernel.h"
+#include "bench/cpu/cases.h"
+#include "hwdesc/hardware_model.h"
+#include "scheduler/scheduler.h"
+
+namespace isamap::bench {
+
+struct Ours {
+  Kernel kernel;
+  std::string target, schedule, compiler;
+  LoadedKernel loaded;
+  double compile_seconds = 0;  ///< of this compiler, without the system's
+  double predicted_cycles = 0;
+};
+
+/// Models for these types whose programs run on this processor, best first.
+std::vector<HardwareModel> models_for(const std::string& types, int cores = 1);
+
+/// Nothing: no model runs here. Any other failure ends the program with its words.
+std::optional<Ours> ours(const CpuCase& what, int cores = 1);
+
+/// Nests that the search saw, for measuring what the model did not choose.
+struct Seen {
+  double predicted = 0;
+  Schedule schedule;
+};
+/// `count` schedules of the one statement of the case, the search's choice first: half of them the next best ones, half
+/// spread over those of up to twice the predicted cycles. Only such that make a program.
+std::vector<Seen> candidates_of(const CpuCase& what, const HardwareModel& model, std::size_t count);
+
+[[noreturn]] void stop(const std::string& why);
+
+template <class T>
+T value_or_stop(Result<T> result) {
+  if (!result) stop(render(result.diagnostics()));
+  return std::move(*result);
+}
+
+}  // namespace isamap::bench

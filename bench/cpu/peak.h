@@ -1,0 +1,60 @@
+#pragma once
+// What this processor can do at most, measured with programs that the library makes from a machine's description.
+//
+// An instruction's own statement over one more dim, the results, and repeated:
+//
+//   C[u,j] += A[j] * B[j]   r times      all in registers: the rate of the instruction
+//   C[u,j] += X[r,u,j] * B[j]            one operand comes from memory, in several passes: the rate of reading
+//
+// No instruction, register or vendor is named here.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+#include "ir/program.h"
+#include "support/result.h"
+
+namespace isamap::bench {
+
+struct PeakShape {
+  std::int64_t results = 1;  ///< independent outputs
+  std::int64_t repeats = 1;  ///< uses for each
+  std::int64_t passes = 1;   ///< times all of that
+  bool stream = false;       ///< the first operand comes from memory, another element at every use of a pass
+  bool apart = false;        ///< and each output reads a place of its own, not its neighbour's: several streams
+};
+
+/// The kernel and its program, as text for others to look at.
+struct PeakCode {
+  Kernel kernel;
+  Program program;
+};
+Result<PeakCode> peak_code(const HardwareModel& model, InstructionId instruction, const PeakShape& shape);
+
+/// Compiled, with the tensors it is called on.
+class PeakProgram {
+ public:
+  PeakProgram(PeakProgram&&) noexcept;
+  PeakProgram& operator=(PeakProgram&&) noexcept;
+  ~PeakProgram();
+
+  void run();
+  double operations() const;  ///< of one run; two for each multiply-add
+  double bytes() const;       ///< read from memory by one run; 0: everything stays in registers
+  std::string name() const;   ///< "mma of npu, 24 sums"
+
+ private:
+  friend Result<PeakProgram> peak_program(const HardwareModel&, InstructionId, const PeakShape&);
+  struct State;
+  explicit PeakProgram(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+Result<PeakProgram> peak_program(const HardwareModel& model, InstructionId instruction, const PeakShape& shape);
+
+/// Outputs that the registers have room for beside one tile of every input; 0: they are in no registers.
+std::int64_t results_in_registers(const HardwareModel& model, InstructionId instruction);
+
+}  // namespace isamap::bench

@@ -1,0 +1,15 @@
+#pragma once
+// A library that makes code for small products when it is asked.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/cpu/peers.h"
+
+namespace isamap::bench {
+
+void add_xsmm(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found);
+std::string xsmm_version();
+
+}  // namespace isamap::bench

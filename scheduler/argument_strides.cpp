@@ -1,0 +1,50 @@
+#include "scheduler/argument_strides.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace isamap {
+namespace {
+
+/// Every axis steps over all that the axes with smaller strides reach.
+bool elements_lie_apart(const std::vector<std::int64_t>& shape, const Strides& strides) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] > 1) axes.emplace_back(strides[d], shape[d]);
+  std::sort(axes.begin(), axes.end());
+  std::int64_t reached = 0;
+  for (const auto& [stride, extent] : axes) {
+    if (stride <= reached) return false;
+    reached += stride * (extent - 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Kernel& kernel) {
+  const std::vector<TensorId> order = arguments(kernel);
+  if (strides.empty()) return std::nullopt;
+  if (strides.size() != order.size())
+    return error(fmt::format("'{}' takes {} tensors, found strides of {}", kernel.name, order.size(), strides.size()),
+                 "one list for each, inputs then outputs; an empty one is dense");
+  for (std::size_t a = 0; a < order.size(); ++a) {
+    const Tensor& tensor = kernel.tensors[order[a].index()];
+    if (strides[a].empty()) continue;
+    if (strides[a].size() != tensor.shape.size())
+      return error(fmt::format("tensor '{}' has {} axes, found {} strides", tensor.name, tensor.shape.size(),
+                               strides[a].size()));
+    if (std::any_of(strides[a].begin(), strides[a].end(), [](std::int64_t s) { return s < 1; }))
+      return error(fmt::format("tensor '{}' has strides [{}]; those of a program are positive", tensor.name,
+                               fmt::join(strides[a], ",")),
+                   "lower it without: calls copy such views");
+    if (role_of(kernel, order[a]) != Role::input && !elements_lie_apart(tensor.shape, strides[a]))
+      return error(fmt::format("elements of output '{}' share places with strides [{}]", tensor.name,
+                               fmt::join(strides[a], ",")));
+  }
+  return std::nullopt;
+}
+
+}  // namespace isamap
