@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/in_time.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/schedule_file.h"
@@ -66,6 +67,7 @@ std::optional<Program> without_instructions(const Kernel& kernel, const Hardware
   auto program = lower(scheduled->schedule, kernel, model);
   if (!program) return std::nullopt;
   program->sizes.clear();
+  program->sums_in_order = program->library_functions = options.strict_float;
   return std::move(*program);
 }
 
@@ -109,7 +111,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (const Diagnostics relied_on = assumed_finite(*program); options.strict_float && !relied_on.empty())
     return stopped(reached, Exit::no_answer, relied_on);
   reached.program = std::move(*program);
-  reached.program->sums_in_order = options.strict_float;
+  reached.program->sums_in_order = reached.program->library_functions = options.strict_float;
   if (options.all_sizes && asks_for_sizes(model)) reached.program->versions = other_sizes(kernel, model, options);
   return reached;
 }
@@ -165,14 +167,16 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
   return found;
 }
 
-Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
                             const CostModelFactory& costs) {
+  const Kernel kernel = one_step_of(whole);
   const auto by_model = costs();
   Evaluation evaluation;
   double longest = -1;  // the statement that takes most of the time says what bounds it
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     auto cost = by_model->estimate({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
     if (!cost) return cost.diagnostics();
+    *cost = repeated(std::move(*cost), times(whole, s));
     Cost& total = evaluation.total;
     total.cycles += cost->cycles;
     total.scalar_cycles += cost->scalar_cycles;

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "ir/steps.h"
 #include "ir/verify_internal.h"
 
 namespace isamap {
@@ -25,7 +26,10 @@ class KernelCheck {
       check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
     if (!problems_.empty()) return;
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_uses(make_id<TensorId>(t));
-    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(s);
+    if (kernel_.repeat && problems_.empty()) check_repeat(kernel_, places_, who_, problems_);
+    if (!problems_.empty()) return;
+    const Kernel step = one_step_of(kernel_);
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(step, s);
   }
 
  private:
@@ -94,8 +98,8 @@ class KernelCheck {
   }
 
   // In place, each point may read only the element that it writes; otherwise the result depends on the order.
-  void check_in_place(std::size_t s) {
-    const Computation& statement = kernel_.statements[s];
+  void check_in_place(const Kernel& step, std::size_t s) {
+    const Computation& statement = step.statements[s];
     for (std::size_t r = 0; r < statement.reads.size(); ++r) {
       const Access& read = statement.reads[r];
       if (read.tensor != statement.write.tensor) continue;
@@ -104,7 +108,7 @@ class KernelCheck {
       if (read == statement.write && !repeats) continue;
       fail(access_place(s, r + 1),
            fmt::format("statement {} reads '{}' at {} than the one that it writes", statement.name,
-                       kernel_.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),
+                       step.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),
            "write to another tensor");
     }
   }

@@ -61,9 +61,43 @@ CpuCase image(CpuCase::Kind kind, std::int64_t c, std::int64_t h, std::int64_t n
   return made;
 }
 
+/// A sequence; the reset gate is applied behind the product with the state. Small weights, as trained ones: with large
+/// ones all gates are open or shut.
+CpuCase gru(std::int64_t state, std::int64_t batch, std::int64_t steps) {
+  CpuCase made;
+  made.kind = CpuCase::Kind::gru;
+  made.family = "gru";
+  made.name = fmt::format("{} batch {}, {} steps", state, batch, steps);
+  made.types = "f32";
+  made.packed = true;
+  made.operations = 2e0 * 6 * static_cast<double>(state * state) * static_cast<double>(batch * steps);
+  made.m = batch, made.n = state, made.k = steps;
+  made.kernel = fmt::format("kernel: gru\ndims: {{T: {}, B: {}, J: {}}}\n", steps, batch, state) +
+                R"(tensors:
+  X: {shape: [T, B, J], dtype: f32}
+  W: {shape: [3, J, J], dtype: f32, constant: true, range: [-0.05, 0.05]}
+  U: {shape: [3, J, J], dtype: f32, constant: true, range: [-0.05, 0.05]}
+  C: {shape: [3, J], dtype: f32}
+  GX: {shape: [T, B, 3, J], dtype: f32}
+  GH: {shape: [T, B, 3, J], dtype: f32}
+  Z: {shape: [T, B, J], dtype: f32}
+  H: {shape: [T + 1, B, J], dtype: f32, inout: true}
+compute:
+  - GX[t,b,g,j] += X[t,b,k] * W[g,j,k]
+  - repeat: {t: T}
+    compute:
+      - GH[t,b,g,j] += H[t,b,l] * U[g,j,l]
+      - Z[t,b,j] = sigmoid(GX[t,b,1,j] + GH[t,b,1,j] + C[1,j])
+      - H[t+1,b,j] = (1 - Z[t,b,j]) * tanh(GX[t,b,2,j] + sigmoid(GX[t,b,0,j] + GH[t,b,0,j] + C[0,j]) * GH[t,b,2,j]
+         + C[2,j]) + Z[t,b,j] * H[t,b,j]
+)";
+  return made;
+}
+
 }  // namespace
 
-/// GEMM: DeepBench (github.com/baidu-research/DeepBench, kernels; its M is our n, its N our m), cubes and odd sizes.
+/// GEMM and GRU: DeepBench (github.com/baidu-research/DeepBench, kernels; its M is our n, its N our m), cubes and odd sizes; the
+/// sequences of its inference list with fewer steps.
 /// Convolutions: ResNet-50 (He et al., 2015, table 1; stride in the 3x3). Depthwise: MobileNet (arXiv 1704.04861, table
 /// 1).
 std::vector<CpuCase> cpu_cases() {
@@ -86,6 +120,8 @@ std::vector<CpuCase> cpu_cases() {
   for (const auto kind : {CpuCase::Kind::depthwise, CpuCase::Kind::block})
     for (const auto& s : layers)
       cases.push_back(image(kind, s[0], s[1], kind == CpuCase::Kind::block ? s[3] : s[0], 3, s[2]));
+  for (const std::int64_t state : {512, 1024, 1536, 2048, 2560, 2816})
+    for (const std::int64_t batch : {1, 2, 4}) cases.push_back(gru(state, batch, 8));
   return cases;
 }
 

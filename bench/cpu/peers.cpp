@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
@@ -100,6 +101,46 @@ struct OneDnn {
                  {DNNL_ARG_WEIGHTS, ready(memory(plain, engine, weights), plan.weights_desc())},
                  {DNNL_ARG_DST, memory(target, engine, result)}});
   }
+
+  /// Gates in the library's order: update, reset, candidate; weights as [input, gate, output].
+  memory gates(const CpuCase& c, const void* weights, const memory::desc& wanted) {
+    const auto* from = static_cast<const float*>(weights);
+    const std::size_t n = static_cast<std::size_t>(c.n), order[] = {1, 0, 2};
+    std::vector<float> turned(3 * n * n);
+    for (std::size_t g = 0; g < 3; ++g)
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t k = 0; k < n; ++k) turned[(k * 3 + g) * n + j] = from[(order[g] * n + j) * n + k];
+    memory plain({{1, 1, c.n, 3, c.n}, Type::f32, Tag::ldigo}, engine, turned.data());
+    memory result(wanted, engine);
+    dnnl::reorder(plain, result).execute(stream, plain, result);
+    stream.wait();
+    return result;
+  }
+
+  /// Arrays: X, W, U, C; the states, the first of them given.
+  Peer recur(const CpuCase& c, const std::vector<void*>& in, void* states) {
+    using dnnl::lbr_gru_forward;
+    auto* state = static_cast<float*>(states);
+    const memory::desc layer({c.k, c.m, c.n}, Type::f32, Tag::tnc), iter({1, 1, c.m, c.n}, Type::f32, Tag::ldnc),
+        any({1, 1, c.n, 3, c.n}, Type::f32, Tag::any), bias({1, 1, 4, c.n}, Type::f32, Tag::ldgo);
+    const lbr_gru_forward::primitive_desc plan(
+        {dnnl::prop_kind::forward_inference, dnnl::rnn_direction::unidirectional_left2right, layer, iter, any, any, bias,
+         layer, memory::desc()},
+        engine);
+    const auto* own = static_cast<const float*>(in[3]);
+    const auto biases = std::make_shared<std::vector<float>>(static_cast<std::size_t>(4 * c.n));
+    for (const std::size_t g : {0, 1, 2})  // the fourth, inside the reset, is 0
+      std::copy_n(own + (g == 2 ? 2 : 1 - g) * static_cast<std::size_t>(c.n), c.n,
+                  biases->data() + g * static_cast<std::size_t>(c.n));
+    const Peer run = peer(lbr_gru_forward(plan),
+                          {{DNNL_ARG_SRC_LAYER, memory(layer, engine, in[0])},
+                           {DNNL_ARG_SRC_ITER, memory(iter, engine, state)},
+                           {DNNL_ARG_WEIGHTS_LAYER, gates(c, in[1], plan.weights_layer_desc())},
+                           {DNNL_ARG_WEIGHTS_ITER, gates(c, in[2], plan.weights_iter_desc())},
+                           {DNNL_ARG_BIAS, memory(bias, engine, biases->data())},
+                           {DNNL_ARG_DST_LAYER, memory(layer, engine, state + c.m * c.n)}});
+    return {run.name, [run, biases] { run.run(); }};
+  }
 };
 
 void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found) {
@@ -115,6 +156,9 @@ void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::ve
       case CpuCase::Kind::depthwise:
         found.push_back(library.convolve(c.kind == CpuCase::Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad,
                                          in[0], in[1], result));
+        break;
+      case CpuCase::Kind::gru:
+        found.push_back(library.recur(c, in, result));
         break;
       case CpuCase::Kind::block: {
         const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
