@@ -73,10 +73,12 @@ std::optional<Program> without_instructions(const Kernel& kernel, const Hardware
 
 /// What a machine of another size does. A schedule by hand is for the size it was written for. A size for which nothing
 /// is found has no program of its own.
-std::vector<Program> other_sizes(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
+std::vector<Program> other_sizes(const Kernel& whole, const HardwareModel& model, const CompileOptions& options) {
   std::vector<Program> versions;
   CompileOptions one = options;
   one.all_sizes = false;
+  Kernel kernel = whole;  // each size would pack otherwise, the entry has one list of arguments
+  for (Tensor& tensor : kernel.tensors) tensor.constant = false;
   if (!options.hand_written)
     for (const HardwareModel& version : model.versions()) {
       if (version.sizes() == model.sizes()) continue;

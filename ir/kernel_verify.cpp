@@ -23,7 +23,7 @@ class KernelCheck {
     if (kernel_.statements.empty()) fail(kernel_.where, "there is no statement", "add one under `compute`");
     if (!problems_.empty()) return;  // what follows relies on names and shapes
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
-      check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
+      if (writes_a_slice(s)) check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
     if (!problems_.empty()) return;
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_uses(make_id<TensorId>(t));
     if (kernel_.repeat && problems_.empty()) check_repeat(kernel_, places_, who_, problems_);
@@ -64,6 +64,18 @@ class KernelCheck {
       if (!is_name(name)) fail(where, fmt::format("'{}' is no name of a statement", name), "letters, digits and _");
       if (!statements.insert(name).second) fail(where, fmt::format("two statements are named '{}'", name));
     }
+  }
+
+  // A step that wrote what another one writes too would leave nothing of it.
+  bool writes_a_slice(std::size_t s) {
+    const Computation& statement = kernel_.statements[s];
+    if (!kernel_.repeat || !kernel_.repeat->contains(s) || uses(statement.write, kernel_.repeat->dim)) return true;
+    const std::string& name = kernel_.tensors[statement.write.tensor.index()].name;
+    fail(access_place(s, 0),
+         fmt::format("statement {} writes the same elements of '{}' at each step of {}", statement.name, name,
+                     kernel_.repeat->dim),
+         fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, kernel_.repeat->dim));
+    return false;
   }
 
   // Reading before writing would find nothing; only `inout` says that the caller left something there.

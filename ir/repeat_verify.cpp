@@ -70,12 +70,6 @@ class RepeatCheck {
                          repeat_.dim),
              "one subscript may hold the step's number");
     }
-    if (axis(statement.write) < 0)
-      fail(place(s, 0),
-           fmt::format("statement {} writes the same elements of '{}' at each step of {}", statement.name,
-                       name(statement.write), repeat_.dim),
-           fmt::format("give '{}' a dimension of steps and write its slice: {}[{},...]", name(statement.write),
-                       name(statement.write), repeat_.dim));
     const int dim = statement.domain.find(repeat_.dim);
     if (dim >= 0 && statement.domain.dims[static_cast<std::size_t>(dim)].extent != repeat_.steps)
       fail(place(s, 0),
