@@ -252,7 +252,9 @@ std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
 
 void read_compute(KernelFile& file, const yaml::Node* node) {
   if (!node) return;
+  const std::size_t before = file.diagnostics.size();
   const Entries entries = entries_of(file, *node);
+  if (entries.statements.empty() && file.diagnostics.size() > before) return;
   if (entries.statements.empty() || entries.statements.size() > max_kernel_entries)
     return file.report(node->where, "'compute' has " + std::to_string(entries.statements.size()) +
                                         " statements; 1 to " + std::to_string(max_kernel_entries) + " are needed");
