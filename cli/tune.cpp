@@ -55,8 +55,7 @@ void rank(std::vector<Tried>& list, const std::vector<Lesson>& lessons, const In
   const auto learned = make_cost_model_learned(lessons);
   const Kernel kernel = one_step_of(inputs.kernel);
   for (Tried& tried : list)
-    if (const auto cost = learned->estimate({&kernel, id, &inputs.model, tried.nest}))
-      tried.predicted = cost->cycles;
+    if (const auto cost = learned->estimate({&kernel, id, &inputs.model, tried.nest})) tried.predicted = cost->cycles;
   if (lessons.empty()) return;
   std::stable_sort(list.begin(), list.end(), [](const Tried& a, const Tried& b) { return a.predicted < b.predicted; });
 }

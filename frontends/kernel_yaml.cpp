@@ -160,7 +160,7 @@ bool read_statement(KernelFile& file, const StatementText& statement, std::set<s
   for (const Computation& other : file.kernel.statements)
     if (other.name == statement.name)
       file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
-  const std::size_t before = file.diagnostics.size();
+  const std::size_t found = file.diagnostics.size();
   const bool read = read_statement_text(file, statement, iterators);
   if (file.diagnostics.size() == before) return read;
   const Relocation relocation(file, *statement.text);
@@ -252,9 +252,9 @@ std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
 
 void read_compute(KernelFile& file, const yaml::Node* node) {
   if (!node) return;
-  const std::size_t before = file.diagnostics.size();
+  const std::size_t found = file.diagnostics.size();
   const Entries entries = entries_of(file, *node);
-  if (entries.statements.empty() && file.diagnostics.size() > before) return;
+  if (entries.statements.empty() && file.diagnostics.size() > found) return;
   if (entries.statements.empty() || entries.statements.size() > max_kernel_entries)
     return file.report(node->where, "'compute' has " + std::to_string(entries.statements.size()) +
                                         " statements; 1 to " + std::to_string(max_kernel_entries) + " are needed");

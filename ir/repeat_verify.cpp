@@ -60,9 +60,10 @@ class RepeatCheck {
         if (!e.names().contains(repeat_.dim)) continue;
         ++walking;
         if (e != AffineExpr::dim(repeat_.dim) + e.constant())
-          fail(place(s, static_cast<std::size_t>(a)),
-               fmt::format("statement {} indexes '{}' with {}", statement.name, name(access_of(statement, a)), print(e)),
-               fmt::format("a step's number stands alone or with a number added: {0}, {0}+1", repeat_.dim));
+          fail(
+              place(s, static_cast<std::size_t>(a)),
+              fmt::format("statement {} indexes '{}' with {}", statement.name, name(access_of(statement, a)), print(e)),
+              fmt::format("a step's number stands alone or with a number added: {0}, {0}+1", repeat_.dim));
       }
       if (walking > 1)
         fail(place(s, static_cast<std::size_t>(a)),
@@ -142,13 +143,11 @@ class RepeatCheck {
                   "write to another tensor");
     const std::int64_t extent = tensor.shape[static_cast<std::size_t>(axis(statement.write))];
     if (extent != repeat_.steps && !tensor.inout && !written_ahead(statement.write.tensor))
-      fail(place(s, 0),
-           fmt::format("{} steps write '{}', which has {} slices", repeat_.steps, tensor.name, extent),
+      fail(place(s, 0), fmt::format("{} steps write '{}', which has {} slices", repeat_.steps, tensor.name, extent),
            fmt::format("give '{}' `inout: true`: the others keep what the caller left there", tensor.name));
     const bool adds = statement.reduction != Reduction::assign;
     if (!adds || !read_in_step(s) || !used_otherwise(statement.write)) return;
-    fail(place(s, 0),
-         fmt::format("'{}' is added up, read in the same step and kept for others", tensor.name),
+    fail(place(s, 0), fmt::format("'{}' is added up, read in the same step and kept for others", tensor.name),
          "add up in a tensor of its own, then copy it: " + tensor.name + "[...] = SUM[...]");
   }
 

@@ -90,8 +90,7 @@ class Stepping {
     Computation made = whole_.statements[s];
     made.write = access(s, made.write);
     for (Access& read : made.reads) read = access(s, read);
-    if (repeat_.contains(s))
-      std::erase_if(made.domain.dims, [&](const Dim& dim) { return dim.name == repeat_.dim; });
+    if (repeat_.contains(s)) std::erase_if(made.domain.dims, [&](const Dim& dim) { return dim.name == repeat_.dim; });
     return made;
   }
 
@@ -163,7 +162,8 @@ Kernel one_step_of(const Kernel& kernel) { return kernel.repeat ? one_step(kerne
 bool is_kept(const OneStep& step, const Kernel& whole, TensorId tensor) {
   const Slice& own = step.slices[tensor.index()];
   if (role_of(whole, own.whole) != Role::intermediate) return true;
-  return std::count_if(step.slices.begin(), step.slices.end(), [&](const Slice& s) { return s.whole == own.whole; }) > 1;
+  return std::count_if(step.slices.begin(), step.slices.end(), [&](const Slice& s) { return s.whole == own.whole; }) >
+         1;
 }
 
 void for_each_group(const Kernel& kernel, const VisitGroup& visit) {
@@ -180,9 +180,9 @@ void for_each_group(const Kernel& kernel, const VisitGroup& visit) {
 std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std::int64_t step) {
   std::int64_t outer = 1, extent = 1, inner = 1;
   for (std::size_t a = 0; a < whole.shape.size(); ++a)
-    (slice.axis < 0 || static_cast<int>(a) < slice.axis    ? outer
-     : static_cast<int>(a) == slice.axis ? extent
-                                         : inner) *= whole.shape[a];
+    (slice.axis < 0 || static_cast<int>(a) < slice.axis ? outer
+     : static_cast<int>(a) == slice.axis                ? extent
+                                                        : inner) *= whole.shape[a];
   const std::int64_t at = slice.axis < 0 ? 0 : step + slice.offset;
   std::vector<std::int64_t> result;
   for (std::int64_t o = 0; o < outer; ++o)

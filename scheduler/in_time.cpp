@@ -43,9 +43,7 @@ class InTime {
   }
 
  private:
-  static bool is_argument(const Buffer& buffer) {
-    return buffer.role == BufferRole::argument && !buffer.ahead_of_time;
-  }
+  static bool is_argument(const Buffer& buffer) { return buffer.role == BufferRole::argument && !buffer.ahead_of_time; }
 
   /// Of an intermediate: does it outlast a step?
   bool is_between(TensorId whole) const {

@@ -9,8 +9,8 @@
 
 namespace isamap {
 
-/// Buffers of slices become places in the whole tensors at loop `variable` + their offset; a tensor that only statements
-/// of the kernel write and read stands in the home memory.
+/// Buffers of slices become places in the whole tensors at loop `variable` + their offset; a tensor that only
+/// statements of the kernel write and read stands in the home memory.
 Program in_time(const Program& of_step, const OneStep& step, const Kernel& whole, const std::string& variable,
                 const HardwareModel& model);
 

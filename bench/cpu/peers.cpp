@@ -102,44 +102,57 @@ struct OneDnn {
                  {DNNL_ARG_DST, memory(target, engine, result)}});
   }
 
-  /// Gates in the library's order: update, reset, candidate; weights as [input, gate, output].
-  memory gates(const CpuCase& c, const void* weights, const memory::desc& wanted) {
+  /// Weights [gate, output, input] as [input, gate, output], the gates in the library's order.
+  memory gates(const std::vector<std::size_t>& order, std::size_t n, const void* weights, const memory::desc& wanted) {
     const auto* from = static_cast<const float*>(weights);
-    const std::size_t n = static_cast<std::size_t>(c.n), order[] = {1, 0, 2};
-    std::vector<float> turned(3 * n * n);
-    for (std::size_t g = 0; g < 3; ++g)
+    const std::size_t count = order.size();
+    std::vector<float> turned(count * n * n);
+    for (std::size_t g = 0; g < count; ++g)
       for (std::size_t j = 0; j < n; ++j)
-        for (std::size_t k = 0; k < n; ++k) turned[(k * 3 + g) * n + j] = from[(order[g] * n + j) * n + k];
-    memory plain({{1, 1, c.n, 3, c.n}, Type::f32, Tag::ldigo}, engine, turned.data());
+        for (std::size_t k = 0; k < n; ++k) turned[(k * count + g) * n + j] = from[(order[g] * n + j) * n + k];
+    const auto size = static_cast<memory::dim>(n);
+    memory plain({{1, 1, size, static_cast<memory::dim>(count), size}, Type::f32, Tag::ldigo}, engine, turned.data());
     memory result(wanted, engine);
     dnnl::reorder(plain, result).execute(stream, plain, result);
     stream.wait();
     return result;
   }
 
-  /// Arrays: X, W, U, C; the states, the first of them given.
+  /// Arrays: X, W, U, C and of an LSTM the first state of its own; the states, the first of them given.
   Peer recur(const CpuCase& c, const std::vector<void*>& in, void* states) {
-    using dnnl::lbr_gru_forward;
+    const bool lstm = c.kind == CpuCase::Kind::lstm;
+    const std::vector<std::size_t> order =
+        lstm ? std::vector<std::size_t>{0, 1, 2, 3} : std::vector<std::size_t>{1, 0, 2};
+    const auto n = static_cast<std::size_t>(c.n), count = order.size();
     auto* state = static_cast<float*>(states);
+    const auto wide = static_cast<memory::dim>(count);
     const memory::desc layer({c.k, c.m, c.n}, Type::f32, Tag::tnc), iter({1, 1, c.m, c.n}, Type::f32, Tag::ldnc),
-        any({1, 1, c.n, 3, c.n}, Type::f32, Tag::any), bias({1, 1, 4, c.n}, Type::f32, Tag::ldgo);
-    const lbr_gru_forward::primitive_desc plan(
-        {dnnl::prop_kind::forward_inference, dnnl::rnn_direction::unidirectional_left2right, layer, iter, any, any, bias,
-         layer, memory::desc()},
-        engine);
-    const auto* own = static_cast<const float*>(in[3]);
-    const auto biases = std::make_shared<std::vector<float>>(static_cast<std::size_t>(4 * c.n));
-    for (const std::size_t g : {0, 1, 2})  // the fourth, inside the reset, is 0
-      std::copy_n(own + (g == 2 ? 2 : 1 - g) * static_cast<std::size_t>(c.n), c.n,
-                  biases->data() + g * static_cast<std::size_t>(c.n));
-    const Peer run = peer(lbr_gru_forward(plan),
-                          {{DNNL_ARG_SRC_LAYER, memory(layer, engine, in[0])},
-                           {DNNL_ARG_SRC_ITER, memory(iter, engine, state)},
-                           {DNNL_ARG_WEIGHTS_LAYER, gates(c, in[1], plan.weights_layer_desc())},
-                           {DNNL_ARG_WEIGHTS_ITER, gates(c, in[2], plan.weights_iter_desc())},
-                           {DNNL_ARG_BIAS, memory(bias, engine, biases->data())},
-                           {DNNL_ARG_DST_LAYER, memory(layer, engine, state + c.m * c.n)}});
-    return {run.name, [run, biases] { run.run(); }};
+        any({1, 1, c.n, wide, c.n}, Type::f32, Tag::any), bias({1, 1, 4, c.n}, Type::f32, Tag::ldgo), none;
+    // The fourth of a GRU, inside the reset, is 0.
+    const auto biases = std::make_shared<std::vector<float>>(4 * n);
+    for (std::size_t g = 0; g < count; ++g)
+      std::copy_n(static_cast<const float*>(in[3]) + order[g] * n, n, biases->data() + g * n);
+    constexpr auto inference = dnnl::prop_kind::forward_inference;
+    constexpr auto forward = dnnl::rnn_direction::unidirectional_left2right;
+    Arguments arguments{{DNNL_ARG_SRC_LAYER, memory(layer, engine, in[0])},
+                        {DNNL_ARG_SRC_ITER, memory(iter, engine, state)},
+                        {DNNL_ARG_BIAS, memory(bias, engine, biases->data())},
+                        {DNNL_ARG_DST_LAYER, memory(layer, engine, state + c.m * c.n)}};
+    const auto made = [&](const auto& plan, const dnnl::primitive& primitive) {
+      arguments.emplace(DNNL_ARG_WEIGHTS_LAYER, gates(order, n, in[1], plan.weights_layer_desc()));
+      arguments.emplace(DNNL_ARG_WEIGHTS_ITER, gates(order, n, in[2], plan.weights_iter_desc()));
+      const Peer one = peer(primitive, arguments);
+      return Peer{one.name, [one, biases] { one.run(); }};
+    };
+    if (!lstm) {
+      const dnnl::lbr_gru_forward::primitive_desc plan({inference, forward, layer, iter, any, any, bias, layer, none},
+                                                       engine);
+      return made(plan, dnnl::lbr_gru_forward(plan));
+    }
+    arguments.emplace(DNNL_ARG_SRC_ITER_C, memory(iter, engine, in[4]));
+    const dnnl::lstm_forward::primitive_desc plan(
+        {inference, forward, layer, iter, iter, any, any, bias, layer, none, none}, engine);
+    return made(plan, dnnl::lstm_forward(plan));
   }
 };
 
@@ -158,6 +171,7 @@ void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::ve
                                          in[0], in[1], result));
         break;
       case CpuCase::Kind::gru:
+      case CpuCase::Kind::lstm:
         found.push_back(library.recur(c, in, result));
         break;
       case CpuCase::Kind::block: {

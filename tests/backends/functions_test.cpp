@@ -19,8 +19,7 @@ constexpr std::int64_t length = 1 << 16;
 constexpr double most_units = 3;  // in the last place
 
 Program element_wise(const std::string& function, const HardwareModel& model) {
-  const Kernel kernel =
-      *kernel_from_formula("O[i] = " + function + "(X[i])", "i=" + std::to_string(length), "");
+  const Kernel kernel = *kernel_from_formula("O[i] = " + function + "(X[i])", "i=" + std::to_string(length), "");
   auto scheduled = schedule(kernel, MapResult{}, model, ScheduleOptions{});
   EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
   auto program = lower(scheduled->schedule, kernel, model);
@@ -41,8 +40,8 @@ double units_off(float found, double exact) {
   const auto nearest = static_cast<float>(exact);
   const bool special = !(std::fabs(nearest) <= std::numeric_limits<float>::max()) || nearest == 0;
   if (special) {
-    const bool same = std::isnan(nearest) ? std::isnan(found)
-                                          : found == nearest && std::signbit(found) == std::signbit(nearest);
+    const bool same =
+        std::isnan(nearest) ? std::isnan(found) : found == nearest && std::signbit(found) == std::signbit(nearest);
     return same ? 0 : INFINITY;
   }
   const int exponent = std::max(std::ilogb(nearest), -126);
@@ -59,9 +58,9 @@ void expect_close(const std::string& function, std::uint64_t stride, std::uint64
   double worst = 0;
   float at = 0;
   for (std::uint64_t bits = first; bits < std::uint64_t{1} << 32; bits += stride * length) {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits + i * stride));
-    const auto problem =
-        loaded->call({{x.data(), DType::f32, {length}, {}}, {y.data(), DType::f32, {length}, {}}});
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits + i * stride));
+    const auto problem = loaded->call({{x.data(), DType::f32, {length}, {}}, {y.data(), DType::f32, {length}, {}}});
     ASSERT_FALSE(problem) << render({*problem});
     for (std::size_t i = 0; i < x.size(); ++i)
       if (const double off = units_off(y[i], expected(function, x[i])); off > worst) worst = off, at = x[i];

@@ -29,12 +29,12 @@ Kernel recurrent(const Sizes& sizes, const std::string& layout) {
   auto kernel = parse_kernel_yaml(
       fmt::format("kernel: recurrent\ndims: {{T: {}, B: {}, J: {}}}\ntensors:\n", sizes.t, sizes.b, sizes.j) +
           "  X: {shape: " + at("T", "B", "J") + "}\n  W: {shape: [J, J], constant: true}\n" +
-          "  U: {shape: [J, J], constant: true}\n  Y: {shape: " + at("T", "B", "J") + "}\n  P: {shape: " +
-          at("T", "B", "J") + "}\n  H: {shape: " + at("T + 1", "B", "J") + ", inout: true}\n  M: {shape: [B]}\n" +
-          "compute:\n  - Y" + at("t", "b", "j") + " += X" + at("t", "b", "k") + " * W[k,j]\n" +
-          "  - repeat: {t: T}\n    compute:\n      - P" + at("t", "b", "j") + " += H" + at("t", "b", "k") +
-          " * U[j,k]\n      - H" + at("t+1", "b", "j") + " = tanh(Y" + at("t", "b", "j") + " + P" + at("t", "b", "j") +
-          ")\n  - M[b] max= H" + at("t", "b", "j") + "\n",
+          "  U: {shape: [J, J], constant: true}\n  Y: {shape: " + at("T", "B", "J") +
+          "}\n  P: {shape: " + at("T", "B", "J") + "}\n  H: {shape: " + at("T + 1", "B", "J") +
+          ", inout: true}\n  M: {shape: [B]}\n" + "compute:\n  - Y" + at("t", "b", "j") + " += X" + at("t", "b", "k") +
+          " * W[k,j]\n" + "  - repeat: {t: T}\n    compute:\n      - P" + at("t", "b", "j") + " += H" +
+          at("t", "b", "k") + " * U[j,k]\n      - H" + at("t+1", "b", "j") + " = tanh(Y" + at("t", "b", "j") + " + P" +
+          at("t", "b", "j") + ")\n  - M[b] max= H" + at("t", "b", "j") + "\n",
       "recurrent.yaml");
   EXPECT_TRUE(kernel) << render(kernel.diagnostics());
   return *kernel;
@@ -123,8 +123,12 @@ TEST(StepsProgram, KeepsNoHistoryThatNobodyReads) {
   const Program program = compiled(recurrent({7, 2, 3}, "tbj"), model);
   for (const Buffer& buffer : program.buffers) {
     const std::vector<std::int64_t> of_a_step{2, 3}, of_all{7, 2, 3};
-    if (buffer.name == "P") { EXPECT_EQ(buffer.extents, of_a_step); }
-    if (buffer.name == "Y") { EXPECT_EQ(buffer.extents, of_all); }
+    if (buffer.name == "P") {
+      EXPECT_EQ(buffer.extents, of_a_step);
+    }
+    if (buffer.name == "Y") {
+      EXPECT_EQ(buffer.extents, of_all);
+    }
   }
 }
 

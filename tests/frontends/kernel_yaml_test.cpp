@@ -91,8 +91,8 @@ TEST(KernelYaml, LowerCaseDimsAreExtentsAndSizes) {
 }
 
 std::string repeating(const std::string& entry, const std::string& more = "") {
-  return "kernel: k\ndims: {T: 4, B: 2}\ntensors:\n  X: {shape: [T, B]}\n  S: {shape: [T + 1, B], inout: true}\n" + more +
-         "compute:\n" + entry;
+  return "kernel: k\ndims: {T: 4, B: 2}\ntensors:\n  X: {shape: [T, B]}\n  S: {shape: [T + 1, B], inout: true}\n" +
+         more + "compute:\n" + entry;
 }
 
 TEST(KernelYaml, StatementsUnderRepeatRunStepByStep) {
@@ -105,8 +105,8 @@ TEST(KernelYaml, StatementsUnderRepeatRunStepByStep) {
   EXPECT_EQ(kernel->repeat, (Repeat{"t", 4, 1, 2}));
   EXPECT_EQ(kernel->statements[1].name, "s1");
   EXPECT_EQ(dims_of(*kernel, 1), "t=4 b=2");
-  const auto alone = parse_kernel_yaml(
-      repeating("  - repeat: {t: T}\n    compute: S[t+1,b] = S[t,b] + X[t,b]\n"), "k.yaml");
+  const auto alone =
+      parse_kernel_yaml(repeating("  - repeat: {t: T}\n    compute: S[t+1,b] = S[t,b] + X[t,b]\n"), "k.yaml");
   ASSERT_TRUE(alone) << render(alone.diagnostics());
   EXPECT_EQ(alone->repeat, (Repeat{"t", 4, 0, 1}));
 }

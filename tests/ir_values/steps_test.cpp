@@ -20,11 +20,11 @@ Kernel parsed(const std::string& text) {
 /// Y[t] = X[t] * W, then S[t+1] = (S[t] + Y[t]) / 2 and P[t] = S[t+1] - S[t], then the sum of all P.
 std::string recurrence(int steps) {
   const std::string n = std::to_string(steps), t = " over t: " + n + ", i: 2";
-  return "kernel recurrence\ntensor X: f32[" + n + ",2]\ntensor W: f32[2,2]\ntensor Y: f32[" + n + ",2]\ntensor S: f32[" +
-         std::to_string(steps + 1) + ",2] inout\ntensor P: f32[" + n + ",2]\ntensor Q: f32[2]\n" +
-         "ahead: Y[t,i] += X[t,k] * W[k,i]" + t + ", k: 2\nrepeat t: " + n + " of 2 statements\n" +
-         "state: S[t + 1,i] = (S[t,i] + Y[t,i]) * 0.5" + t + "\nchange: P[t,i] = S[t + 1,i] - S[t,i]" + t +
-         "\nbehind: Q[i] += P[t,i]" + " over i: 2, t: " + n + "\n";
+  return "kernel recurrence\ntensor X: f32[" + n + ",2]\ntensor W: f32[2,2]\ntensor Y: f32[" + n +
+         ",2]\ntensor S: f32[" + std::to_string(steps + 1) + ",2] inout\ntensor P: f32[" + n +
+         ",2]\ntensor Q: f32[2]\n" + "ahead: Y[t,i] += X[t,k] * W[k,i]" + t + ", k: 2\nrepeat t: " + n +
+         " of 2 statements\n" + "state: S[t + 1,i] = (S[t,i] + Y[t,i]) * 0.5" + t +
+         "\nchange: P[t,i] = S[t + 1,i] - S[t,i]" + t + "\nbehind: Q[i] += P[t,i]" + " over i: 2, t: " + n + "\n";
 }
 
 TEST(Steps, RunOneAfterAnother) {
@@ -42,7 +42,8 @@ TEST(Steps, RunOneAfterAnother) {
         states.push_back(state[i] = next);
       }
     interpret(kernel, data);
-    for (std::size_t i = 0; i < states.size(); ++i) EXPECT_EQ(at(3, static_cast<int>(i)), states[i]) << steps << " " << i;
+    for (std::size_t i = 0; i < states.size(); ++i)
+      EXPECT_EQ(at(3, static_cast<int>(i)), states[i]) << steps << " " << i;
     EXPECT_EQ(at(5, 0), sum[0]);
     EXPECT_EQ(at(5, 1), sum[1]);
   }
@@ -105,16 +106,20 @@ TEST(Steps, WhatDependsOnTheOrderIsRefused) {
       {"1 statements\ns0: A[t,i] = X[t - t/2,i]", "statement s0 indexes 'X' with t - t/2"},
       {"1 statements\ns0: A[t,i] = M[t,i] + M[t + 1,i]", ""},
       {"1 statements\ns0: L[t + 1,i] = L[t,i] + X[t,i]", ""},
-      {"1 statements\ns0: L[t,i] = L[t + 1,i] + X[t,i]", "reads 'L' at a later step than the one that statement s0 writes"},
+      {"1 statements\ns0: L[t,i] = L[t + 1,i] + X[t,i]",
+       "reads 'L' at a later step than the one that statement s0 writes"},
       {"1 statements\ns0: M[t + 1,i] = M[t,i] + X[t,i]", "statement s0 reads 'M' before statement s0 writes it"},
       {"1 statements\ns0: M[t + 1,i] = X[t,i]", "4 steps write 'M', which has 5 slices"},
-      {"2 statements\ns0: A[t,i] = L[t + 1,i] + X[t,i]" " over t: 4, i: 2\n" "s1: L[t + 1,i] = X[t,i]",
+      {"2 statements\ns0: A[t,i] = L[t + 1,i] + X[t,i]"
+       " over t: 4, i: 2\n"
+       "s1: L[t + 1,i] = X[t,i]",
        "statement s0 reads 'L' at this step before the one that statement s1 writes"},
       {"1 statements\ns0: A[t,i] = X[t + 1,i]", "subscript t + 1 runs from 1 to 4"},
       {"3 statements\ns0: A[t,i] = X[t,i]", "`repeat: t` has no statements"},
   };
   for (const auto& [statements, why] : refused) {
-    const std::string given = std::string(statements).find("L[") == std::string::npos ? "" : "tensor L: f32[5,2] inout\n";
+    const std::string given =
+        std::string(statements).find("L[") == std::string::npos ? "" : "tensor L: f32[5,2] inout\n";
     const std::string problems = render(verify(parsed(tensors + given + "repeat t: 4 of " + statements + over)));
     if (*why == 0)
       EXPECT_EQ(problems, "") << statements;
