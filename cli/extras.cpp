@@ -1,12 +1,14 @@
 #include "cli/extras.h"
 
 #include "cli/common.h"
+#include "ir/steps.h"
 
 namespace isamap::cli {
 
 std::optional<Extras> extras_of(const Options& options, const Schedule& schedule, const std::string& schedule_text,
-                                const Kernel& kernel, const HardwareModel& model, const std::optional<RunnerUp>& second,
+                                const Kernel& whole, const HardwareModel& model, const std::optional<RunnerUp>& second,
                                 Exit& code) {
+  const Kernel kernel = one_step_of(whole);  // of repeated statements one step is explained
   Extras extras;
   code = Exit::wrong_input;
   auto statements = explain(schedule, kernel, model);

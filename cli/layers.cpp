@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/steps.h"
+
 namespace isamap::cli {
 namespace {
 
@@ -158,7 +160,8 @@ Extraction extract(const Model& layers, const HardwareModel& model, const Extrac
   return extraction;
 }
 
-Model as_model(const Kernel& kernel) {
+Model as_model(const Kernel& whole) {
+  const Kernel kernel = one_step_of(whole);  // of repeated statements a step is a layer
   Model model;
   model.name = kernel.name;
   std::set<std::string> written;

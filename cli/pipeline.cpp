@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/in_time.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/schedule_file.h"
@@ -66,15 +67,18 @@ std::optional<Program> without_instructions(const Kernel& kernel, const Hardware
   auto program = lower(scheduled->schedule, kernel, model);
   if (!program) return std::nullopt;
   program->sizes.clear();
+  program->sums_in_order = program->library_functions = options.strict_float;
   return std::move(*program);
 }
 
 /// What a machine of another size does. A schedule by hand is for the size it was written for. A size for which nothing
 /// is found has no program of its own.
-std::vector<Program> other_sizes(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
+std::vector<Program> other_sizes(const Kernel& whole, const HardwareModel& model, const CompileOptions& options) {
   std::vector<Program> versions;
   CompileOptions one = options;
   one.all_sizes = false;
+  Kernel kernel = whole;  // each size would pack otherwise, the entry has one list of arguments
+  for (Tensor& tensor : kernel.tensors) tensor.constant = false;
   if (!options.hand_written)
     for (const HardwareModel& version : model.versions()) {
       if (version.sizes() == model.sizes()) continue;
@@ -109,7 +113,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   if (const Diagnostics relied_on = assumed_finite(*program); options.strict_float && !relied_on.empty())
     return stopped(reached, Exit::no_answer, relied_on);
   reached.program = std::move(*program);
-  reached.program->sums_in_order = options.strict_float;
+  reached.program->sums_in_order = reached.program->library_functions = options.strict_float;
   if (options.all_sizes && asks_for_sizes(model)) reached.program->versions = other_sizes(kernel, model, options);
   return reached;
 }
@@ -165,14 +169,16 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
   return found;
 }
 
-Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
                             const CostModelFactory& costs) {
+  const Kernel kernel = one_step_of(whole);
   const auto by_model = costs();
   Evaluation evaluation;
   double longest = -1;  // the statement that takes most of the time says what bounds it
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
     auto cost = by_model->estimate({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
     if (!cost) return cost.diagnostics();
+    *cost = repeated(std::move(*cost), times(whole, s));
     Cost& total = evaluation.total;
     total.cycles += cost->cycles;
     total.scalar_cycles += cost->scalar_cycles;

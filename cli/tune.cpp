@@ -10,6 +10,7 @@
 #include "cli/compile_verb.h"
 #include "cli/execute.h"
 #include "cli/search_answer.h"
+#include "ir/steps.h"
 #include "scheduler/lower.h"
 
 namespace isamap::cli {
@@ -52,9 +53,9 @@ class Pool {
 /// In the order of what is expected of them, once something has been measured on this machine.
 void rank(std::vector<Tried>& list, const std::vector<Lesson>& lessons, const Inputs& inputs, StatementId id) {
   const auto learned = make_cost_model_learned(lessons);
+  const Kernel kernel = one_step_of(inputs.kernel);
   for (Tried& tried : list)
-    if (const auto cost = learned->estimate({&inputs.kernel, id, &inputs.model, tried.nest}))
-      tried.predicted = cost->cycles;
+    if (const auto cost = learned->estimate({&kernel, id, &inputs.model, tried.nest})) tried.predicted = cost->cycles;
   if (lessons.empty()) return;
   std::stable_sort(list.begin(), list.end(), [](const Tried& a, const Tried& b) { return a.predicted < b.predicted; });
 }

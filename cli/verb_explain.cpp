@@ -11,6 +11,7 @@
 #include "cli/json.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "ir/steps.h"
 #include "mapper/layout_advice.h"
 #include "mapper/why_not.h"
 
@@ -145,7 +146,8 @@ Exit verb_explain(const Options& options) {
   Exit code = Exit::ok;
   const auto inputs = load_inputs(options, code);
   if (!inputs) return code;
-  const auto& [kernel, model] = *inputs;
+  const HardwareModel& model = inputs->model;
+  const Kernel kernel = one_step_of(inputs->kernel);
   const auto result = enumerate_mappings(kernel, model, options.map);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
   code = !result->mappings.empty() ? Exit::ok : result->limit_reached ? Exit::limit : Exit::no_answer;

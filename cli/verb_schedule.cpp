@@ -8,6 +8,7 @@
 #include "cli/runner_up.h"
 #include "cli/search_answer.h"
 #include "cli/verbs.h"
+#include "ir/steps.h"
 #include "scheduler/levelled/schedule_exact.h"
 
 namespace isamap::cli {
@@ -97,7 +98,7 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
     code = fail(Exit::limit, answer.problems);
   }
   return finished(options, answer, inputs, code, [&] {
-    return best_neighbour(answer.scheduled.schedule, inputs.kernel, inputs.model, used.objective);
+    return best_neighbour(answer.scheduled.schedule, one_step_of(inputs.kernel), inputs.model, used.objective);
   });
 }
 
@@ -164,7 +165,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
     code = fail(Exit::limit, answer.problems);
   }
   return finished(options, answer, *inputs, code,
-                  [&] { return second.of(answer.scheduled.schedule, inputs->kernel, inputs->model); });
+                  [&] { return second.of(answer.scheduled.schedule, one_step_of(inputs->kernel), inputs->model); });
 }
 
 Exit verb_schedule(const Options& options) {

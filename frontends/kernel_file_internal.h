@@ -17,6 +17,7 @@ struct KernelFile {
   Kernel kernel;
   std::map<std::string, std::int64_t> extents;  ///< of iterators: `where` and lower-case dims
   std::map<std::string, SourceLocation> extent_where;
+  std::string step;                                    ///< the iterator of `repeat` around what is read
   std::set<std::string> broken_sizes, broken_tensors;  ///< reported already
   KernelPlaces places;
   yaml::Source source;

@@ -113,7 +113,9 @@ class Relocation {
 
 void bind_statement(KernelFile& file, const StatementText& statement, const ParsedStatement& parsed) {
   const SourceLocation where = text_place(*statement.text);
-  Diagnostics problems = contradictions(parsed, file.kernel.tensors, file.extents, where);
+  std::map<std::string, std::int64_t> followed = file.extents;
+  followed.erase(file.step);  // slices that no step touches are allowed
+  Diagnostics problems = contradictions(parsed, file.kernel.tensors, followed, where);
   if (problems.empty()) {
     StatementPlaces places;
     Result<Computation> bound =
@@ -158,7 +160,7 @@ bool read_statement(KernelFile& file, const StatementText& statement, std::set<s
   for (const Computation& other : file.kernel.statements)
     if (other.name == statement.name)
       file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
-  const std::size_t before = file.diagnostics.size();
+  const std::size_t found = file.diagnostics.size();
   const bool read = read_statement_text(file, statement, iterators);
   if (file.diagnostics.size() == before) return read;
   const Relocation relocation(file, *statement.text);
@@ -188,21 +190,90 @@ void check_tensors_used(KernelFile& file) {
   }
 }
 
+struct Entries {
+  std::vector<const yaml::Node*> statements;
+  const yaml::Node* repeat = nullptr;  ///< {t: T}
+  std::size_t first = 0, count = 0;    ///< of the statements that it repeats
+};
+
+void list_entries(const yaml::Node& node, std::vector<const yaml::Node*>& into) {
+  if (node.kind != yaml::Kind::list) return into.push_back(&node);
+  for (const yaml::Node& item : node.items) into.push_back(&item);
+}
+
+/// Statements in order, those under `repeat` among them.
+Entries entries_of(KernelFile& file, const yaml::Node& node) {
+  std::vector<const yaml::Node*> top;
+  list_entries(node, top);
+  Entries found;
+  for (const yaml::Node* entry : top) {
+    const yaml::Node* repeat = entry->kind == yaml::Kind::map ? entry->find("repeat") : nullptr;
+    if (!repeat) {
+      found.statements.push_back(entry);
+      continue;
+    }
+    if (found.repeat) {
+      file.report(repeat->where, "a second `repeat` in one kernel; at most one is supported",
+                  "repeat all statements of both, or write two kernels");
+      continue;
+    }
+    yaml::MapReader reader(*entry, "a `repeat`", file.diagnostics);
+    found.repeat = reader.child("repeat");
+    found.first = found.statements.size();
+    if (const yaml::Node* statements = reader.required("compute")) list_entries(*statements, found.statements);
+    found.count = found.statements.size() - found.first;
+    reader.finish();
+  }
+  return found;
+}
+
+/// `{t: T}`. Nothing: it is wrong, and reported.
+std::optional<Repeat> read_repeat(KernelFile& file, const Entries& entries) {
+  const yaml::Node& node = *entries.repeat;
+  if (node.kind != yaml::Kind::map || node.entries.size() != 1) {
+    file.report(node.where, "'repeat' must name one iterator and its number of steps", "write repeat: {t: T}");
+    return std::nullopt;
+  }
+  const auto& [name, value] = node.entries.front();
+  if (!is_iterator_name(name)) {
+    file.report(node.key_where.front(), "iterator '" + name.substr(0, 64) + "' in 'repeat' must be lower case",
+                "write repeat: {t: T}");
+    return std::nullopt;
+  }
+  const auto steps = read_size(file, value, "the number of steps of '" + name + "'");
+  if (!steps) return std::nullopt;
+  if (const auto known = file.extents.find(name); known != file.extents.end() && known->second != *steps) {
+    file.report(value.where, "iterator '" + name + "' has extent " + std::to_string(*steps) + " here and " +
+                                 std::to_string(known->second) + " in 'dims' or 'where'");
+    return std::nullopt;
+  }
+  return Repeat{name, *steps, entries.first, entries.count};
+}
+
 void read_compute(KernelFile& file, const yaml::Node* node) {
   if (!node) return;
-  std::vector<const yaml::Node*> entries;
-  if (node->kind == yaml::Kind::list)
-    for (const yaml::Node& item : node->items) entries.push_back(&item);
-  else
-    entries.push_back(node);
-  if (entries.empty() || entries.size() > max_kernel_entries)
-    return file.report(node->where, "'compute' has " + std::to_string(entries.size()) + " statements; 1 to " +
-                                        std::to_string(max_kernel_entries) + " are needed");
+  const std::size_t found = file.diagnostics.size();
+  const Entries entries = entries_of(file, *node);
+  if (entries.statements.empty() && file.diagnostics.size() > found) return;
+  if (entries.statements.empty() || entries.statements.size() > max_kernel_entries)
+    return file.report(node->where, "'compute' has " + std::to_string(entries.statements.size()) +
+                                        " statements; 1 to " + std::to_string(max_kernel_entries) + " are needed");
+  if (entries.repeat) {
+    file.kernel.repeat = read_repeat(file, entries);
+    if (!file.kernel.repeat) return;
+  }
   std::set<std::string> iterators;
   bool all_read = true;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto statement = statement_text(file, *entries[i], i);
+  for (std::size_t i = 0; i < entries.statements.size(); ++i) {
+    const auto statement = statement_text(file, *entries.statements[i], i);
+    const auto before = file.extents;
+    if (file.kernel.repeat && file.kernel.repeat->contains(i)) {
+      file.step = file.kernel.repeat->dim;
+      file.extents[file.step] = file.kernel.repeat->steps;
+    }
     all_read = statement && read_statement(file, *statement, iterators) && all_read;
+    file.step.clear();
+    file.extents = before;
   }
   if (all_read) check_extents_used(file, iterators);
 }
@@ -211,6 +282,7 @@ void read_compute(KernelFile& file, const yaml::Node* node) {
 Diagnostics verify_alone(const KernelFile& file, std::size_t s) {
   const Computation& statement = file.kernel.statements[s];
   Kernel part = file.kernel;
+  part.repeat.reset();
   part.statements = {statement};
   for (std::size_t t = 0; t < part.tensors.size(); ++t) {
     const auto id = make_id<TensorId>(t);

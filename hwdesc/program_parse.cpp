@@ -66,6 +66,8 @@ struct Reader {
         program.as_named = true;
       else if (head.text == "in order")
         program.sums_in_order = true;
+      else if (head.text == "library functions")
+        program.library_functions = true;
       else if (head.text == "buffers")
         for (; in_section(); ++at) buffer(lines[at]);
       else if (head.text == "assume")

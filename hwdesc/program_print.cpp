@@ -141,6 +141,7 @@ std::string print(const Program& program, const HardwareModel& model) {
   for (const auto& [name, value] : program.sizes) printer.line(1, fmt::format("{} {}", name, value));
   if (program.as_named) printer.out += "as named\n";
   if (program.sums_in_order) printer.out += "in order\n";
+  if (program.library_functions) printer.out += "library functions\n";
   printer.out += "buffers\n";
   for (const Buffer& buffer : program.buffers) printer.buffer(buffer);
   if (!program.assumptions.empty()) printer.out += "assume\n";

@@ -5,6 +5,7 @@
 
 #include "ir/point_errors.h"
 #include "ir/row_statement.h"
+#include "ir/steps.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 
@@ -61,7 +62,9 @@ class Bounds {
     }
   }
 
-  std::vector<std::vector<double>> run() {
+  /// `errors` of what is read (empty: 0).
+  std::vector<std::vector<double>> run(std::vector<std::vector<double>> errors) {
+    errors_ = std::move(errors);
     for (const Computation& s : kernel_.statements) {
       const std::size_t out = s.write.tensor.index();
       if (is_float(kernel_.tensors[out].dtype) ? !is_monotone(s.body) : has_errors(s))
@@ -152,7 +155,31 @@ class Bounds {
 }  // namespace
 
 std::vector<std::vector<double>> error_bounds(const Kernel& kernel, const std::vector<TensorData>& data) {
-  return Bounds(kernel, data).run();
+  std::vector<std::vector<double>> errors(data.size());
+  if (!kernel.repeat) return Bounds(kernel, data).run(std::move(errors));
+  for_each_group(kernel, [&](const Kernel& part, const std::vector<Slice>& slices, std::int64_t step) {
+    std::vector<TensorData> own;
+    std::vector<std::vector<double>> known(slices.size());
+    std::vector<std::vector<std::int64_t>> places;
+    for (std::size_t t = 0; t < slices.size(); ++t) {
+      const std::size_t whole = slices[t].whole.index();
+      places.push_back(positions(kernel.tensors[whole], slices[t], step));
+      own.push_back(make_data(part.tensors[t]));
+      for (std::size_t i = 0; i < places[t].size(); ++i) {
+        own[t].set(static_cast<std::int64_t>(i), data[whole].get(places[t][i]));
+        if (!errors[whole].empty()) known[t].push_back(errors[whole][static_cast<std::size_t>(places[t][i])]);
+      }
+    }
+    const auto found = Bounds(part, own).run(std::move(known));
+    for (const Computation& statement : part.statements) {
+      const std::size_t t = statement.write.tensor.index(), whole = slices[t].whole.index();
+      if (found[t].empty()) continue;
+      errors[whole].resize(static_cast<std::size_t>(data[whole].count()));
+      for (std::size_t i = 0; i < places[t].size(); ++i)
+        errors[whole][static_cast<std::size_t>(places[t][i])] = found[t][i];
+    }
+  });
+  return errors;
 }
 
 }  // namespace isamap

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ir/row_statement.h"
+#include "ir/steps.h"
 #include "support/check.h"
 
 namespace isamap {
@@ -121,7 +122,48 @@ double point_count(const Kernel& kernel) {
   return sum;
 }
 
+namespace {
+
+void copy_element(const TensorData& from, std::int64_t at, TensorData& to, std::int64_t there) {
+  const auto width = static_cast<std::size_t>(bytes(from.dtype));
+  std::copy_n(from.bytes.begin() + at * static_cast<std::int64_t>(width), width,
+              to.bytes.begin() + there * static_cast<std::int64_t>(width));
+}
+
+// Group by group: what a group writes is put back before the next one runs.
+void interpret_in_time(const Kernel& kernel, std::vector<TensorData>& data) {
+  std::vector<bool> begun(data.size(), false);
+  for (const Computation& statement : kernel.statements) {
+    const std::size_t out = statement.write.tensor.index();
+    const Scalar start = identity(statement.reduction, kernel.tensors[out].dtype);
+    for (std::int64_t i = 0; !begun[out] && !kernel.tensors[out].inout && i < data[out].count(); ++i)
+      data[out].set(i, start);
+    begun[out] = true;
+  }
+  for_each_group(kernel, [&](const Kernel& part, const std::vector<Slice>& slices, std::int64_t step) {
+    std::vector<TensorData> own;
+    std::vector<std::vector<std::int64_t>> places(slices.size());
+    for (std::size_t t = 0; t < slices.size(); ++t) {
+      const std::size_t whole = slices[t].whole.index();
+      own.push_back(slices[t].axis < 0 ? data[whole] : make_data(part.tensors[t]));
+      if (slices[t].axis >= 0) places[t] = positions(kernel.tensors[whole], slices[t], step);
+      for (std::size_t i = 0; i < places[t].size(); ++i)
+        copy_element(data[whole], places[t][i], own[t], static_cast<std::int64_t>(i));
+    }
+    interpret(part, own);
+    for (const Computation& statement : part.statements) {
+      const std::size_t t = statement.write.tensor.index(), whole = slices[t].whole.index();
+      if (slices[t].axis < 0) data[whole] = own[t];
+      for (std::size_t i = 0; i < places[t].size(); ++i)
+        copy_element(own[t], static_cast<std::int64_t>(i), data[whole], places[t][i]);
+    }
+  });
+}
+
+}  // namespace
+
 void interpret(const Kernel& kernel, std::vector<TensorData>& data) {
+  if (kernel.repeat) return interpret_in_time(kernel, data);
   ISAMAP_CHECK(data.size() == kernel.tensors.size(), "one array for each tensor of kernel " + kernel.name);
   std::vector<Numbers> numbers;
   for (std::size_t t = 0; t < data.size(); ++t) {

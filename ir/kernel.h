@@ -26,15 +26,27 @@ std::int64_t element_count(const Tensor& tensor);
 /// The row-major position of an index, as an expression.
 AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape);
 
-/// Statements run in order, each finishing before the next begins.
+/// Statements [first, first + count) run step by step along a dim that all of them have: each of them at step 0, then
+/// each at step 1, ... So a step may read what steps before it wrote (ir/steps.h).
+struct Repeat {
+  std::string dim;
+  std::int64_t steps = 0;
+  std::size_t first = 0, count = 0;
+  bool operator==(const Repeat&) const = default;
+  bool contains(std::size_t statement) const { return statement >= first && statement < first + count; }
+};
+
+/// Statements run in order, each finishing before the next begins, but for those that are repeated.
 struct Kernel {
   std::string name;
   std::map<std::string, std::int64_t> sizes;  ///< `dims:` of the file
   std::vector<Tensor> tensors;
   std::vector<Computation> statements;
   SourceLocation where;
+  std::optional<Repeat> repeat = {};
   bool operator==(const Kernel& other) const {
-    return name == other.name && sizes == other.sizes && tensors == other.tensors && statements == other.statements;
+    return name == other.name && sizes == other.sizes && tensors == other.tensors && statements == other.statements &&
+           repeat == other.repeat;
   }
 };
 

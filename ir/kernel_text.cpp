@@ -6,6 +6,7 @@
 //   s0: O[n,k,p,q] += I[n,c,p + r,q + s] * F[k,c,r,s] over n: 1, k: 64, p: 56, q: 56, c: 64, r: 3, s: 3 where 2 - s >=
 //   0
 //
+// `repeat t: 4 of 2 statements` stands ahead of the first of them.
 // Unlike the kernel file, a statement states the order and extent of its dims, since fusing changes both.
 
 #include <algorithm>
@@ -61,6 +62,12 @@ std::string print_tensor(const Tensor& tensor) {
   return text;
 }
 
+// Ahead of the first of its statements.
+std::string print_repeat(const Repeat& repeat) {
+  return "repeat " + repeat.dim + ": " + std::to_string(repeat.steps) + " of " + std::to_string(repeat.count) +
+         " statements\n";
+}
+
 class KernelReader {
  public:
   explicit KernelReader(const std::string& text) : text_(text) {}
@@ -87,6 +94,8 @@ class KernelReader {
       header(cursor);
     else if (text.rfind("tensor ", 0) == 0)
       tensor(cursor);
+    else if (text.rfind("repeat ", 0) == 0)
+      repeat(cursor);
     else
       statement(cursor, text);
     if (cursor.failed()) problems_.push_back(cursor.problem());
@@ -165,6 +174,22 @@ class KernelReader {
     tensor.constant = cursor.accept_word("constant");
     cursor.expect_end();
     kernel_.tensors.push_back(std::move(tensor));
+  }
+
+  void repeat(Cursor& cursor) {
+    cursor.accept_word("repeat");
+    Repeat repeat;
+    repeat.dim = cursor.expect_name("a dim", true);
+    cursor.expect(":");
+    repeat.steps = cursor.expect_integer("a number of steps", any_integer);
+    if (!cursor.accept_word("of")) cursor.fail(cursor.offset(), "expected `of`, found " + cursor.found());
+    repeat.count = static_cast<std::size_t>(cursor.expect_integer("a number of statements", any_integer));
+    if (!cursor.accept_word("statements"))
+      cursor.fail(cursor.offset(), "expected `statements`, found " + cursor.found());
+    cursor.expect_end();
+    repeat.first = kernel_.statements.size();
+    if (kernel_.repeat) cursor.fail(0, "a kernel repeats statements once");
+    kernel_.repeat = std::move(repeat);
   }
 
   // NAME ":" STATEMENT " over " dims [" where " faces]. The statement itself is read by its own parser.
@@ -280,7 +305,10 @@ std::string print(const Kernel& kernel) {
     sizes += (sizes.empty() ? "" : ", ") + name + ": " + std::to_string(value);
   std::string text = "kernel " + print_kernel_name(kernel.name) + (sizes.empty() ? "" : " {" + sizes + "}") + "\n";
   for (const Tensor& tensor : kernel.tensors) text += print_tensor(tensor) + "\n";
-  for (const Computation& s : kernel.statements) text += s.name + ": " + print(s, kernel.tensors) + "\n";
+  for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
+    if (kernel.repeat && kernel.repeat->first == s) text += print_repeat(*kernel.repeat);
+    text += kernel.statements[s].name + ": " + print(kernel.statements[s], kernel.tensors) + "\n";
+  }
   return text;
 }
 

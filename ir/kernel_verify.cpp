@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "ir/steps.h"
 #include "ir/verify_internal.h"
 
 namespace isamap {
@@ -22,10 +23,13 @@ class KernelCheck {
     if (kernel_.statements.empty()) fail(kernel_.where, "there is no statement", "add one under `compute`");
     if (!problems_.empty()) return;  // what follows relies on names and shapes
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
-      check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
+      if (writes_a_slice(s)) check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
     if (!problems_.empty()) return;
     for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_uses(make_id<TensorId>(t));
-    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(s);
+    if (kernel_.repeat && problems_.empty()) check_repeat(kernel_, places_, who_, problems_);
+    if (!problems_.empty()) return;
+    const Kernel step = one_step_of(kernel_);
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) check_in_place(step, s);
   }
 
  private:
@@ -62,6 +66,18 @@ class KernelCheck {
     }
   }
 
+  // A step that wrote what another one writes too would leave nothing of it.
+  bool writes_a_slice(std::size_t s) {
+    const Computation& statement = kernel_.statements[s];
+    if (!kernel_.repeat || !kernel_.repeat->contains(s) || uses(statement.write, kernel_.repeat->dim)) return true;
+    const std::string& name = kernel_.tensors[statement.write.tensor.index()].name;
+    fail(access_place(s, 0),
+         fmt::format("statement {} writes the same elements of '{}' at each step of {}", statement.name, name,
+                     kernel_.repeat->dim),
+         fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, kernel_.repeat->dim));
+    return false;
+  }
+
   // Reading before writing would find nothing; only `inout` says that the caller left something there.
   void check_uses(TensorId id) {
     const Tensor& tensor = kernel_.tensors[id.index()];
@@ -94,8 +110,8 @@ class KernelCheck {
   }
 
   // In place, each point may read only the element that it writes; otherwise the result depends on the order.
-  void check_in_place(std::size_t s) {
-    const Computation& statement = kernel_.statements[s];
+  void check_in_place(const Kernel& step, std::size_t s) {
+    const Computation& statement = step.statements[s];
     for (std::size_t r = 0; r < statement.reads.size(); ++r) {
       const Access& read = statement.reads[r];
       if (read.tensor != statement.write.tensor) continue;
@@ -104,7 +120,7 @@ class KernelCheck {
       if (read == statement.write && !repeats) continue;
       fail(access_place(s, r + 1),
            fmt::format("statement {} reads '{}' at {} than the one that it writes", statement.name,
-                       kernel_.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),
+                       step.tensors[read.tensor.index()].name, repeats ? "another moment" : "another element"),
            "write to another tensor");
     }
   }

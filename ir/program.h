@@ -160,6 +160,8 @@ struct Program {
   bool as_named = false;
   /// Sums are added up in the order of the statement, not shared by instances that each add up a part.
   bool sums_in_order = false;
+  /// exp, tanh and their like are those of the language's library, not our own, which differ in the last digits.
+  bool library_functions = false;
   /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
   std::vector<Program> versions;
   bool operator==(const Program&) const;

@@ -14,6 +14,9 @@ void check_tensor(const Tensor& tensor, const std::string& who, const SourceLoca
 void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
                      const StatementPlaces& places, Diagnostics& problems);
 
+/// Everything about a kernel's repeated statements, each of which has passed check_statement.
+void check_repeat(const Kernel& kernel, const KernelPlaces& places, const std::string& who, Diagnostics& problems);
+
 /// Letters, digits, `_` and `.`, not starting with a digit or a dot.
 bool is_name(const std::string& text);
 

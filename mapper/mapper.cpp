@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 
+#include "ir/steps.h"
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
 #include "mapper/listing.h"
@@ -209,8 +210,9 @@ PairMappings map_statement(const Kernel& kernel, StatementId statement, const In
   return result;
 }
 
-Result<MapSummary> for_each_mapping(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+Result<MapSummary> for_each_mapping(const Kernel& whole, const HardwareModel& model, const MapOptions& options,
                                     const MappingVisitor& visit) {
+  const Kernel kernel = one_step_of(whole);
   const auto instructions = chosen(model, options.instruction);
   if (!instructions) return instructions.diagnostics();
   MapSummary summary;
@@ -230,7 +232,8 @@ Result<MapSummary> for_each_mapping(const Kernel& kernel, const HardwareModel& m
   return summary;
 }
 
-Result<MapResult> enumerate_mappings(const Kernel& kernel, const HardwareModel& model, const MapOptions& options) {
+Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& model, const MapOptions& options) {
+  const Kernel kernel = one_step_of(whole);
   const auto instructions = chosen(model, options.instruction);
   if (!instructions) return instructions.diagnostics();
   MapResult result;

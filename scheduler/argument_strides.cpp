@@ -25,6 +25,9 @@ bool elements_lie_apart(const std::vector<std::int64_t>& shape, const Strides& s
 }  // namespace
 
 std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Kernel& kernel) {
+  if (kernel.repeat && std::any_of(strides.begin(), strides.end(), [](const Strides& s) { return !s.empty(); }))
+    return error("tensors of repeated statements are dense: their slices have strides of their own",
+                 "copy them, or call the kernel of one step");
   const std::vector<TensorId> order = arguments(kernel);
   if (strides.empty()) return std::nullopt;
   if (strides.size() != order.size())

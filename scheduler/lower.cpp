@@ -8,6 +8,7 @@
 #include "mapper/stated.h"
 #include "scheduler/allocate.h"
 #include "scheduler/handover.h"
+#include "scheduler/in_time.h"
 #include "scheduler/lower_nest.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/nest_view.h"
@@ -20,7 +21,14 @@ const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std:
 
 constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
 
-void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model,
+/// Statements that a program repeats, as a kernel of one step.
+struct InSteps {
+  const Kernel* whole = nullptr;
+  OneStep step;
+  std::string variable;  ///< of the loop over steps
+};
+
+void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model, const InSteps* steps,
                  const std::vector<Strides>& strides) {
   const Kernel& kernel = lowering.program.kernel;
   std::vector<TensorId> order = arguments(kernel);
@@ -34,7 +42,8 @@ void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const Har
     buffer.memory = model.home();
     buffer.dtype = tensor.dtype;
     buffer.extents = tensor.shape;
-    buffer.strides = dense_strides(tensor.shape);
+    buffer.strides = steps ? strides_of(*steps->whole, steps->step.slices[id.index()]) : dense_strides(tensor.shape);
+    if (role_of(kernel, id) == Role::intermediate) buffer.strides = dense_strides(tensor.shape);
     // Arguments come first, in the order in which they are passed.
     if (const std::size_t a = lowering.program.buffers.size(); a < strides.size() && !strides[a].empty())
       buffer.strides = strides[a];
@@ -75,9 +84,9 @@ Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
 /// A schedule's nests, and what they hand to one another.
 class Nests {
  public:
-  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, const std::vector<Strides>& strides)
-      : lowering_(lowering), schedule_(schedule), lines_(lines) {
-    add_tensors(lowering, tensors_, lowering.model, strides);
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, InSteps* steps, const std::vector<Strides>& strides)
+      : lowering_(lowering), schedule_(schedule), lines_(lines), steps_(steps) {
+    add_tensors(lowering, tensors_, lowering.model, steps, strides);
   }
 
   Result<std::vector<Node>> run() {
@@ -87,17 +96,30 @@ class Nests {
     for (const Handover& h : *found)  // a statement without points has no tiles: the next one runs by itself
       if (!without_points(kernel.statements[h.from.index()])) handovers_.push_back(h);
     std::vector<Node> all;
+    Loop in_steps;
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
+      const bool repeats = steps_ && steps_->whole->repeat->contains(s);
+      if (repeats && s == steps_->whole->repeat->first) in_steps = loop_over_steps();
       const auto takes_over = [&](const Handover& h) { return h.to.index() == s; };
-      if (std::any_of(handovers_.begin(), handovers_.end(), takes_over)) continue;
-      auto nodes = statement(s, std::nullopt);
-      if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
-      all.insert(all.end(), nodes->begin(), nodes->end());
+      if (!std::any_of(handovers_.begin(), handovers_.end(), takes_over)) {
+        auto nodes = statement(s, std::nullopt);
+        if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
+        auto& into = repeats ? in_steps.body : all;
+        into.insert(into.end(), nodes->begin(), nodes->end());
+      }
+      const bool last = repeats && s + 1 == steps_->whole->repeat->first + steps_->whole->repeat->count;
+      if (last) all.push_back(Node{std::move(in_steps)});
     }
     return all;
   }
 
  private:
+  Loop loop_over_steps() const {
+    const Repeat& repeat = *steps_->whole->repeat;
+    steps_->variable = lowering_.variable(repeat.dim, repeat.steps);
+    return Loop{steps_->variable, repeat.steps, false, "", {}};
+  }
+
   static bool without_points(const Computation& statement) {
     return std::any_of(statement.domain.dims.begin(), statement.domain.dims.end(),
                        [](const Dim& d) { return d.extent == 0; });
@@ -164,15 +186,14 @@ class Nests {
   Lowering& lowering_;
   const Schedule& schedule_;
   DoLines lines_;
+  InSteps* steps_;  ///< nullptr: nothing is repeated
   std::vector<TileBuffer> tensors_;
   std::vector<Handover> handovers_;
 };
 
-}  // namespace
-
-Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
-                      const std::vector<Strides>& strides) {
-  if (const auto problem = refused(strides, kernel)) return Diagnostics{*problem};
+/// `kernel`: what the schedule is for, one step where statements are repeated.
+Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
+                             InSteps* steps, const std::vector<Strides>& strides) {
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
@@ -182,14 +203,27 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   program.kernel = kernel;
   program.schedule_text = print(schedule);
   program.sizes = model.sizes();
-  auto body = Nests(lowering, schedule, lines, strides).run();
+  auto body = Nests(lowering, schedule, lines, steps, strides).run();
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
-  allocate(program, model);
-  Diagnostics problems = verify(program, model);
-  if (has_errors(problems)) return at_last_line(problems, schedule.nests.back());
   return std::move(program);
+}
+
+}  // namespace
+
+Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
+                      const std::vector<Strides>& strides) {
+  if (const auto problem = refused(strides, kernel)) return Diagnostics{*problem};
+  std::optional<InSteps> steps;
+  if (kernel.repeat) steps = InSteps{&kernel, one_step(kernel), ""};
+  auto program = lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
+  if (!program) return program;
+  if (steps) program = in_time(*program, steps->step, kernel, steps->variable, model);
+  allocate(*program, model);
+  Diagnostics problems = verify(*program, model);
+  if (has_errors(problems)) return at_last_line(problems, schedule.nests.back());
+  return program;
 }
 
 }  // namespace isamap

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/steps.h"
 #include "scheduler/handover.h"
 #include "scheduler/levels_view.h"
 #include "scheduler/nest_view.h"
@@ -126,8 +127,9 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const Hardwa
 
 }  // namespace
 
-Result<Schedule> parse_schedule(const std::string& text, const std::string& file, const Kernel& kernel,
+Result<Schedule> parse_schedule(const std::string& text, const std::string& file, const Kernel& whole,
                                 const HardwareModel& model) {
+  const Kernel kernel = one_step_of(whole);
   Diagnostics diagnostics;
   const auto root = yaml::parse_text(text, file, diagnostics);
   if (!root) return diagnostics;
@@ -150,7 +152,7 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
-  check(schedule, kernel, model, {}, problems);
+  check(schedule, one_step_of(kernel), model, {}, problems);
   return problems;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "scheduler/hand_tiles_on.h"
+#include "scheduler/in_time.h"
 #include "scheduler/levelled/levels_text.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
@@ -282,9 +283,14 @@ class Run {
 
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                            const ScheduleOptions& options, bool* proved) {
-  Run run(kernel, mappings, model, options);
+  const Kernel step = one_step_of(kernel);
+  Run run(step, mappings, model, options);
   auto scheduled = run.run();
   if (proved) *proved = run.proved();
+  if (!scheduled || !kernel.repeat) return scheduled;
+  for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)
+    scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), times(kernel, s));
+  scheduled->cost = sum_of(scheduled->statement_costs);
   return scheduled;
 }
 

@@ -19,6 +19,22 @@ std::string computed_type(DType type) {
   return portable_type(type);
 }
 
+/// Empty: there is none.
+std::string own_function(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::exp:
+      return "float_exp";
+    case UnaryOp::tanh:
+      return "float_tanh";
+    case UnaryOp::erf:
+      return "float_erf";
+    case UnaryOp::sigmoid:
+      return "float_sigmoid";
+    default:
+      return "";
+  }
+}
+
 std::string call(const std::string& function, const std::string& a) { return function + "(" + a + ")"; }
 std::string call(const std::string& function, const std::string& a, const std::string& b) {
   return function + "(" + a + ", " + b + ")";
@@ -109,6 +125,8 @@ std::string ElementText::unary(UnaryOp op, DType type, const std::string& a) {
   }
   if (op == UnaryOp::negate) return "(-" + a + ")";
   includes_.insert("<cmath>");
+  if (const std::string own = own_functions_ && type == DType::f32 ? own_function(op) : ""; !own.empty())
+    return call(helper(own), a);
   const std::string wide = type == DType::f64 ? a : call("double", a);
   switch (op) {
     case UnaryOp::negate:

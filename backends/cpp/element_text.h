@@ -2,7 +2,8 @@
 // Scalar arithmetic as C++ expressions that give bit for bit what ir/scalar_expr.h defines.
 //
 // f64 is computed in double; f32 and every smaller float in float, rounded behind each operation to its format (two
-// roundings are one: see ir/dtype.h). Integers are computed modulo 2^64 and narrowed.
+// roundings are one: see ir/dtype.h). Integers are computed modulo 2^64 and narrowed. Only functions of our own may
+// differ in the last digits.
 
 #include <set>
 #include <string>
@@ -15,7 +16,10 @@ namespace isamap {
 
 class ElementText {
  public:
-  explicit ElementText(const HardwareModel& model) : model_(model) {}
+  /// `own_functions`: exp, tanh and their like of f32 are helpers that compilers vectorise
+  /// (backends/cpp/real_functions.h) and differ from those of the library in the last digits.
+  explicit ElementText(const HardwareModel& model, bool own_functions = false)
+      : model_(model), own_functions_(own_functions) {}
 
   /// `places[i]` is the lvalue of read i in its storage type: "A[k]".
   std::string value(const ScalarExpr& e, const std::vector<std::string>& places);
@@ -41,6 +45,7 @@ class ElementText {
   std::string binary(BinaryOp op, DType type, const std::string& a, const std::string& b);
 
   const HardwareModel& model_;
+  bool own_functions_;
   std::set<std::string> used_, includes_;
 };
 

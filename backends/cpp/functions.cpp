@@ -50,7 +50,11 @@ class FunctionPrinter {
  public:
   FunctionPrinter(const Program& program, const HardwareModel& model, const std::string& name,
                   const std::string& linkage)
-      : program_(program), model_(model), name_(name), linkage_(linkage), elements_(model) {}
+      : program_(program),
+        model_(model),
+        name_(name),
+        linkage_(linkage),
+        elements_(model, !program.library_functions) {}
 
   Result<TranslationUnit> print(Surroundings& around) {
     touch(program_.prepack, in_pack_);

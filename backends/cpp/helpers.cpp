@@ -1,5 +1,6 @@
 #include "backends/cpp/helpers.h"
 
+#include "backends/cpp/real_functions.h"
 #include "support/check.h"
 
 namespace isamap {
@@ -209,6 +210,11 @@ inline float round_bf16(float x) {
        {"small_bits"},
        {},
        "inline std::uint8_t e5m2_bits(float x) { return std::uint8_t(small_bits(x, 8, 3, -14, true)); }\n"},
+      {"split_exponent", {}, {"<bit>"}, split_exponent_text},
+      {"float_exp", {"split_exponent"}, {}, float_exp_text},
+      {"float_sigmoid", {"float_exp"}, {"<cmath>"}, float_sigmoid_text},
+      {"float_tanh", {"split_exponent"}, {"<cmath>"}, float_tanh_text},
+      {"float_erf", {"split_exponent"}, {"<cmath>"}, float_erf_text},
   };
   return all;
 }

@@ -44,11 +44,59 @@ CpuCase image(CpuCase::Kind kind, std::int64_t c, std::int64_t h, std::int64_t n
   return made;
 }
 
+/// A sequence with gates. Small weights, as trained ones: with large ones all gates are open or shut.
+CpuCase sequence(CpuCase::Kind kind, std::int64_t state, std::int64_t batch, std::int64_t steps) {
+  CpuCase made;
+  const bool lstm = kind == CpuCase::Kind::lstm;
+  const std::int64_t gates = lstm ? 4 : 3;
+  made.kind = kind;
+  made.family = lstm ? "lstm" : "gru";
+  made.name = fmt::format("{} batch {}, {} step{}", state, batch, steps, steps > 1 ? "s" : "");
+  made.types = "f32";
+  made.packed = true;
+  made.operations = 4e0 * static_cast<double>(gates * state * state) * static_cast<double>(batch * steps);
+  made.m = batch, made.n = state, made.k = steps;
+  made.kernel =
+      fmt::format("kernel: {}\ndims: {{T: {}, B: {}, J: {}, G: {}}}\n", made.family, steps, batch, state, gates) +
+      R"(tensors:
+  X: {shape: [T, B, J], dtype: f32}
+  W: {shape: [G, J, J], dtype: f32, constant: true, range: [-0.05, 0.05]}
+  U: {shape: [G, J, J], dtype: f32, constant: true, range: [-0.05, 0.05]}
+  C: {shape: [G, J], dtype: f32}
+  GX: {shape: [T, B, G, J], dtype: f32}
+  GH: {shape: [T, B, G, J], dtype: f32}
+  H: {shape: [T + 1, B, J], dtype: f32, inout: true}
+)";
+  made.kernel += lstm ? R"(  S0: {shape: [B, J], dtype: f32}
+  S: {shape: [T + 1, B, J], dtype: f32}
+compute:
+  - GX[t,b,g,j] += X[t,b,k] * W[g,j,k]
+  - S[0,b,j] = S0[b,j]
+  - repeat: {t: T}
+    compute:
+      - GH[t,b,g,j] += H[t,b,l] * U[g,j,l]
+      - S[t+1,b,j] = sigmoid(GX[t,b,1,j] + GH[t,b,1,j] + C[1,j]) * S[t,b,j]
+         + sigmoid(GX[t,b,0,j] + GH[t,b,0,j] + C[0,j]) * tanh(GX[t,b,2,j] + GH[t,b,2,j] + C[2,j])
+      - H[t+1,b,j] = sigmoid(GX[t,b,3,j] + GH[t,b,3,j] + C[3,j]) * tanh(S[t+1,b,j])
+)"
+                      : R"(  Z: {shape: [T, B, J], dtype: f32}
+compute:
+  - GX[t,b,g,j] += X[t,b,k] * W[g,j,k]
+  - repeat: {t: T}
+    compute:
+      - GH[t,b,g,j] += H[t,b,l] * U[g,j,l]
+      - Z[t,b,j] = sigmoid(GX[t,b,1,j] + GH[t,b,1,j] + C[1,j])
+      - H[t+1,b,j] = (1 - Z[t,b,j]) * tanh(GX[t,b,2,j] + sigmoid(GX[t,b,0,j] + GH[t,b,0,j] + C[0,j]) * GH[t,b,2,j]
+         + C[2,j]) + Z[t,b,j] * H[t,b,j]
+)";
+  return made;
+}
+
 }  // namespace
 
-/// GEMM: DeepBench (github.com/baidu-research/DeepBench, kernels; its M is our n, its N our m), cubes and odd sizes.
-/// Convolutions: ResNet-50 (He et al., 2015, table 1; stride in the 3x3). Depthwise: MobileNet (arXiv 1704.04861, table
-/// 1).
+/// GEMM, GRU and LSTM: DeepBench (github.com/baidu-research/DeepBench, kernels; its M is our n, its N our m), cubes and
+/// odd sizes; the sequences of its inference list with fewer steps. Convolutions: ResNet-50 (He et al., 2015, table 1;
+/// stride in the 3x3). Depthwise: MobileNet (arXiv 1704.04861, table 1).
 std::vector<CpuCase> cpu_cases() {
   std::vector<CpuCase> cases;
   const std::int64_t products[][3] = {{1, 3072, 1024},  {4, 3072, 1024},   {16, 3072, 1024}, {32, 1760, 1760},
@@ -70,6 +118,11 @@ std::vector<CpuCase> cpu_cases() {
   for (const auto kind : {CpuCase::Kind::depthwise, CpuCase::Kind::block})
     for (const auto& s : layers)
       cases.push_back(image(kind, s[0], s[1], kind == CpuCase::Kind::block ? s[3] : s[0], 3, s[2]));
+  for (const std::int64_t state : {512, 1024, 1536, 2048, 2560, 2816})
+    for (const std::int64_t batch : {1, 2, 4})
+      cases.push_back(sequence(CpuCase::Kind::gru, state, batch, state == 512 ? 1 : 8));
+  for (const std::int64_t state : {256, 512, 1024, 1536, 2048})
+    for (const std::int64_t batch : {1, 2, 4}) cases.push_back(sequence(CpuCase::Kind::lstm, state, batch, 8));
   return cases;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
@@ -83,6 +84,59 @@ struct OneDnn {
                  {DNNL_ARG_WEIGHTS, ready(memory(plain, engine, weights), plan.weights_desc())},
                  {DNNL_ARG_DST, memory(target, engine, result)}});
   }
+
+  /// Weights [gate, output, input] as [input, gate, output], the gates in the library's order.
+  memory gates(const std::vector<std::size_t>& order, std::size_t n, const void* weights, const memory::desc& wanted) {
+    const auto* from = static_cast<const float*>(weights);
+    const std::size_t count = order.size();
+    std::vector<float> turned(count * n * n);
+    for (std::size_t g = 0; g < count; ++g)
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t k = 0; k < n; ++k) turned[(k * count + g) * n + j] = from[(order[g] * n + j) * n + k];
+    const auto size = static_cast<memory::dim>(n);
+    memory plain({{1, 1, size, static_cast<memory::dim>(count), size}, Type::f32, Tag::ldigo}, engine, turned.data());
+    memory result(wanted, engine);
+    dnnl::reorder(plain, result).execute(stream, plain, result);
+    stream.wait();
+    return result;
+  }
+
+  /// Arrays: X, W, U, C and of an LSTM the first state of its own; the states, the first of them given.
+  Peer recur(const CpuCase& c, const std::vector<void*>& in, void* states) {
+    const bool lstm = c.kind == CpuCase::Kind::lstm;
+    const std::vector<std::size_t> order =
+        lstm ? std::vector<std::size_t>{0, 1, 2, 3} : std::vector<std::size_t>{1, 0, 2};
+    const auto n = static_cast<std::size_t>(c.n), count = order.size();
+    auto* state = static_cast<float*>(states);
+    const auto wide = static_cast<memory::dim>(count);
+    const memory::desc layer({c.k, c.m, c.n}, Type::f32, Tag::tnc), iter({1, 1, c.m, c.n}, Type::f32, Tag::ldnc),
+        any({1, 1, c.n, wide, c.n}, Type::f32, Tag::any), bias({1, 1, 4, c.n}, Type::f32, Tag::ldgo), none;
+    // The fourth of a GRU, inside the reset, is 0.
+    const auto biases = std::make_shared<std::vector<float>>(4 * n);
+    for (std::size_t g = 0; g < count; ++g)
+      std::copy_n(static_cast<const float*>(in[3]) + order[g] * n, n, biases->data() + g * n);
+    constexpr auto inference = dnnl::prop_kind::forward_inference;
+    constexpr auto forward = dnnl::rnn_direction::unidirectional_left2right;
+    Arguments arguments{{DNNL_ARG_SRC_LAYER, memory(layer, engine, in[0])},
+                        {DNNL_ARG_SRC_ITER, memory(iter, engine, state)},
+                        {DNNL_ARG_BIAS, memory(bias, engine, biases->data())},
+                        {DNNL_ARG_DST_LAYER, memory(layer, engine, state + c.m * c.n)}};
+    const auto made = [&](const auto& plan, const dnnl::primitive& primitive) {
+      arguments.emplace(DNNL_ARG_WEIGHTS_LAYER, gates(order, n, in[1], plan.weights_layer_desc()));
+      arguments.emplace(DNNL_ARG_WEIGHTS_ITER, gates(order, n, in[2], plan.weights_iter_desc()));
+      const Peer one = peer(primitive, arguments);
+      return Peer{one.name, [one, biases] { one.run(); }};
+    };
+    if (!lstm) {
+      const dnnl::lbr_gru_forward::primitive_desc plan({inference, forward, layer, iter, any, any, bias, layer, none},
+                                                       engine);
+      return made(plan, dnnl::lbr_gru_forward(plan));
+    }
+    arguments.emplace(DNNL_ARG_SRC_ITER_C, memory(iter, engine, in[4]));
+    const dnnl::lstm_forward::primitive_desc plan(
+        {inference, forward, layer, iter, iter, any, any, bias, layer, none, none}, engine);
+    return made(plan, dnnl::lstm_forward(plan));
+  }
 };
 
 void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found) {
@@ -98,6 +152,10 @@ void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::ve
       case CpuCase::Kind::depthwise:
         found.push_back(library.convolve(c.kind == CpuCase::Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad,
                                          in[0], in[1], result));
+        break;
+      case CpuCase::Kind::gru:
+      case CpuCase::Kind::lstm:
+        found.push_back(library.recur(c, in, result));
         break;
       case CpuCase::Kind::block: {
         const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));

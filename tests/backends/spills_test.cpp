@@ -35,9 +35,10 @@ std::vector<Line> lines_of(const std::string& listing) {
   return lines;
 }
 
-/// Lines of every loop that has none inside and multiplies vectors.
-std::vector<std::vector<Line>> innermost_loops(const std::vector<Line>& lines) {
-  static const std::regex multiplies("^v(fmadd|dpbf16|pdp)[a-z0-9]* ");
+const std::regex multiply_adds("^v(fmadd|dpbf16|pdp)[a-z0-9]* ");
+
+/// Lines of every loop that has none inside and works on vectors by what `multiplies`.
+std::vector<std::vector<Line>> innermost_loops(const std::vector<Line>& lines, const std::regex& multiplies) {
   std::vector<std::vector<Line>> loops;
   for (std::size_t end = 0; end < lines.size(); ++end) {
     if (lines[end].target == 0 || lines[end].target > lines[end].address) continue;
@@ -117,20 +118,26 @@ constexpr Emitted cases[] = {
      "  - O[p,q,k] += I[p+r-1,q+s-1,c] * F[r,s,c,k]\nwhere: {p: H, q: H, r: R, s: R}\n"},
 };
 
+/// Empty: the machine code for the model can be made and seen here.
+std::string why_not_seen(const HardwareModel& model) {
+#ifndef __x86_64__
+  return "this machine's compiler makes other code";
+#endif
+  if (!command_exists("objdump")) return "objdump is missing (Debian: binutils)";
+  if (needs_emulator(model) || compiler_for(model).command.empty()) return compiler_for(model).why + " ";
+  return "";
+}
+
 class Spills : public testing::TestWithParam<Emitted> {};
 
 TEST_P(Spills, InnermostLoopsStayInRegisters) {
   const auto& [name, model_name, kernel] = GetParam();
   const HardwareModel model = machine(model_name);
-#ifndef __x86_64__
-  GTEST_SKIP() << "this machine's compiler makes other code";
-#endif
-  if (!command_exists("objdump")) GTEST_SKIP() << "objdump is missing (Debian: binutils)";
-  if (needs_emulator(model) || compiler_for(model).command.empty()) GTEST_SKIP() << compiler_for(model).why;
+  if (const std::string why = why_not_seen(model); !why.empty()) GTEST_SKIP() << why;
   const TemporaryDirectory folder;
   const std::string listing = machine_code(
       *parse_kernel_yaml("kernel: " + std::string(name) + "\n" + kernel, "case.yaml"), model, folder.path());
-  const auto loops = innermost_loops(lines_of(listing));
+  const auto loops = innermost_loops(lines_of(listing), multiply_adds);
   EXPECT_FALSE(loops.empty()) << listing.substr(0, 2000);
   for (const auto& loop : loops) {
     std::string text;
@@ -141,6 +148,25 @@ TEST_P(Spills, InnermostLoopsStayInRegisters) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Spills, testing::ValuesIn(cases),
                          [](const auto& one) { return std::string(one.param.name); });
+
+/// What the compiler makes of an element statement with a function: one loop over vectors, and nothing is called.
+class VectorCode : public testing::TestWithParam<const char*> {};
+
+TEST_P(VectorCode, OfFunctions) {
+  const HardwareModel model = machine("x86_avx512");
+  if (const std::string why = why_not_seen(model); !why.empty()) GTEST_SKIP() << why;
+  const TemporaryDirectory folder;
+  const std::string listing =
+      machine_code(*kernel_from_formula(std::string("O[i] = ") + GetParam(), "i=4096", ""), model, folder.path());
+  const auto lines = lines_of(listing);
+  EXPECT_EQ(innermost_loops(lines, std::regex("^vmulps .*%zmm")).size(), 1U) << listing;
+  for (const Line& line : lines) EXPECT_FALSE(line.text.starts_with("call")) << line.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, VectorCode,
+                         testing::Values("exp(X[i])", "tanh(X[i] + Y[i])", "sigmoid(X[i]) * Y[i]",
+                                         "0.5 * X[i] * (1 + erf(0.7 * X[i]))"),
+                         [](const auto& one) { return "case" + std::to_string(one.index); });
 
 }  // namespace
 }  // namespace isamap

@@ -90,6 +90,44 @@ TEST(KernelYaml, LowerCaseDimsAreExtentsAndSizes) {
   EXPECT_EQ(kernel->tensors[0].shape[0], 8);
 }
 
+std::string repeating(const std::string& entry, const std::string& more = "") {
+  return "kernel: k\ndims: {T: 4, B: 2}\ntensors:\n  X: {shape: [T, B]}\n  S: {shape: [T + 1, B], inout: true}\n" +
+         more + "compute:\n" + entry;
+}
+
+TEST(KernelYaml, StatementsUnderRepeatRunStepByStep) {
+  const auto kernel = parse_kernel_yaml(
+      repeating("  - {name: ahead, compute: \"Y[t,b] = X[t,b] * X[t,b]\"}\n  - repeat: {t: T}\n    compute:\n"
+                "      - S[t+1,b] = S[t,b] + Y[t,b]\n      - {name: behind, compute: \"Z[t,b] = S[t+1,b]\"}\n",
+                "  Y: {shape: [T, B]}\n  Z: {shape: [T, B]}\n"),
+      "k.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(kernel->repeat, (Repeat{"t", 4, 1, 2}));
+  EXPECT_EQ(kernel->statements[1].name, "s1");
+  EXPECT_EQ(dims_of(*kernel, 1), "t=4 b=2");
+  const auto alone =
+      parse_kernel_yaml(repeating("  - repeat: {t: T}\n    compute: S[t+1,b] = S[t,b] + X[t,b]\n"), "k.yaml");
+  ASSERT_TRUE(alone) << render(alone.diagnostics());
+  EXPECT_EQ(alone->repeat, (Repeat{"t", 4, 0, 1}));
+}
+
+TEST(KernelYaml, WhatIsWrongWithRepeatHasAPlace) {
+  const std::string right = "    compute:\n      - S[t+1,b] = S[t,b] + X[t,b]\n";
+  EXPECT_EQ(problems(repeating("  - repeat: t\n" + right)),
+            "k.yaml:7:13: 'repeat' must name one iterator and its number of steps\n"
+            "      - repeat: t\n                ^\n  hint: write repeat: {t: T}\n");
+  EXPECT_EQ(problems(repeating("  - repeat: {t: T}\n    computes: S[t+1,b] = S[t,b] + X[t,b]\n")).substr(0, 40),
+            "k.yaml:7:5: a `repeat` has no 'compute'\n");
+  EXPECT_NE(problems(repeating("  - repeat: {t: T}\n" + right + "  - repeat: {u: T}\n" + right))
+                .find("k.yaml:10:13: a second `repeat` in one kernel; at most one is supported"),
+            std::string::npos);
+  EXPECT_NE(problems(repeating("  - repeat: {t: T + 1}\n" + right)).find("k.yaml:9:"), std::string::npos);
+  EXPECT_EQ(problems(repeating("  - repeat: {t: T}\n    compute:\n      - S[t,b] = S[t+1,b] + X[t,b]\n")),
+            "k.yaml:9:20: kernel 'k': statement s0 reads 'S' at a later step than the one that statement s0 writes\n"
+            "          - S[t,b] = S[t+1,b] + X[t,b]\n                       ^\n"
+            "  hint: read what this or an earlier step has written\n");
+}
+
 TEST(KernelYaml, SizeZeroIsLegal) {
   EXPECT_EQ(
       problems("kernel: a\ndims: {N: 0}\ntensors: {A: {shape: [N, 4]}, B: {shape: [4]}}\ncompute: B[j] += A[i,j]\n"),

@@ -1,0 +1,109 @@
+// exp, tanh, sigmoid and erf of floats as printed programs compute them: against float64, near and far from 0, at what
+// is no number, and as vector code.
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "backends/loaded_kernel.h"
+#include "frontends/frontends.h"
+#include "mapper/mapper.h"
+#include "scheduler/lower.h"
+#include "scheduler/scheduler.h"
+#include "tests/backends/support.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t length = 1 << 16;
+constexpr double most_units = 3;  // in the last place
+
+Program element_wise(const std::string& function, const HardwareModel& model) {
+  const Kernel kernel = *kernel_from_formula("O[i] = " + function + "(X[i])", "i=" + std::to_string(length), "");
+  auto scheduled = schedule(kernel, MapResult{}, model, ScheduleOptions{});
+  EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
+  auto program = lower(scheduled->schedule, kernel, model);
+  EXPECT_TRUE(program) << render(program.diagnostics());
+  return *program;
+}
+
+double expected(const std::string& function, double x) {
+  if (function == "exp") return std::exp(x);
+  if (function == "tanh") return std::tanh(x);
+  if (function == "erf") return std::erf(x);
+  return 1 / (1 + std::exp(-x));
+}
+
+/// In units of the last place of the float nearest to `exact`; infinity where a zero, its sign, an infinity or a NaN is
+/// another one.
+double units_off(float found, double exact) {
+  const auto nearest = static_cast<float>(exact);
+  const bool special = !(std::fabs(nearest) <= std::numeric_limits<float>::max()) || nearest == 0;
+  if (special) {
+    const bool same =
+        std::isnan(nearest) ? std::isnan(found) : found == nearest && std::signbit(found) == std::signbit(nearest);
+    return same ? 0 : INFINITY;
+  }
+  const int exponent = std::max(std::ilogb(nearest), -126);
+  const double off = std::fabs(found - exact) / std::ldexp(1.0, exponent - 23);
+  return std::isnan(off) ? INFINITY : off;
+}
+
+/// Every `stride`-th of the 2^32 floats, beginning at `first`.
+void expect_close(const std::string& function, std::uint64_t stride, std::uint64_t first) {
+  const HardwareModel model = machine("scalar_c");
+  auto loaded = load_program(element_wise(function, model), model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> x(length), y(length);
+  double worst = 0;
+  float at = 0;
+  for (std::uint64_t bits = first; bits < std::uint64_t{1} << 32; bits += stride * length) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits + i * stride));
+    const auto problem = loaded->call({{x.data(), DType::f32, {length}, {}}, {y.data(), DType::f32, {length}, {}}});
+    ASSERT_FALSE(problem) << render({*problem});
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (const double off = units_off(y[i], expected(function, x[i])); off > worst) worst = off, at = x[i];
+  }
+  EXPECT_LE(worst, most_units) << function << " of " << at << " (" << std::bit_cast<std::uint32_t>(at) << ")";
+  testing::Test::RecordProperty(function, std::to_string(worst));
+}
+
+class Functions : public testing::TestWithParam<const char*> {};
+
+TEST_P(Functions, AreCloseToFloat64) { expect_close(GetParam(), 509, 11); }
+
+TEST_P(Functions, HeavyOfEveryFloat) { expect_close(GetParam(), 1, 0); }
+
+TEST_P(Functions, OfWhatIsSpecial) {
+  const HardwareModel model = machine("scalar_c");
+  auto loaded = load_program(element_wise(GetParam(), model), model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> x, y(length);
+  for (const float one : {0.0F, 0x1p-149F, 0x1.8p-130F, 0x1p-126F, 0x1p-24F, 0x1.fffffep-2F, 1.0F, 4.0F, 9.5F, 10.0F,
+                          87.3F, 88.7F, 88.8F, 103.9F, 104.0F, 1e30F, std::numeric_limits<float>::max(),
+                          std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    for (const float signed_one : {one, -one}) x.push_back(signed_one);
+  x.resize(length);
+  ASSERT_FALSE(loaded->call({{x.data(), DType::f32, {length}, {}}, {y.data(), DType::f32, {length}, {}}}));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    ASSERT_LE(units_off(y[i], expected(GetParam(), x[i])), most_units) << GetParam() << " of " << x[i];
+}
+
+TEST_P(Functions, AreCallsOfTheLibraryWhereAsked) {
+  const HardwareModel model = machine("scalar_c");
+  Program program = element_wise(GetParam(), model);
+  const std::string own = std::string("float_") + GetParam() + "(";
+  EXPECT_NE(emit(program, model)->front().text.find(own), std::string::npos);
+  program.library_functions = true;
+  EXPECT_EQ(emit(program, model)->front().text.find(own), std::string::npos);
+  const auto again = parse_program(print(program, model), model);
+  ASSERT_TRUE(again) << render(again.diagnostics());
+  EXPECT_TRUE(again->library_functions);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Functions, testing::Values("exp", "tanh", "sigmoid", "erf"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace isamap
