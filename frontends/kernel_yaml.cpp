@@ -160,7 +160,7 @@ bool read_statement(KernelFile& file, const StatementText& statement, std::set<s
   for (const Computation& other : file.kernel.statements)
     if (other.name == statement.name)
       file.report(text_place(*statement.text), "two statements are named '" + statement.name + "'");
-  const std::size_t found = file.diagnostics.size();
+  const std::size_t before = file.diagnostics.size();
   const bool read = read_statement_text(file, statement, iterators);
   if (file.diagnostics.size() == before) return read;
   const Relocation relocation(file, *statement.text);
