@@ -10,6 +10,7 @@
 #include "mapper/mapper.h"
 #include "scheduler/scheduler.h"
 #include "tests/cuda/support.h"
+#include "tests/searched.h"
 
 namespace isamap {
 namespace {
@@ -63,6 +64,28 @@ TEST_F(WithGpu, ARunIsNative) {
   EXPECT_EQ(executed(ran), "native") << ran.text;
   EXPECT_TRUE(nlohmann::json::parse(ran.text)["correct"]) << ran.text;
   EXPECT_GT(nlohmann::json::parse(ran.text)["seconds"], 0.0);
+}
+
+TEST_F(WithGpu, TensorsAreDescribedThroughTheDriver) {
+  const auto write = [&](const char* name, const std::string& text) {
+    write_file(cache.path() / name, text.data(), text.size());
+    return (cache.path() / name).string();
+  };
+  const std::string kernel =
+      write("k.yaml",
+            "kernel: product\ndims: {M: 150, N: 40, K: 136}\ntensors:\n  A: {shape: [M, K], dtype: "
+            "bf16}\n  B: {shape: [N, K], dtype: bf16}\n  C: {shape: [M, N], dtype: f32}\n"
+            "compute:\n  - C[i,j] += A[i,k] * B[j,k]\n");
+  const std::string plan = write(
+      "s.yaml",
+      "schedule: product\nnest:\n  - for i by 128, j by 32 on block wrap tail pad\n  - stage C in reg\n"
+      "  - for k by 64 tail pad\n"
+      "  - stage A in shared x3 as [k/64, i, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader\n"
+      "  - stage B in shared x3 as [k/64, j, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader\n"
+      "  - for i by 64 on warpgroup\n  - for k by 16 unroll\n  - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)\n");
+  const Ran ran = isamap("arch=90", {"run", kernel, "--target", "nvidia_sm90a", "--schedule", plan, "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.said;
+  EXPECT_NE(ran.text.find("native"), std::string::npos) << ran.text;
 }
 
 TEST_F(WithGpu, WithoutOneThatFitsKernelsAreEmulatedAndWhyIsSaid) {
@@ -125,6 +148,12 @@ static_assert(device::attribute_shared_optin == CU_DEVICE_ATTRIBUTE_MAX_SHARED_M
 static_assert(device::function_max_shared == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(device::capture_thread_local == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 static_assert(device::out_of_memory == CUDA_ERROR_OUT_OF_MEMORY);
+// What device/launch.h says of tensor maps, beside which cuda.h cannot be included.
+static_assert(sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) <= 128);
+static_assert(CU_TENSOR_MAP_DATA_TYPE_UINT8 == 0 && CU_TENSOR_MAP_DATA_TYPE_UINT16 == 1 && CU_TENSOR_MAP_DATA_TYPE_UINT32 == 2);
+static_assert(CU_TENSOR_MAP_SWIZZLE_32B == 1 && CU_TENSOR_MAP_SWIZZLE_64B == 2 && CU_TENSOR_MAP_SWIZZLE_128B == 3);
+static_assert(CU_TENSOR_MAP_INTERLEAVE_NONE == 0 && CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE == 0 && CU_TENSOR_MAP_L2_PROMOTION_L2_128B == 2);
+static_assert(CUDA_ERROR_INVALID_VALUE == 1);
 )";
   const std::size_t compiler = text.find("define ISAMAP_COMPILER_FUNCTIONS");
   const std::regex declared("F\\((\\w+), \"(\\w+)\"");
@@ -144,6 +173,18 @@ static_assert(device::out_of_memory == CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
 }
 
+void expect_code(const Program& made, const HardwareModel& model) {
+  const auto unit = print_cuda(made, model);
+  ASSERT_TRUE(unit);
+  EXPECT_EXIT(
+      {
+        const std::string code = device::compile(unit->text, model.program.flags.at("nvrtc"));
+        std::fprintf(stderr, "%s", code.substr(1, 3).c_str());  // of 7f 'E' 'L' 'F'
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "ELF");
+}
+
 /// With the real one, where it is installed: the standard headers that it lacks are ours.
 TEST(RuntimeCompiler, TakesEveryPrintedFile) {
   if (const std::string why = device::open_compiler(); !why.empty()) GTEST_SKIP() << why;
@@ -159,17 +200,16 @@ TEST(RuntimeCompiler, TakesEveryPrintedFile) {
       options.max_evaluations = 30;
       auto scheduled = schedule(*kernel, *mapped, model, options);
       ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
-      auto made = lower(scheduled->schedule, *kernel, model);
-      const auto unit = print_cuda(*made, model);
-      ASSERT_TRUE(unit);
-      EXPECT_EXIT(
-          {
-            const std::string code = device::compile(unit->text, model.program.flags.at("nvrtc"));
-            std::fprintf(stderr, "%s", code.substr(1, 3).c_str());  // of 7f 'E' 'L' 'F'
-            std::_Exit(0);
-          },
-          testing::ExitedWithCode(0), "ELF");
+      expect_code(*lower(scheduled->schedule, *kernel, model), model);
     }
+}
+
+TEST(RuntimeCompiler, TakesTensorsThatTheHostDescribes) {
+  if (const std::string why = device::open_compiler(); !why.empty()) GTEST_SKIP() << why;
+  const auto model = machine("nvidia_sm90a");
+  const Program made = searched(product("bf16", "f32", 2048, 2048, 2048, true), model, 300);
+  EXPECT_NE(made.schedule_text.find("tma_load"), std::string::npos) << made.schedule_text;
+  expect_code(made, model);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ using cudaError_t = device::Code;
 constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidValue = 1;
 
 // The driver's description of a tensor, and the numbers of cuda.h that it is made from.
-struct alignas(64) CUtensorMap {
+struct alignas(128) CUtensorMap {
   std::uint64_t words[16];
 };
 using cuuint32_t = std::uint32_t;
