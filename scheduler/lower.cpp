@@ -84,7 +84,8 @@ Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
 /// A schedule's nests, and what they hand to one another.
 class Nests {
  public:
-  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, InSteps* steps, const std::vector<Strides>& strides)
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, InSteps* steps,
+        const std::vector<Strides>& strides)
       : lowering_(lowering), schedule_(schedule), lines_(lines), steps_(steps) {
     add_tensors(lowering, tensors_, lowering.model, steps, strides);
   }
@@ -217,7 +218,8 @@ Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const Hard
   if (const auto problem = refused(strides, kernel)) return Diagnostics{*problem};
   std::optional<InSteps> steps;
   if (kernel.repeat) steps = InSteps{&kernel, one_step(kernel), ""};
-  auto program = lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
+  auto program =
+      lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
   if (steps) program = in_time(*program, steps->step, kernel, steps->variable, model);
   allocate(*program, model);

@@ -99,6 +99,18 @@ void NormalChoices::make_decisions() {
     for (std::size_t level = 0; level < levels; ++level)
       decisions.push_back(
           {fmt::format("buffers level {}", level), options.single_buffered ? numbers({1}) : numbers({1, 2}), true});
+  for (std::size_t d = 0; levels == 0 && d < dims; ++d) {
+    const Dim& dim = unfused().domain.dims[d];
+    if (dim.kind != DimKind::reduction || dim.extent <= 2 * cut_steps.back()) continue;
+    cuts.push_back(d);
+    decisions.push_back({"part " + dim.name, numbers(cut_steps), true});
+  }
+}
+
+std::optional<std::size_t> NormalChoices::cut_at(std::size_t dim) const {
+  const auto it = std::find(cuts.begin(), cuts.end(), dim);
+  return it == cuts.end() ? std::nullopt
+                          : std::optional(decisions.size() - cuts.size() + static_cast<std::size_t>(it - cuts.begin()));
 }
 
 std::optional<int> NormalChoices::outermost(std::size_t dim) const {
@@ -197,6 +209,8 @@ NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) 
       form.tiles[level][dim] = tile(
           form, p, dim, level_steps[static_cast<std::size_t>(point.choice[level_at(std::min(level, levels - 1), d)])]);
     if (this->outermost(d) == point.choice[order_at()]) outermost = dim;
+    if (const auto cut = cut_at(d); cut && point.choice[*cut] > 0)
+      form.cuts[dim] = tile(form, p, dim, cut_steps[static_cast<std::size_t>(point.choice[*cut])]);
   }
   for (const Dim& dim : p.statement.domain.dims)
     if (dim.kind == DimKind::parallel) form.parallel_order.push_back(dim.name);

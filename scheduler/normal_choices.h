@@ -18,6 +18,8 @@ namespace isamap {
 inline constexpr std::size_t max_routes = 3;
 // Steps of a dim in one tile. Registers hold few, scratchpads many.
 inline const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
+// Parts of a reduction, where its sums stand in memory meanwhile; 0: all of it.
+inline const std::vector<std::int64_t> cut_steps = {0, 512, 256, 128, 64, 32, 16};
 inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
                                                       24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
 
@@ -43,6 +45,7 @@ class NormalChoices {
   std::vector<Decision> decisions;
   std::vector<NormalForm::OnUnit> units;  ///< each a decision: which dim
   std::size_t accesses = 0, dims = 0, levels = 0;
+  std::vector<std::size_t> cuts;  ///< dims whose parts are a decision, in the order of those
 
   // Positions of decisions.
   std::size_t route_at(std::size_t access) const { return 1 + access; }
@@ -51,8 +54,12 @@ class NormalChoices {
   std::size_t order_at() const { return 1 + accesses + dims * (1 + levels); }
   std::size_t unit_at(std::size_t unit) const { return order_at() + 1 + unit; }
   std::size_t buffers_at(std::size_t level) const { return unit_at(units.size()) + level; }
+  /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
+  std::optional<std::size_t> cut_at(std::size_t dim) const;
 
-  bool taking_turns() const { return buffers_at(0) < decisions.size() && decisions[buffers_at(0)].labels.size() > 1; }
+  bool taking_turns() const {
+    return levels > 0 && buffers_at(0) < decisions.size() && decisions[buffers_at(0)].labels.size() > 1;
+  }
   const Computation& unfused() const { return kernel.statements[statement.index()]; }
   /// The choice that puts a dim outermost; nothing for reductions, which stand inside.
   std::optional<int> outermost(std::size_t dim) const;

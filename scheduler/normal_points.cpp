@@ -16,6 +16,8 @@ namespace isamap {
 
 namespace {
 
+constexpr std::int64_t long_reduction = 256;
+
 class NormalPoints final : public PointForm {
  public:
   NormalPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
@@ -37,6 +39,7 @@ class NormalPoints final : public PointForm {
   Point spread(Point point) const;
   Point two_buffers(Point point) const;
   std::vector<Point> variants(const Point& start) const;
+  std::vector<Point> in_parts(const std::vector<Point>& points) const;
   Point shrink_levels(Point point) const;
   NormalChoices choices_;
 };
@@ -81,21 +84,43 @@ Point NormalPoints::random(std::uint64_t seed) const {
   return point;
 }
 
+// Of every promising mapping first the constructed start, then its variants: so that many variants of the first do not
+// keep out what the last would have begun with.
 std::vector<Point> NormalPoints::starts(std::size_t count) const {
   std::vector<Point> points;
+  std::vector<std::vector<Point>> more;
   for (const std::size_t m : promising_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
-    if (points.size() >= count) break;
+    if (points.size() >= std::max<std::size_t>(count / 2, 1)) break;
     const PreparedMapping& p = choices_.prepare(m);
     if (!p.problem.empty()) continue;
     Point point = repair({});
     point.choice[0] = static_cast<int>(m);
     point = start_at(point);
     points.push_back(point);
-    for (Point& other : variants(point)) points.push_back(std::move(other));
-    if (choices_.taking_turns()) points.push_back(start_at(two_buffers(point)));
+    more.push_back(variants(point));
+    if (choices_.taking_turns()) more.back().push_back(start_at(two_buffers(point)));
   }
   if (points.empty() && !choices_.mappings.empty()) points.push_back(repair({}));
+  const std::vector<Point> constructed = in_parts(points);
+  for (std::size_t m = 0; m < more.size() && points.size() < count; ++m)
+    points.insert(points.end(), more[m].begin(), more[m].end());
+  points.insert(points.end(), constructed.begin(), constructed.end());
+  const std::vector<Point> rest = in_parts(points);
+  for (const Point& point : rest)
+    if (points.size() < 2 * count) points.push_back(point);
   return points;
+}
+
+// The same with long reductions in parts: few rows of an input are in work then, at the cost of partial sums.
+std::vector<Point> NormalPoints::in_parts(const std::vector<Point>& points) const {
+  std::vector<Point> made;
+  for (std::size_t d = 0; d < choices_.dims; ++d)
+    if (const auto cut = choices_.cut_at(d); cut && choices_.unfused().domain.dims[d].extent >= long_reduction)
+      for (const Point& point : points) {
+        made.push_back(point);
+        made.back().choice[*cut] = static_cast<int>(cut_steps.size()) - 2;
+      }
+  return made;
 }
 
 // What single steps from a start do not find, because two things must change together: an input in panels, and the
@@ -140,7 +165,7 @@ Point NormalPoints::spread(Point point) const {
 }
 
 Point NormalPoints::two_buffers(Point point) const {
-  for (std::size_t i = choices_.buffers_at(0); i < point.choice.size(); ++i) point.choice[i] = 1;
+  for (std::size_t level = 0; level < choices_.levels; ++level) point.choice[choices_.buffers_at(level)] = 1;
   return point;
 }
 

@@ -139,23 +139,51 @@ double load_ports(const NormalForm& form) {
   return ports;
 }
 
-// Cycles for one result and one step of the reduction.
-double cycles_each(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+struct Pass {
+  double cycles = 0, loads = 0;
+};
+
+// One pass over a tile: its calls and loads over their ports, and no less than its accumulators' latency.
+Pass pass_over(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
   const Instruction& instruction = *form.pairing.instruction;
   const auto full = full_extents(instruction);
-  double calls = 1, waste = 1;
-  for (const auto& [dim, count] : steps) {
-    calls *= static_cast<double>(count);
-    const double whole = static_cast<double>(ceil_div(extent_of(form, dim), step_of(form, dim)));
-    const double tiles = std::ceil(whole / static_cast<double>(count));
-    waste *= std::max(
-        1.0, tiles * static_cast<double>(count) * 0.15 / whole + 0.85);  // a short last tile keeps fewer ports busy
-  }
-  const RegisterUse use = register_use(form, steps);
+  double calls = 1;
+  for (const auto& [dim, count] : steps) calls *= static_cast<double>(count);
   const double compute = calls * interval_of(instruction, full, *form.model) / ports_of(instruction, *form.model);
-  const double loads = (use.loads + memory_reads(form, steps)) / load_ports(form);
-  const double chain = latency_of(instruction, full, *form.model);
-  return std::max({compute, loads, chain}) / calls * waste;
+  const double loads = register_use(form, steps).loads + memory_reads(form, steps);
+  return {std::max({compute, loads / load_ports(form), latency_of(instruction, full, *form.model)}), loads};
+}
+
+// For one result and one step of the reduction: whole tiles, and the short ones at the end of each dim, which keep
+// fewer ports busy.
+Pass each_result(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  struct Share {
+    std::map<std::string, std::int64_t> steps;
+    double tiles = 1;
+  };
+  std::vector<Share> shares{{{}, 1}};
+  double results = 1;
+  for (const auto& [dim, count] : steps) {
+    const std::int64_t whole = std::max<std::int64_t>(ceil_div(extent_of(form, dim), step_of(form, dim)), 1);
+    results *= static_cast<double>(whole);
+    std::vector<Share> next;
+    for (const Share& share : shares)
+      for (const auto& [size, number] :
+           {std::pair(std::min(count, whole), whole / count), {whole % count, std::int64_t{1}}}) {
+        if (size == 0 || number == 0) continue;
+        next.push_back(share);
+        next.back().steps[dim] = size;
+        next.back().tiles *= static_cast<double>(number);
+      }
+    shares = std::move(next);
+  }
+  Pass sum;
+  for (const Share& share : shares) {
+    const Pass pass = pass_over(form, share.steps);
+    sum.cycles += share.tiles * pass.cycles / results;
+    sum.loads += share.tiles * pass.loads / results;
+  }
+  return sum;
 }
 
 bool fits(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
@@ -198,7 +226,7 @@ std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form,
   for (const Dim& dim : form.statement->domain.dims)
     if (dim.kind == DimKind::parallel && dim.extent > step_of(form, dim.name)) dims.push_back(dim.name);
   for (const std::string& dim : dims) best[dim] = 1;
-  double least = cycles_each(form, best);
+  Pass least = each_result(form, best);
   const auto one = best;
   const auto most_steps = [&](const std::string& dim) { return ceil_div(extent_of(form, dim), step_of(form, dim)); };
   for (std::size_t x = 0; x < dims.size(); ++x)
@@ -210,9 +238,10 @@ std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form,
           steps[dims[x]] = a;
           if (x != y) steps[dims[y]] = b;
           if (!fits(form, steps)) continue;
-          const double cycles = cycles_each(form, steps);
-          if (cycles >= least * (1 - 1e-9)) continue;
-          least = cycles;
+          const Pass pass = each_result(form, steps);
+          const bool as_good = pass.cycles < least.cycles * (1 + 1e-9);
+          if (!as_good || (pass.cycles > least.cycles * (1 - 1e-9) && pass.loads >= least.loads * (1 - 1e-9))) continue;
+          least = pass;
           best = steps;
         }
   return best;

@@ -9,8 +9,8 @@ namespace isamap {
 double least_cycles(const Computation& unfused, const Mapping& mapping, const HardwareModel& model);
 
 /// Steps of each parallel dim in the register tile: fewest cycles for each result by a count of one pass of the
-/// innermost loop (compute over its ports, loads over theirs, the accumulators' latency), waste of tiles that do not
-/// divide included. Empty when the instruction's output is not in registers.
+/// innermost loop (compute over its ports, loads over theirs, the accumulators' latency), short tiles at the end of
+/// dims included; of equal ones that with the fewest loads. Empty when the instruction's output is not in registers.
 std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form, const std::vector<std::int64_t>& steps);
 
 /// A register file that is too small, with what is needed and what there is.

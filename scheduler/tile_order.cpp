@@ -47,9 +47,9 @@ Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const Hardware
   if (line.raster > 0) {
     if (trips.size() != 2) return error(text + "raster orders two walks, written on one line: for i by 128, j by 128");
     if (trips[0] % line.raster != 0)
-      return error(fmt::format("{}{} has {} steps, which are no groups of {}", text, line.walks[0].dim, trips[0],
-                               line.raster),
-                   fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
+      return error(
+          fmt::format("{}{} has {} steps, which are no groups of {}", text, line.walks[0].dim, trips[0], line.raster),
+          fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
     order.trips = {trips[0] / line.raster, trips[1], line.raster};
     order.step = {AffineExpr::dim("#0") * line.raster + AffineExpr::dim("#2"), AffineExpr::dim("#1")};
   } else {
