@@ -16,7 +16,7 @@ namespace isamap {
 
 namespace {
 
-constexpr std::int64_t long_reduction = 256;
+constexpr std::int64_t long_reduction = 1024;
 
 class NormalPoints final : public PointForm {
  public:

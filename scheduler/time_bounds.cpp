@@ -120,6 +120,21 @@ double piece(const Instruction& move, DType type) {
   return std::max(1.0, points);
 }
 
+/// Where a reduction is cut above the accumulators, each of their visits waits for the partial sums that it goes on
+/// with, and ends when the last call has.
+static double partial_sums(const NestView& view, const TileCounts& counts, int stage, double of_call) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  double parts = 1;
+  for (int w = 0; w < s.walks; ++w)
+    if (!counts.uses_walk(0, w) && !view.walks[static_cast<std::size_t>(w)].unit.valid())
+      parts *= static_cast<double>(counts.trip(w));
+  if (parts <= 1) return 0;
+  const MemoryId from = view.memory_of(s.parent), to = view.memory_of(stage);
+  const Instruction* load = move_between(*view.model, from, to, tensor_of(view, 0).dtype);
+  const double of_load = load == nullptr ? 0 : latency_of(*load, full_extents(*load), *view.model);
+  return counts.steps(s.walks) * (of_call + of_load);
+}
+
 Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const double steps = counts.steps(static_cast<int>(view.walks.size()));
   if (!view.instruction) return {"scalar code", steps * access_count(view.statement)};
@@ -130,10 +145,11 @@ Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const bool chained = view.statement.reduction != Reduction::assign && stage >= 0 &&
                        view.model->memory(view.memory_of(stage)).is_register();
   if (!chained) return {"compute", steps * each};
+  const double again = partial_sums(view, counts, stage, latency_of(instruction, extents, *view.model));
   const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].walks));
   const double latency = latency_of(instruction, extents, *view.model) / chains;
-  if (latency <= each) return {"compute", steps * each};
-  return {fmt::format("latency of {} ({:.0f} accumulators)", instruction.name, chains), steps * latency};
+  if (latency <= each) return {"compute", steps * each + again};
+  return {fmt::format("latency of {} ({:.0f} accumulators)", instruction.name, chains), steps * latency + again};
 }
 
 std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
