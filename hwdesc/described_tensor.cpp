@@ -45,8 +45,8 @@ Result<DescribedTensor> described_tensor(const Instruction& instruction, int acc
     const int d = name ? instruction.statement().domain.find(*name) : -1;
     const int axis = d < 0 ? -1 : axis_of(index, *name);
     if (axis < 0) return no(fmt::format("no axis of {} is walked by {} alone", buffer.name, term.text));
-    rows.push_back({dims[static_cast<std::size_t>(d)].name, static_cast<std::size_t>(axis),
-                    extents[static_cast<std::size_t>(d)]});
+    rows.push_back(
+        {dims[static_cast<std::size_t>(d)].name, static_cast<std::size_t>(axis), extents[static_cast<std::size_t>(d)]});
   }
   std::sort(rows.begin(), rows.end(),
             [&](const Row& a, const Row& b) { return buffer.strides[a.axis] < buffer.strides[b.axis]; });
@@ -73,8 +73,8 @@ Result<DescribedTensor> described_tensor(const Instruction& instruction, int acc
       return no(fmt::format("behind the end of axis {} of {} others follow, which would be taken for it",
                             rows.back().axis, buffer.name));
     made.position.back() += index[a] * (buffer.strides[a] / pitch);
-    made.sizes.back() = std::max(made.sizes.back(), (buffer.extents[a] - 1) * (buffer.strides[a] / pitch) +
-                                                        buffer.extents[rows.back().axis]);
+    made.sizes.back() = std::max(
+        made.sizes.back(), (buffer.extents[a] - 1) * (buffer.strides[a] / pitch) + buffer.extents[rows.back().axis]);
   }
   for (AffineExpr& e : made.position) e = simplify(e, ranges);
   const Operand& other = instruction.operands[operand_of_access(instruction, access == 0 ? 1 : 0).index()];

@@ -89,8 +89,7 @@ void load_program(const Node& root, Context& context) {
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
-  for (const auto& [key, text] :
-       {std::pair("helpers", &program.helpers), {"launch_helpers", &program.launch_helpers}})
+  for (const auto& [key, text] : {std::pair("helpers", &program.helpers), {"launch_helpers", &program.launch_helpers}})
     for (const std::string& block : map.texts(key))
       *text += block + (block.empty() || block.ends_with('\n') ? "" : "\n");
   program.function = map.text("function").value_or("");

@@ -324,12 +324,11 @@ struct Reader {
       problem(line, "unknown unit");
     if (!c.accept("-")) result.object = c.expect_name("a completion object", true);
     result.pending = static_cast<int>(c.expect_integer("a number", 1 << 20));
-    for (const auto& [word, step] :
-         {std::pair("commit", Sync::Step::commit),
-          {"open", Sync::Step::open},
-          {"fence", Sync::Step::fence},
-          {"expect", Sync::Step::expect},
-          {"arrive", Sync::Step::arrive}})
+    for (const auto& [word, step] : {std::pair("commit", Sync::Step::commit),
+                                     {"open", Sync::Step::open},
+                                     {"fence", Sync::Step::fence},
+                                     {"expect", Sync::Step::expect},
+                                     {"arrive", Sync::Step::arrive}})
       if (c.accept_word(word)) result.step = step;
     if (c.accept_word("bytes")) {
       result.bytes = c.expect_integer("a number of bytes", std::int64_t{1} << 40);

@@ -140,8 +140,8 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 inline bool Loop::operator==(const Loop& o) const {
-  return variable == o.variable && trip == o.trip && unroll == o.unroll && unit == o.unit &&
-         instances == o.instances && body == o.body;
+  return variable == o.variable && trip == o.trip && unroll == o.unroll && unit == o.unit && instances == o.instances &&
+         body == o.body;
 }
 inline bool Guard::operator==(const Guard& o) const {
   return conditions == o.conditions && role == o.role && then == o.then && otherwise == o.otherwise;

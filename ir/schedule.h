@@ -35,7 +35,7 @@ struct For {
   std::string unit;  ///< empty: time. "core", "warp", "mac.x"
   Tail tail = Tail::none;
   bool unroll = false;
-  std::string combine;  ///< name of a combine on a reduction walk over a unit; empty: none
+  std::string combine;      ///< name of a combine on a reduction walk over a unit; empty: none
   bool wrap = false;        ///< instances take turns: number n does steps n, n + instances, ...
   std::int64_t raster = 0;  ///< so many steps of the first walk come before the next step of the second; 0: in order
   bool operator==(const For&) const = default;

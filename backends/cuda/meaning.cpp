@@ -258,8 +258,8 @@ class Meaning {
     }
     std::string place = to.name + offset;
     if (strided->swizzle)
-      place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits,
-                          strided->swizzle->from, strided->swizzle->to);
+      place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits, strided->swizzle->from,
+                          strided->swizzle->to);
     line(fmt::format("emulation::check_box({}, {{{}}}, \"{}\");", from.name, box, instruction_.name));
     open(fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size));
     open_dims();

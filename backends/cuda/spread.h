@@ -29,9 +29,9 @@ class Spread {
   Spread(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
 
   std::int64_t blocks() const;
-  bool walks_blocks() const { return grid_loops_; }             ///< loops on the grid unit are blocks of the launch
-  std::int64_t threads() const;                                 ///< of a block
-  UnitId first_inside() const { return inside_.front(); }       ///< the outermost unit of the threads of a block
+  bool walks_blocks() const { return grid_loops_; }        ///< loops on the grid unit are blocks of the launch
+  std::int64_t threads() const;                            ///< of a block
+  UnitId first_inside() const { return inside_.front(); }  ///< the outermost unit of the threads of a block
   bool has_threads() const { return !inside_.empty(); }
   std::int64_t asked(UnitId unit) const { return used(unit); }  ///< instances that loops ask for
   std::vector<std::int64_t> digits(UnitId unit) const;          ///< of its number, outermost first; empty: no loop asks
@@ -51,7 +51,7 @@ class Spread {
   const HardwareModel& model_;
   UnitId grid_;
   bool grid_loops_ = true, seen_grid_ = false, calls_of_several_ = false;
-  std::int64_t turns_ = 0;  ///< blocks that take turns; 0: each does one iteration
+  std::int64_t turns_ = 0;      ///< blocks that take turns; 0: each does one iteration
   std::vector<UnitId> inside_;  ///< units inside the grid unit, outermost first
   std::map<std::int32_t, std::vector<std::int64_t>>
       digits_;  ///< largest trip at each depth, by unit (grid: all grid units)

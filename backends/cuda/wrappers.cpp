@@ -170,7 +170,7 @@ void Wrappers::pack_operand(const FormatUse& pack, const Item& item, const Call&
 /// The parameter that a reference such as {S.coord[x]} or {phases.at} is to; empty: it is to none of them.
 namespace {
 std::string further_input(const Placeholder& p, const std::vector<WrapperOperand>& operands,
-                                 const Instruction& instruction) {
+                          const Instruction& instruction) {
   if (p.expr.op != IntExpr::Op::reference) return "";
   const Reference& r = p.expr.reference;
   if (r.object == instruction.async_by && r.property == "at") return "counter_";

@@ -89,7 +89,7 @@ constexpr int capture_thread_local = 1;
   F(new_event, "cuEventCreate", Handle*, unsigned)                                                                  \
   F(record, "cuEventRecord", Handle, Handle)                                                                        \
   F(wait_event, "cuEventSynchronize", Handle)                                                                       \
-  F(elapsed, "cuEventElapsedTime", float*, Handle, Handle)                                                         \
+  F(elapsed, "cuEventElapsedTime", float*, Handle, Handle)                                                          \
   F(describe, "cuTensorMapEncodeTiled", void*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*,    \
     const std::uint32_t*, const std::uint32_t*, int, int, int, int)
 

@@ -50,8 +50,8 @@ inline void note_read(Thread& thread, std::size_t at, std::size_t size) {
     if (!ordered(shadow.write, thread)) conflict("reads", b, shadow.write, "wrote", thread);
     const bool several = shadow.read.thread != -1 && shadow.read.thread != thread.number &&
                          shadow.read.block_epoch == thread.block_epoch;
-    shadow.read = {several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, 0,
-                   state.block->time};
+    shadow.read = {
+        several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, 0, state.block->time};
     shadow.readers |= 1U << (thread.number / warp_size);
   }
 }

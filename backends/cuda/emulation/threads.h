@@ -55,7 +55,7 @@ struct Touch {
 struct Shadow {
   Touch write, read;
   std::uint32_t readers = 0;  ///< warps that have read it since it was written
-  bool on_its_way = false;  ///< an asynchronous copy will write it
+  bool on_its_way = false;    ///< an asynchronous copy will write it
 };
 
 struct Delivery {
@@ -109,11 +109,11 @@ struct Thread {
 /// A counter in shared memory. A phase ends when all arrivals and all announced bytes are there.
 struct Counter {
   int arrivals = 0, pending = 0;
-  long bytes = 0;                                 ///< announced and not there
-  unsigned phase = 0;                             ///< how many have ended
-  Touch begun;                                    ///< who set it up
-  std::map<int, unsigned> told, known;            ///< by warp, in this phase and in those that have ended: until when
-  std::deque<std::function<void()>> on_their_way; ///< copies that it counts
+  long bytes = 0;                                  ///< announced and not there
+  unsigned phase = 0;                              ///< how many have ended
+  Touch begun;                                     ///< who set it up
+  std::map<int, unsigned> told, known;             ///< by warp, in this phase and in those that have ended: until when
+  std::deque<std::function<void()>> on_their_way;  ///< copies that it counts
   std::vector<int> waiting;
 };
 
