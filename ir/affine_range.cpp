@@ -91,12 +91,18 @@ bool shares_names(const AffineExpr& e, const AffineTerm& term) {
 /// divisions inside n included, unless those went before.
 enum class Order { last, longest };
 
+std::size_t size_of(const AffineExpr& e) {
+  std::size_t size = 0;
+  for (const AffineTerm& term : e.terms()) size += 1 + (division(term) ? size_of(*division(term)->numerator) : 0);
+  return size;
+}
+
 std::vector<AffineTerm> divisions(const AffineExpr& e, Order order) {
   std::vector<AffineTerm> found;
   for (auto term = e.terms().rbegin(); term != e.terms().rend() && division(*term); ++term) found.push_back(*term);
   if (order == Order::longest)
     std::stable_sort(found.begin(), found.end(), [](const AffineTerm& a, const AffineTerm& b) {
-      return division(a)->numerator->terms().size() > division(b)->numerator->terms().size();
+      return size_of(*division(a)->numerator) > size_of(*division(b)->numerator);
     });
   return found;
 }
@@ -188,10 +194,45 @@ std::optional<AffineExpr> simpler(const FloorDiv& div, const Ranges& ranges) {
   return without_small_part(n, div.divisor, ranges);
 }
 
+bool all_multiples(const AffineExpr& e, std::int64_t d) {
+  return e.constant() % d == 0 &&
+         std::all_of(e.terms().begin(), e.terms().end(), [&](const AffineTerm& t) { return t.coefficient % d == 0; });
+}
+
+/// e in terms of one of its quotients q = n/d, of which another one is a multiple: (d*m + n)/(d*c) is (m + q)/c. Then
+/// 2*(n/3) - 4*(n/6) is 2*(q - 2*(q/2)), which is in [0, 2]. Nothing: there are no such two.
+std::optional<AffineExpr> with_quotient_named(const AffineExpr& e, Ranges& ranges) {
+  const std::vector<AffineTerm> all = divisions(e, Order::last);
+  if (all.size() < 2) return std::nullopt;
+  for (const AffineTerm& small : all)
+    for (const AffineTerm& large : all) {
+      const FloorDiv &a = *division(small), &b = *division(large);
+      if (b.divisor <= a.divisor || b.divisor % a.divisor != 0) continue;
+      const AffineExpr rest = *b.numerator - *a.numerator;
+      if (!all_multiples(rest, a.divisor)) continue;
+      const auto range = bounds(AffineExpr::of({1, small.atom}), ranges);
+      if (!range || is_empty(*range)) continue;
+      AffineExpr whole(rest.constant() / a.divisor);
+      for (const AffineTerm& t : rest.terms()) whole += AffineExpr::of({t.coefficient / a.divisor, t.atom});
+      const std::string name = "#q" + std::to_string(ranges.size());
+      ranges[name] = *range;
+      const AffineExpr q = AffineExpr::dim(name);
+      return e - AffineExpr::of(small) - AffineExpr::of(large) + q * small.coefficient +
+             floordiv(whole + q, b.divisor / a.divisor) * large.coefficient;
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Interval> bounds(const AffineExpr& e, const Ranges& ranges) {
-  return bounds_to(relaxed_depth, e, ranges);
+  const auto direct = bounds_to(relaxed_depth, e, ranges);
+  if (!direct) return direct;
+  Ranges more = ranges;
+  const auto named = with_quotient_named(e, more);
+  const auto other = named ? bounds(*named, more) : std::nullopt;
+  if (!other) return direct;
+  return Interval{std::max(direct->low, other->low), std::min(direct->high, other->high)};
 }
 
 AffineExpr simplify(const AffineExpr& e, const Ranges& ranges) {

@@ -280,6 +280,9 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile
 
 Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
                                           Scope inner) {
+  if (!s.role.empty())
+    return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
+                              "write it behind `via` of inputs in the scratchpad")});
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
   auto start = start_tile(s, at, tile, scope, inner);
   if (!start) return at_stage(s, start.diagnostics());

@@ -282,7 +282,7 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
       available = std::min(available,
                            (static_cast<double>(m.pool->total) - of_roles(view, m)) / instances_in(view, counts, m)) -
                   static_cast<double>(m.pool->kept);
-    if (parts.empty() || available <= 0 || needed <= available) continue;
+    if (parts.empty() || available <= 0 || !(needed > available)) continue;  // no points: no number
     problems.push_back(error_at(where,
                                 fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
                                             registers ? "registers" : "bytes", available, parts),

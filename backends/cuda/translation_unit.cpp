@@ -278,7 +278,11 @@ class KernelFile {
       text += wrappers_.begin(buffer, each.valid() ? spread.threads() / wrappers_.threads_in(each) : 1, diagnostics_);
     }
     if (text.empty()) return "";
-    const std::string first = spread.chosen({}, grid_, true);
+    // Threads of roles are further instances of the outermost unit, of which the others need not know.
+    std::string first = spread.chosen({}, grid_, true);
+    if (!roles_of(nodes).empty())
+      first = fmt::format("{} == 0 && {}", model_.unit(spread.first_inside()).index,
+                          wrappers_.first_of(spread.first_inside()));
     Sync all;
     all.unit = grid_;
     others_ = 0;

@@ -78,6 +78,37 @@ TEST(Counted, SumsOverSeveralWalksAreCountedOn) {  // a step of the outer walk g
     expect_same(lowered(product("bf16", "f32", 300, 100, k, true), deep, model), model, 5);
 }
 
+TEST(Counted, WarpsBesideARole) {  // which is a further instance of what is around the warps
+  const auto model = small_machine();
+  const char* const warps = R"(schedule: product
+nest:
+  - for i by 64, j by 64 on block wrap tail pad
+  - stage C in reg
+  - for k by 64 tail pad
+  - stage A in shared x3 as [k/64, i, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader
+  - stage B in shared x3 as [k/64, j, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader
+  - for i by 16 on warp
+  - for k by 16 unroll
+  - stage A in reg via ldmatrix_x4
+  - stage B in reg via ldmatrix_x2
+  - for j by 8 unroll
+  - do s0 with mma_bf16(i=i, j=j, k=k)
+)";
+  for (const auto& [m, n, k] : {std::tuple(64, 64, 64), {150, 200, 136}})
+    expect_same(lowered(product("bf16", "f32", m, n, k, true), warps, model), model, 5);
+}
+
+TEST(Counted, TurnsThatTheRingDoesNotDivide) {
+  const auto model = machine("nvidia_sm90a");
+  for (const std::int64_t k : {8192, 8064, 8320}) {
+    const Kernel kernel = product("bf16", "f32", 8192, 8192, k, true);
+    auto parsed = parse_schedule(in_turns(), "s.yaml", kernel, model);
+    ASSERT_TRUE(parsed) << render(parsed.diagnostics());
+    const auto made = lower(*parsed, kernel, model);
+    EXPECT_TRUE(made) << render(made.diagnostics());
+  }
+}
+
 TEST(Counted, TheSearchTakesThemForLargeProducts) {
   const auto model = machine("nvidia_sm90a");
   for (const char* type : {"bf16", "f16", "s8"}) {
@@ -114,6 +145,7 @@ TEST(Counted, WhatCannotBeCountedIsRefused) {
   expect(message(changed(in_turns(), " tail pad", "")), "i has 200 points, and the last tile of 128 would be short");
   expect(message(changed(in_turns(), "wrap", "raster grouped(4)")), "i has 2 steps, which are no groups of 4");
   expect(message(changed(in_turns(), "on block wrap", "on warp wrap")), "walk on block");
+  expect(message(changed(by_one, "stage C in reg", "stage C in reg role loader")), "fills tiles of inputs");
 }
 
 /// Of the text of a kernel between these words every line with `what` is left out.

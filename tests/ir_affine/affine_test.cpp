@@ -102,6 +102,9 @@ TEST(Affine, BoundsCancelSharedNames) {
   EXPECT_EQ(bounds(parsed("i%4"), ranges), (Interval{0, 3}));
   EXPECT_EQ(bounds(parsed("i%12/8"), ranges), (Interval{0, 1}));
   EXPECT_EQ(bounds(parsed("(j + 2*i + 2*((i + 7*j)/2))%3"), ranges), (Interval{0, 2}));
+  EXPECT_EQ(bounds(parsed("(j + 2*((64*i + j)/132))%3"), ranges), (Interval{0, 2}));
+  EXPECT_EQ(bounds(parsed("2*(i/3%2)"), ranges), (Interval{0, 2}));
+  EXPECT_EQ(bounds(parsed("2*((j + i/2)%2)"), ranges), (Interval{0, 2}));
   EXPECT_EQ(bounds(parsed("i - 4*(i/4) + 10*j"), ranges), (Interval{-30, 53}));
   EXPECT_EQ(bounds(parsed("i + x"), ranges), std::nullopt);
   EXPECT_EQ(bounds(parsed("i + none"), ranges), (Interval{0, -1}));
