@@ -11,7 +11,7 @@
 namespace isamap {
 namespace {
 
-Kernel parsed(const std::string& text) {
+Kernel sequence_of(const std::string& text) {
   const auto kernel = parse_kernel(text);
   EXPECT_TRUE(static_cast<bool>(kernel)) << render(kernel.diagnostics());
   return kernel ? *kernel : Kernel{};
@@ -29,7 +29,7 @@ std::string recurrence(int steps) {
 
 TEST(Steps, RunOneAfterAnother) {
   for (const int steps : {5, 1, 0}) {
-    const Kernel kernel = parsed(recurrence(steps));
+    const Kernel kernel = sequence_of(recurrence(steps));
     ASSERT_EQ(render(verify(kernel)), "");
     auto data = random_data(kernel, Fill::integers, 4);
     const auto at = [&](int tensor, int position) { return data[static_cast<std::size_t>(tensor)].get(position).real; };
@@ -50,15 +50,15 @@ TEST(Steps, RunOneAfterAnother) {
 }
 
 TEST(Steps, TextParsesBack) {
-  const Kernel kernel = parsed(recurrence(3));
+  const Kernel kernel = sequence_of(recurrence(3));
   EXPECT_EQ(print(kernel), recurrence(3));
-  EXPECT_EQ(parsed(print(kernel)), kernel);
+  EXPECT_EQ(sequence_of(print(kernel)), kernel);
   ASSERT_TRUE(kernel.repeat);
   EXPECT_EQ(*kernel.repeat, (Repeat{"t", 3, 1, 2}));
 }
 
 TEST(Steps, AStepIsAnOrdinaryKernel) {
-  EXPECT_EQ(print(one_step_of(parsed(recurrence(3)))),
+  EXPECT_EQ(print(one_step_of(sequence_of(recurrence(3)))),
             "kernel recurrence\n"
             "tensor X: f32[3,2]\n"
             "tensor W: f32[2,2]\n"
@@ -77,7 +77,7 @@ TEST(Steps, AStepIsAnOrdinaryKernel) {
 
 /// Errors of earlier steps reach later ones.
 TEST(Steps, ErrorBoundsGrowWithSteps) {
-  const Kernel kernel = parsed(recurrence(6));
+  const Kernel kernel = sequence_of(recurrence(6));
   auto data = random_data(kernel, Fill::real, 4);
   interpret(kernel, data);
   EXPECT_TRUE(compare(kernel, data, data).equal);
@@ -120,7 +120,7 @@ TEST(Steps, WhatDependsOnTheOrderIsRefused) {
   for (const auto& [statements, why] : refused) {
     const std::string given =
         std::string(statements).find("L[") == std::string::npos ? "" : "tensor L: f32[5,2] inout\n";
-    const std::string problems = render(verify(parsed(tensors + given + "repeat t: 4 of " + statements + over)));
+    const std::string problems = render(verify(sequence_of(tensors + given + "repeat t: 4 of " + statements + over)));
     if (*why == 0)
       EXPECT_EQ(problems, "") << statements;
     else
