@@ -12,7 +12,7 @@ namespace isamap {
 
 namespace {
 
-constexpr double garbage_real = 0x1.23456p+90;
+constexpr double garbage_real = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t garbage_integer = 0x5eadbeef5eadbeef;
 
 struct Storage {

@@ -68,7 +68,8 @@ std::vector<std::int64_t> touched_extents(const Instruction& instruction, const 
   std::vector<std::int64_t> touched = extents;
   const bool says = instruction.inactive == Inactive::zero || instruction.inactive == Inactive::undefined;
   for (std::size_t d = 0; says && d < touched.size(); ++d)
-    if (!instruction.ranges[d].kept) touched[d] = instruction.ranges[d].max;
+    if (!instruction.ranges[d].kept && uses(instruction.statement().write, instruction.statement().domain.dims[d].name))
+      touched[d] = instruction.ranges[d].max;
   return touched;
 }
 

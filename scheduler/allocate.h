@@ -6,8 +6,8 @@
 
 namespace isamap {
 
-/// First fit in order of first use; buffers that are not alive together share. Whether everything fits is the
-/// verifier's question.
+/// First fit in order of first use; buffers that are not alive together share, except registers that carry state and
+/// would need another one while others of their file live. Whether everything fits is the verifier's question.
 void allocate(Program& program, const HardwareModel& model);
 
 }  // namespace isamap

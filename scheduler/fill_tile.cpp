@@ -4,6 +4,7 @@
 
 #include "scheduler/operand_check.h"
 #include "scheduler/transfer_internal.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 
@@ -33,6 +34,14 @@ std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId uni
   return nodes;
 }
 
+/// Is the padding in the last blocks of elements? An instruction that sets zeros beyond its extents then sets it too,
+/// with the extents, and so in the state, of all others that take the last blocks.
+bool reaches_end(const TileBuffer& tile, const MoveShape& shape) {
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i)
+    if (round_up(tile.coordinates[i].extent, shape.blocks[i]) != tile.coordinates[i].padded) return false;
+  return true;
+}
+
 Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll,
                                     const TileBuffer* part) {
   const Buffer& buffer = lowering.buffer(tile.buffer);
@@ -41,7 +50,8 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
     const auto v = fill_value(i);
     return v && *v == wanted && i.operands[0].memory == buffer.memory;
   };
-  TileBuffer whole = tile, visited = part != nullptr ? *part : tile;
+  const TileBuffer elements = part != nullptr ? *part : tile;  // without padding
+  TileBuffer whole = tile, visited = elements;
   for (TileBuffer* t : {&whole, &visited})
     for (Coordinate& c : t->coordinates) c.extent = c.padded;
   std::vector<std::string> reasons;
@@ -68,8 +78,12 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
       if (!call) return call.diagnostics();
       return std::vector<Node>{Node{std::move(*call)}};
     };
-    auto nodes = for_each_block(lowering, visited, shape.blocks, shape.covered(), unroll, body);
-    if (nodes) return nodes;
+    for (const TileBuffer* each : {&elements, static_cast<const TileBuffer*>(&visited)}) {
+      if (each == &elements && !(wanted == 0 && fill.inactive == Inactive::zero && reaches_end(elements, shape)))
+        continue;
+      auto nodes = for_each_block(lowering, *each, shape.blocks, shape.covered(), unroll, body);
+      if (nodes) return nodes;
+    }
   }
   const auto unit = lowering.model.scalar_unit_for(buffer.memory);
   if (unit && !lowering.model.memory(buffer.memory).is_register()) return set_all(lowering, tile, *unit, value);

@@ -138,6 +138,12 @@ Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<Layo
         block = std::max(block, digits[inner].split.divide * digits[inner].split.modulo);
       }
   for (Coordinate& c : tile.coordinates) c.padded = round_up(std::max(c.extent, c.padded), c.block);
+  // The digits of a coordinate have room for more than its blocks: [k/32, k/2%16, k%2] for a multiple of 32.
+  std::vector<std::int64_t> places(tile.coordinates.size(), 1);
+  for (const Digit& digit : digits)
+    places[digit.coordinate] *= digit_extent(digit.split, tile.coordinates[digit.coordinate].padded);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    tile.coordinates[i].padded = std::max(tile.coordinates[i].padded, places[i]);
   std::vector<std::int64_t> room;
   for (const Digit& digit : digits) {
     tile.axes.push_back(substitute(digit.split.digit, {{"#", coordinate_symbol(digit.coordinate)}}));

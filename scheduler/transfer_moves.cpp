@@ -52,6 +52,10 @@ void name_inactive_points(const Instruction& move, int access, const std::vector
   }
 }
 
+/// What each dim of a move takes of a block: the elements that are valid; those where the dim can, else all of the
+/// block; all of it.
+enum class Takes { valid, valid_where_it_can, whole };
+
 struct MovePiece {
   Lowering& lowering;
   const Copy& copy;
@@ -63,9 +67,9 @@ struct MovePiece {
       reasons.push_back(text);
   }
 
-  // One move of this instruction, with each dim taking exactly what is valid (`exact`) or its whole block.
+  // One move of this instruction.
   std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
-                                           const std::vector<std::int64_t>& valid, bool exact) {
+                                           const std::vector<std::int64_t>& valid, Takes takes) {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
@@ -81,6 +85,8 @@ struct MovePiece {
     for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
       const int i = shape.coordinate[d];
       const std::size_t at = static_cast<std::size_t>(std::max(i, 0));
+      const bool exact =
+          takes == Takes::valid || (takes == Takes::valid_where_it_can && i >= 0 && allows(move.ranges[d], valid[at]));
       const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
       if (!allows(move.ranges[d], extent)) {
         reason(fmt::format("{} moves {} along {}; the tile has {}", move.name, move.ranges[d].max,
@@ -243,10 +249,10 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
     MovePiece piece{lowering, copy, shape, reasons};
     const BlockBody one = [&](const std::vector<AffineExpr>& begin,
                               const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
-      for (const bool exact : {true, false})
+      for (const Takes takes : {Takes::valid, Takes::valid_where_it_can, Takes::whole})
         for (const MoveShape& other : all)
           if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
-            if (auto node = piece.attempt(other.instruction, begin, valid, exact)) return std::move(*node);
+            if (auto node = piece.attempt(other.instruction, begin, valid, takes)) return std::move(*node);
       return error("no move fits");
     };
     const bool reaches_out = copy.into_inner && knows_outside(lowering.model.instruction(shape.instruction), copy);

@@ -46,6 +46,9 @@ class Printer {
   const std::string& attributes() const { return state_.attributes(); }
 
   void block(const std::vector<Item>& items) {
+    state_.block(items, [&] { print(items); });
+  }
+  void print(const std::vector<Item>& items) {
     const std::set<int> pointers_before = declared_pointers_, variables_before = declared_variables_;
     declare_pointers(items);
     const auto starts = starting_variables(items, declared_variables_, model_);
@@ -55,6 +58,7 @@ class Printer {
       declared_variables_.insert(fresh.begin(), fresh.end());
       take_part(items[i], fresh);
       opened_ = opened_by(items, i);
+      state_.before_item(i);
       std::visit([&](const auto& n) { print(n, items[i], condition_.empty() ? fresh : std::set<int>{}); },
                  items[i].node->is);
     }

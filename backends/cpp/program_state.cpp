@@ -21,7 +21,14 @@ ProgramState::ProgramState(const HardwareModel& model, CallContext& context,
       print_(std::move(print)),
       known_(reset_values(model)),
       matters_(std::any_of(model.instructions().begin(), model.instructions().end(),
-                           [](const Instruction& i) { return !i.needs.empty() || !i.sets.empty(); })) {}
+                           [](const Instruction& i) { return !i.needs.empty() || !i.sets.empty(); })) {
+  for (const Instruction& setter : model.instructions()) {
+    if (!is_setter(setter) || setter.clobbers.empty()) continue;
+    erased_.insert(setter.clobbers.begin(), setter.clobbers.end());
+    for (const StateValue& set : setter.sets)
+      for (std::string& field : field_instances(model, set.field)) erasing_.insert(std::move(field));
+  }
+}
 
 void ProgramState::function(const std::vector<Item>& items, const std::function<void()>& body) {
   matters_ ? with_own_state(items, body, "the end of the function") : body();
@@ -34,7 +41,9 @@ void ProgramState::thread(const std::vector<Item>& items, const std::function<vo
   const auto fresh = [&] { known_ = reset_values(model_), at_start_ = true; };
   fresh();
   ++threads_;
+  const std::vector<Open> around = std::exchange(open_, {});
   with_own_state(items, body, "the end of a thread");
+  open_ = around;
   --threads_;
   fresh();
   set_fields_ = fields;
@@ -51,6 +60,45 @@ void ProgramState::with_own_state(const std::vector<Item>& items, const std::fun
     if (set_fields_.contains(field)) changed.emplace(field, value);
   set(changed, [&](const std::string&) { return end; });
   for (const std::string& text : resets_) print_(text);
+}
+
+void ProgramState::block(const std::vector<Item>& items, const std::function<void()>& body) {
+  if (erasing_.empty()) return body();
+  LiveRegisters after;
+  if (!open_.empty()) {
+    const Open& around = open_.back();
+    after = live_at_end_of_body((*around.items)[around.item], around.live[around.item + 1], context_.program, model_);
+  }
+  open_.push_back({&items, live_before(items, after, context_.program, model_), 0});
+  body();
+  open_.pop_back();
+}
+
+bool ProgramState::erases_something(std::size_t item) const {
+  const LiveRegisters& live = open_.back().live[item];
+  return std::any_of(live.begin(), live.end(), [&](const auto& r) { return erased_.contains(r.first); });
+}
+
+void ProgramState::before_item(std::size_t item) {
+  if (erasing_.empty()) return;
+  const std::vector<Item>& items = *open_.back().items;
+  open_.back().item = item;
+  if (erases_something(item)) return;
+  std::size_t end = item + 1;
+  while (end < items.size() && erases_something(end)) ++end;
+  const std::span<const Item> alike(items.data() + item, end - item);
+  const StateNeeds needs = state_needs(alike, context_);
+  KnownState needed = stable_needs(needs, unstable_fields(needs, model_));
+  std::erase_if(needed, [&](const auto& n) { return !erasing_.contains(n.first); });
+  set(needed, first_user(needs));
+}
+
+bool ProgramState::may_erase(const Instruction& setter) const {
+  if (open_.empty()) return true;
+  const LiveRegisters& live = open_.back().live[open_.back().item];
+  return std::none_of(live.begin(), live.end(), [&](const auto& r) {
+    return std::find(setter.clobbers.begin(), setter.clobbers.end(), r.first) != setter.clobbers.end();
+  });
 }
 
 void ProgramState::before_loop(const std::vector<Item>& body) {
@@ -99,12 +147,12 @@ void ProgramState::set(const KnownState& needed, const UserOf& user_of) {
       set_throughout(use, user_of(needed.begin()->first));
       continue;
     }
-    if (!setter.clobbers.empty() && !at_start_)
+    if (!may_erase(setter))
       context_.diagnostics.push_back(
           error_at(setter.where,
                    fmt::format("'{}' needs '{}' in the middle of the program, which destroys the registers of '{}'",
                                user_of(needed.begin()->first), setter.name, model_.memory(setter.clobbers[0]).name),
-                   "all uses of a register must need the same state"));
+                   "between two uses of a register its state must stay"));
     print_(setter_text(use, known_, context_));
     for (const auto& [field, value] : use.values) set_fields_.insert(field);
     if (!setter.reset.empty() && std::find(resets_.begin(), resets_.end(), setter.reset) == resets_.end())

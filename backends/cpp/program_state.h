@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpp/live_registers.h"
 #include "backends/cpp/state_needs.h"
 
 namespace isamap {
@@ -25,6 +26,11 @@ class ProgramState {
   /// loop; the thread that came here takes part, and gives its own back too. No register holds anything then: they
   /// belong to the cores.
   void thread(const std::vector<Item>& items, const std::function<void()>& body);
+  /// A block, whose items are then announced one after another.
+  void block(const std::vector<Item>& items, const std::function<void()>& body);
+  /// Where no register lives that a setter would erase, the state is set that the items need alike up to the next such
+  /// place.
+  void before_item(std::size_t item);
   /// Sets what all iterations need alike, and forgets what they change.
   void before_loop(const std::vector<Item>& body);
   void before_call(const Item& item, const Call& call);
@@ -39,6 +45,17 @@ class ProgramState {
   void set(const KnownState& needed, const UserOf& user_of);
   void set_throughout(const SetterUse& use, const std::string& user);
 
+  /// A block that is being printed.
+  struct Open {
+    const std::vector<Item>* items = nullptr;
+    std::vector<LiveRegisters> live;  ///< before each item, and after the last
+    std::size_t item = 0;
+  };
+
+  /// Before the item that is being printed, does no register live that `setter` erases?
+  bool may_erase(const Instruction& setter) const;
+  bool erases_something(std::size_t item) const;
+
   const HardwareModel& model_;
   CallContext& context_;
   std::function<void(const std::string&)> print_;
@@ -46,8 +63,11 @@ class ProgramState {
   std::set<std::string> set_fields_;
   std::vector<std::string> resets_;  ///< texts that restore what setters changed
   std::string attributes_;
+  std::set<std::string> erasing_;  ///< fields whose setters erase registers
+  std::set<MemoryId> erased_;      ///< the memories of those
+  std::vector<Open> open_;
   bool matters_ = false;
-  bool at_start_ = true;  ///< no register holds anything yet
+  bool at_start_ = true;  ///< nothing has needed any state yet
   int threads_ = 0;
 };
 

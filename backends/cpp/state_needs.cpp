@@ -26,7 +26,7 @@ bool in_threads(const Loop& loop, const HardwareModel& model) {
   return unit && !model.unit(*unit).threads.loop.empty();
 }
 
-StateNeeds state_needs(const std::vector<Item>& items, CallContext& context) {
+StateNeeds state_needs(std::span<const Item> items, CallContext& context) {
   StateNeeds all;
   for (const Item& item : items)
     std::visit(overloaded{

@@ -4,8 +4,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "backends/cpp/call_text.h"
 
@@ -20,7 +20,7 @@ struct StateNeeds {
   std::set<std::string> disturbed;                            ///< fields that calls themselves set
   std::map<std::string, std::string> users;                   ///< the first instruction that needs the field
 };
-StateNeeds state_needs(const std::vector<Item>& items, CallContext& context);
+StateNeeds state_needs(std::span<const Item> items, CallContext& context);
 
 /// Fields that setters inside the block may change: needed with several values or set by calls, and all fields of the
 /// setters that may set those.

@@ -204,6 +204,10 @@ const char* const two_shapes = R"(  call load(a[$r, $b], A[$r, $b]) extents [16,
   call load(a[$r, $b], A[$r, $b]) extents [8,64]
 )";
 
+/// While c holds what is stored at the end, a has two shapes.
+const std::string living = "  call zero(c[$r, $b]) extents [16,64]\n" + std::string(two_shapes) +
+                           "  call store(A[$r, $b], c[$r, $b]) extents [16,64]\n";
+
 TEST(CppState, OneBlockConfiguresAllRegisters) {
   const auto model = model_of("x86_amx.yaml", "/tests/hwdesc/data/");
   const std::string text = body_of(tiles(R"(  for t in 4
@@ -231,8 +235,35 @@ TEST(CppState, OneBlockConfiguresAllRegisters) {
 
 TEST(CppState, DoesNotReconfigureRegistersThatLive) {
   const auto model = model_of("x86_amx.yaml", "/tests/hwdesc/data/");
-  EXPECT_EQ(body_of(tiles(two_shapes), model),
+  EXPECT_EQ(body_of(tiles(living), model),
             "'load' needs 'configure' in the middle of the program, which destroys the registers of 'tile'");
+}
+
+TEST(CppState, ConfiguresAnewWhereNoRegisterLives) {
+  const auto model = model_of("x86_amx.yaml", "/tests/hwdesc/data/");
+  const auto configured = [&](const std::string& body) {
+    const std::string text = body_of(tiles(body), model);
+    std::size_t times = 0;
+    for (std::size_t at = text.find("loadconfig("); at != std::string::npos; at = text.find("loadconfig(", at + 1))
+      ++times;
+    return times;
+  };
+  EXPECT_EQ(configured(two_shapes), 2u);
+  // Each part is configured as a whole, before its first use.
+  const std::string part = R"(    call zero(c[$r, $b]) extents [8,64]
+    call load(a[$r, $b], A[$r, $b]) extents [ROWS,64]
+    call store(A[$r, $b], a[$r, $b]) extents [ROWS,64]
+    call store(A[$r, $b], c[$r, $b]) extents [8,64]
+)";
+  const auto rows = [&](const std::string& number) {
+    std::string text = part;
+    for (std::size_t at = text.find("ROWS"); at != std::string::npos; at = text.find("ROWS"))
+      text.replace(at, 4, number);
+    return text;
+  };
+  EXPECT_EQ(configured("  for t in 4\n" + rows("16") + "  for u in 4\n" + rows("5")), 2u);
+  EXPECT_EQ(configured("  for t in 4\n" + rows("16") + rows("5")), 2u);
+  EXPECT_EQ(configured("  for t in 4\n" + rows("16") + rows("16")), 1u);
 }
 
 }  // namespace
