@@ -64,6 +64,7 @@ class CacheModel {
       if (walks > a.walks) continue;  // it is in registers all the while
       const Footprint f = footprint(cache, a, walks);
       total += f.bytes * a.copies;
+      if (walks == a.walks) continue;  // it passes once, and drives out no lines of its own
       most = std::max(most, f.crowded - f.bytes / set_bytes(cache));
     }
     if (most < 1) return total;
