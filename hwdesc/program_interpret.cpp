@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/prefetch.h"
 #include "hwdesc/program_check.h"
 #include "support/arithmetic.h"
 
@@ -240,6 +241,7 @@ class Machine {
   void call(const Call& c) {
     const Instruction& instruction = model_.instruction(c.instruction);
     ++counts_.calls[instruction.name];
+    if (is_prefetch(instruction, model_)) return;
     if (instruction.semantics.size() != 1)
       return fail(instruction.name + ": several statements in one instruction are not executed yet");
     const CallCode& code = code_of(c, instruction);

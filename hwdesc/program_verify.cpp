@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/prefetch.h"
 #include "hwdesc/program_check.h"
 #include "hwdesc/side_by_side.h"
 #include "ir/liveness.h"
@@ -115,6 +116,13 @@ struct Verifier {
     }
     if (c.operands.size() != static_cast<std::size_t>(access_count(instruction.statement())))
       return problem(instruction.name + " is called with the wrong number of operands");
+    if (is_prefetch(instruction, model)) {
+      const Ref& asked = c.operands[1];
+      if (!asked.buffer.valid() || asked.buffer.index() >= program.buffers.size() ||
+          asked.index.size() != program.buffers[asked.buffer.index()].extents.size())
+        problem(instruction.name + " asks for lines of no buffer");
+      return;
+    }
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
       const isamap::Operand& operand =
           instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];

@@ -111,7 +111,8 @@ class LineReader {
         unknown_word({"by"}, "xN, ahead, as, xor, via, role, aot, slide, first, drain, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
-    if (!cursor_.failed() && line.ahead > 0 && line.ahead >= line.buffers)
+    // With one buffer it is for a cache, which asks for lines and has no buffers (scheduler/ask_ahead.h).
+    if (!cursor_.failed() && line.buffers > 1 && line.ahead >= line.buffers)
       cursor_.fail(ahead_at,
                    "ahead " + std::to_string(line.ahead) + " needs " + std::to_string(line.ahead + 1) +
                        " buffers: the tile in use has one too",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scheduler/asking.h"
 #include "scheduler/nest_view.h"
 #include "support/arithmetic.h"
 
@@ -178,6 +179,23 @@ class Builder {
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
   }
 
+  /// Right below the innermost walk over a reduction.
+  void ask(const std::map<std::string, std::int64_t>& tile_before) {
+    const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
+    if (innermost == nullptr || innermost->walks.empty()) return;
+    const std::string dim = innermost->walks.back().dim;
+    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->walks.back().tile);
+    for (int a = 1; a < access_count(*form_.statement); ++a) {
+      const auto asking = uses(access_of(*form_.statement, a), dim) ? asking_for(form_, a, steps) : std::nullopt;
+      if (!asking) continue;
+      Stage line;
+      line.tensor = tensor(a);
+      line.memory = asking->cache;
+      line.ahead = asking->ahead;
+      nest_.lines.push_back({std::move(line)});
+    }
+  }
+
   std::int64_t slots_below(int access) const {
     std::int64_t slots = 1;
     for (const auto& [dim, tile] : tile_)
@@ -199,7 +217,9 @@ class Builder {
     packed_copies(true);
     walks(DimKind::parallel, form_.register_tile, false);
     register_stage(0);
+    const auto before = tile_;
     walks(DimKind::reduction, {}, false);
+    ask(before);
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
       if (in_registers(form_, a)) inputs.push_back(a);

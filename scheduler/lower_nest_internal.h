@@ -14,13 +14,22 @@ struct WalkStep {
   AffineExpr number;  ///< over loop variables
 };
 
+/// What a stage in a cache with `ahead` says to the stages of the same tensor below it (scheduler/ask_ahead.h).
+struct AskedAhead {
+  MemoryId cache;
+  BufferId from;              ///< where the tensor stands at the line
+  std::string dim;            ///< of the walk whose steps are counted
+  std::int64_t distance = 0;  ///< elements of it
+};
+
 /// What is known at one line of the nest.
 struct Scope {
   Tiles tiles;
-  std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
-  std::vector<TileBuffer> holders;     ///< by access number
-  AffineExpr visit;                    ///< how often an instance has come to this line before
-  std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
+  std::vector<WalkStep> steps;           ///< of walks with more than one step, outermost first
+  std::vector<TileBuffer> holders;       ///< by access number
+  AffineExpr visit;                      ///< how often an instance has come to this line before
+  std::optional<Tiles> flagged_since;    ///< `first flag`: the tiles at the accumulator's stage
+  std::multimap<int, AskedAhead> asked;  ///< by access number
 };
 
 struct NestParts {

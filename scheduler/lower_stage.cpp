@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/ask_ahead.h"
 #include "scheduler/completion.h"
 #include "scheduler/outside_reads.h"
 #include "scheduler/spread_tile.h"
@@ -57,7 +58,11 @@ Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
 Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& scope) {
   const auto memory = lowering_.model.find_memory(s.memory);
   if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
-  if (is_cache(s.memory)) return lines(at + 1, scope);  // a claim of residency: no effect on values
+  if (is_cache(s.memory)) {  // a claim of residency: no effect on values
+    const auto below = s.ahead > 0 ? asking(s, at, *memory, scope) : Result<Scope>(scope);
+    return below ? lines(at + 1, *below) : Result<Nodes>(below.diagnostics());
+  }
+  if (const auto lacks = lacks_buffers(s, lowering_.model.memory(*memory))) return at_stage(s, {*lacks});
   // Nobody hands it over (the other statement has no points): it stands in memory already.
   if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
   const auto accesses = staged_accesses(s);
@@ -74,6 +79,47 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   Scope inner = scope;
   for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
   return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
+}
+
+Result<Scope> StageLowering::asking(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const {
+  const auto accesses = staged_accesses(s);
+  if (!accesses) return accesses.diagnostics();
+  const auto loads = [&](const Line& line) {
+    const auto* below = std::get_if<Stage>(&line.is);
+    return below != nullptr && below->tensor == s.tensor && !is_cache(below->memory);
+  };
+  const auto& lines = input_.nest->lines;
+  if (std::none_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), loads))
+    return at_stage(s, {error(fmt::format("ahead {}: no line below moves {}, beside which its lines would be asked for",
+                                          s.ahead, s.tensor),
+                              "stage it in registers further in")});
+  const Access& access = access_of(statement_, accesses->front());
+  std::size_t above = at;
+  while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
+  const auto* walk = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
+  if (walk == nullptr || walk->walks.empty() || !uses(access, walk->walks.back().dim))
+    return at_stage(
+        s, {error(fmt::format("ahead {} counts the steps of the walk right above, and no walk of {} is there", s.ahead,
+                              s.tensor),
+                  "write it right below a `for` of a dim that " + s.tensor + " has")});
+  Scope below = scope;
+  const Walk& counted = walk->walks.back();
+  for (const int a : *accesses)
+    below.asked.emplace(
+        a, AskedAhead{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim, s.ahead * counted.tile});
+  return below;
+}
+
+Result<Nodes> StageLowering::asked_at(const Stage& s, int access, const TileBuffer& tile, const Scope& scope) {
+  Nodes all;
+  const TileBuffer& from = scope.holders[static_cast<std::size_t>(access)];
+  for (auto [a, end] = scope.asked.equal_range(access); a != end; ++a) {
+    if (a->second.from != from.buffer) continue;  // another stage moves it there
+    auto nodes = ask_ahead(lowering_, a->second, tile, from);
+    if (!nodes) return at_stage(s, nodes.diagnostics());
+    append(all, std::move(*nodes));
+  }
+  return all;
 }
 
 std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileBuffer& tile,
@@ -188,6 +234,8 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     *fill = completed(std::move(*fill), lowering_.model);
     append(*fill, fence(s));
   }
+  auto asks = asked_at(s, access, tile, scope);
+  if (!asks) return asks;
   auto body = lines(at + 1, inner);
   if (!body) return body;
   if (s.ahead_of_time) {
@@ -195,6 +243,7 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     return body;
   }
   Nodes nodes = std::move(*fill);
+  append(nodes, std::move(*asks));
   append(nodes, std::move(*body));
   return nodes;
 }
@@ -284,11 +333,14 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
     return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
                               "write it behind `via` of inputs in the scratchpad")});
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
+  auto asks = asked_at(s, 0, tile, scope);
+  if (!asks) return asks;
   auto start = start_tile(s, at, tile, scope, inner);
   if (!start) return at_stage(s, start.diagnostics());
   auto body = lines(at + 1, inner);
   if (!body) return body;
-  Nodes nodes = std::move(*start);
+  Nodes nodes = std::move(*asks);
+  append(nodes, std::move(*start));
   append(nodes, std::move(*body));
   if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
     auto drain = move_output(s, at, tile, scope, false);

@@ -28,6 +28,10 @@ class StageLowering : protected NestParts {
   bool is_cache(const std::string& memory) const;
   Result<std::vector<int>> staged_accesses(const Stage& s) const;
   Result<Nodes> stage(const Stage& s, std::size_t at, const Scope& scope);
+  /// A stage in a cache with `ahead`: what it says to those below.
+  Result<Scope> asking(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const;
+  /// What is asked for beside the move of this tile.
+  Result<Nodes> asked_at(const Stage& s, int access, const TileBuffer& tile, const Scope& scope);
   /// The tile's bytes lie as `swizzle` says; why not, where they cannot.
   std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileBuffer& tile, Buffer& buffer) const;
   // Tiles that follow one another along the innermost walk that the tensor uses lie in different buffers, so that moves

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "scheduler/ask_ahead.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/outside_reads.h"
 #include "support/arithmetic.h"
@@ -219,6 +220,7 @@ class Resolver {
     if (s.drain_adds) later("drain add");
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
+    if (const auto lacks = lacks_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
     const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
     if (found && s.first != First::fill && s.tensor != written)
       problem("'first' says how sums begin; " + s.tensor + " is only read", "leave it out");
