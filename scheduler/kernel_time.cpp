@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/combining.h"
 #include "scheduler/machine_costs.h"
 #include "support/arithmetic.h"
 
@@ -26,8 +27,12 @@ class Blocks {
     const UnitId around = model.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model.instances(around)) : 1;
     double blocks = 1;
-    for (std::size_t w = 0; w < view_.walks.size(); ++w)
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
       if (on_blocks(w)) blocks *= trip(w);
+      if (!view_.walks[w].combine.valid()) continue;
+      combine_ = view_.walks[w].combine;
+      if (!counts_.uses_walk(0, static_cast<int>(w))) parts_ *= trip(w);
+    }
     const double rounds = std::ceil(blocks / processors);
     calls();
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
@@ -35,7 +40,7 @@ class Blocks {
     note("latency of its calls", chain_ * rounds);
     outermost();
     const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
-    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds);
+    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds) + start_of_sums();
     if (waits_ * rounds > result_.cycles / 2) result_.bound = "transfers that nothing hides";
     return result_;
   }
@@ -110,6 +115,8 @@ class Blocks {
     const Instruction* move = nullptr;
     for (const std::string& name : s.stage.via)
       if (const auto id = model.find_instruction(name)) move = &model.instruction(*id);
+    const bool part = output && combine_.valid() && from == combined_in(model.instruction(combine_));
+    if (part) move = &model.instruction(combine_);
     const bool scratch = !model.memory(s.memory).is_register();
     if (move == nullptr && !scratch) move = move_between(model, source, target, tensor.dtype);
     if (move != nullptr)
@@ -168,13 +175,47 @@ class Blocks {
       for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
       (a == 0 ? written : read) += size;
     }
+    if (combine_.valid() && !kept_on_the_way()) {  // each part reads what is there and writes it back
+      read += parts_ * output_bytes();
+      written += (parts_ - 1) * output_bytes();
+    }
     if (home.read_bandwidth > 0) note("memory " + home.name, read / home.read_bandwidth);
     if (home.write_bandwidth > 0) note("memory " + home.name, written / home.write_bandwidth);
+  }
+
+  // Split reductions --------------------------------------------------------------------------------------------------
+
+  double output_bytes() const {
+    const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()];
+    double size = bytes(tensor.dtype);
+    for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+    return size;
+  }
+  /// Does a cache between the parts and the output hold all of it? Then parts are added there, and it is written once.
+  bool kept_on_the_way() const {
+    const Instruction& by = view_.model->instruction(combine_);
+    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+      for (const MemoryId cache : view_.model->link(l).via)
+        if (static_cast<double>(view_.model->memory(cache).capacity) >= output_bytes()) return true;
+    return false;
+  }
+  /// The output is set to the identity before any block adds to it: a launch of its own, which writes it once, and whose
+  /// stores have arrived before the next one begins.
+  double start_of_sums() const {
+    if (!combine_.valid() || view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()].inout) return 0;
+    const Instruction& by = view_.model->instruction(combine_);
+    const Memory& to = view_.model->memory(combined_in(by));
+    double cycles = to.write_bandwidth > 0 ? output_bytes() / to.write_bandwidth : 0;
+    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+      cycles += view_.model->link(l).latency;
+    return cycles;
   }
 
   const NestView& view_;
   const TileCounts& counts_;
   UnitId block_;
+  InstructionId combine_;  ///< invalid: no reduction is split
+  double parts_ = 1;       ///< of each sum
   std::map<std::string, double> busy_;  ///< of one block
   std::set<int> begun_;                 ///< walks above stages in the scratchpad
   double chain_ = 0, waits_ = 0, ends_ = 0;

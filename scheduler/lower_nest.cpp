@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/combining.h"
 #include "scheduler/completion.h"
 #include "scheduler/lower_stage.h"
 #include "scheduler/outside_reads.h"
@@ -82,7 +83,8 @@ class NestLowering final : public StageLowering {
     const Line& line = input_.nest->lines[at];
     auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
-                                       [&](const Do&) {
+                                       [&](const Do&) -> Result<Nodes> {
+                                         if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
                                          if (!instruction_) return lower_elements(*this, scope);
                                          auto calls = lower_call(*this, scope);
                                          return calls && !together_
@@ -91,6 +93,15 @@ class NestLowering final : public StageLowering {
                                        }},
                             line.is);
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
+  }
+
+  Diagnostics nothing_combined(const Scope& scope) const {
+    const Instruction& by = lowering_.model.instruction(scope.combine);
+    const std::string &from = lowering_.model.memory(combined_from(by)).name,
+                      &to = lowering_.model.memory(combined_in(by)).name;
+    return {error(fmt::format("combine {}: no tile of {} in {} is below the walk, whose parts it could add to {}",
+                              by.name, output().name, from, to),
+                  fmt::format("stage {} in {} below it", output().name, from))};
   }
 
   // Problems of lines further in have their place already.
@@ -102,6 +113,7 @@ class NestLowering final : public StageLowering {
 
   Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.walks.size()) return lines(at + 1, scope);
+    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return combining(f, at, scope);
     if (which == 0 && (f.wrap || f.raster > 0)) return walk_tiles(f, at, scope);
     if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
       together_ = true;
@@ -118,6 +130,9 @@ class NestLowering final : public StageLowering {
     const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile,
                        rest = pads ? 0 : parent.size % tile;
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
+    if (f.combine.empty() && full + rest > 1 && !input_.handed)
+      if (const auto unit = in_threads(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
+        return written_at_once(w.dim, f.unit);
     if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
       return walk_in_threads(f, which, at, scope, *unit, tile);
     const auto ahead = stages_ahead(f, which, at);
@@ -158,13 +173,25 @@ class NestLowering final : public StageLowering {
     return nodes;
   }
 
+  /// Below this line tiles of the output are parts, which are added to what stands in memory.
+  Result<Nodes> combining(const For& f, std::size_t at, const Scope& scope) {
+    const auto by = combine_of(f, statement_, output(), lowering_.model);
+    if (!by) return by.diagnostics();
+    Scope inner = scope;
+    inner.combine = *by;
+    if (is_float(output().dtype))
+      lowering_.assume(fmt::format("parts of {} are added up in any order: its last digits may differ from run to run",
+                                   output().name));
+    return walk(f, 0, at, inner);
+  }
+
   /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
   /// (`wrap`).
   Result<Nodes> walk_tiles(const For& f, std::size_t at, const Scope& scope) {
     const auto layout = tile_order(f, scope.tiles, lowering_.model);
     if (!layout) return layout.diagnostics();
     for (const Walk& w : f.walks)
-      if (!input_.written.once || !uses(access_of(statement_, 0), w.dim)) return written_at_once(w.dim, f.unit);
+      if (!written_apart(w.dim, f)) return written_at_once(w.dim, f.unit);
     std::vector<std::string> variables;
     std::map<std::string, AffineExpr> numbers;
     AffineExpr number;
@@ -324,7 +351,7 @@ class NestLowering final : public StageLowering {
       return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
                                instruction_->name, lowering_.model.unit(instruction_->unit).name),
                    fmt::format("walk {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
-    if (!input_.written.once || !uses(access_of(statement_, 0), dim)) return written_at_once(dim, f.unit);
+    if (!written_apart(dim, f)) return written_at_once(dim, f.unit);
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
         !(held.slots >= 0 && !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/spread_tile.h
         lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
@@ -362,10 +389,18 @@ class NestLowering final : public StageLowering {
     return loop;
   }
 
+  /// Do instances write different elements, or add to them by what may do so at once?
+  bool written_apart(const std::string& dim, const For& f) const {
+    if (!f.combine.empty() && is_reduction(dim)) return true;
+    return input_.written.once && uses(access_of(statement_, 0), dim);
+  }
   Diagnostic written_at_once(const std::string& dim, const std::string& unit) const {
+    const auto id = lowering_.model.find_unit(unit);
     return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
                              output().name),
-                 "deal out a dim that each element of the output has to itself");
+                 id && is_reduction(dim) && instruction_ != nullptr
+                     ? combine_hint(statement_, output(), dim, *id, lowering_.model)
+                     : "deal out a dim that each element of the output has to itself");
   }
 
   bool together_ = false;  ///< calls are awaited by a line further out

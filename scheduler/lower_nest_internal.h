@@ -21,6 +21,10 @@ struct Scope {
   std::vector<TileBuffer> holders;     ///< by access number
   AffineExpr visit;                    ///< how often an instance has come to this line before
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
+  /// `combine`: by which tiles of the output are drained, where the next one further out is in the memory that it adds
+  /// to; invalid: they are stored.
+  InstructionId combine = {};
+  std::optional<Tiles> combined;  ///< the tiles at the stage that is drained so: what is below has its sums to itself
 };
 
 struct NestParts {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/combining.h"
 #include "scheduler/completion.h"
 #include "scheduler/outside_reads.h"
 #include "scheduler/spread_tile.h"
@@ -229,11 +230,17 @@ Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) con
 
 Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
                                         Scope& inner) {
+  if (inner.combined && !scope.combined)  // a part begins with nothing: what is there is in memory, and added to
+    return each_share(s, at, tile, scope, [&](const TileBuffer* part) -> Result<Nodes> {
+      if (s.first == First::flag) return inner.flagged_since = scope.tiles, Nodes{};
+      return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    });
   const auto cut = [&](const Dim& d) {
-    return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != d.extent;
+    const std::int64_t whole = scope.combined ? scope.combined->at(d.name).size : d.extent;
+    return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != whole;
   };
   const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
-  const bool from_memory = input_.starts_from_memory || partial || s.first == First::load || !written_whole();
+  const bool from_memory = (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
   if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
   if (from_memory) return move_output(s, at, tile, scope, true);
   if (!needs_start(at + 1)) return Nodes{};
@@ -256,13 +263,33 @@ Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const Ti
 }
 
 Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
-                                         bool into_inner) {
+                                         bool into_inner, InstructionId combine) {
   auto copy = copy_of(tile, scope.holders[0], s, into_inner, scope.tiles);
   if (!copy) return copy.diagnostics();
+  copy->adds = combine.valid();
+  if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
   return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
     copy->part = part;
     return transfer(lowering_, *copy);
   });
+}
+
+Result<bool> StageLowering::is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+  if (!scope.combine.valid() || scope.combined) return false;
+  const Instruction& by = lowering_.model.instruction(scope.combine);
+  const MemoryId outside = lowering_.buffer(scope.holders[0].buffer).memory,
+                 here = lowering_.buffer(tile.buffer).memory;
+  if (outside != combined_in(by) || here != combined_from(by))
+    return error(fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
+                             lowering_.model.memory(combined_from(by)).name,
+                             lowering_.model.memory(combined_in(by)).name, lowering_.model.memory(here).name,
+                             lowering_.model.memory(outside).name),
+                 fmt::format("stage {} in {} right below the walk", s.tensor,
+                             lowering_.model.memory(combined_from(by)).name));
+  if (s.first == First::load)
+    return error("first load: each instance would add what stands in memory once more",
+                 fmt::format("leave it out: combine {} adds to it", by.name));
+  return true;
 }
 
 Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
@@ -284,6 +311,9 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
     return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
                               "write it behind `via` of inputs in the scratchpad")});
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
+  const auto part = is_part(s, tile, scope);
+  if (!part) return at_stage(s, part.diagnostics());
+  if (*part) inner.combined = scope.tiles;
   auto start = start_tile(s, at, tile, scope, inner);
   if (!start) return at_stage(s, start.diagnostics());
   auto body = lines(at + 1, inner);
@@ -291,7 +321,7 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
   Nodes nodes = std::move(*start);
   append(nodes, std::move(*body));
   if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
-    auto drain = move_output(s, at, tile, scope, false);
+    auto drain = move_output(s, at, tile, scope, false, *part ? scope.combine : InstructionId{});
     if (!drain) return at_stage(s, drain.diagnostics());
     append(nodes, std::move(*drain));
   }

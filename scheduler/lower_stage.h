@@ -37,6 +37,8 @@ class StageLowering : protected NestParts {
   void own_place(MemoryId memory, TileBuffer& tile, Buffer& buffer) const;
   static void add_turn_axis(Buffer& buffer, std::int64_t extent);
   BufferId add_buffer(Buffer buffer, const Stage& s);
+  /// `combine`: is a tile in this memory, filled from that of the next one further out, a part that is added to it?
+  Result<bool> is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const;
   Result<Copy> copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
                        const Tiles& tiles) const;
   Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
@@ -53,7 +55,7 @@ class StageLowering : protected NestParts {
   Result<Nodes> each_share(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
                            const std::function<Result<Nodes>(const TileBuffer* part)>& make);
   Result<Nodes> move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
-                            bool into_inner);
+                            bool into_inner, InstructionId combine = {});
   // Two places with parts of one element would each be stored over the other: where several points of the tile write
   // one element, the tile's coordinates have to be what the output's indices add up (p + r), not the dims.
   Diagnostics shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const;
