@@ -149,10 +149,11 @@ void read_atomic(Reading& r) {
   const Memory& memory = r.context.parts.memories[target.index()];
   for (UnitId at = *unit; at.valid(); at = r.context.parts.units[at.index()].parent)
     if (at == memory.per) return;
-  r.fail(atomic->where,
-         "'atomic' of " + r.what + " names '" + atomic->scalar + "', whose instances do not share '" + memory.name + "'",
-         "'" + memory.name + "' is of each " + r.context.parts.units[memory.per.index()].name +
-             ": name that unit, or one inside it");
+  r.fail(
+      atomic->where,
+      "'atomic' of " + r.what + " names '" + atomic->scalar + "', whose instances do not share '" + memory.name + "'",
+      "'" + memory.name + "' is of each " + r.context.parts.units[memory.per.index()].name +
+          ": name that unit, or one inside it");
 }
 
 void read_state_use(Reading& r) {

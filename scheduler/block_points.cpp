@@ -6,8 +6,9 @@
 //   of the inputs in the scratchpad, some steps ahead; each warp's part; registers; calls
 //
 // A point chooses the mapping, how many warps and how many calls of each lie along every dim, how many calls deep a
-// step is, how many steps' tiles stand in the scratchpad, and how many blocks share a reduction: each adds up a part,
-// and an instruction that may do so at once for several adds the parts to the output (`combine`).
+// step is, how many steps' tiles stand in the scratchpad, how many sets of registers calls take, and how many blocks
+// share a reduction: each adds up a part, and an instruction that may do so at once for several adds the parts to the
+// output (`combine`).
 
 #include <algorithm>
 
@@ -27,6 +28,7 @@ const std::vector<std::int64_t> call_counts = {1, 2, 3, 4, 5, 6, 7, 8};  // call
 const std::vector<std::int64_t> depths = {1, 2, 4, 8};                   // calls along a reduction in one step
 const std::vector<std::int64_t> split_counts = {1,  2,  3,  4,  6,  8,   12,  16,
                                                 24, 32, 48, 64, 96, 128, 192, 256};  // blocks along a reduction
+const std::vector<std::int64_t> register_sets = {1, 2};  // of what a step of calls takes: the next is fetched ahead
 constexpr std::int64_t most_buffers = 5;
 constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken together
 /// Who copies tiles, and how often a block begins: everyone; one thread of those that compute; threads of their own;
@@ -60,7 +62,9 @@ class BlockPoints final : public PointForm {
     for (const Dim& dim : unfused().domain.dims) {
       const bool parallel = dim.kind == DimKind::parallel;
       decisions_.push_back({"parts " + dim.name,
-                            labels(parallel ? part_counts : splits ? split_counts : std::vector<std::int64_t>{1}),
+                            labels(parallel ? part_counts
+                                   : splits ? split_counts
+                                            : std::vector<std::int64_t>{1}),
                             true});
       decisions_.push_back({"calls " + dim.name, labels(parallel ? call_counts : depths), true});
     }
@@ -68,6 +72,7 @@ class BlockPoints final : public PointForm {
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
     decisions_.push_back({"buffers", labels(buffers), true});
     const bool counted = std::any_of(prepared_.begin(), prepared_.end(), [](const Prepared& p) { return p.counted(); });
+    decisions_.push_back({"sets", labels(register_sets), true});
     decisions_.push_back(
         {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? in_turns + 1 : by_all + 1)}, false});
   }
@@ -165,7 +170,8 @@ class BlockPoints final : public PointForm {
   const Computation& unfused() const { return kernel_.statements[id_.index()]; }
   static std::size_t parts_at(std::size_t dim) { return 1 + 2 * dim; }
   static std::size_t calls_at(std::size_t dim) { return 2 + 2 * dim; }
-  std::size_t buffers_at() const { return decisions_.size() - 2; }
+  std::size_t buffers_at() const { return decisions_.size() - 3; }
+  std::size_t sets_at() const { return decisions_.size() - 2; }
   std::size_t copies_at() const { return decisions_.size() - 1; }
 
   /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
@@ -277,8 +283,8 @@ Result<Nest> BlockPoints::build(const Point& point) const {
         if (t.extent % tile != 0) all.tail = Tail::pad;
       }
     const std::int64_t rows = ceil_div(tiled.front().extent, tiled.front().block);
-    for (std::int64_t group = std::min(raster_group, rows); group > 1 && all.walks.size() == 2 && !split && all.raster == 0;
-         --group)
+    for (std::int64_t group = std::min(raster_group, rows);
+         group > 1 && all.walks.size() == 2 && !split && all.raster == 0; --group)
       if (rows % group == 0) all.raster = group;
   } else {
     for (const Tiled& t : tiled) {
@@ -314,11 +320,17 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   }
   for (const Tiled& t : tiled)
     if (t.parallel && t.block > t.part) walk(t.dim, t.part, part, false, false);
-  for (const Tiled& t : tiled)
-    if (!t.parallel && t.block > t.step) walk(t.dim, t.step, "", false, true);
+  int sets = 1;  // more where the innermost reduction has several steps
+  for (const Tiled& t : tiled) {
+    if (t.parallel) continue;
+    sets = t.block > t.step ? static_cast<int>(register_sets[static_cast<std::size_t>(point.choice[sets_at()])]) : 1;
+    if (t.block > t.step) walk(t.dim, t.step, "", false, true);
+  }
   for (int a = 1; a < access_count(p.statement); ++a) {
     if (p.feeds[static_cast<std::size_t>(a)].taken_there) continue;
     Stage line = stage(a, p.machine.registers);
+    line.buffers = sets;
+    line.ahead = sets - 1;
     if (!p.feeds[static_cast<std::size_t>(a)].fetch.empty()) line.via = {p.feeds[static_cast<std::size_t>(a)].fetch};
     nest.lines.push_back({line});
   }
@@ -340,7 +352,7 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
   p.pairing = pair(p.statement, form, mapping);
   if (p.pairing.constant_operand >= 0) return std::nullopt;
   const Tensor& output = kernel.tensors[p.statement.write.tensor.index()];
-  if (!options.sums_in_order || !is_float(output.dtype))
+  if (!options.sums_whole && !(options.sums_in_order && is_float(output.dtype)))
     p.combine = combine_of_blocks(p.statement, *form, output, *machine, model);
   p.feeds.resize(static_cast<std::size_t>(access_count(p.statement)));
   for (int a = 1; a < access_count(p.statement); ++a) {

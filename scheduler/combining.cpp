@@ -82,8 +82,8 @@ std::string combine_hint(const Computation& statement, const Tensor& output, con
 Result<InstructionId> combine_of(const For& line, const Computation& statement, const Tensor& output,
                                  const HardwareModel& model) {
   const std::string what = "combine " + line.combine + ": ";
-  const auto split = std::find_if(line.walks.begin(), line.walks.end(),
-                                  [&](const Walk& w) { return is_reduction(statement, w.dim); });
+  const auto split =
+      std::find_if(line.walks.begin(), line.walks.end(), [&](const Walk& w) { return is_reduction(statement, w.dim); });
   if (split == line.walks.end())
     return error(what + fmt::format("{} is no reduction dim of {}: each step writes elements of its own",
                                     line.walks.empty() ? "the walk" : line.walks.front().dim, statement.name),

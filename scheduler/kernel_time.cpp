@@ -38,6 +38,7 @@ class Blocks {
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
     for (const auto& [name, cycles] : busy_) note(name, cycles * rounds);
     note("latency of its calls", chain_ * rounds);
+    note("latency of fetches", waited_for_registers() * rounds);
     outermost();
     const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
     result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds) + start_of_sums();
@@ -84,6 +85,25 @@ class Blocks {
                                  tiles_per_instance(view_, counts_, 0, view_.memory_of(stage),
                                                     view_.stages[static_cast<std::size_t>(stage)].walks));
     chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
+    own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model);
+  }
+
+  /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
+  void fetches(const StageView& s, const Instruction* move, double link_latency) {
+    double times = 1;
+    for (int w = 0; w < s.walks; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+        times *= trip(static_cast<std::size_t>(w));
+    const double latency =
+        move != nullptr && move->timing.latency ? latency_of(*move, full_extents(*move), *view_.model) : link_latency;
+    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.walks];  // those side by side wait together
+    waited = std::max(waited, times * latency);
+  }
+  double waited_for_registers() const {
+    double at_once = own_calls_, ahead = 0;
+    for (const auto& [walks, cycles] : fetched_) at_once += cycles;
+    for (const auto& [walks, cycles] : fetched_ahead_) ahead += cycles;
+    return std::max(at_once, ahead);
   }
 
   /// What one tile of a stage and its renewals in one block take.
@@ -125,7 +145,7 @@ class Blocks {
                                             (is_innermost(move->unit) ? 1.0 / lanes() : 1);
     else  // element by element: a load and a store each
       busy_["copies by a scalar unit"] += elements * copy_cycles(view_, s) / lanes();
-    if (!scratch && !output) return;
+    if (!scratch && !output) return fetches(s, move, latency);
     if (output) {
       ends_ += latency;
       return;
@@ -199,8 +219,8 @@ class Blocks {
         if (static_cast<double>(view_.model->memory(cache).capacity) >= output_bytes()) return true;
     return false;
   }
-  /// The output is set to the identity before any block adds to it: a launch of its own, which writes it once, and whose
-  /// stores have arrived before the next one begins.
+  /// The output is set to the identity before any block adds to it: a launch of its own, which writes it once, and
+  /// whose stores have arrived before the next one begins.
   double start_of_sums() const {
     if (!combine_.valid() || view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()].inout) return 0;
     const Instruction& by = view_.model->instruction(combine_);
@@ -214,11 +234,13 @@ class Blocks {
   const NestView& view_;
   const TileCounts& counts_;
   UnitId block_;
-  InstructionId combine_;  ///< invalid: no reduction is split
-  double parts_ = 1;       ///< of each sum
+  InstructionId combine_;               ///< invalid: no reduction is split
+  double parts_ = 1;                    ///< of each sum
   std::map<std::string, double> busy_;  ///< of one block
   std::set<int> begun_;                 ///< walks above stages in the scratchpad
   double chain_ = 0, waits_ = 0, ends_ = 0;
+  double own_calls_ = 0;                           ///< of one instance, one after another
+  std::map<int, double> fetched_, fetched_ahead_;  ///< by walks above: latencies of fetching registers, all steps
   double begins_ = 0;  ///< until the first tiles are there, of an instance: once where instances take turns
   KernelTime result_;
 };

@@ -11,7 +11,7 @@
 #include "hwdesc/side_by_side.h"
 #include "scheduler/combining.h"
 #include "scheduler/completion.h"
-#include "scheduler/lower_stage.h"
+#include "scheduler/lower_ahead.h"
 #include "scheduler/outside_reads.h"
 #include "scheduler/ring.h"
 #include "scheduler/tile_order.h"
@@ -22,9 +22,9 @@ namespace isamap {
 
 namespace {
 
-class NestLowering final : public StageLowering {
+class NestLowering final : public AheadLowering {
  public:
-  using StageLowering::StageLowering;
+  using AheadLowering::AheadLowering;
 
   Result<Nodes> run() {
     Scope scope;
@@ -147,6 +147,8 @@ class NestLowering final : public StageLowering {
     };
     if (!ahead.empty() && rest == 0 && (full > 1 || counted_below))
       return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
+    if (const auto fetched = fetched_ahead(f, which, at); !fetched.empty() && rest == 0 && full > 1)
+      return fetching(fetched, at, full, tile, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
@@ -225,118 +227,6 @@ class NestLowering final : public StageLowering {
                         [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
   }
 
-  /// The stages right below a walk in time whose tiles are asked for some steps ahead, by line.
-  std::vector<std::size_t> stages_ahead(const For& f, std::size_t which, std::size_t at) const {
-    std::vector<std::size_t> found;
-    if (which + 1 != f.walks.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
-    for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
-      const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
-      if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
-      if (!found.empty() && s->ahead != std::get<Stage>(input_.nest->lines[found[0]].is).ahead) break;
-      found.push_back(l);
-    }
-    return found;
-  }
-  /// Do moves complete in groups or by counters, behind the program's back?
-  bool overlaps() const {
-    const auto& objects = lowering_.model.async_objects();
-    return std::any_of(objects.begin(), objects.end(),
-                       [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
-  }
-  /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all
-  /// are through with the step before: there is one more of them than steps ahead. That all are is known from a
-  /// barrier, or from a counter, where those who fill do nothing else.
-  template <class TileAt>
-  Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
-                          const std::string& dim, const AffineExpr& visit, const TileAt& tile_at) {
-    const Stage& first = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is);
-    const UnitId owner = lowering_.model.memory(*lowering_.model.find_memory(first.memory)).per;
-    const int ahead = first.ahead;
-    const std::string variable = lowering_.variable(dim, steps);
-    const AffineExpr number = AffineExpr::dim(variable);
-    filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
-    auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
-    if (!body) return body;
-    Ring ring;
-    const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
-      Scope scope = tile_at(step, tile_size(at, dim));
-      Nodes nodes;
-      for (const std::size_t l : lines_ahead) {
-        auto fill = refill(l, scope);
-        if (!fill) return fill;
-        append(nodes, std::move(*fill));
-      }
-      if (ring.object.empty()) {
-        auto made = ring_of(*this, lines_ahead, dim, nodes);
-        if (!made) return made.diagnostics();
-        ring = std::move(*made);
-      }
-      if (ring.object.empty()) return nodes;
-      auto by_counter =
-          counted(std::move(nodes), ring, visit * steps + step, owner, lowering_.program, lowering_.model);
-      if (!by_counter || first.role.empty()) return by_counter;
-      Guard part;
-      part.role = first.role;
-      part.then = std::move(*by_counter);
-      return Nodes{Node{std::move(part)}};
-    };
-    Nodes nodes, loop;
-    for (std::int64_t step = 0; step < std::min<std::int64_t>(ahead, steps); ++step) {
-      auto fill = fills(AffineExpr(step));
-      if (!fill) return fill;
-      Nodes group = commits(*fill, lowering_.model);
-      append(nodes, std::move(*fill));
-      append(nodes, std::move(group));
-    }
-    const bool roles = !first.role.empty();
-    const auto arrived = [&](const Nodes& fill, int pending) {
-      append(loop, waits(fill, pending, lowering_.model));
-      if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, owner));
-      append(loop, fences(lines_ahead));
-      if (!roles) append(loop, meeting(lines_ahead));
-    };
-    if (steps > ahead) {
-      const Interval all = lowering_.ranges.at(variable);
-      lowering_.ranges[variable].high = steps - 1 - ahead;
-      auto fill = fills(number + ahead);
-      lowering_.ranges[variable] = all;
-      if (!fill) return fill;
-      if (!roles) arrived(*fill, ahead - 1);
-      Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
-      Guard guard;
-      guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
-      guard.then = std::move(*fill);
-      loop.push_back(Node{std::move(guard)});
-      append(loop, std::move(group));
-      if (roles) arrived({}, 0);
-    } else {
-      arrived(nodes, 0);
-    }
-    append(loop, std::move(*body));
-    if (roles) loop.push_back(through_with(ring, visit * steps + number, users_of_tiles(*this)));
-    append(nodes, loop_around(variable, steps, false, std::move(loop)));
-    return nodes;
-  }
-  /// The fences of those tiles that the instruction reads by another path than the one by which they were written.
-  Nodes fences(const std::vector<std::size_t>& stages) const {
-    Nodes nodes;
-    for (const std::size_t l : stages) append(nodes, fence(std::get<Stage>(input_.nest->lines[l].is)));
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    return nodes;
-  }
-  /// All have waited for their part of the tile, and are through with the one whose place is filled next.
-  Nodes meeting(const std::vector<std::size_t>& lines_ahead) const {
-    Sync sync;
-    sync.unit = lowering_.model
-                    .memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).memory))
-                    .per;
-    return {Node{std::move(sync)}};
-  }
-  std::int64_t tile_size(std::size_t at, const std::string& dim) const {
-    for (const Walk& w : std::get<For>(input_.nest->lines[at].is).walks)
-      if (w.dim == dim) return w.tile;
-    return 1;
-  }
   /// The unit, if programs run its instances in threads.
   std::optional<UnitId> in_threads(const For& f) const {
     const auto unit = lowering_.model.find_unit(f.unit);

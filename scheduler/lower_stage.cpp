@@ -71,7 +71,7 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   }
   if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
   if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
-  tile.buffer = buffer_of_line_[at] = add_buffer(std::move(made->buffer), s);
+  tile.buffer = buffer_of_line_[at] = buffer_at(at, std::move(made->buffer), s);
   Scope inner = scope;
   for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
   return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
@@ -132,6 +132,14 @@ BufferId StageLowering::add_buffer(Buffer buffer, const Stage& s) {
   if (s.ahead_of_time) buffer.role = BufferRole::argument;
   lowering_.program.buffers.push_back(std::move(buffer));
   return make_id<BufferId>(lowering_.program.buffers.size() - 1);
+}
+
+BufferId StageLowering::buffer_at(std::size_t line, Buffer buffer, const Stage& s) {
+  const auto sets = registers_of_line_.find(line);
+  if (sets == registers_of_line_.end()) return add_buffer(std::move(buffer), s);
+  BufferId& place = sets->second[register_set_.at(line)];
+  if (!place.valid()) place = add_buffer(std::move(buffer), s);
+  return place;
 }
 
 Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
@@ -240,7 +248,8 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
     return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != whole;
   };
   const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
-  const bool from_memory = (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
+  const bool from_memory =
+      (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
   if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
   if (from_memory) return move_output(s, at, tile, scope, true);
   if (!needs_start(at + 1)) return Nodes{};
@@ -280,12 +289,11 @@ Result<bool> StageLowering::is_part(const Stage& s, const TileBuffer& tile, cons
   const MemoryId outside = lowering_.buffer(scope.holders[0].buffer).memory,
                  here = lowering_.buffer(tile.buffer).memory;
   if (outside != combined_in(by) || here != combined_from(by))
-    return error(fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
-                             lowering_.model.memory(combined_from(by)).name,
-                             lowering_.model.memory(combined_in(by)).name, lowering_.model.memory(here).name,
-                             lowering_.model.memory(outside).name),
-                 fmt::format("stage {} in {} right below the walk", s.tensor,
-                             lowering_.model.memory(combined_from(by)).name));
+    return error(
+        fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
+                    lowering_.model.memory(combined_from(by)).name, lowering_.model.memory(combined_in(by)).name,
+                    lowering_.model.memory(here).name, lowering_.model.memory(outside).name),
+        fmt::format("stage {} in {} right below the walk", s.tensor, lowering_.model.memory(combined_from(by)).name));
   if (s.first == First::load)
     return error("first load: each instance would add what stands in memory once more",
                  fmt::format("leave it out: combine {} adds to it", by.name));
@@ -340,9 +348,13 @@ Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
   const MemoryId memory = *lowering_.model.find_memory(s.memory);
   auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
-  take_turns(s.buffers, access, scope, made->tile, made->buffer);
-  own_place(memory, made->tile, made->buffer);
-  made->tile.buffer = buffer_of_line_.at(line);
+  if (registers_of_line_.contains(line)) {
+    made->tile.buffer = buffer_at(line, std::move(made->buffer), s);
+  } else {
+    take_turns(s.buffers, access, scope, made->tile, made->buffer);
+    own_place(memory, made->tile, made->buffer);
+    made->tile.buffer = buffer_of_line_.at(line);
+  }
   const auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
   if (!copy) return at_stage(s, copy.diagnostics());
   auto fill = transfer(lowering_, *copy);

@@ -126,12 +126,11 @@ class Resolver {
     const Tensor& output = view_.kernel->tensors[view_.statement.write.tensor.index()];
     const auto id = combine_of(f, view_.statement, output, *view_.model);
     if (!id) return problem(id.diagnostics().front().message, id.diagnostics().front().hint), InstructionId{};
-    const auto other = std::find_if(view_.walks.begin(), view_.walks.end(), [&](const WalkView& w) {
-      return w.combine.valid() && w.combine != *id;
-    });
+    const auto other = std::find_if(view_.walks.begin(), view_.walks.end(),
+                                    [&](const WalkView& w) { return w.combine.valid() && w.combine != *id; });
     if (other != view_.walks.end())
-      problem("combine " + f.combine + ": the parts are added up by " +
-                  view_.model->instruction(other->combine).name + " further out",
+      problem("combine " + f.combine + ": the parts are added up by " + view_.model->instruction(other->combine).name +
+                  " further out",
               "write the same at both");
     const int held = view_.innermost[0];
     if (held >= 0 && view_.stages[static_cast<std::size_t>(held)].memory != combined_in(view_.model->instruction(*id)))

@@ -344,7 +344,8 @@ class KernelFile {
       return (opened.empty() ? "" : wrappers_.hold(opened, program_)) +
              wrappers_.sync(sync, program_, index, diagnostics_);
     };
-    // What stands in shared memory, or is written by this kernel, is an object that watches its uses when it is emulated.
+    // What stands in shared memory, or is written by this kernel, is an object that watches its uses when it is
+    // emulated.
     dialect.value = [this](BufferId id, const std::string& element) {
       const Buffer& buffer = program_.buffers[id.index()];
       const bool plain = on_device(buffer) && !written_.contains(id.value);
@@ -399,9 +400,9 @@ class KernelFile {
   std::string kernels_;
   int kernel_count_ = 0;
   std::set<std::int32_t> written_;  ///< buffers that the kernel which is printed writes
-  std::int64_t others_ = 0;  ///< threads beside those of roles; 0: there are none
-  Budgets budgets_;          ///< of the kernel that is printed
-  HostObjects objects_;      ///< of the entry that is printed
+  std::int64_t others_ = 0;         ///< threads beside those of roles; 0: there are none
+  Budgets budgets_;                 ///< of the kernel that is printed
+  HostObjects objects_;             ///< of the entry that is printed
   Diagnostics diagnostics_;
 };
 

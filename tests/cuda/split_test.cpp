@@ -1,6 +1,7 @@
 // Split reductions: blocks that each add up a part of a sum, and an instruction that adds the parts to the output.
 
 #include "tests/cuda/support.h"
+#include "tests/searched.h"
 
 namespace isamap {
 namespace {
@@ -9,10 +10,12 @@ namespace {
 std::string split_schedule(const std::string& split, const std::string& stage = "stage C in reg") {
   return R"(schedule: product
 nest:
-  - )" + split + R"(
+  - )" + split +
+         R"(
   - for i by 64 on block tail pad
   - for j by 64 on block tail pad
-  - )" + stage + R"(
+  - )" + stage +
+         R"(
   - for k by 32 tail pad
   - stage A in shared x3 as [i, k pad 8] via cp_async_16_b16
   - stage B in shared x3 as [j, k pad 8] via cp_async_16_b16
@@ -41,7 +44,7 @@ nest:
   - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
 )";
 
-void expect_right(const Program& program, const HardwareModel& model) {
+void expect_emulated(const Program& program, const HardwareModel& model) {
   const auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit) << render(unit.diagnostics());
   for (const char* how : {"late", "random:3"}) {
@@ -51,7 +54,7 @@ void expect_right(const Program& program, const HardwareModel& model) {
   }
 }
 
-std::string why_not(const Kernel& kernel, const std::string& text, const HardwareModel& model) {
+std::string refusal_of(const Kernel& kernel, const std::string& text, const HardwareModel& model) {
   const auto schedule = parse_schedule(text, "s.yaml", kernel, model);
   if (!schedule) return render(schedule.diagnostics());
   const auto program = lower(*schedule, kernel, model);
@@ -65,20 +68,22 @@ TEST(Split, ComputesWhatOneBlockWouldForAllSizes) {
   };
   for (const auto& [m, n, k] : {Size{100, 72, 200}, {64, 64, 64}, {16, 8, 648}, {33, 7, 8}, {1, 1, 136}, {5, 3, 0}}) {
     SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
-    expect_right(lowered(product("bf16", "f32", m, n, k, true), split_schedule(by_64), model), model);
+    expect_emulated(lowered(product("bf16", "f32", m, n, k, true), split_schedule(by_64), model), model);
   }
 }
 
 TEST(Split, WithoutPaddingTheLastPartIsShorter) {
   const HardwareModel model = machine("nvidia_sm80");
-  expect_right(lowered(product("bf16", "f32", 70, 66, 264, true), split_schedule("for k by 96 on block combine add_c_f32"), model), model);
+  expect_emulated(lowered(product("bf16", "f32", 70, 66, 264, true),
+                          split_schedule("for k by 96 on block combine add_c_f32"), model),
+                  model);
 }
 
 TEST(Split, APartMayGoOutInPieces) {  // each is added
   const HardwareModel model = machine("nvidia_sm80");
-  expect_right(lowered(product("bf16", "f32", 70, 66, 512, true),
-                       split_schedule("for k by 256 on block combine add_c_f32\n  - for k by 128"), model),
-               model);
+  expect_emulated(lowered(product("bf16", "f32", 70, 66, 512, true),
+                          split_schedule("for k by 256 on block combine add_c_f32\n  - for k by 128"), model),
+                  model);
 }
 
 TEST(Split, AddsToWhatTheCallerLeft) {
@@ -86,7 +91,7 @@ TEST(Split, AddsToWhatTheCallerLeft) {
   Kernel kernel = product("bf16", "f32", 70, 66, 200, true);
   kernel.tensors[2].inout = true;
   const Program program = lowered(kernel, split_schedule(by_64), model);
-  expect_right(program, model);
+  expect_emulated(program, model);
   const auto unit = print_cuda(program, model);
   EXPECT_EQ(unit->text.find("product_2("), std::string::npos);  // nothing is set before
 }
@@ -95,13 +100,13 @@ TEST(Split, BlocksThatTakeTurns) {
   const HardwareModel model = machine("nvidia_sm90a");
   for (const char* combine : {"add_wide_f32", "add_wide_pairs_f32"}) {
     std::string schedule = changed(turns_schedule, "COMBINE", combine);
-    expect_right(lowered(product("bf16", "f32", 130, 70, 520, true), schedule, model), model);
+    expect_emulated(lowered(product("bf16", "f32", 130, 70, 520, true), schedule, model), model);
   }
 }
 
 TEST(Split, OneInstanceOfThreadsInsideTheBlock) {  // warps of a block share global memory too
   const HardwareModel model = machine("nvidia_sm80");
-  expect_right(lowered(product("bf16", "f32", 16, 8, 200, true), R"(schedule: product
+  expect_emulated(lowered(product("bf16", "f32", 16, 8, 200, true), R"(schedule: product
 nest:
   - for k by 64 on warp combine add_c_f32
   - stage C in reg
@@ -110,15 +115,15 @@ nest:
   - stage B in reg
   - do s0 with mma_bf16(i=i, j=j, k=k)
 )",
-                       model),
-               model);
+                          model),
+                  model);
 }
 
 TEST(Split, NamesWhatItRefuses) {
   const HardwareModel model = machine("nvidia_sm80");
   const Kernel kernel = product("bf16", "f32", 100, 72, 200, true);
   const auto says = [&](const std::string& text, const std::string& words, const Kernel& of) {
-    const std::string found = why_not(of, text, model);
+    const std::string found = refusal_of(of, text, model);
     EXPECT_NE(found.find(words), std::string::npos) << found;
   };
   says(split_schedule("for k by 64 on block"), "its instances would write the same elements of C at once", kernel);
@@ -131,7 +136,8 @@ TEST(Split, NamesWhatItRefuses) {
   says(split_schedule("for k by 64 on lane combine add_c_f32"), "is the work of a whole warp", kernel);
   says(split_schedule("for k by 128 on gpu combine add_c_f32"), "instances of gpu do not share it", kernel);
   says(split_schedule(by_64, "stage C in reg first load"), "C is not inout", kernel);
-  says(split_schedule("for i by 64 on block tail pad\n  - stage C in reg\n  - " + by_64), "C stands in reg here", kernel);
+  says(split_schedule("for i by 64 on block tail pad\n  - stage C in reg\n  - " + by_64), "C stands in reg here",
+       kernel);
   says(split_schedule(by_64, "stage C in shared\n  - stage C in reg"), "these stand in shared", kernel);
   const Kernel half = product("f16", "f16", 100, 72, 200, true);
   says(changed(split_schedule(by_64), "mma_bf16", "mma_f16_f16"), "add_c_f32 adds up f32; C is f16", half);
@@ -154,8 +160,8 @@ compute:
   - C[i,j] += f32(A[i,k]) * f32(B[j,k])
   - Y[i,j] = max(C[i,j], 0)
 )");
-  std::string text = changed(split_schedule(by_64, "stage C in shared then s1\n  - stage C in reg"), "nest:\n",
-                             "nests:\n -\n");
+  std::string text =
+      changed(split_schedule(by_64, "stage C in shared then s1\n  - stage C in reg"), "nest:\n", "nests:\n -\n");
   text += R"( -
   - for i by 64 on block
   - for j by 64 on block
@@ -164,9 +170,81 @@ compute:
   - for j by 1
   - do s1 with scalar
 )";
-  const std::string found = why_not(kernel, text, model);
+  const std::string found = refusal_of(kernel, text, model);
   EXPECT_NE(found.find("64 of 256 points of k are added up"), std::string::npos) << found;
   EXPECT_NE(found.find("s1 follows as a nest of its own"), std::string::npos) << found;
+}
+
+// What the search makes of it ----------------------------------------------------------------------------------------
+
+Result<Scheduled> scheduled_for(const Kernel& kernel, const HardwareModel& model, bool sums_in_order) {
+  const auto mapped = enumerate_mappings(kernel, model, {});
+  EXPECT_TRUE(mapped) << render(mapped.diagnostics());
+  ScheduleOptions options;
+  options.objective = Objective::cycles;
+  options.max_evaluations = 300;
+  options.space.sums_in_order = sums_in_order;
+  return schedule(kernel, *mapped, model, options);
+}
+bool is_split(const Schedule& schedule) { return print(schedule).find("combine") != std::string::npos; }
+
+TEST(Split, TheSearchTakesItWhereProcessorsWouldBeIdle) {
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    SCOPED_TRACE(name);
+    const HardwareModel model = machine(name);
+    const Kernel long_sum = product("bf16", "f32", 72, 24, 4096, true);
+    const auto split = scheduled_for(long_sum, model, false), whole = scheduled_for(long_sum, model, true);
+    ASSERT_TRUE(split && whole);
+    EXPECT_TRUE(is_split(split->schedule)) << print(split->schedule);
+    EXPECT_FALSE(is_split(whole->schedule)) << print(whole->schedule);  // reals, in the order of the statement
+    EXPECT_LT(split->cost.cycles, whole->cost.cycles);
+    const auto program = lower(split->schedule, long_sum, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    expect_kernel(*program, model);
+    expect_emulated(*program, model);
+    const auto large = scheduled_for(product("bf16", "f32", 4096, 4096, 512, true), model, false);
+    ASSERT_TRUE(large);
+    EXPECT_FALSE(is_split(large->schedule)) << print(large->schedule);
+    const auto integers = scheduled_for(product("s8", "s32", 64, 16, 8192, true), model, true);
+    ASSERT_TRUE(integers);
+    EXPECT_TRUE(is_split(integers->schedule)) << print(integers->schedule);  // in whatever order they come
+  }
+}
+
+TEST(Split, WhatFollowsASplitSumIsRightToo) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const Kernel kernel = kernel_from(R"(kernel: linear
+dims: {M: 40, N: 24, K: 2048}
+tensors:
+  A: {shape: [M, K], dtype: bf16}
+  B: {shape: [N, K], dtype: bf16}
+  C: {shape: [M, N], dtype: f32}
+  Y: {shape: [M, N], dtype: f32}
+compute:
+  - C[i,j] += f32(A[i,k]) * f32(B[j,k])
+  - Y[i,j] = max(C[i,j], 0)
+)");
+  const Program made = searched(kernel, model, 200);
+  expect_kernel(made, model);
+  expect_emulated(made, model);
+}
+
+TEST(Split, RealSumsStayWithinTheirRounding) {
+  const TemporaryDirectory folder;
+  const std::string file = (folder.path() / "s.yaml").string(), text = split_schedule(by_64);
+  write_file(file, text.data(), text.size());
+  std::vector<std::string> command = {ISAMAP_PROGRAM, "run",
+                                      "--compute",    "C[i,j] += f32(A[i,k]) * f32(B[j,k])",
+                                      "--dims",       "i=70,j=40,k=1000",
+                                      "--dtypes",     "A=bf16,B=bf16,C=f32",
+                                      "--target",     "nvidia_sm80",
+                                      "--schedule",   file};
+  const auto ran = run_process(command, {120, 0, 0}, folder.path() / "log");
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  command.push_back("--strict-float");
+  const auto strict = run_process(command, {120, 0, 0}, folder.path() / "log");
+  EXPECT_EQ(strict.exit_code, 3);
+  EXPECT_NE(strict.output.find("parts of C are added up in any order"), std::string::npos) << strict.output;
 }
 
 // Faults -------------------------------------------------------------------------------------------------------------
@@ -196,21 +274,22 @@ TEST_F(SplitFaults, AnAdditionThatIsNotAtomic) {  // right where blocks come one
 
 TEST_F(SplitFaults, NothingIsSetBefore) {
   ASSERT_TRUE(unit);
-  EXPECT_FALSE(emulate(changed(unit->text, "  ISAMAP_LAUNCH(product_1,", "  if (false) ISAMAP_LAUNCH(product_1,"), *unit,
-                       program, model)
+  EXPECT_FALSE(emulate(changed(unit->text, "  ISAMAP_LAUNCH(product_1,", "  if (false) ISAMAP_LAUNCH(product_1,"),
+                       *unit, program, model)
                    .right);
 }
 
-void replace(std::vector<Node>& nodes, InstructionId from, InstructionId to) {
+void exchange(std::vector<Node>& nodes, InstructionId from, InstructionId to) {
   for (Node& node : nodes) {
-    if (auto* loop = std::get_if<Loop>(&node.is)) replace(loop->body, from, to);
-    if (auto* guard = std::get_if<Guard>(&node.is)) replace(guard->then, from, to), replace(guard->otherwise, from, to);
+    if (auto* loop = std::get_if<Loop>(&node.is)) exchange(loop->body, from, to);
+    if (auto* guard = std::get_if<Guard>(&node.is))
+      exchange(guard->then, from, to), exchange(guard->otherwise, from, to);
     if (auto* call = std::get_if<Call>(&node.is); call && call->instruction == from) call->instruction = to;
   }
 }
 
 TEST_F(SplitFaults, AProgramThatStoresItsPartsIsRefused) {
-  replace(program.body, *model.find_instruction("add_c_f32"), *model.find_instruction("store_c_f32"));
+  exchange(program.body, *model.find_instruction("add_c_f32"), *model.find_instruction("store_c_f32"));
   const std::string found = render(verify(program, model));
   EXPECT_NE(found.find("write the same elements of C, and it is not atomic among them"), std::string::npos) << found;
 }

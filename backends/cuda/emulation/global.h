@@ -25,7 +25,9 @@ inline Meetings& meetings_at(const void* at) {
 inline bool by_another(int block) {
   return block != Meetings::nobody && block != static_cast<int>(state.block->number.x);
 }
-inline void note_block(int& who) { who = by_another(who) ? Meetings::several : static_cast<int>(state.block->number.x); }
+inline void note_block(int& who) {
+  who = by_another(who) ? Meetings::several : static_cast<int>(state.block->number.x);
+}
 [[noreturn]] inline void blocks_meet(const char* does, int block, const char* did) {
   if (block == Meetings::several)
     fail("%s an element of global memory that several other blocks %s, and nothing orders them", does, did);
