@@ -91,6 +91,7 @@ class BlockPoints final : public PointForm {
     Point point;
     for (const Decision& d : decisions_)
       point.choice.push_back(static_cast<int>(source.between(0, static_cast<std::int64_t>(d.labels.size()) - 1)));
+    if (source.between(0, 1) == 0) undivided(point);  // whole sums are another kind of schedule, not one value of many
     return repair(std::move(point));
   }
   std::vector<Point> neighbours(const Point& point) const override {
@@ -103,7 +104,11 @@ class BlockPoints final : public PointForm {
       }
     return all;
   }
-  Point changed(const Point& point, Random& random) const override { return changed_choice(decisions_, point, random); }
+  Point changed(const Point& point, Random& random) const override {
+    Point other = changed_choice(decisions_, point, random);
+    if (random.unit() < 0.05) undivided(other);
+    return other;
+  }
 
   /// Two or four warps along each dim with as many calls as make about 64 x 64 points, and smaller ones.
   std::vector<Point> starts(std::size_t count) const override {
@@ -139,6 +144,10 @@ class BlockPoints final : public PointForm {
   Result<Nest> build(const Point& point) const override;
 
  private:
+  void undivided(Point& point) const {
+    for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d)
+      if (unfused().domain.dims[d].kind == DimKind::reduction) point.choice[parts_at(d)] = 0;
+  }
   /// The point with its longest reduction in as many parts as occupy every processor once; nothing: without parts no
   /// two blocks would find one idle.
   std::optional<Point> filling_the_machine(Point point) const {

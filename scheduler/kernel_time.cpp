@@ -85,7 +85,8 @@ class Blocks {
                                  tiles_per_instance(view_, counts_, 0, view_.memory_of(stage),
                                                     view_.stages[static_cast<std::size_t>(stage)].walks));
     chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
-    own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model);
+    own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model) /
+                 std::min(ports(instruction), side_by_side_inside(instruction.unit));
   }
 
   /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
@@ -100,6 +101,7 @@ class Blocks {
     waited = std::max(waited, times * latency);
   }
   double waited_for_registers() const {
+    if (fetched_.empty() && fetched_ahead_.empty()) return 0;
     double at_once = own_calls_, ahead = 0;
     for (const auto& [walks, cycles] : fetched_) at_once += cycles;
     for (const auto& [walks, cycles] : fetched_ahead_) ahead += cycles;
@@ -169,6 +171,14 @@ class Blocks {
     for (std::size_t u = 0; u < view_.model->units().size(); ++u)
       if (make_id<UnitId>(u) != unit && view_.model->inside(make_id<UnitId>(u), unit)) return false;
     return true;
+  }
+  /// Instances inside one of the unit that have instances themselves: each keeps a port busy with its part of a call.
+  double side_by_side_inside(UnitId unit) const {
+    double count = 1;
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u)
+      if (const UnitId id = make_id<UnitId>(u); id != unit && view_.model->inside(id, unit) && !is_innermost(id))
+        count *= static_cast<double>(view_.model->unit(id).count);
+    return count;
   }
   /// Innermost instances that the instruction occupies: what they do is done at once.
   double lanes() const {
