@@ -72,6 +72,32 @@ TEST(Split, ComputesWhatOneBlockWouldForAllSizes) {
   }
 }
 
+TEST(Split, ComputesWhatOneBlockWouldForAnyDepth) {  // tiles are copied element by element
+  const HardwareModel model = machine("nvidia_sm80");
+  const std::string plain = changed(changed(split_schedule(by_64), " x3 as", " as"), " via cp_async_16_b16", "");
+  for (const auto& [m, n, k] : {std::tuple(9, 5, 1), {3, 2, 63}, {16, 8, 65}, {70, 3, 129}, {0, 4, 64}, {4, 0, 64}}) {
+    SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k));
+    expect_emulated(lowered(product("bf16", "f32", m, n, k, true), plain, model), model);
+  }
+}
+
+TEST(Split, SumsOfIntegersAndOfDoubles) {
+  const HardwareModel model = machine("nvidia_sm80");
+  const auto schedule = [](const std::string& combine, const std::string& call, const std::string& step) {
+    return "schedule: product\nnest:\n  - for k by 64 on block tail pad combine " + combine +
+           "\n  - stage C in reg\n  - for k by " + step +
+           " tail pad\n  - stage A in shared\n  - stage B in shared\n"
+           "  - for i by " +
+           (step == "4" ? "8" : "16") +
+           " unroll\n  - for j by 8 unroll\n  - stage A in reg\n"
+           "  - stage B in reg\n  - do s0 with " +
+           call + "(i=i, j=j, k=k)\n";
+  };
+  expect_emulated(lowered(product("s8", "s32", 20, 9, 200, true), schedule("add_c_s32", "mma_s8", "32"), model), model);
+  expect_emulated(lowered(product("f64", "f64", 20, 9, 130, true), schedule("add_c_f64", "mma_f64", "4"), model),
+                  model);
+}
+
 TEST(Split, WithoutPaddingTheLastPartIsShorter) {
   const HardwareModel model = machine("nvidia_sm80");
   expect_emulated(lowered(product("bf16", "f32", 70, 66, 264, true),
