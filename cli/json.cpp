@@ -224,7 +224,11 @@ std::string json_of_hardware(const HardwareModel& model) {
   json["instructions"] = Json::array();
   for (const Instruction& instruction : model.instructions()) {
     const bool setter = is_setter(instruction);
-    const char* kind = setter ? "setter" : is_move(instruction) ? "move" : fill_value(instruction) ? "fill" : "compute";
+    const char* kind = setter                    ? "setter"
+                       : is_move(instruction)    ? "move"
+                       : fill_value(instruction) ? "fill"
+                       : is_combine(instruction) ? "combine"
+                                                 : "compute";
     Json row{{"name", instruction.name}, {"kind", kind}, {"unit", model.unit(instruction.unit).name}};
     if (!setter) row["compute"] = print(instruction.statement(), instruction.tensors);
     json["instructions"].push_back(std::move(row));

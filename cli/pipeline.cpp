@@ -32,13 +32,17 @@ Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const Har
   return scheduled;
 }
 
-/// What --strict-float forbids: 0 times infinity is no 0.
-Diagnostics assumed_finite(const Program& program) {
+/// What --strict-float forbids: 0 times infinity is no 0, and sums have an order.
+Diagnostics not_strict(const Program& program) {
   Diagnostics problems;
-  for (const std::string& assumption : program.assumptions)
-    if (assumption.find("finite") != std::string::npos)
-      problems.push_back(error("--strict-float forbids what this program assumes: " + assumption,
-                               "choose sizes that the instruction divides, another --instruction, or a schedule"));
+  for (const std::string& assumption : program.assumptions) {
+    const bool order = assumption.find("in any order") != std::string::npos;
+    if (order || assumption.find("finite") != std::string::npos)
+      problems.push_back(
+          error("--strict-float forbids what this program assumes: " + assumption,
+                order ? "walk the reduction in time, without 'combine'"
+                      : "choose sizes that the instruction divides, another --instruction, or a schedule"));
+  }
   return problems;
 }
 
@@ -110,7 +114,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
 
   auto program = lower(reached.scheduled->schedule, kernel, model);
   if (!program) return stopped(reached, by_hand ? Exit::wrong_input : Exit::limit, program.diagnostics());
-  if (const Diagnostics relied_on = assumed_finite(*program); options.strict_float && !relied_on.empty())
+  if (const Diagnostics relied_on = not_strict(*program); options.strict_float && !relied_on.empty())
     return stopped(reached, Exit::no_answer, relied_on);
   reached.program = std::move(*program);
   reached.program->sums_in_order = reached.program->library_functions = options.strict_float;

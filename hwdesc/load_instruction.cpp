@@ -134,6 +134,28 @@ void read_start(Reading& r) {
   }
 }
 
+/// Several instances may update an element at once where they share the memory in which it stands.
+void read_atomic(Reading& r) {
+  const Node* atomic = r.map.child("atomic");
+  if (!atomic) return;
+  const auto unit = unit_named(*atomic, "'atomic' of " + r.what, r.context);
+  if (!unit || r.broken || r.instruction.operands.empty()) return;
+  r.instruction.atomic = *unit;
+  if (!is_combine(r.instruction))
+    return r.fail(atomic->where, "'atomic' of " + r.what + " is said of what adds up parts: compute: \"D[i] += S[i]\"",
+                  "leave it out");
+  const MemoryId target = r.instruction.operands.front().memory;
+  if (!target.valid()) return;
+  const Memory& memory = r.context.parts.memories[target.index()];
+  for (UnitId at = *unit; at.valid(); at = r.context.parts.units[at.index()].parent)
+    if (at == memory.per) return;
+  r.fail(
+      atomic->where,
+      "'atomic' of " + r.what + " names '" + atomic->scalar + "', whose instances do not share '" + memory.name + "'",
+      "'" + memory.name + "' is of each " + r.context.parts.units[memory.per.index()].name +
+          ": name that unit, or one inside it");
+}
+
 void read_state_use(Reading& r) {
   if (const Node* needs = r.map.child("needs")) {
     if (needs->kind != Kind::map)
@@ -296,6 +318,7 @@ void load_instruction(const Entry& entry, Context& context) {
   read_masks(r);
   read_inactive(r);
   read_start(r);
+  read_atomic(r);
   read_state_use(r);
   read_texts(r);
   read_rest(r);

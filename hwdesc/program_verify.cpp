@@ -59,11 +59,15 @@ struct Verifier {
     const Ranges outside = ranges;
     known_nonnegative.insert(known_nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
     for (const AffineExpr& condition : guard.conditions) narrow(ranges, condition);
+    const auto around = conditions.size();
+    conditions.insert(conditions.end(), guard.conditions.begin(), guard.conditions.end());
     list(guard.then);
     known_nonnegative.resize(before);
     ranges = outside;
     list(guard.otherwise);
+    conditions.resize(around);
   }
+  std::vector<AffineExpr> conditions;  // of guards around, on both sides
   std::vector<AffineExpr> known_nonnegative;
 
   bool nonnegative(const AffineExpr& e, const Ranges& at) const {
@@ -142,6 +146,25 @@ struct Verifier {
                             name(*operand.dtype)));
       if (operand.object.empty()) aligned(c.operands[i], operand, instruction);
     }
+    together(c.operands[0], instruction.atomic, instruction.name);
+  }
+
+  // Instances that run side by side and share the memory do not write one element, unless what does so is atomic among
+  // them. Only what is certain is said: an index without the loop's variable, under no condition that has it.
+  void together(const Ref& written, UnitId atomic, const std::string& who) {
+    if (!written.buffer.valid()) return;
+    const Buffer& buffer = program.buffers[written.buffer.index()];
+    for (const auto& [variable, unit] : open_units) {
+      const auto says = [&, v = variable](const AffineExpr& e) { return e.names().contains(v); };
+      if (ranges.at(variable).high < 1 || !side_by_side(model, unit) ||
+          model.inside(model.memory(buffer.memory).per, unit) ||
+          (atomic.valid() && unit != atomic && model.inside(unit, atomic)) ||
+          std::any_of(written.index.begin(), written.index.end(), says) ||
+          std::any_of(conditions.begin(), conditions.end(), says))
+        continue;
+      problem(fmt::format("{}: all instances of {} ({}) write the same elements of {}, and it is not atomic among them",
+                          who, model.unit(unit).name, variable, buffer.name));
+    }
   }
 
   // The address of a use: every part of it that varies must keep the alignment.
@@ -164,6 +187,7 @@ struct Verifier {
 
   void element(const Element& e) {
     ref(e.write, ranges, "element statement");
+    if (e.reduction != Reduction::assign) together(e.write, {}, "element statement");
     for (const Ref& r : e.reads) ref(r, ranges, "element statement");
     for (const Ref* r : all(e)) {
       const Buffer& buffer = program.buffers[r->buffer.index()];
@@ -268,7 +292,7 @@ struct Verifier {
 }  // namespace
 
 Diagnostics verify(const Program& program, const HardwareModel& model) {
-  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}};
+  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}};
   verifier.list(program.prepack);
   verifier.list(program.body);
   verifier.capacities();

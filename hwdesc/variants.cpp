@@ -249,9 +249,9 @@ class Expander {
 
 const std::vector<std::string>& instruction_keys() {
   static const std::vector<std::string> keys{
-      "name",     "unit",     "link",   "issue",    "compute", "dims",  "mask",    "inactive", "start",
-      "operands", "needs",    "sets",   "clobbers", "reset",   "scope", "async",   "pack",     "numerics",
-      "legal",    "requires", "timing", "energy",   "emit",    "asm",   "encoding"};
+      "name",     "unit",     "link",   "issue",    "compute", "dims",  "mask",     "inactive", "start",
+      "operands", "needs",    "sets",   "clobbers", "reset",   "scope", "async",    "pack",     "numerics",
+      "legal",    "requires", "timing", "energy",   "emit",    "asm",   "encoding", "atomic"};
   return keys;
 }
 

@@ -85,8 +85,14 @@ std::optional<double> fill_value(const Instruction& instruction) {
   return c ? std::optional(c->value) : std::nullopt;
 }
 
+bool is_combine(const Instruction& instruction) {
+  return instruction.atomic.valid() && instruction.semantics.size() == 1 &&
+         instruction.statement().reduction != Reduction::assign &&
+         std::holds_alternative<Read>(instruction.statement().body.op);
+}
+
 bool is_compute(const Instruction& instruction) {
-  return !is_setter(instruction) && !is_move(instruction) && !fill_value(instruction);
+  return !is_setter(instruction) && !is_move(instruction) && !fill_value(instruction) && !is_combine(instruction);
 }
 
 TensorId operand_of_access(const Instruction& instruction, int access) {

@@ -143,6 +143,7 @@ struct Instruction {
   std::vector<MemoryId> clobbers;
   std::string reset, scope;  ///< scope: "use" or "function"
   bool issue_one = false;
+  UnitId atomic;         ///< instances inside one of it may update an element at once; invalid: not known to be so
   std::string async_by;  ///< name of the completion object; empty: synchronous
   std::vector<std::string> async_pending;
   std::optional<IntExpr> async_bytes;
@@ -164,7 +165,10 @@ struct Instruction {
 bool is_setter(const Instruction& instruction);
 bool is_move(const Instruction& instruction);                      ///< D[..] = S[..], no cast
 std::optional<double> fill_value(const Instruction& instruction);  ///< D[..] = constant
-bool is_compute(const Instruction& instruction);                   ///< neither of the three
+/// D[..] += S[..] (or another operator), no cast, which several instances may do to one element at once: adds up parts
+/// of a reduction that instances of a unit have.
+bool is_combine(const Instruction& instruction);
+bool is_compute(const Instruction& instruction);  ///< none of the four
 /// Index in `tensors` of the written operand (0 by construction of the loader: writes first), and of read r.
 TensorId operand_of_access(const Instruction& instruction, int access);
 

@@ -4,7 +4,9 @@
 
 #include "hwdesc/move_layouts.h"
 #include "hwdesc/side_by_side.h"
+#include "scheduler/combining.h"
 #include "scheduler/completion.h"
+#include "scheduler/machine_costs.h"
 #include "scheduler/operand_check.h"
 
 namespace isamap {
@@ -101,6 +103,38 @@ std::string counted_copy(const Feed& feed, const Access& access, const Tensor& t
       return move.name;
   }
   return "";
+}
+
+namespace {
+
+/// Do elements stand in the same places of the same instances? One of them may go on where the other ends.
+bool same_places(const Operand& a, const Operand& b) {
+  const auto *one = std::get_if<FragmentLayout>(&a.layout), *other = std::get_if<FragmentLayout>(&b.layout);
+  if (one == nullptr || other == nullptr) return a.layout == b.layout;
+  return one->index == other->index && one->over.size() == other->over.size() &&
+         std::equal(one->over.begin(), one->over.end() - 1, other->over.begin());
+}
+
+}  // namespace
+
+InstructionId combine_of_blocks(const Computation& statement, const Instruction& instruction, const Tensor& output,
+                                const BlockMachine& machine, const HardwareModel& model) {
+  InstructionId best;
+  double least = 0;  // cycles for an element
+  for (const InstructionId id : combines_for(statement, output, machine.block, model)) {
+    const Instruction& combine = model.instruction(id);
+    const Operand &to = combine.operands[operand_of_access(combine, 0).index()],
+                  &from = combine.operands[operand_of_access(combine, 1).index()];
+    if (combine.unit != instruction.unit || to.memory != model.home() || from.memory != machine.registers ||
+        !same_places(from, instruction.operands[operand_of_access(instruction, 0).index()]))
+      continue;
+    if (output.shape.empty() || output.shape.back() * bytes(output.dtype) % to.align != 0) continue;
+    double elements = 1;
+    for (const std::int64_t extent : full_extents(combine)) elements *= static_cast<double>(extent);
+    const double each = interval_of(combine, full_extents(combine), model) / elements;
+    if (!best.valid() || each < least) best = id, least = each;
+  }
+  return best;
 }
 
 std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,

@@ -42,6 +42,11 @@ std::string widest_copy(const Access& access, const Tensor& tensor, const BlockM
 std::string counted_copy(const Feed& feed, const Access& access, const Tensor& tensor, const BlockMachine& machine,
                          const HardwareModel& model);
 
+/// What adds up the parts of a sum that blocks have in the registers of an instruction: the fastest one for whose rows
+/// the output's are aligned. Invalid: there is none.
+InstructionId combine_of_blocks(const Computation& statement, const Instruction& instruction, const Tensor& output,
+                                const BlockMachine& machine, const HardwareModel& model);
+
 /// A move with addresses from every instance that puts such rows where the instruction wants them, a fragment a call.
 std::string gathering_move(const Instruction& instruction, int access, std::size_t contiguous, const Tensor& tensor,
                            const BlockMachine& machine, const HardwareModel& model);

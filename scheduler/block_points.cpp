@@ -6,7 +6,9 @@
 //   of the inputs in the scratchpad, some steps ahead; each warp's part; registers; calls
 //
 // A point chooses the mapping, how many warps and how many calls of each lie along every dim, how many calls deep a
-// step is, and how many steps' tiles stand in the scratchpad.
+// step is, how many steps' tiles stand in the scratchpad, how many sets of registers calls take, and how many blocks
+// share a reduction: each adds up a part, and an instruction that may do so at once for several adds the parts to the
+// output (`combine`).
 
 #include <algorithm>
 
@@ -24,6 +26,9 @@ namespace {
 const std::vector<std::int64_t> part_counts = {1, 2, 4, 8};              // warps along a dim
 const std::vector<std::int64_t> call_counts = {1, 2, 3, 4, 5, 6, 7, 8};  // calls of a warp along a dim
 const std::vector<std::int64_t> depths = {1, 2, 4, 8};                   // calls along a reduction in one step
+const std::vector<std::int64_t> split_counts = {1,  2,  3,  4,  6,  8,   12,  16,
+                                                24, 32, 48, 64, 96, 128, 192, 256};  // blocks along a reduction
+const std::vector<std::int64_t> register_sets = {1, 2};  // of what a step of calls takes: the next is fetched ahead
 constexpr std::int64_t most_buffers = 5;
 constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken together
 /// Who copies tiles, and how often a block begins: everyone; one thread of those that compute; threads of their own;
@@ -37,6 +42,7 @@ struct Prepared {
   Pairing pairing;
   BlockMachine machine;
   std::vector<Feed> feeds;  ///< by access; 0 is not used
+  InstructionId combine;    ///< adds up parts of sums; invalid: each sum is one block's work
   bool counted() const {
     return std::all_of(feeds.begin() + 1, feeds.end(), [](const Feed& f) { return !f.counted.empty(); });
   }
@@ -51,15 +57,22 @@ class BlockPoints final : public PointForm {
     Decision mapping{"mapping", {}, false};
     for (std::size_t m = 0; m < mappings_.size(); ++m) mapping.labels.push_back(std::to_string(m));
     decisions_.push_back(mapping);
+    const bool splits =
+        std::any_of(prepared_.begin(), prepared_.end(), [](const Prepared& p) { return p.combine.valid(); });
     for (const Dim& dim : unfused().domain.dims) {
       const bool parallel = dim.kind == DimKind::parallel;
-      decisions_.push_back({"parts " + dim.name, labels(parallel ? part_counts : std::vector<std::int64_t>{1}), true});
+      decisions_.push_back({"parts " + dim.name,
+                            labels(parallel ? part_counts
+                                   : splits ? split_counts
+                                            : std::vector<std::int64_t>{1}),
+                            true});
       decisions_.push_back({"calls " + dim.name, labels(parallel ? call_counts : depths), true});
     }
     std::vector<std::int64_t> buffers;
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
     decisions_.push_back({"buffers", labels(buffers), true});
     const bool counted = std::any_of(prepared_.begin(), prepared_.end(), [](const Prepared& p) { return p.counted(); });
+    decisions_.push_back({"sets", labels(register_sets), true});
     decisions_.push_back(
         {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? in_turns + 1 : by_all + 1)}, false});
   }
@@ -78,6 +91,7 @@ class BlockPoints final : public PointForm {
     Point point;
     for (const Decision& d : decisions_)
       point.choice.push_back(static_cast<int>(source.between(0, static_cast<std::int64_t>(d.labels.size()) - 1)));
+    if (source.between(0, 1) == 0) undivided(point);  // whole sums are another kind of schedule, not one value of many
     return repair(std::move(point));
   }
   std::vector<Point> neighbours(const Point& point) const override {
@@ -90,7 +104,11 @@ class BlockPoints final : public PointForm {
       }
     return all;
   }
-  Point changed(const Point& point, Random& random) const override { return changed_choice(decisions_, point, random); }
+  Point changed(const Point& point, Random& random) const override {
+    Point other = changed_choice(decisions_, point, random);
+    if (random.unit() < 0.05) undivided(other);
+    return other;
+  }
 
   /// Two or four warps along each dim with as many calls as make about 64 x 64 points, and smaller ones.
   std::vector<Point> starts(std::size_t count) const override {
@@ -116,6 +134,7 @@ class BlockPoints final : public PointForm {
         point.choice[buffers_at()] = prepared_[m].counted() ? 3 : 2;
         point.choice[copies_at()] = prepared_[m].counted() ? in_turns : by_all;
         points.push_back(repair(point));
+        if (auto more = filling_the_machine(points.back())) points.push_back(std::move(*more));
       }
     }
     if (points.empty()) points.push_back(repair({}));
@@ -125,6 +144,33 @@ class BlockPoints final : public PointForm {
   Result<Nest> build(const Point& point) const override;
 
  private:
+  void undivided(Point& point) const {
+    for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d)
+      if (unfused().domain.dims[d].kind == DimKind::reduction) point.choice[parts_at(d)] = 0;
+  }
+  /// The point with its longest reduction in as many parts as occupy every processor once; nothing: without parts no
+  /// two blocks would find one idle.
+  std::optional<Point> filling_the_machine(Point point) const {
+    const Prepared& p = prepared_[static_cast<std::size_t>(point.choice[0])];
+    const UnitId around = model_.unit(p.machine.block).parent;
+    const auto nest = build(point);
+    if (!p.combine.valid() || !around.valid() || !nest) return std::nullopt;
+    double blocks = 1;
+    for (const Line& line : nest->lines)
+      if (const auto* f = std::get_if<For>(&line.is); f && f->unit == model_.unit(p.machine.block).name)
+        for (const Walk& w : f->walks)
+          blocks *= static_cast<double>(ceil_div(
+              p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(w.dim))].extent, w.tile));
+    const double idle = static_cast<double>(model_.instances(around)) / std::max(blocks, 1.0);
+    std::size_t longest = unfused().domain.dims.size();
+    for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d)
+      if (const Dim& dim = unfused().domain.dims[d]; dim.kind == DimKind::reduction && step_of(p, d) > 0)
+        if (longest == unfused().domain.dims.size() || dim.extent > unfused().domain.dims[longest].extent) longest = d;
+    if (idle < 2 || longest == unfused().domain.dims.size()) return std::nullopt;
+    const auto above = std::upper_bound(split_counts.begin(), split_counts.end(), static_cast<std::int64_t>(idle));
+    point.choice[parts_at(longest)] = static_cast<int>(above - split_counts.begin()) - 1;
+    return repair(std::move(point));
+  }
   static std::vector<std::string> labels(const std::vector<std::int64_t>& values) {
     std::vector<std::string> out;
     for (const std::int64_t v : values) out.push_back(std::to_string(v));
@@ -133,7 +179,8 @@ class BlockPoints final : public PointForm {
   const Computation& unfused() const { return kernel_.statements[id_.index()]; }
   static std::size_t parts_at(std::size_t dim) { return 1 + 2 * dim; }
   static std::size_t calls_at(std::size_t dim) { return 2 + 2 * dim; }
-  std::size_t buffers_at() const { return decisions_.size() - 2; }
+  std::size_t buffers_at() const { return decisions_.size() - 3; }
+  std::size_t sets_at() const { return decisions_.size() - 2; }
   std::size_t copies_at() const { return decisions_.size() - 1; }
 
   /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
@@ -179,6 +226,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   struct Tiled {
     std::string dim;
     std::int64_t block = 1, part = 1, step = 1, extent = 1;
+    std::int64_t share = 0;  ///< of a reduction: what one block of several adds up; 0: one adds up all
     bool parallel = true;
   };
   std::vector<Tiled> tiled;
@@ -210,14 +258,22 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     t.part = calls * t.step;
     for (const Feed& feed : p.feeds)
       if (feed.along == name) t.part = round_up(t.part, feed.row);
-    const std::int64_t wanted = part_counts[static_cast<std::size_t>(point.choice[parts_at(d)])];
-    const std::int64_t along = parallel ? std::min(wanted, ceil_div(all, calls)) : 1;
+    const auto number = static_cast<std::size_t>(point.choice[parts_at(d)]);
+    const std::int64_t along = parallel ? std::min(part_counts[number], ceil_div(all, calls)) : 1;
     t.block = t.part * along;
+    if (!parallel && p.combine.valid() && split_counts[number] > 1) {
+      const std::int64_t share = round_up(ceil_div(dim.extent, split_counts[number]), t.block);
+      if (share < dim.extent) t.share = share;
+    }
     parts *= along;
     tiled.push_back(t);
   }
-  const bool renews =
-      std::any_of(tiled.begin(), tiled.end(), [](const Tiled& t) { return !t.parallel && t.extent > t.block; });
+  const bool renews = std::any_of(tiled.begin(), tiled.end(), [](const Tiled& t) {
+    return !t.parallel && (t.share > 0 ? t.share : t.extent) > t.block;
+  });
+  const auto on_blocks = [](const Tiled& t) { return t.parallel ? t.block : t.share; };  // 0: none
+  const std::string combine = p.combine.valid() ? model_.instruction(p.combine).name : "";
+  const bool split = std::any_of(tiled.begin(), tiled.end(), [](const Tiled& t) { return t.share > 0; });
   const int buffers = renews || !lone.empty() ? point.choice[buffers_at()] + 1 : 1;
   const int copies = p.counted() && buffers > 1 && renews ? point.choice[copies_at()] : by_all;
   if (copies >= by_role && parts + 1 > model_.unit(p.machine.part).count)
@@ -227,16 +283,24 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   if (copies == in_turns) {
     nest.lines.push_back({For{{}, block, Tail::none, false, "", true, 0}});
     For& all = std::get<For>(nest.lines.back().is);
-    for (const Tiled& t : tiled) {
-      if (!t.parallel) continue;
-      all.walks.push_back({t.dim, t.block});
-      if (t.extent % t.block != 0) all.tail = Tail::pad;
-    }
+    if (split) all.combine = combine;
+    for (const bool parallel : {false, true})
+      for (const Tiled& t : tiled) {
+        const std::int64_t tile = on_blocks(t);
+        if (t.parallel != parallel || tile == 0) continue;
+        all.walks.push_back({t.dim, tile});
+        if (t.extent % tile != 0) all.tail = Tail::pad;
+      }
     const std::int64_t rows = ceil_div(tiled.front().extent, tiled.front().block);
-    for (std::int64_t group = std::min(raster_group, rows); group > 1 && all.walks.size() == 2 && all.raster == 0;
-         --group)
+    for (std::int64_t group = std::min(raster_group, rows);
+         group > 1 && all.walks.size() == 2 && !split && all.raster == 0; --group)
       if (rows % group == 0) all.raster = group;
   } else {
+    for (const Tiled& t : tiled) {
+      if (t.share == 0) continue;
+      walk(t.dim, t.share, block, t.extent % t.share != 0, false);
+      std::get<For>(nest.lines.back().is).combine = combine;
+    }
     for (const Tiled& t : tiled)
       if (t.parallel) walk(t.dim, t.block, block, t.extent % t.block != 0, false);
   }
@@ -250,7 +314,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   nest.lines.push_back({stage(0, p.machine.registers)});
   for (const std::string& dim : lone) walk(dim, 1, "", false, false);
   for (const Tiled& t : tiled)
-    if (!t.parallel) walk(t.dim, t.block, "", t.extent % t.block != 0, false);
+    if (!t.parallel) walk(t.dim, t.block, "", t.share == 0 && t.extent % t.block != 0, false);
   for (int a = 1; a < access_count(p.statement); ++a) {
     Stage line = stage(a, p.machine.scratch);
     const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
@@ -265,11 +329,17 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   }
   for (const Tiled& t : tiled)
     if (t.parallel && t.block > t.part) walk(t.dim, t.part, part, false, false);
-  for (const Tiled& t : tiled)
-    if (!t.parallel && t.block > t.step) walk(t.dim, t.step, "", false, true);
+  int sets = 1;  // more where the innermost reduction has several steps
+  for (const Tiled& t : tiled) {
+    if (t.parallel) continue;
+    sets = t.block > t.step ? static_cast<int>(register_sets[static_cast<std::size_t>(point.choice[sets_at()])]) : 1;
+    if (t.block > t.step) walk(t.dim, t.step, "", false, true);
+  }
   for (int a = 1; a < access_count(p.statement); ++a) {
     if (p.feeds[static_cast<std::size_t>(a)].taken_there) continue;
     Stage line = stage(a, p.machine.registers);
+    line.buffers = sets;
+    line.ahead = sets - 1;
     if (!p.feeds[static_cast<std::size_t>(a)].fetch.empty()) line.via = {p.feeds[static_cast<std::size_t>(a)].fetch};
     nest.lines.push_back({line});
   }
@@ -280,7 +350,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
 }
 
 std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapping& mapping,
-                                const HardwareModel& model) {
+                                const HardwareModel& model, const SpaceOptions& options) {
   const InstructionForm form = instruction_form(mapping, model);
   if (!form) return std::nullopt;
   const auto machine = block_machine(*form, model);
@@ -290,6 +360,9 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
   p.statement = fuse(kernel.statements[id.index()], mapping);
   p.pairing = pair(p.statement, form, mapping);
   if (p.pairing.constant_operand >= 0) return std::nullopt;
+  const Tensor& output = kernel.tensors[p.statement.write.tensor.index()];
+  if (!options.sums_whole && !(options.sums_in_order && is_float(output.dtype)))
+    p.combine = combine_of_blocks(p.statement, *form, output, *machine, model);
   p.feeds.resize(static_cast<std::size_t>(access_count(p.statement)));
   for (int a = 1; a < access_count(p.statement); ++a) {
     const Access& access = access_of(p.statement, a);
@@ -328,11 +401,12 @@ std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapp
 }  // namespace
 
 std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement,
-                                        const std::vector<Mapping>& mappings, const HardwareModel& model) {
+                                        const std::vector<Mapping>& mappings, const HardwareModel& model,
+                                        const SpaceOptions& options) {
   std::vector<Mapping> kept;
   std::vector<Prepared> prepared;
   for (const Mapping& mapping : mappings)
-    if (auto p = prepare(kernel, statement, mapping, model)) {
+    if (auto p = prepare(kernel, statement, mapping, model, options)) {
       kept.push_back(mapping);
       prepared.push_back(std::move(*p));
     }

@@ -147,6 +147,11 @@ class Checking {
                                           [&](const WalkView& w) { return w.line < static_cast<int>(line); }));
   }
 
+  static bool split_over_instances(const NestView& view, int walks, int dim) {
+    return std::any_of(view.walks.begin(), view.walks.begin() + walks,
+                       [&](const WalkView& w) { return w.dim == dim && w.combine.valid(); });
+  }
+
   /// Why the consumer's line does not stand at the producer's tile, or this is not complete there.
   std::optional<Diagnostic> other_tile(const NestView& own, std::size_t line, const NestView& theirs,
                                        std::size_t their_line) const {
@@ -167,7 +172,11 @@ class Checking {
       if (const Dim& dim = producer.domain.dims[d]; dim.kind == DimKind::reduction && tiles[d] < dim.extent)
         return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name,
                                  tensor.name, tiles[d], dim.extent, dim.name),
-                     fmt::format("write it at a stage above the walk of {}", dim.name));
+                     split_over_instances(own, walks, static_cast<int>(d))
+                         ? fmt::format("its parts are all there when every instance is through: leave it out, and {} "
+                                       "follows as a nest of its own",
+                                       name)
+                         : fmt::format("write it at a stage above the walk of {}", dim.name));
     std::vector<bool> tied_there(theirs.statement.domain.dims.size(), false);
     for (const Access& read : theirs.statement.reads) {
       if (read.tensor != producer.write.tensor) continue;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/combining.h"
 #include "scheduler/machine_costs.h"
 #include "support/arithmetic.h"
 
@@ -26,16 +27,21 @@ class Blocks {
     const UnitId around = model.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model.instances(around)) : 1;
     double blocks = 1;
-    for (std::size_t w = 0; w < view_.walks.size(); ++w)
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
       if (on_blocks(w)) blocks *= trip(w);
+      if (!view_.walks[w].combine.valid()) continue;
+      combine_ = view_.walks[w].combine;
+      if (!counts_.uses_walk(0, static_cast<int>(w))) parts_ *= trip(w);
+    }
     const double rounds = std::ceil(blocks / processors);
     calls();
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
     for (const auto& [name, cycles] : busy_) note(name, cycles * rounds);
     note("latency of its calls", chain_ * rounds);
+    note("latency of fetches", waited_for_registers() * rounds);
     outermost();
     const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
-    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds);
+    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds) + start_of_sums();
     if (waits_ * rounds > result_.cycles / 2) result_.bound = "transfers that nothing hides";
     return result_;
   }
@@ -79,6 +85,27 @@ class Blocks {
                                  tiles_per_instance(view_, counts_, 0, view_.memory_of(stage),
                                                     view_.stages[static_cast<std::size_t>(stage)].walks));
     chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
+    own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model) /
+                 std::min(ports(instruction), side_by_side_inside(instruction.unit));
+  }
+
+  /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
+  void fetches(const StageView& s, const Instruction* move, double link_latency) {
+    double times = 1;
+    for (int w = 0; w < s.walks; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+        times *= trip(static_cast<std::size_t>(w));
+    const double latency =
+        move != nullptr && move->timing.latency ? latency_of(*move, full_extents(*move), *view_.model) : link_latency;
+    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.walks];  // those side by side wait together
+    waited = std::max(waited, times * latency);
+  }
+  double waited_for_registers() const {
+    if (fetched_.empty() && fetched_ahead_.empty()) return 0;
+    double at_once = own_calls_, ahead = 0;
+    for (const auto& [walks, cycles] : fetched_) at_once += cycles;
+    for (const auto& [walks, cycles] : fetched_ahead_) ahead += cycles;
+    return std::max(at_once, ahead);
   }
 
   /// What one tile of a stage and its renewals in one block take.
@@ -110,6 +137,8 @@ class Blocks {
     const Instruction* move = nullptr;
     for (const std::string& name : s.stage.via)
       if (const auto id = model.find_instruction(name)) move = &model.instruction(*id);
+    const bool part = output && combine_.valid() && from == combined_in(model.instruction(combine_));
+    if (part) move = &model.instruction(combine_);
     const bool scratch = !model.memory(s.memory).is_register();
     if (move == nullptr && !scratch) move = move_between(model, source, target, tensor.dtype);
     if (move != nullptr)
@@ -118,7 +147,7 @@ class Blocks {
                                             (is_innermost(move->unit) ? 1.0 / lanes() : 1);
     else  // element by element: a load and a store each
       busy_["copies by a scalar unit"] += elements * copy_cycles(view_, s) / lanes();
-    if (!scratch && !output) return;
+    if (!scratch && !output) return fetches(s, move, latency);
     if (output) {
       ends_ += latency;
       return;
@@ -142,6 +171,14 @@ class Blocks {
     for (std::size_t u = 0; u < view_.model->units().size(); ++u)
       if (make_id<UnitId>(u) != unit && view_.model->inside(make_id<UnitId>(u), unit)) return false;
     return true;
+  }
+  /// Instances inside one of the unit that have instances themselves: each keeps a port busy with its part of a call.
+  double side_by_side_inside(UnitId unit) const {
+    double count = 1;
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u)
+      if (const UnitId id = make_id<UnitId>(u); id != unit && view_.model->inside(id, unit) && !is_innermost(id))
+        count *= static_cast<double>(view_.model->unit(id).count);
+    return count;
   }
   /// Innermost instances that the instruction occupies: what they do is done at once.
   double lanes() const {
@@ -168,16 +205,52 @@ class Blocks {
       for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
       (a == 0 ? written : read) += size;
     }
+    if (combine_.valid() && !kept_on_the_way()) {  // each part reads what is there and writes it back
+      read += parts_ * output_bytes();
+      written += (parts_ - 1) * output_bytes();
+    }
     if (home.read_bandwidth > 0) note("memory " + home.name, read / home.read_bandwidth);
     if (home.write_bandwidth > 0) note("memory " + home.name, written / home.write_bandwidth);
+  }
+
+  // Split reductions --------------------------------------------------------------------------------------------------
+
+  double output_bytes() const {
+    const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()];
+    double size = bytes(tensor.dtype);
+    for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+    return size;
+  }
+  /// Does a cache between the parts and the output hold all of it? Then parts are added there, and it is written once.
+  bool kept_on_the_way() const {
+    const Instruction& by = view_.model->instruction(combine_);
+    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+      for (const MemoryId cache : view_.model->link(l).via)
+        if (static_cast<double>(view_.model->memory(cache).capacity) >= output_bytes()) return true;
+    return false;
+  }
+  /// The output is set to the identity before any block adds to it: a launch of its own, which writes it once, and
+  /// whose stores have arrived before the next one begins.
+  double start_of_sums() const {
+    if (!combine_.valid() || view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()].inout) return 0;
+    const Instruction& by = view_.model->instruction(combine_);
+    const Memory& to = view_.model->memory(combined_in(by));
+    double cycles = to.write_bandwidth > 0 ? output_bytes() / to.write_bandwidth : 0;
+    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+      cycles += view_.model->link(l).latency;
+    return cycles;
   }
 
   const NestView& view_;
   const TileCounts& counts_;
   UnitId block_;
+  InstructionId combine_;               ///< invalid: no reduction is split
+  double parts_ = 1;                    ///< of each sum
   std::map<std::string, double> busy_;  ///< of one block
   std::set<int> begun_;                 ///< walks above stages in the scratchpad
   double chain_ = 0, waits_ = 0, ends_ = 0;
+  double own_calls_ = 0;                           ///< of one instance, one after another
+  std::map<int, double> fetched_, fetched_ahead_;  ///< by walks above: latencies of fetching registers, all steps
   double begins_ = 0;  ///< until the first tiles are there, of an instance: once where instances take turns
   KernelTime result_;
 };

@@ -7,9 +7,15 @@
 //   the moves by each port                       uses x interval / ports
 //   the links into and out of its memories       bytes / bandwidth
 //   where tiles are asked for n steps ahead         steps x latency of the links / n
+//   one instance's fetches of registers and calls   steps x latency + calls x interval; fetched a step ahead: the
+//   larger
 // and what nothing hides: a barrier at every step, where tiles have one buffer the latency of the links too; the links
 // before the first step and behind the last one, once for each round. All blocks together take at least what the
 // outermost memory needs for the bytes that it gives and takes once, and what the caches give in all.
+//
+// Where blocks share reductions (`combine`), the output is set before: size / bandwidth + latency. Each block's part
+// goes out by the combine, at its interval; where no cache on the way has room for the output, each part is read and
+// written there besides.
 
 #include "scheduler/time_bounds.h"
 

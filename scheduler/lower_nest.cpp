@@ -9,8 +9,9 @@
 #include <algorithm>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/combining.h"
 #include "scheduler/completion.h"
-#include "scheduler/lower_stage.h"
+#include "scheduler/lower_ahead.h"
 #include "scheduler/outside_reads.h"
 #include "scheduler/ring.h"
 #include "scheduler/tile_order.h"
@@ -21,9 +22,9 @@ namespace isamap {
 
 namespace {
 
-class NestLowering final : public StageLowering {
+class NestLowering final : public AheadLowering {
  public:
-  using StageLowering::StageLowering;
+  using AheadLowering::AheadLowering;
 
   Result<Nodes> run() {
     Scope scope;
@@ -82,7 +83,8 @@ class NestLowering final : public StageLowering {
     const Line& line = input_.nest->lines[at];
     auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
-                                       [&](const Do&) {
+                                       [&](const Do&) -> Result<Nodes> {
+                                         if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
                                          if (!instruction_) return lower_elements(*this, scope);
                                          auto calls = lower_call(*this, scope);
                                          return calls && !together_
@@ -91,6 +93,15 @@ class NestLowering final : public StageLowering {
                                        }},
                             line.is);
     return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
+  }
+
+  Diagnostics nothing_combined(const Scope& scope) const {
+    const Instruction& by = lowering_.model.instruction(scope.combine);
+    const std::string &from = lowering_.model.memory(combined_from(by)).name,
+                      &to = lowering_.model.memory(combined_in(by)).name;
+    return {error(fmt::format("combine {}: no tile of {} in {} is below the walk, whose parts it could add to {}",
+                              by.name, output().name, from, to),
+                  fmt::format("stage {} in {} below it", output().name, from))};
   }
 
   // Problems of lines further in have their place already.
@@ -102,6 +113,7 @@ class NestLowering final : public StageLowering {
 
   Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.walks.size()) return lines(at + 1, scope);
+    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return combining(f, at, scope);
     if (which == 0 && (f.wrap || f.raster > 0)) return walk_tiles(f, at, scope);
     if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
       together_ = true;
@@ -118,6 +130,9 @@ class NestLowering final : public StageLowering {
     const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile,
                        rest = pads ? 0 : parent.size % tile;
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
+    if (f.combine.empty() && full + rest > 1 && !input_.handed)
+      if (const auto unit = in_threads(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
+        return written_at_once(w.dim, f.unit);
     if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
       return walk_in_threads(f, which, at, scope, *unit, tile);
     const auto ahead = stages_ahead(f, which, at);
@@ -132,6 +147,8 @@ class NestLowering final : public StageLowering {
     };
     if (!ahead.empty() && rest == 0 && (full > 1 || counted_below))
       return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
+    if (const auto fetched = fetched_ahead(f, which, at); !fetched.empty() && rest == 0 && full > 1)
+      return fetching(fetched, at, full, tile, tile_at);
 
     const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
@@ -158,13 +175,25 @@ class NestLowering final : public StageLowering {
     return nodes;
   }
 
+  /// Below this line tiles of the output are parts, which are added to what stands in memory.
+  Result<Nodes> combining(const For& f, std::size_t at, const Scope& scope) {
+    const auto by = combine_of(f, statement_, output(), lowering_.model);
+    if (!by) return by.diagnostics();
+    Scope inner = scope;
+    inner.combine = *by;
+    if (is_float(output().dtype))
+      lowering_.assume(fmt::format("parts of {} are added up in any order: its last digits may differ from run to run",
+                                   output().name));
+    return walk(f, 0, at, inner);
+  }
+
   /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
   /// (`wrap`).
   Result<Nodes> walk_tiles(const For& f, std::size_t at, const Scope& scope) {
     const auto layout = tile_order(f, scope.tiles, lowering_.model);
     if (!layout) return layout.diagnostics();
     for (const Walk& w : f.walks)
-      if (!input_.written.once || !uses(access_of(statement_, 0), w.dim)) return written_at_once(w.dim, f.unit);
+      if (!written_apart(w.dim, f)) return written_at_once(w.dim, f.unit);
     std::vector<std::string> variables;
     std::map<std::string, AffineExpr> numbers;
     AffineExpr number;
@@ -198,118 +227,6 @@ class NestLowering final : public StageLowering {
                         [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
   }
 
-  /// The stages right below a walk in time whose tiles are asked for some steps ahead, by line.
-  std::vector<std::size_t> stages_ahead(const For& f, std::size_t which, std::size_t at) const {
-    std::vector<std::size_t> found;
-    if (which + 1 != f.walks.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
-    for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
-      const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
-      if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
-      if (!found.empty() && s->ahead != std::get<Stage>(input_.nest->lines[found[0]].is).ahead) break;
-      found.push_back(l);
-    }
-    return found;
-  }
-  /// Do moves complete in groups or by counters, behind the program's back?
-  bool overlaps() const {
-    const auto& objects = lowering_.model.async_objects();
-    return std::any_of(objects.begin(), objects.end(),
-                       [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
-  }
-  /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all
-  /// are through with the step before: there is one more of them than steps ahead. That all are is known from a
-  /// barrier, or from a counter, where those who fill do nothing else.
-  template <class TileAt>
-  Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
-                          const std::string& dim, const AffineExpr& visit, const TileAt& tile_at) {
-    const Stage& first = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is);
-    const UnitId owner = lowering_.model.memory(*lowering_.model.find_memory(first.memory)).per;
-    const int ahead = first.ahead;
-    const std::string variable = lowering_.variable(dim, steps);
-    const AffineExpr number = AffineExpr::dim(variable);
-    filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
-    auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
-    if (!body) return body;
-    Ring ring;
-    const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
-      Scope scope = tile_at(step, tile_size(at, dim));
-      Nodes nodes;
-      for (const std::size_t l : lines_ahead) {
-        auto fill = refill(l, scope);
-        if (!fill) return fill;
-        append(nodes, std::move(*fill));
-      }
-      if (ring.object.empty()) {
-        auto made = ring_of(*this, lines_ahead, dim, nodes);
-        if (!made) return made.diagnostics();
-        ring = std::move(*made);
-      }
-      if (ring.object.empty()) return nodes;
-      auto by_counter =
-          counted(std::move(nodes), ring, visit * steps + step, owner, lowering_.program, lowering_.model);
-      if (!by_counter || first.role.empty()) return by_counter;
-      Guard part;
-      part.role = first.role;
-      part.then = std::move(*by_counter);
-      return Nodes{Node{std::move(part)}};
-    };
-    Nodes nodes, loop;
-    for (std::int64_t step = 0; step < std::min<std::int64_t>(ahead, steps); ++step) {
-      auto fill = fills(AffineExpr(step));
-      if (!fill) return fill;
-      Nodes group = commits(*fill, lowering_.model);
-      append(nodes, std::move(*fill));
-      append(nodes, std::move(group));
-    }
-    const bool roles = !first.role.empty();
-    const auto arrived = [&](const Nodes& fill, int pending) {
-      append(loop, waits(fill, pending, lowering_.model));
-      if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, owner));
-      append(loop, fences(lines_ahead));
-      if (!roles) append(loop, meeting(lines_ahead));
-    };
-    if (steps > ahead) {
-      const Interval all = lowering_.ranges.at(variable);
-      lowering_.ranges[variable].high = steps - 1 - ahead;
-      auto fill = fills(number + ahead);
-      lowering_.ranges[variable] = all;
-      if (!fill) return fill;
-      if (!roles) arrived(*fill, ahead - 1);
-      Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
-      Guard guard;
-      guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
-      guard.then = std::move(*fill);
-      loop.push_back(Node{std::move(guard)});
-      append(loop, std::move(group));
-      if (roles) arrived({}, 0);
-    } else {
-      arrived(nodes, 0);
-    }
-    append(loop, std::move(*body));
-    if (roles) loop.push_back(through_with(ring, visit * steps + number, users_of_tiles(*this)));
-    append(nodes, loop_around(variable, steps, false, std::move(loop)));
-    return nodes;
-  }
-  /// The fences of those tiles that the instruction reads by another path than the one by which they were written.
-  Nodes fences(const std::vector<std::size_t>& stages) const {
-    Nodes nodes;
-    for (const std::size_t l : stages) append(nodes, fence(std::get<Stage>(input_.nest->lines[l].is)));
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    return nodes;
-  }
-  /// All have waited for their part of the tile, and are through with the one whose place is filled next.
-  Nodes meeting(const std::vector<std::size_t>& lines_ahead) const {
-    Sync sync;
-    sync.unit = lowering_.model
-                    .memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).memory))
-                    .per;
-    return {Node{std::move(sync)}};
-  }
-  std::int64_t tile_size(std::size_t at, const std::string& dim) const {
-    for (const Walk& w : std::get<For>(input_.nest->lines[at].is).walks)
-      if (w.dim == dim) return w.tile;
-    return 1;
-  }
   /// The unit, if programs run its instances in threads.
   std::optional<UnitId> in_threads(const For& f) const {
     const auto unit = lowering_.model.find_unit(f.unit);
@@ -324,7 +241,7 @@ class NestLowering final : public StageLowering {
       return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
                                instruction_->name, lowering_.model.unit(instruction_->unit).name),
                    fmt::format("walk {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
-    if (!input_.written.once || !uses(access_of(statement_, 0), dim)) return written_at_once(dim, f.unit);
+    if (!written_apart(dim, f)) return written_at_once(dim, f.unit);
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
         !(held.slots >= 0 && !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/spread_tile.h
         lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
@@ -362,10 +279,18 @@ class NestLowering final : public StageLowering {
     return loop;
   }
 
+  /// Do instances write different elements, or add to them by what may do so at once?
+  bool written_apart(const std::string& dim, const For& f) const {
+    if (!f.combine.empty() && is_reduction(dim)) return true;
+    return input_.written.once && uses(access_of(statement_, 0), dim);
+  }
   Diagnostic written_at_once(const std::string& dim, const std::string& unit) const {
+    const auto id = lowering_.model.find_unit(unit);
     return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
                              output().name),
-                 "deal out a dim that each element of the output has to itself");
+                 id && is_reduction(dim) && instruction_ != nullptr
+                     ? combine_hint(statement_, output(), dim, *id, lowering_.model)
+                     : "deal out a dim that each element of the output has to itself");
   }
 
   bool together_ = false;  ///< calls are awaited by a line further out

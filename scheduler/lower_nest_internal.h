@@ -25,10 +25,14 @@ struct AskedAhead {
 /// What is known at one line of the nest.
 struct Scope {
   Tiles tiles;
-  std::vector<WalkStep> steps;           ///< of walks with more than one step, outermost first
-  std::vector<TileBuffer> holders;       ///< by access number
-  AffineExpr visit;                      ///< how often an instance has come to this line before
-  std::optional<Tiles> flagged_since;    ///< `first flag`: the tiles at the accumulator's stage
+  std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
+  std::vector<TileBuffer> holders;     ///< by access number
+  AffineExpr visit;                    ///< how often an instance has come to this line before
+  std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
+  /// `combine`: by which tiles of the output are drained, where the next one further out is in the memory that it adds
+  /// to; invalid: they are stored.
+  InstructionId combine = {};
+  std::optional<Tiles> combined;  ///< the tiles at the stage that is drained so: what is below has its sums to itself
   std::multimap<int, AskedAhead> asked;  ///< by access number
 };
 

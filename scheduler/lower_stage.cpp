@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scheduler/ask_ahead.h"
+#include "scheduler/combining.h"
 #include "scheduler/completion.h"
 #include "scheduler/outside_reads.h"
 #include "scheduler/spread_tile.h"
@@ -75,7 +76,7 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   }
   if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
   if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
-  tile.buffer = buffer_of_line_[at] = add_buffer(std::move(made->buffer), s);
+  tile.buffer = buffer_of_line_[at] = buffer_at(at, std::move(made->buffer), s);
   Scope inner = scope;
   for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
   return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
@@ -179,6 +180,14 @@ BufferId StageLowering::add_buffer(Buffer buffer, const Stage& s) {
   return make_id<BufferId>(lowering_.program.buffers.size() - 1);
 }
 
+BufferId StageLowering::buffer_at(std::size_t line, Buffer buffer, const Stage& s) {
+  const auto sets = registers_of_line_.find(line);
+  if (sets == registers_of_line_.end()) return add_buffer(std::move(buffer), s);
+  BufferId& place = sets->second[register_set_.at(line)];
+  if (!place.valid()) place = add_buffer(std::move(buffer), s);
+  return place;
+}
+
 Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
                                     const Tiles& tiles) const {
   Copy copy;
@@ -278,11 +287,18 @@ Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) con
 
 Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
                                         Scope& inner) {
+  if (inner.combined && !scope.combined)  // a part begins with nothing: what is there is in memory, and added to
+    return each_share(s, at, tile, scope, [&](const TileBuffer* part) -> Result<Nodes> {
+      if (s.first == First::flag) return inner.flagged_since = scope.tiles, Nodes{};
+      return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    });
   const auto cut = [&](const Dim& d) {
-    return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != d.extent;
+    const std::int64_t whole = scope.combined ? scope.combined->at(d.name).size : d.extent;
+    return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != whole;
   };
   const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
-  const bool from_memory = input_.starts_from_memory || partial || s.first == First::load || !written_whole();
+  const bool from_memory =
+      (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
   if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
   if (from_memory) return move_output(s, at, tile, scope, true);
   if (!needs_start(at + 1)) return Nodes{};
@@ -305,13 +321,32 @@ Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const Ti
 }
 
 Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
-                                         bool into_inner) {
+                                         bool into_inner, InstructionId combine) {
   auto copy = copy_of(tile, scope.holders[0], s, into_inner, scope.tiles);
   if (!copy) return copy.diagnostics();
+  copy->adds = combine.valid();
+  if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
   return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
     copy->part = part;
     return transfer(lowering_, *copy);
   });
+}
+
+Result<bool> StageLowering::is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+  if (!scope.combine.valid() || scope.combined) return false;
+  const Instruction& by = lowering_.model.instruction(scope.combine);
+  const MemoryId outside = lowering_.buffer(scope.holders[0].buffer).memory,
+                 here = lowering_.buffer(tile.buffer).memory;
+  if (outside != combined_in(by) || here != combined_from(by))
+    return error(
+        fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
+                    lowering_.model.memory(combined_from(by)).name, lowering_.model.memory(combined_in(by)).name,
+                    lowering_.model.memory(here).name, lowering_.model.memory(outside).name),
+        fmt::format("stage {} in {} right below the walk", s.tensor, lowering_.model.memory(combined_from(by)).name));
+  if (s.first == First::load)
+    return error("first load: each instance would add what stands in memory once more",
+                 fmt::format("leave it out: combine {} adds to it", by.name));
+  return true;
 }
 
 Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
@@ -335,6 +370,9 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
   auto asks = asked_at(s, 0, tile, scope);
   if (!asks) return asks;
+  const auto part = is_part(s, tile, scope);
+  if (!part) return at_stage(s, part.diagnostics());
+  if (*part) inner.combined = scope.tiles;
   auto start = start_tile(s, at, tile, scope, inner);
   if (!start) return at_stage(s, start.diagnostics());
   auto body = lines(at + 1, inner);
@@ -343,7 +381,7 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
   append(nodes, std::move(*start));
   append(nodes, std::move(*body));
   if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
-    auto drain = move_output(s, at, tile, scope, false);
+    auto drain = move_output(s, at, tile, scope, false, *part ? scope.combine : InstructionId{});
     if (!drain) return at_stage(s, drain.diagnostics());
     append(nodes, std::move(*drain));
   }
@@ -362,9 +400,13 @@ Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
   const MemoryId memory = *lowering_.model.find_memory(s.memory);
   auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
-  take_turns(s.buffers, access, scope, made->tile, made->buffer);
-  own_place(memory, made->tile, made->buffer);
-  made->tile.buffer = buffer_of_line_.at(line);
+  if (registers_of_line_.contains(line)) {
+    made->tile.buffer = buffer_at(line, std::move(made->buffer), s);
+  } else {
+    take_turns(s.buffers, access, scope, made->tile, made->buffer);
+    own_place(memory, made->tile, made->buffer);
+    made->tile.buffer = buffer_of_line_.at(line);
+  }
   const auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
   if (!copy) return at_stage(s, copy.diagnostics());
   auto fill = transfer(lowering_, *copy);

@@ -24,6 +24,8 @@ struct WalkView {
   int axis = -1;  ///< of the unit; -1: the unit has none
   bool unroll = false;
   bool wrap = false;  ///< instances take turns
+  /// By which instances add up their parts of a reduction; invalid: they have no parts of one.
+  InstructionId combine = {};
   int line = 0;
 };
 

@@ -37,6 +37,7 @@ std::unique_ptr<PointForm> levelled_points(const Kernel& kernel, StatementId sta
                                            const SpaceOptions& options);
 /// Null: no instruction belongs to a part of a block and takes its operands from registers.
 std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement,
-                                        const std::vector<Mapping>& mappings, const HardwareModel& model);
+                                        const std::vector<Mapping>& mappings, const HardwareModel& model,
+                                        const SpaceOptions& options);
 
 }  // namespace isamap

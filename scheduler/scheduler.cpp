@@ -281,12 +281,53 @@ class Run {
 
 }  // namespace
 
+namespace {
+
+/// Is a sum split over instances that another statement reads? Nothing goes on with its tiles then.
+bool could_be_joined(const Scheduled& scheduled, const Kernel& kernel, const ScheduleOptions& options) {
+  if (!options.join || !options.must_lower || options.space.sums_whole) return false;
+  for (std::size_t s = 0; s < scheduled.schedule.nests.size(); ++s) {
+    const auto& lines = scheduled.schedule.nests[s].lines;
+    const bool split = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
+      const auto* walk = std::get_if<For>(&line.is);
+      return walk != nullptr && !walk->combine.empty();
+    });
+    const TensorId written = kernel.statements[s].write.tensor;
+    const bool read = std::any_of(kernel.statements.begin() + static_cast<std::ptrdiff_t>(s) + 1,
+                                  kernel.statements.end(), [&](const Computation& later) {
+                                    return std::any_of(later.reads.begin(), later.reads.end(),
+                                                       [&](const Access& a) { return a.tensor == written; });
+                                  });
+    if (split && read) return true;
+  }
+  return false;
+}
+
+/// Statements are searched one by one; what joining them saves is known at the end. So both ways are gone to it.
+void or_with_whole_sums(Scheduled& scheduled, const Kernel& kernel, const MapResult& mappings,
+                        const HardwareModel& model, ScheduleOptions options) {
+  options.space.sums_whole = true;
+  options.known.clear();  // points of the other space
+  auto other = Run(kernel, mappings, model, options).run();
+  if (!other) return;
+  other->evaluations += scheduled.evaluations;
+  other->exhausted = other->exhausted && scheduled.exhausted;
+  other->seconds += scheduled.seconds;
+  scheduled.evaluations = other->evaluations;
+  scheduled.seconds = other->seconds;
+  if (value(other->cost, options.objective) < value(scheduled.cost, options.objective)) scheduled = std::move(*other);
+}
+
+}  // namespace
+
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                            const ScheduleOptions& options, bool* proved) {
   const Kernel step = one_step_of(kernel);
   Run run(step, mappings, model, options);
   auto scheduled = run.run();
   if (proved) *proved = run.proved();
+  if (scheduled && could_be_joined(*scheduled, step, options))
+    or_with_whole_sums(*scheduled, step, mappings, model, options);
   if (!scheduled || !kernel.repeat) return scheduled;
   for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)
     scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), times(kernel, s));

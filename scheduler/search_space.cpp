@@ -17,7 +17,7 @@ SearchSpace::SearchSpace(const Kernel& kernel, StatementId statement, std::vecto
                          const HardwareModel& model, const SpaceOptions& options)
     : state_(std::make_unique<State>(State{kernel, statement, &model, nullptr})) {
   state_->form = levelled_points(kernel, statement, mappings, model, options);
-  if (!state_->form) state_->form = block_points(kernel, statement, mappings, model);
+  if (!state_->form) state_->form = block_points(kernel, statement, mappings, model, options);
   if (!state_->form) state_->form = normal_points(kernel, statement, std::move(mappings), model, options);
 }
 SearchSpace::~SearchSpace() = default;

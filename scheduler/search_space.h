@@ -40,6 +40,8 @@ struct SpaceOptions {
   bool single_buffered = false;  ///< one buffer for every kept tile
   bool double_buffered = false;  ///< two buffers for every kept tile; levelled form only
   bool nothing_skipped = false;  ///< products with what lies outside a tensor are computed: it may meet an infinity
+  bool sums_in_order = false;    ///< real sums are not split over instances, whose parts come in any order
+  bool sums_whole = false;       ///< no sum is split over instances: other statements can go on with its tiles
 };
 
 /// As --space and suites say it.

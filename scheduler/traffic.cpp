@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "scheduler/cache_traffic.h"
+#include "scheduler/combining.h"
 #include "scheduler/handover.h"
 #include "scheduler/machine_costs.h"
 
@@ -120,10 +121,31 @@ class Counting {
       totals(0, child).fills += back;
     }
     if (!last && !is_stored(*view_.kernel, view_.id, *line_of(view_, child))) t.elements_out = 0;
+    if (const double parts = last ? 0 : parts_added(child); parts > 0) {  // where they are added, not in the tile
+      t.elements_out *= parts;
+      own.updates += t.elements_out;
+      own.reads += t.elements_out;
+      traffic_.transfers.push_back(t);
+      return;
+    }
     t.elements_in = std::max(0.0, t.elements_out - first_visits(stage));
     own.updates += t.elements_out;
     own.reads += t.elements_in;
     traffic_.transfers.push_back(t);
+  }
+
+  /// How many instances add their part of each sum to what stands further out; 0: tiles are stored there.
+  double parts_added(int stage) const {
+    double parts = 0;
+    for (int w = 0; w < walks_above(view_, stage); ++w) {
+      const WalkView& walk = view_.walks[static_cast<std::size_t>(w)];
+      if (!walk.combine.valid() || view_.memory_of(view_.stages[static_cast<std::size_t>(stage)].parent) !=
+                                       combined_in(view_.model->instruction(walk.combine)))
+        continue;
+      parts = std::max(parts, 1.0);
+      if (!counts_.uses_walk(0, w)) parts *= static_cast<double>(counts_.trip(w));
+    }
+    return parts;
   }
 
   void links(const Transfer& t) {

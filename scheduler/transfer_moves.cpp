@@ -235,7 +235,8 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const auto fits = [&](const Instruction& i) {
     const bool later = completes_in_groups(i, lowering.model) || completes_by_counter(i, lowering.model);
     const bool taken = not_lowered(i, lowering.model).empty() || (!copy.via.empty() && later);
-    if (!is_move(i) || !taken || i.operands[operand_of_access(i, 0).index()].memory != to ||
+    if (!(copy.adds ? is_combine(i) : is_move(i)) || !taken ||
+        i.operands[operand_of_access(i, 0).index()].memory != to ||
         i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
       return false;
     const DType type = lowering.buffer(copy.inner->buffer).dtype;

@@ -179,13 +179,13 @@ std::string ElementText::value(const ScalarExpr& e, const std::vector<std::strin
 }
 
 std::string ElementText::statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
-                                   const std::vector<std::string>& places) {
+                                   const std::vector<std::string>& places, const std::string& old) {
   if (reduction == Reduction::assign && std::holds_alternative<Read>(body.op))
     return place + " = " + places[static_cast<std::size_t>(std::get<Read>(body.op).access)] + ";";
   std::string text = value(body, places);
   if (reduction != Reduction::assign) {
     const BinaryOp ops[] = {BinaryOp::add, BinaryOp::add, BinaryOp::mul, BinaryOp::max, BinaryOp::min};
-    text = binary(ops[static_cast<int>(reduction)], type, load(type, place), text);
+    text = binary(ops[static_cast<int>(reduction)], type, load(type, old.empty() ? place : old), text);
   }
   if (text.size() > 2 && text.front() == '(' && text.back() == ')') {  // the outermost pair, if it is one
     int depth = 0;

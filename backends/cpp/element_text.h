@@ -23,9 +23,10 @@ class ElementText {
 
   /// `places[i]` is the lvalue of read i in its storage type: "A[k]".
   std::string value(const ScalarExpr& e, const std::vector<std::string>& places);
-  /// The statement that combines a value into a place, without indentation.
+  /// The statement that combines a value into a place, without indentation. `old`: how the place is read; empty: as it
+  /// is named.
   std::string statement(Reduction reduction, DType type, const std::string& place, const ScalarExpr& body,
-                        const std::vector<std::string>& places);
+                        const std::vector<std::string>& places, const std::string& old = "");
   /// Division of indices that rounds down.
   std::string floor_div(const std::string& numerator, std::int64_t divisor);
   /// An element's number in a swizzled buffer.

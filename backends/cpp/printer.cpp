@@ -253,7 +253,7 @@ class Printer {
     std::vector<std::string> reads;
     for (std::size_t i = 1; i < item.places.size(); ++i) reads.push_back(value_at(item.places[i]));
     line(elements_.statement(element.reduction, program_.buffers[element.write.buffer.index()].dtype,
-                             element_place(item.places[0]), element.body, reads));
+                             element_place(item.places[0]), element.body, reads, value_at(item.places[0])));
   }
   std::string value_at(const Place& place) {
     std::string element = element_place(place);

@@ -201,7 +201,9 @@ class Meaning {
     const std::string place =
         o.shared
             ? fmt::format("emulation::{}(threads[{}], {}, {})", gather ? "readable" : "writable", lane, where, size)
-            : fmt::format("reinterpret_cast<{}char*>({}){}", gather ? "const " : "", address, offset);
+        : gather ? fmt::format("reinterpret_cast<const char*>({}){}", address, offset)
+                 : fmt::format("emulation::{}(reinterpret_cast<char*>({}){})",
+                               instruction_.atomic.valid() ? "added" : "written", address, offset);
     copy(fmt::format("{}[{}]", array(access), flat(access, subscripts(access))), place, size, gather);
     close_dims();
     return std::nullopt;

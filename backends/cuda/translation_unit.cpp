@@ -38,12 +38,14 @@ constexpr const char* environment = R"(#if defined(ISAMAP_HOST_PART)
     kernel<<<dim3(unsigned(blocks)), dim3(unsigned(threads)), bytes, stream>>>(__VA_ARGS__); \
   } while (false)
 template <class T> using shared_pointer = T*;
+template <class T> using global_pointer = T*;
 template <class T> static __device__ __forceinline__ T* shared_array(unsigned char* at) { return reinterpret_cast<T*>(at); }
 #else
 #define ISAMAP_SHARED(name) unsigned char* const name = static_cast<unsigned char*>(emulation::shared_bytes())
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
   emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, [&] { kernel(__VA_ARGS__); })
 template <class T> using shared_pointer = emulation::SharedPointer<T>;
+template <class T> using global_pointer = emulation::GlobalPointer<T>;
 template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at) { return emulation::SharedPointer<T>(at); }
 #endif
 
@@ -205,8 +207,8 @@ class KernelFile {
       const std::string type = element_type(model_, buffer.dtype);
       if (on_device(buffer)) {
         if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
-        parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ",
-                                  use.written[b] ? "" : "const ", type, buffers_[b]);
+        parameters += fmt::format("{}{} __restrict__ {}", parameters.empty() ? "" : ", ",
+                                  use.written[b] ? "global_pointer<" + type + ">" : "const " + type + "*", buffers_[b]);
         arguments += ", " + buffers_[b];
       } else {
         locals +=
@@ -216,6 +218,9 @@ class KernelFile {
     }
     const std::vector<std::string> roles = roles_of(nodes);
     const Around around_kernel{around, constant};
+    written_.clear();
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (b < use.written.size() && use.written[b]) written_.insert(static_cast<std::int32_t>(b));
     objects_.begin_kernel();
     std::string text = counters(nodes, spread);
     others_ = roles.empty() ? 0 : spread.threads();
@@ -339,13 +344,16 @@ class KernelFile {
       return (opened.empty() ? "" : wrappers_.hold(opened, program_)) +
              wrappers_.sync(sync, program_, index, diagnostics_);
     };
-    // What stands in shared memory is an object that watches its readers when it is emulated.
+    // What stands in shared memory, or is written by this kernel, is an object that watches its uses when it is
+    // emulated.
     dialect.value = [this](BufferId id, const std::string& element) {
       const Buffer& buffer = program_.buffers[id.index()];
-      return on_device(buffer) ? element : element_type(model_, buffer.dtype) + "(" + element + ")";
+      const bool plain = on_device(buffer) && !written_.contains(id.value);
+      return plain ? element : element_type(model_, buffer.dtype) + "(" + element + ")";
     };
     dialect.pointer_type = [this](BufferId id, const std::string& type) {
-      return on_device(program_.buffers[id.index()]) ? type + "*" : "shared_pointer<" + type + ">";
+      if (!on_device(program_.buffers[id.index()])) return "shared_pointer<" + type + ">";
+      return written_.contains(id.value) ? "global_pointer<" + type + ">" : type + "*";
     };
     dialect.address = [](BufferId, const std::string& address) { return address; };
     return dialect;
@@ -391,9 +399,10 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
-  std::int64_t others_ = 0;  ///< threads beside those of roles; 0: there are none
-  Budgets budgets_;          ///< of the kernel that is printed
-  HostObjects objects_;      ///< of the entry that is printed
+  std::set<std::int32_t> written_;  ///< buffers that the kernel which is printed writes
+  std::int64_t others_ = 0;         ///< threads beside those of roles; 0: there are none
+  Budgets budgets_;                 ///< of the kernel that is printed
+  HostObjects objects_;             ///< of the entry that is printed
   Diagnostics diagnostics_;
 };
 

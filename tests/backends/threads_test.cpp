@@ -161,5 +161,31 @@ TEST(Threads, SumsAreNotDealtOut) {
             "for k on core: its instances would write the same elements of C at once");
 }
 
+TEST(Threads, ShareASum) {
+  const HardwareModel model = with_cores(4);
+  if (!model.find_instruction("add_up_f32")) GTEST_SKIP() << "this processor has no AVX-512";
+  for (const std::int64_t k : {1, 7, 64, 100}) {
+    const std::string text = "kernel: product\ndims: {M: 9, N: 37, K: " + std::to_string(k) +
+                             "}\ntensors: {A: {shape: [M, K]}, B: {shape: [K, N]}, C: {shape: [M, N]}}\n"
+                             "compute: [\"C[i,j] += A[i,k] * B[k,j]\"]\n";
+    const Kernel kernel = kernel_of(text);
+    const auto schedule = parse_schedule(R"(schedule: parts
+nest:
+  - for k by 25 on core combine add_up_f32
+  - for i by 3
+  - for j by 32
+  - stage C in vec
+  - for k by 1
+  - stage B in vec
+  - for i by 1 unroll
+  - for j by 16 unroll
+  - do s0 with fma_f32_bcast(j=j)
+)",
+                                         "s.yaml", kernel, model);
+    ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+    expect_right(kernel, *schedule, model);
+  }
+}
+
 }  // namespace
 }  // namespace isamap

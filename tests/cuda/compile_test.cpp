@@ -102,6 +102,32 @@ TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
   EXPECT_EQ(compiled.opcodes.count(0x983) + compiled.opcodes.count(0x387), 0U) << "local memory is used";
 }
 
+TEST(ForDevice, SumsThatBlocksShareAreAddedWithoutAskingForThem) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  constexpr unsigned add_one = 0x98e, add_two = 0x9a6;
+  for (const auto& [name, opcode] : {std::pair("nvidia_sm80", add_one), {"nvidia_sm90a", add_two}}) {
+    SCOPED_TRACE(name);
+    const auto model = machine(name);
+    const Program made = searched(product("bf16", "f32", 1024, 128, 4096, true), model, 300);
+    const Compiled compiled = compile_for_device(made, model);
+    EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
+        << compiled.log << made.schedule_text;
+    EXPECT_GT(compiled.opcodes.count(opcode), 0U) << made.schedule_text;
+  }
+}
+
+TEST(ForDevice, TwoSetsOfRegistersAreTwo) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  const auto model = machine("nvidia_sm80");
+  const std::string text =
+      changed(changed(changed(ring_schedule, "for k by 32", "for k by 64"), "A in reg", "A in reg x2"), "B in reg",
+              "B in reg x2");
+  const Compiled compiled =
+      compile_for_device(lowered(product("bf16", "f32", 128, 128, 256, true), text, model), model);
+  EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
+      << compiled.log;
+}
+
 TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   const auto model = machine("nvidia_sm90a");

@@ -99,10 +99,11 @@ inline Emulated emulate(const std::string& text, const TranslationUnit& unit, co
   for (const EntryArgument& a : unit.arguments) {
     const Buffer& buffer = program.buffers[a.buffer.index()];
     const bool output = role_of(program.kernel, buffer.tensor) == Role::output;
+    const bool given = !output || program.kernel.tensors[buffer.tensor.index()].inout;
     const auto& bytes = data[buffer.tensor.index()].bytes;
-    if (!output) write_file(folder.path() / (std::to_string(arrays.size()) + ".in"), bytes.data(), bytes.size());
+    if (given) write_file(folder.path() / (std::to_string(arrays.size()) + ".in"), bytes.data(), bytes.size());
     entry.arrays.push_back(arrays.size());
-    arrays.push_back({a.bytes, 64, !output, output});
+    arrays.push_back({a.bytes, 64, given, output});
   }
   auto made = compile(model, text, driver_text(arrays, {}, entry), {{emulation_header_name, emulation_header()}},
                       folder.path() / "program");

@@ -178,18 +178,30 @@ TEST(Strategies, GreedyComesNearTheProvenOptimaOfTheCheckArchitecture) {
   }
 }
 
-TEST(Strategies, ReductionsStayInTime) {
+TEST(Strategies, ReductionsStayInTimeOrTheirPartsAreAddedUp) {
   const Task p = task("C[i,j] += f32(A[i,k]) * f32(B[k,j])", "i=64,j=64,k=64", "A=bf16,B=bf16,C=f32", "nvidia_sm80");
-  const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, {});
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    auto nest = space.build(space.random(seed));
-    if (!nest) continue;
-    for (const Line& line : nest->lines)
-      if (const For* f = std::get_if<For>(&line.is); f && !f->unit.empty()) {
-        EXPECT_NE(f->walks.front().dim, "k") << print(line);
-        EXPECT_NE(f->unit, "lane") << "lanes are inside the instruction";
-      }
+  SpaceOptions in_order;
+  in_order.sums_in_order = true;
+  int parts = 0, wholes = 0;
+  for (const SpaceOptions& options : {SpaceOptions{}, in_order}) {
+    const SearchSpace space(p.kernel, make_id<StatementId>(0), p.mapped.mappings, p.model, options);
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      auto nest = space.build(space.random(seed));
+      if (!nest) continue;
+      bool split = false;
+      for (const Line& line : nest->lines)
+        if (const For* f = std::get_if<For>(&line.is); f && !f->unit.empty()) {
+          EXPECT_NE(f->unit, "lane") << "lanes are inside the instruction";
+          if (f->walks.front().dim != "k") continue;
+          split = true;
+          EXPECT_FALSE(f->combine.empty()) << print(line);
+          EXPECT_FALSE(options.sums_in_order) << print(line);
+        }
+      ++(split ? parts : wholes);
+    }
   }
+  EXPECT_GT(parts, 20);
+  EXPECT_GT(wholes, 200);
 }
 
 TEST(Strategies, UnknownOptionsAreRefused) {

@@ -15,6 +15,17 @@ template <class T>
 std::uint32_t __cvta_generic_to_shared(const T& at) {
   return emulation::to_shared(at);
 }
+template <class T>
+T atomicAdd(T* at, T value) {
+  emulation::added(at);
+  const T old = *at;
+  *at = static_cast<T>(old + value);
+  return old;
+}
+template <class T>
+T atomicAdd(const emulation::GlobalPointer<T>& at, T value) {
+  return atomicAdd(static_cast<T*>(at), value);
+}
 inline void* __cvta_shared_to_generic(std::uint32_t at) { return emulation::state.block->bytes.data() + at; }
 
 using cudaError_t = int;

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "backends/cuda/emulation/threads.h"
+#include "backends/cuda/emulation/global.h"
 
 namespace emulation {
 

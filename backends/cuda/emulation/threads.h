@@ -4,7 +4,8 @@
 // Each thread of a block is a fiber; blocks run one after another. What the threads of a warp do together (an
 // instruction of the tensor cores, say) is done by the last one that arrives, for all. Asynchronous copies arrive as
 // late as their waits allow. Of every byte of shared memory it is known who touched it last and what has been
-// synchronised since, so a missing barrier is reported wherever it stands.
+// synchronised since, so a missing barrier is reported wherever it stands; of every element of global memory that a
+// launch writes, which blocks did.
 //
 // ISAMAP_EMULATION = late (the default) | eager | random, and a seed behind a colon: "random:7" delivers copies at
 // random and lets threads take turns in another order.
@@ -29,6 +30,7 @@
 #include <random>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #define __global__
@@ -37,7 +39,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __restrict__ __restrict
+#define __restrict__
 
 namespace emulation {
 
@@ -152,6 +154,7 @@ struct State {
   std::mt19937 chance{1};
   std::function<void()> kernel;
   const char* kernel_name = "";
+  std::uint64_t launches = 0;  ///< so far
   Counters counters;
 };
 inline State state;
@@ -269,6 +272,7 @@ template <class Kernel>
 void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, Kernel kernel) {
   state.kernel = kernel;
   state.kernel_name = name;
+  ++state.launches;
   state.blocks = blocks;
   state.thread_count = threads;
   state.chance.seed(delivery().seed + 1);
