@@ -6,7 +6,7 @@
 namespace isamap {
 namespace {
 
-const std::string gemm = "C[i,j] += A[i,k] * B[k,j]";
+const std::string a_product = "C[i,j] += A[i,k] * B[k,j]";
 
 std::vector<std::string> asking(const std::string& outer, const std::string& inner) {
   std::vector<std::string> lines{"stage B in ram as [j/32, k, j%32]", "for j by 32"};
@@ -21,7 +21,7 @@ std::vector<std::string> asking(const std::string& outer, const std::string& inn
 
 std::string text_of(const std::vector<std::string>& lines, const std::string& dims) {
   const HardwareModel model = machine("x86_avx512");
-  const auto program = lower(schedule_of(lines), formula(gemm, dims), model);
+  const auto program = lower(schedule_of(lines), formula(a_product, dims), model);
   if (!program) return render(program.diagnostics());
   const auto unit = print_cpp(*program, model);
   return unit ? unit->text : render(unit.diagnostics());
@@ -30,10 +30,10 @@ std::string text_of(const std::vector<std::string>& lines, const std::string& di
 TEST(AskAhead, ChangesNoValue) {
   for (const std::string dims : {"i=28,j=64,k=8", "i=29,j=37,k=7", "i=1,j=1,k=1", "i=13,j=16,k=5", "i=3,j=40,k=0"})
     for (const char* inner : {"", "stage B in l1 ahead 2", "stage B in l1 ahead 100"})
-      expect_right(formula(gemm, dims), machine("x86_avx512"), asking("stage B in l2 ahead 1", inner));
+      expect_right(formula(a_product, dims), machine("x86_avx512"), asking("stage B in l2 ahead 1", inner));
   // The output's next tile, and a tensor that is not packed.
   for (const std::string dims : {"i=28,j=64,k=8", "i=5,j=19,k=3"})
-    expect_right(formula(gemm, dims), machine("x86_avx512"),
+    expect_right(formula(a_product, dims), machine("x86_avx512"),
                  {"for j by 32", "for i by 4", "stage C in l1 ahead 1", "stage C in vec", "for k by 1",
                   "stage B in l1 ahead 3", "stage A in l2 ahead 16", "stage B in vec", "for i by 1 unroll",
                   "stage A in vec", "for j by 16 unroll", "do s0 with fma_f32(j=j)"});
@@ -50,18 +50,18 @@ TEST(AskAhead, StandsBesideTheLoadsAndCountsTheWalkAbove) {
 }
 
 TEST(AskAhead, RefusalsSayWhy) {
-  const auto expect = [](const std::vector<std::string>& lines, const std::string& what) {
+  const auto expect_words = [](const std::vector<std::string>& lines, const std::string& what) {
     const std::string text = text_of(lines, "i=8,j=64,k=10");
     EXPECT_NE(text.find(what), std::string::npos) << text;
   };
-  expect(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 asks for neighbours of B_ram in ram");
+  expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 asks for neighbours of B_ram in ram");
   auto below_i = asking("", "");
   below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
-  expect(below_i, "ahead 1 counts the steps of the walk right above, and no walk of B is there");
-  expect({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
-          "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
-         "ahead 2: no line below moves A");
-  expect(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
+  expect_words(below_i, "ahead 1 counts the steps of the walk right above, and no walk of B is there");
+  expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
+                "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
+               "ahead 2: no line below moves A");
+  expect_words(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
 }
 
 }  // namespace
