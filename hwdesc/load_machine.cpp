@@ -216,6 +216,11 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("line", memory.line);
   size("transaction", memory.transaction);
   size("word", memory.word);
+  if (const Node* misses = fields.child("misses")) {
+    memory.misses = read_positive(*misses, "'misses' of " + what, context, 1 << 20).value_or(0);
+    if (kind_known && memory.kind != MemoryKind::cache)
+      context.problems.error(misses->where, what + " is no cache and has no 'misses'", "leave it out, or write kind: cache");
+  }
   const Node* count = fields.child("count");
   if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);
   if (!kind_known) {

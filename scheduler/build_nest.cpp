@@ -4,6 +4,7 @@
 
 #include "scheduler/asking.h"
 #include "scheduler/nest_view.h"
+#include "scheduler/passing.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -135,6 +136,7 @@ class Builder {
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
     if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
+    if (access == 0 && form_.passing) line.via = passing_by(form_);
     for (const Line& other : nest_.lines)  // a tensor that is read twice in the same way is staged once
       if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory)
         return;

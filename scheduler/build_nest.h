@@ -34,6 +34,7 @@ struct NormalForm {
     UnitId id;
   };
   std::vector<OnUnit> units;        ///< dims dealt out to instances, outermost unit first
+  bool passing = false;             ///< the output's registers are stored past the caches where `passing_by` finds how
   std::vector<bool> ahead_of_time;  ///< per access: its packed copy is made once, before
 };
 

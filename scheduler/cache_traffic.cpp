@@ -36,6 +36,10 @@ struct Footprint {
   double crowded = 0;  ///< lines for each set that it can use
 };
 
+struct Moved {
+  double bytes = 0, of_output = 0;
+};
+
 class CacheModel {
  public:
   CacheModel(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {}
@@ -51,9 +55,9 @@ class CacheModel {
       if (taken <= capacity) break;
       missing = 1 - capacity / taken;
     }
-    CacheTraffic result{moved(cache, accesses, walks), bandwidth, instances};
-    if (walks > 0) result.bytes = missing * result.bytes + (1 - missing) * moved(cache, accesses, walks - 1);
-    return result;
+    const Moved here = moved(cache, accesses, walks), further_out = moved(cache, accesses, std::max(walks - 1, 0));
+    const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
+    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output), bandwidth, instances};
   }
 
  private:
@@ -81,14 +85,16 @@ class CacheModel {
 
   /// Bytes into the cache when it keeps what stands below some walks: none if that is everything, since programs run
   /// over and over.
-  double moved(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
-    if (walks == 0) return 0;
-    double total = 0;
+  Moved moved(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
+    Moved total;
+    if (walks == 0) return total;
     for (const Passing& a : accesses) {
       const int at = std::min(walks, a.walks);
       const double elements =
           counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
-      total += elements * element_bytes(a.access) * a.copies * part_of_lines(cache, a, at);
+      const double bytes = elements * element_bytes(a.access) * a.copies * part_of_lines(cache, a, at);
+      total.bytes += bytes;
+      if (a.access == 0) total.of_output += bytes;
     }
     return total;
   }
@@ -167,6 +173,13 @@ class CacheModel {
   const TileCounts& counts_;
 };
 
+/// An output of which nothing is read, stored over links that no cache stands on.
+bool passes_caches(const NestView& view, const Transfer& t) {
+  const auto links = links_of(*view.model, view.via(t.stage), t.to, t.from);
+  return t.elements_in <= 0 && !links.empty() &&
+         std::all_of(links.begin(), links.end(), [&](LinkId l) { return view.model->link(l).via.empty(); });
+}
+
 }  // namespace
 
 void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic) {
@@ -178,6 +191,8 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
     bool dense = false;
     for (const StageView& s : view.stages)
       dense |= s.access == t.access && s.memory == t.from && !s.stage.layout.empty();
+    // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no cache.
+    if (t.access == 0 && passes_caches(view, t)) continue;
     for (LinkId l : links_between(*view.model, t.from, t.to)) {
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;

@@ -34,18 +34,57 @@ std::vector<Node> steps(const std::vector<Node>& nodes, int pending, Sync::Step 
   return out;
 }
 
+Node fence_of(const AsyncObject& object) {
+  Sync sync;
+  sync.unit = object.per;
+  sync.object = object.name;
+  return Node{std::move(sync)};
+}
+
+bool completes(const Instruction& instruction, const char* kind, const HardwareModel& model) {
+  const auto& objects = model.async_objects();
+  return std::any_of(objects.begin(), objects.end(),
+                     [&](const AsyncObject& o) { return o.kind == kind && o.name == instruction.async_by; });
+}
+
+/// Into the outermost loops over instances of the unit. What is begun outside of them: is anything?
+bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const HardwareModel& model) {
+  bool outside = false;
+  for (Node& node : nodes) {
+    if (auto* guard = std::get_if<Guard>(&node.is)) {
+      outside |= fence_instances(guard->then, object, model);
+      outside |= fence_instances(guard->otherwise, object, model);
+    } else if (auto* loop = std::get_if<Loop>(&node.is)) {
+      const bool apart = !loop->unit.empty() && model.find_unit(loop->unit) == object.per;
+      if (!fence_instances(loop->body, object, model)) continue;
+      if (apart)
+        loop->body.push_back(fence_of(object));
+      else
+        outside = true;
+    } else if (const auto* call = std::get_if<Call>(&node.is)) {
+      outside |= model.instruction(call->instruction).async_by == object.name;
+    }
+  }
+  return outside;
+}
+
 }  // namespace
 
 bool completes_in_groups(const Instruction& instruction, const HardwareModel& model) {
-  const auto& objects = model.async_objects();
-  return std::any_of(objects.begin(), objects.end(),
-                     [&](const AsyncObject& o) { return o.kind == "groups" && o.name == instruction.async_by; });
+  return completes(instruction, "groups", model);
 }
 
 bool completes_by_counter(const Instruction& instruction, const HardwareModel& model) {
-  const auto& objects = model.async_objects();
-  return std::any_of(objects.begin(), objects.end(),
-                     [&](const AsyncObject& o) { return o.kind == "phases" && o.name == instruction.async_by; });
+  return completes(instruction, "phases", model);
+}
+
+bool completes_by_fence(const Instruction& instruction, const HardwareModel& model) {
+  return completes(instruction, "fence", model);
+}
+
+void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model) {
+  for (const AsyncObject& object : model.async_objects())
+    if (object.kind == "fence" && fence_instances(nodes, object, model)) nodes.push_back(fence_of(object));
 }
 
 std::optional<std::string> counted_by(const std::vector<Node>& nodes, const HardwareModel& model) {

@@ -16,6 +16,14 @@ bool completes_in_groups(const Instruction& instruction, const HardwareModel& mo
 /// One whose uses complete by a counter (`kind: phases`).
 bool completes_by_counter(const Instruction& instruction, const HardwareModel& model);
 
+/// One whose results others see behind a fence (`kind: fence`), as stores that pass the caches; whoever made them sees
+/// them at once.
+bool completes_by_fence(const Instruction& instruction, const HardwareModel& model);
+
+/// Every instance of the fence's unit that such calls are dealt out to ends with the fence, once: at the end of its
+/// part of the outermost loop over instances, or else of the program.
+void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model);
+
 /// The object by which calls among the nodes complete, if that is a counter.
 std::optional<std::string> counted_by(const std::vector<Node>& nodes, const HardwareModel& model);
 

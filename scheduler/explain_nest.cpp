@@ -118,19 +118,19 @@ class Explainer {
       const double size = bytes(tensor(t.access).dtype) * t.copies_at;
       const double in =
           in_place ? nest_.counts.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in;
-      link(t.from, t.to, t.access, in * size);
-      link(t.to, t.from, t.access, t.access == 0 ? t.elements_out * size : 0);
+      link(t, t.from, t.to, in * size);
+      link(t, t.to, t.from, t.access == 0 ? t.elements_out * size : 0);
     }
   }
-  void link(MemoryId from, MemoryId to, int access, double moved) {
+  void link(const Transfer& t, MemoryId from, MemoryId to, double moved) {
     if (moved <= 0) return;
-    for (const LinkId id : links_between(model_, from, to)) {
+    for (const LinkId id : links_of(model_, view_.via(t.stage), from, to)) {
       const std::string& name = model_.link(id).name;
       const auto known = std::find_if(made_.links.begin(), made_.links.end(), [&](const LinkRow& row) {
-        return row.link == name && row.tensor == tensor(access).name;
+        return row.link == name && row.tensor == tensor(t.access).name;
       });
       if (known == made_.links.end())
-        made_.links.push_back({name, tensor(access).name, moved});
+        made_.links.push_back({name, tensor(t.access).name, moved});
       else
         known->bytes += moved;
     }

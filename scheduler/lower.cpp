@@ -1,3 +1,4 @@
+#include "scheduler/completion.h"
 #include "scheduler/lower.h"
 
 #include <fmt/format.h>
@@ -207,6 +208,7 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
   auto body = Nests(lowering, schedule, lines, steps, strides).run();
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
+  end_with_fences(program.body, model);
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
   return std::move(program);
 }

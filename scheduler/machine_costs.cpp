@@ -71,6 +71,16 @@ std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, Mem
   return links;
 }
 
+std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
+                             MemoryId to) {
+  for (const std::string& name : via)
+    if (const auto move = model.find_instruction(name)) {
+      const LinkId own = model.instruction(*move).link;
+      if (own.valid() && model.link(own).from == from && model.link(own).to == to) return {own};
+    }
+  return links_between(model, from, to);
+}
+
 bool issues_moves(const HardwareModel& model) {
   return std::any_of(model.instructions().begin(), model.instructions().end(),
                      [](const Instruction& i) { return is_move(i) && i.timing.interval; });

@@ -21,6 +21,9 @@ std::vector<std::int64_t> full_extents(const Instruction& instruction);
 const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype);
 /// Links on the way, outermost first; empty when from == to or nothing leads there.
 std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, MemoryId to);
+/// The same for a stage's moves: that of the first named one between these memories which has a link of its own.
+std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
+                             MemoryId to);
 /// Do moves take issue slots here? A machine whose moves have no timing moves data beside the computation, for free.
 bool issues_moves(const HardwareModel& model);
 

@@ -93,7 +93,7 @@ class FlowBuilder {
       way.uses.push_back({port(parent, fills), at / rate / instances(stage.parent), 0});
     const Memory& own = model_.memory(stage.memory);  // a drain is no access of its tile: docs/cost.md
     if (fills && own.write_bandwidth > 0) way.uses.push_back({port(own, false), 0, in / own.write_bandwidth});
-    for (const LinkId id : links_between(model_, from, to)) {
+    for (const LinkId id : links_of(model_, stage.stage.via, from, to)) {
       const Link& link = model_.link(id);
       if (link.latency > 0) way.latency_where.push_back(link.latency_where);
       way.latency += link.latency;

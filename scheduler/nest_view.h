@@ -57,6 +57,11 @@ struct NestView {
   MemoryId memory_of(int stage) const {
     return stage < 0 ? model->home() : stages[static_cast<std::size_t>(stage)].memory;
   }
+  /// The moves that the schedule names for it.
+  const std::vector<std::string>& via(int stage) const {
+    static const std::vector<std::string> any;
+    return stage < 0 ? any : stages[static_cast<std::size_t>(stage)].stage.via;
+  }
   /// Extent of each dim below the first `walks` walks: full tiles.
   std::vector<std::int64_t> tiles(int walks) const;
   /// Per dim of the instruction: how much of it one call uses, the last tiles apart; 1 where it walks nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scheduler/passing.h"
 #include "scheduler/stream_time.h"
 #include "support/arithmetic.h"
 
@@ -99,6 +100,10 @@ void NormalChoices::make_decisions() {
     for (std::size_t level = 0; level < levels; ++level)
       decisions.push_back(
           {fmt::format("buffers level {}", level), options.single_buffered ? numbers({1}) : numbers({1, 2}), true});
+  if (levels == 0 && can_pass(kernel, statement, *model)) {
+    passing_ = decisions.size();
+    decisions.push_back({"stores", {"through caches", "past caches"}, false});
+  }
   for (std::size_t d = 0; levels == 0 && d < dims; ++d) {
     const Dim& dim = unfused().domain.dims[d];
     if (dim.kind != DimKind::reduction || dim.extent <= 2 * cut_steps.back()) continue;
@@ -199,6 +204,7 @@ NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) 
   form.tiles.resize(levels_of(form.routes, *model));
   for (std::size_t level = 0; level < levels && buffers_at(level) < decisions.size(); ++level)
     form.buffers.push_back(point.choice[buffers_at(level)] + 1);
+  form.passing = passing_ && point.choice[*passing_] > 0;
   std::string outermost;
   for (std::size_t d = 0; d < dims; ++d) {
     const std::string dim = fused_dim(p, unfused().domain.dims[d].name);

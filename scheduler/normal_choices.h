@@ -54,6 +54,8 @@ class NormalChoices {
   std::size_t order_at() const { return 1 + accesses + dims * (1 + levels); }
   std::size_t unit_at(std::size_t unit) const { return order_at() + 1 + unit; }
   std::size_t buffers_at(std::size_t level) const { return unit_at(units.size()) + level; }
+  /// Whether the output passes the caches; nothing: it cannot.
+  std::optional<std::size_t> passing_at() const { return passing_; }
   /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
   std::optional<std::size_t> cut_at(std::size_t dim) const;
 
@@ -83,6 +85,7 @@ class NormalChoices {
   /// `steps` steps of a dim as a tile; under `dividing` the largest that divides the extent.
   std::int64_t tile(const NormalForm& form, const PreparedMapping& p, const std::string& dim, std::int64_t steps) const;
 
+  std::optional<std::size_t> passing_;
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;
   mutable RouteTable routes_;
   mutable std::mutex mutex_;

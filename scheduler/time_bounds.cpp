@@ -223,6 +223,33 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   return total;
 }
 
+double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing) {
+  const int stage = view.innermost[0];
+  if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
+  const Memory* nearest = nullptr;
+  for (const Memory& m : view.model->memories())
+    if (m.kind == MemoryKind::cache && m.misses > 0 && (nearest == nullptr || m.capacity < nearest->capacity))
+      nearest = &m;
+  if (nearest == nullptr || nearest->line < 1) return 0;
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  const double lines = counts.tile(0, s.walks) * bytes(tensor_of(view, 0).dtype) / static_cast<double>(nearest->line);
+  const double waiting = 1 - static_cast<double>(nearest->misses) / 2 / lines;
+  if (waiting <= 0) return 0;
+  double storing = 0;
+  for (const auto& [id, cache] : traffic.caches)
+    if (cache.bandwidth > 0) storing = std::max(storing, cache.of_output / cache.bandwidth / cache.instances);
+  const MemoryId to = view.memory_of(s.parent);
+  for (const LinkId id : links_of(*view.model, s.stage.via, s.memory, to)) {
+    const Link& link = view.model->link(id);
+    const auto moved = traffic.link_bytes.find(id);
+    const auto copies = traffic.link_instances.find(id);
+    if (link.via.empty() && link.bandwidth > 0 && moved != traffic.link_bytes.end())
+      storing = std::max(storing, moved->second / link.bandwidth /
+                                      (copies == traffic.link_instances.end() ? 1 : copies->second));
+  }
+  return waiting * std::min(storing, computing);
+}
+
 namespace {
 
 /// Instances that own such registers and work side by side in one unit of the pool.

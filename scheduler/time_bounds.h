@@ -24,6 +24,10 @@ double copying_cycles(const NestView& view, const Traffic& traffic);
 /// ... and transfers of scratchpads with a single buffer.
 double serial_cycles(const NestView& view, const Traffic& traffic);
 
+/// ... and what a tile of the output in registers stores at once beyond the lines that the nearest cache can wait for
+/// beside those being read, half of them: while these are written nothing is computed.
+double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing);
+
 /// Of one element of a packed copy; elements that one use of a move carries.
 double copy_cycles(const NestView& view, const StageView& stage);
 double piece(const Instruction& move, DType type);

@@ -156,7 +156,7 @@ class Counting {
     const double size = element_bytes(view_, t.access) * t.copies_at;
     const auto add = [&](MemoryId from, MemoryId to, double elements) {
       if (elements <= 0) return;
-      for (LinkId l : links_between(*view_.model, from, to)) {
+      for (LinkId l : links_of(*view_.model, view_.via(t.stage), from, to)) {
         traffic_.link_bytes[l] += elements * size;
         double& copies = traffic_.link_instances[l];
         copies = std::max({copies, t.instances, 1.0});

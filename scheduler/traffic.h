@@ -29,7 +29,7 @@ struct Transfer {
 
 /// What flows into a cache, over all instances.
 struct CacheTraffic {
-  double bytes = 0, bandwidth = 0, instances = 1;
+  double bytes = 0, of_output = 0, bandwidth = 0, instances = 1;
 };
 
 struct Traffic {

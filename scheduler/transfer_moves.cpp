@@ -233,7 +233,8 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
-    const bool later = completes_in_groups(i, lowering.model) || completes_by_counter(i, lowering.model);
+    const bool later = completes_in_groups(i, lowering.model) || completes_by_counter(i, lowering.model) ||
+                       (completes_by_fence(i, lowering.model) && !copy.into_inner);
     const bool taken = not_lowered(i, lowering.model).empty() || (!copy.via.empty() && later);
     if (!(copy.adds ? is_combine(i) : is_move(i)) || !taken ||
         i.operands[operand_of_access(i, 0).index()].memory != to ||

@@ -284,6 +284,13 @@ class Printer {
       for (const int v : opened_) opened.push_back(places_.variables[static_cast<std::size_t>(v)]);
       return lines(dialect_->sync(sync, opened, [&](const AffineExpr& e) { return index(e, ranges_); }));
     }
+    const auto& objects = model_.async_objects();
+    const auto object = std::find_if(objects.begin(), objects.end(),
+                                     [&](const AsyncObject& o) { return o.name == sync.object && o.texts.contains("emit"); });
+    if (object != objects.end()) {
+      const auto emit = parse_template(object->texts.at("emit"));
+      return lines(fill(*emit, [](const Placeholder&) { return std::string(); }));
+    }
     if (!sync.object.empty())
       diagnostics_.push_back(
           error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));

@@ -68,7 +68,8 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   cost.cycles = most;
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, traffic) : most;
-    const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0);
+    const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0) +
+                         burst_cycles(view, counts, traffic, bounds.front().cycles);
     if (alone > most) cost.bound = "transfers that nothing hides";
     cost.cycles = most + (sum - most) * shared_issue + alone + code;
   }

@@ -1,0 +1,113 @@
+// Stores that pass the caches: every core ends with the fence behind which others see them, and wherever the output
+// lies the values are the same.
+
+#include "backends/backend.h"
+#include "backends/cpp/translation_unit.h"
+#include "backends/loaded_kernel.h"
+#include "scheduler/schedule_file.h"
+#include "tests/lowering/support.h"
+#include "tests/searched.h"
+
+namespace isamap {
+namespace {
+
+HardwareModel cores(const char* name, const std::string& number) {
+  LoadOptions options;
+  options.params = {{"cores", number}};
+  auto loaded = load_hardware(name, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"}, options);
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded->model;
+}
+
+const std::vector<std::string> a_sum{"for i by 4",       "for j by 16",      "stage C in vec via pass_f32.store_f32_masked",
+                                     "for i by 1 unroll", "stage A in vec",   "stage B in vec",
+                                     "do s0 with add_f32(j=j)"};
+
+std::string text_of(const Program& program, const HardwareModel& model) {
+  const auto unit = print_cpp(program, model);
+  EXPECT_TRUE(unit) << render(unit.diagnostics());
+  return unit ? unit->text : "";
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+TEST(Passing, ChangesNoValue) {
+  for (const std::string dims : {"i=8,j=64", "i=7,j=33", "i=1,j=1", "i=0,j=16", "i=5,j=16"})
+    expect_right(formula("C[i,j] = A[i,j] + B[i,j]", dims), machine("x86_avx512"), a_sum);
+}
+
+TEST(Passing, EachCoreEndsWithOneFence) {
+  const HardwareModel one = machine("x86_avx512"), two = cores("x86_avx512", "2");
+  const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64");
+  auto lines = a_sum;
+  const auto serial = lower(schedule_of(lines), kernel, one);
+  ASSERT_TRUE(serial) << render(serial.diagnostics());
+  const std::string text = text_of(*serial, one);
+  EXPECT_EQ(count(text, "_mm_sfence();"), 1u) << text;
+  EXPECT_GT(text.find("_mm_sfence();"), text.rfind("_mm512_stream_ps(")) << text;
+
+  lines.insert(lines.begin(), "for i by 4 on core");
+  const auto shared = lower(schedule_of(lines), kernel, two);
+  ASSERT_TRUE(shared) << render(shared.diagnostics());
+  const Loop* loop = nullptr;
+  for (const Node& node : shared->body)
+    if (const auto* found = std::get_if<Loop>(&node.is)) loop = found;
+  ASSERT_TRUE(loop != nullptr && loop->unit == "core") << print(*shared, two);
+  const auto* last = std::get_if<Sync>(&loop->body.back().is);
+  ASSERT_NE(last, nullptr) << print(*shared, two);
+  EXPECT_EQ(last->object, "passing");
+  EXPECT_EQ(count(text_of(*shared, two), "_mm_sfence();"), 1u);
+
+  lines[3] = "stage C in vec";  // other stores need none
+  const auto usual = lower(schedule_of(lines), kernel, two);
+  ASSERT_TRUE(usual) << render(usual.diagnostics());
+  EXPECT_EQ(count(text_of(*usual, two), "_mm_sfence();"), 0u);
+}
+
+TEST(Passing, WhereverTheOutputLies) {
+  const HardwareModel model = cores("x86_avx512", "2");
+  if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+  const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=9,j=80");
+  auto lines = a_sum;
+  lines.insert(lines.begin(), "for i by 5 on core");
+  const auto program = lower(schedule_of(lines), kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  auto loaded = load_program(*program, model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> a(720), b(720), room(720 + 64, -1);
+  for (int e = 0; e < 720; ++e) a[static_cast<std::size_t>(e)] = static_cast<float>(e), b[static_cast<std::size_t>(e)] = 3;
+  for (std::size_t off = 0; off < 17; ++off) {
+    float* const c = room.data() + off;
+    std::fill(room.begin(), room.end(), -1.0F);
+    const auto problem =
+        loaded->call({{a.data(), DType::f32, {9, 80}}, {b.data(), DType::f32, {9, 80}}, {c, DType::f32, {9, 80}}});
+    ASSERT_FALSE(problem) << render({*problem});
+    for (std::size_t e = 0; e < room.size(); ++e)
+      ASSERT_EQ(room[e], e >= off && e < off + 720 ? static_cast<float>(e - off) + 3 : -1.0F) << off << " " << e;
+  }
+}
+
+std::string chosen(const Kernel& kernel) {
+  return searched(kernel, machine("x86_avx512"), 300).schedule_text;
+}
+
+TEST(Passing, IsForResultsLargerThanTheCachesOfACore) {
+  const auto sum = [](const char* dims) { return chosen(formula("C[i,j] = A[i,j] + B[i,j]", dims)); };
+  EXPECT_NE(sum("i=2000,j=1024").find("via pass_f32"), std::string::npos) << sum("i=2000,j=1024");
+  EXPECT_EQ(sum("i=100,j=256").find("pass_f32"), std::string::npos);    // found in the caches by whoever reads it
+  EXPECT_EQ(sum("i=2000,j=1000").find("pass_f32"), std::string::npos);  // rows are no whole lines
+  const auto read_again = parse_kernel_yaml(
+      "kernel: two\ndims: {I: 2000, J: 1024}\ntensors:\n  A: {shape: [I, J], dtype: f32}\n"
+      "  C: {shape: [I, J], dtype: f32}\n  D: {shape: [J, I], dtype: f32}\ncompute:\n  - C[i,j] = A[i,j] + A[i,j]\n"
+      "  - D[j,i] = C[i,j] * A[i,j]\n",
+      "two");
+  ASSERT_TRUE(read_again) << render(read_again.diagnostics());
+  EXPECT_EQ(chosen(*read_again).find("stage C in vec via"), std::string::npos) << chosen(*read_again);
+}
+
+}  // namespace
+}  // namespace isamap
