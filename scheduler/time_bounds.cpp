@@ -223,7 +223,8 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   return total;
 }
 
-double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing) {
+double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
+                    double moving) {
   const int stage = view.innermost[0];
   if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
   const Memory* nearest = nullptr;
@@ -247,7 +248,7 @@ double burst_cycles(const NestView& view, const TileCounts& counts, const Traffi
       storing = std::max(storing, moved->second / link.bandwidth /
                                       (copies == traffic.link_instances.end() ? 1 : copies->second));
   }
-  return waiting * std::min(storing, computing);
+  return waiting * std::min({storing, computing, std::max(0.0, moving - computing)});
 }
 
 namespace {

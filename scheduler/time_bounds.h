@@ -25,8 +25,10 @@ double copying_cycles(const NestView& view, const Traffic& traffic);
 double serial_cycles(const NestView& view, const Traffic& traffic);
 
 /// ... and what a tile of the output in registers stores at once beyond the lines that the nearest cache can wait for
-/// beside those being read, half of them: while these are written nothing is computed.
-double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing);
+/// beside those being read, half of them: while these are written nothing is computed. Where `computing` takes longer
+/// than `moving` between caches, stores are written by the time the next ones come.
+double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
+                    double moving);
 
 /// Of one element of a packed copy; elements that one use of a move carries.
 double copy_cycles(const NestView& view, const StageView& stage);

@@ -56,6 +56,8 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   std::vector<Bound> bounds{compute_bound(view, counts)};
   const auto join = [&](const std::vector<Bound>& more) { bounds.insert(bounds.end(), more.begin(), more.end()); };
   join(link_bounds(view, traffic));
+  double moving = 0;
+  for (std::size_t b = 1; b < bounds.size(); ++b) moving = std::max(moving, bounds[b].cycles);
   join(memory_bounds(view, traffic));
   if (program) join(move_bounds(view, counts, traffic));
   double most = 0, sum = 0;
@@ -69,7 +71,7 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, traffic) : most;
     const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0) +
-                         burst_cycles(view, counts, traffic, bounds.front().cycles);
+                         burst_cycles(view, counts, traffic, bounds.front().cycles, moving);
     if (alone > most) cost.bound = "transfers that nothing hides";
     cost.cycles = most + (sum - most) * shared_issue + alone + code;
   }
