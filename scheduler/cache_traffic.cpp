@@ -24,6 +24,7 @@ constexpr double begins_near = 1, begins_far = 8;
 struct Passing {
   int access = 0;
   int walks = 0;       ///< it passes as often as the tile below these is replaced, not more
+  int own = 0;         ///< handed from statement to statement below so many walks, in one place; 0: it is not
   bool dense = false;  ///< from a packed copy: neighbours in use are neighbours in memory
   double copies = 1;   ///< of each element there
   double begins = 0;   ///< lines
@@ -66,7 +67,7 @@ class CacheModel {
     double total = 0, most = 0;
     for (const Passing& a : accesses) {
       if (walks > a.walks) continue;  // it is in registers all the while
-      const Footprint f = footprint(cache, a, walks);
+      const Footprint f = footprint(cache, a, std::max(walks, a.own));
       total += f.bytes * a.copies;
       if (walks == a.walks) continue;  // it passes once, and drives out no lines of its own
       most = std::max(most, f.crowded - f.bytes / set_bytes(cache));
@@ -90,6 +91,7 @@ class CacheModel {
     if (walks == 0) return total;
     for (const Passing& a : accesses) {
       const int at = std::min(walks, a.walks);
+      if (at <= a.own && a.own > 0) continue;  // what the cache keeps is that place
       const double elements =
           counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
       const double bytes = elements * element_bytes(a.access) * a.copies * part_of_lines(cache, a, at);
@@ -189,8 +191,12 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
     bool dense = false;
-    for (const StageView& s : view.stages)
-      dense |= s.access == t.access && s.memory == t.from && !s.stage.layout.empty();
+    int own = 0;
+    for (const StageView& s : view.stages) {
+      if (s.access != t.access || s.memory != t.from) continue;
+      dense |= !s.stage.layout.empty();
+      if (!s.stage.from.empty() || !s.stage.then.empty()) own = std::max(own, s.walks);  // others pass from elsewhere
+    }
     // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no cache.
     if (t.access == 0 && passes_caches(view, t)) continue;
     for (LinkId l : links_between(*view.model, t.from, t.to)) {
@@ -198,7 +204,7 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back({t.access,
-                                        t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, dense,
+                                        t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own, dense,
                                         t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/bands.h"
 #include "scheduler/handover.h"
 #include "scheduler/lower.h"
 #include "scheduler/nest_view.h"
@@ -13,6 +14,8 @@ namespace isamap {
 namespace {
 
 constexpr double rounding = 1e-5;            ///< of cycles, which are whole numbers for each nest
+constexpr double noticeable = 0.01;          ///< code doubles where bands do not divide: not for nothing
+constexpr std::int64_t band_rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128};
 constexpr std::int64_t apart_in_banks = 32;  ///< bytes: pairs of words from eight neighbouring rows meet no bank twice
 
 double total(const std::vector<Cost>& costs, Objective objective) {
@@ -79,11 +82,11 @@ std::optional<Offer> followed(const Nest& nest, const Kernel& kernel, StatementI
 class Joining {
  public:
   Joining(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
-      : in_(input), schedule_(schedule), costs_(costs), chosen_(chosen) {}
+      : in_(input), schedule_(schedule), costs_(costs), chosen_(chosen), apart_(schedule.nests), apart_chosen_(chosen) {}
 
   void consumer(std::size_t t) {
     const Computation& statement = in_.kernel.statements[t];
-    if (statement.reduction != Reduction::assign) return;
+    if (statement.reduction != Reduction::assign) return through_bands(t);
     for (std::size_t s = t; s-- > 0;) {
       const TensorId written = in_.kernel.statements[s].write.tensor;
       const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
@@ -273,10 +276,51 @@ class Joining {
     return true;
   }
 
+  /// A few rows at a time: as many as cost least, if that is noticeably less than all of them at once.
+  void through_bands(std::size_t t) {
+    if (in_.model.program.language != "c++") return;
+    double least = total(costs_, in_.objective) * (1 - noticeable);
+    std::optional<Schedule> best;
+    std::vector<Cost> best_costs;
+    std::vector<std::size_t> changed;
+    for (const BandChain& chain : band_chains(in_.kernel, schedule_, t)) {
+      const Computation& first = in_.kernel.statements[chain.statements.front()];
+      const std::int64_t extent =
+          first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
+      for (const std::int64_t rows : band_rows) {
+        if (rows >= extent) break;
+        const auto nests = in_bands(in_.kernel, in_.model, apart_, chain, rows);
+        if (!nests) break;
+        Schedule banded = schedule_;
+        std::vector<Cost> costs = costs_;
+        bool known = true;
+        for (std::size_t i = 0; known && i < nests->size(); ++i) {
+          const std::size_t s = chain.statements[i];
+          banded.nests[s] = (*nests)[i];
+          auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(s), &in_.model, banded.nests[s]});
+          known = bool(cost);
+          if (cost) costs[s] = std::move(*cost);
+        }
+        if (!known || total(costs, in_.objective) >= least || !lower(banded, in_.kernel, in_.model, DoLines::trusted))
+          continue;
+        least = total(costs, in_.objective);
+        best = std::move(banded);
+        best_costs = std::move(costs);
+        changed = chain.statements;
+      }
+    }
+    if (!best) return;
+    schedule_ = std::move(*best);
+    costs_ = std::move(best_costs);
+    for (const std::size_t s : changed) chosen_[s] = apart_chosen_[s];
+  }
+
   const JoinInput& in_;
   Schedule& schedule_;
   std::vector<Cost>& costs_;
   std::vector<Mapping>& chosen_;
+  const std::vector<Nest> apart_;            ///< before any was joined
+  const std::vector<Mapping> apart_chosen_;  ///< of those
 };
 
 }  // namespace

@@ -10,20 +10,17 @@
 
 namespace isamap {
 
-namespace {
-
 bool reads(const Computation& statement, TensorId tensor) {
   return std::any_of(statement.reads.begin(), statement.reads.end(),
                      [&](const Access& a) { return a.tensor == tensor; });
 }
 
+namespace {
+
 /// What is wrong with carrying `to` out as soon as a tile of `from` is complete; nothing: it may be.
 std::optional<Diagnostic> too_early(const Kernel& kernel, std::size_t from, std::size_t to) {
   const Computation& consumer = kernel.statements[to];
   const TensorId handed = kernel.statements[from].write.tensor;
-  if (consumer.reduction != Reduction::assign)
-    return error(fmt::format("then {}: it adds up, so it is not over with a tile", consumer.name),
-                 "only statements that assign (`=`) go on with tiles");
   if (!consumer.domain.faces.empty())
     return error(fmt::format("then {}: its domain is cut", consumer.name), "leave it out");
   for (std::size_t s = from; s < to; ++s) {
@@ -203,6 +200,12 @@ class Checking {
                        "both nests need the same tile at their stages");
       }
     }
+    const std::vector<Dim>& dims = theirs.statement.domain.dims;
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (dims[d].kind == DimKind::reduction && their_tiles[d] < dims[d].extent)
+        return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name, dims[d].name,
+                                 their_tiles[d], dims[d].extent),
+                     fmt::format("hand on tiles with all of {}", dims[d].name));
     for (int w = 0; w < their_walks; ++w)
       if (const auto d = static_cast<std::size_t>(theirs.walks[static_cast<std::size_t>(w)].dim); !tied_there[d])
         return error(fmt::format("then {}: its nest walks {} above the tile, which {} does not have", name,

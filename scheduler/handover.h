@@ -11,14 +11,17 @@
 
 namespace isamap {
 
+/// Does a statement read the tensor?
+bool reads(const Computation& statement, TensorId tensor);
+
 struct Handover {
   StatementId from, to;
   std::size_t from_line = 0, to_line = 0;  ///< the two `stage` lines
 };
 
 /// All of a schedule, by consumer. Diagnostics, at the place of the line: a statement or counterpart that is not there,
-/// another tile or memory, a producer whose tile is not complete, a consumer that may not run so early (it is no plain
-/// assignment; it reads what another statement between the two writes; it overwrites what is still read).
+/// another tile or memory, a producer whose tile is not complete, a consumer that may not run so early (it adds up
+/// more than the tile has; it reads what another statement between the two writes; it overwrites what is still read).
 Result<std::vector<Handover>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
 
 /// Is a tile that is handed on stored too? Not if its tensor is read by nobody else.
