@@ -32,7 +32,7 @@ class FlowBuilder {
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
     for (const TileFlow& f : made_.flows) made_.block = std::max(made_.block, f.place);
     calls();
-    made_.scalar = copying_cycles(view_, traffic_);
+    made_.scalar = copying_cycles(view_, counts_, traffic_);
     return std::move(made_);
   }
 

@@ -181,7 +181,7 @@ std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
   }
   for (const auto& [id, cache] : traffic.caches)
     if (cache.bandwidth > 0)
-      bounds.push_back({"cache " + view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances});
+      bounds.push_back({"cache " + view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances, true});
   return bounds;
 }
 
@@ -200,12 +200,38 @@ std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
   return bounds;
 }
 
-double copying_cycles(const NestView& view, const Traffic& traffic) {
+namespace {
+
+/// A copy from tensor to tile passes every cache that is smaller than one of them: what it reads once, what it writes
+/// twice, since lines come before they are written and go back afterwards.
+double cycles_through_caches(const NestView& view, const TileCounts& counts, const Transfer& t) {
+  const HardwareModel& model = *view.model;
+  const Tensor& tensor = tensor_of(view, t.access);
+  const double size = bytes(tensor.dtype), elements = t.elements_in + t.elements_out;
+  const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+  double whole = size, most = 0;
+  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
+  const double tile = counts.padded_tile(t.access, s.walks) * size * t.copies_in;
+  for (const Link& link : model.links()) {
+    const Memory& cache = model.memory(link.to);
+    if (cache.kind != MemoryKind::cache || link.bandwidth <= 0) continue;
+    const auto capacity = static_cast<double>(cache.capacity);
+    const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
+    const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
+    most = std::max(most, elements * size * (of_tensor + of_tile) / link.bandwidth);
+  }
+  return most;
+}
+
+}  // namespace
+
+double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
   double total = 0;
   for (const Transfer& t : traffic.transfers)
     if (t.stage >= 0 && t.from == t.to)
-      total += (t.elements_in + t.elements_out) * t.copies_in *
-               copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]);
+      total += std::max((t.elements_in + t.elements_out) * t.copies_in *
+                            copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]),
+                        cycles_through_caches(view, counts, t));
   return total;
 }
 

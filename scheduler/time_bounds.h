@@ -11,6 +11,7 @@ namespace isamap {
 struct Bound {
   std::string name;  ///< "compute", "port load", "link ld", "memory GLB"
   double cycles = 0;
+  bool of_cache = false;  ///< what flows into it
 };
 
 /// The calls themselves: throughput of their ports, or the chain of updates through too few accumulators.
@@ -19,8 +20,8 @@ Bound compute_bound(const NestView& view, const TileCounts& counts);
 std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic);
 std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic);
 std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic);
-/// Cycles that nothing hides: copies element by element, by a scalar unit ...
-double copying_cycles(const NestView& view, const Traffic& traffic);
+/// Cycles that nothing hides: copies element by element, by a scalar unit, at least what passes the caches for them ...
+double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic);
 /// ... and transfers of scratchpads with a single buffer.
 double serial_cycles(const NestView& view, const Traffic& traffic);
 

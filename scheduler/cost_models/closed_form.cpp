@@ -22,7 +22,17 @@ namespace isamap {
 namespace {
 
 constexpr double shared_issue = 1.0 / 16;  ///< of what runs beside the bound, where moves are instructions
+constexpr double overlap_power = 5;       ///< measured (docs/cost.md)
 constexpr double max_code_calls = 65536;   ///< calls printed: beyond that no compiler is patient
+
+/// How much longer the longest takes beside the others: what caches fetch and what the core does disturb each other the
+/// more, the nearer the two are. (1 + (shorter / longer)^p)^(1/p).
+double overlap(const std::vector<Bound>& bounds) {
+  double core = 0, caches = 0;
+  for (const Bound& b : bounds) (b.of_cache ? caches : core) = std::max(b.of_cache ? caches : core, b.cycles);
+  const double longer = std::max(core, caches);
+  return longer <= 0 ? 1 : std::pow(1 + std::pow(std::min(core, caches) / longer, overlap_power), 1 / overlap_power);
+}
 
 void add_energy(const NestView& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
   for (const auto& [memory, tensors] : traffic.memories) {
@@ -41,7 +51,7 @@ void add_energy(const NestView& view, const TileCounts& counts, const Traffic& t
 void add_time(const NestView& view, const TileCounts& counts, const Traffic& traffic, double code, Cost& cost) {
   if (view.instruction && executes_a_stream(*view.model)) {
     const StreamTime stream = stream_time(view, counts, traffic);
-    cost.scalar_cycles = copying_cycles(view, traffic);
+    cost.scalar_cycles = copying_cycles(view, counts, traffic);
     cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
     cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
     return;
@@ -69,11 +79,11 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   }
   cost.cycles = most;
   if (program) {  // code: each call printed is fetched once
-    cost.scalar_cycles = view.instruction ? copying_cycles(view, traffic) : most;
+    cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
     const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0) +
                          burst_cycles(view, counts, traffic, bounds.front().cycles, moving);
     if (alone > most) cost.bound = "transfers that nothing hides";
-    cost.cycles = most + (sum - most) * shared_issue + alone + code;
+    cost.cycles = most * overlap(bounds) + (sum - most) * shared_issue + alone + code;
   }
   cost.cycles = std::ceil(cost.cycles - 1e-9);
 }
