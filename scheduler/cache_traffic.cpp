@@ -20,6 +20,9 @@ constexpr double outward = 0.25;
 /// goes a line too far. It does not cross pages: the first lines of rows far apart are waited for, longer where they
 /// come from farther. Measured (docs/cost.md).
 constexpr double begins_near = 1, begins_far = 8;
+/// It follows so many rows at a time, each within a page (Intel's optimization reference manual on the streamer). Of
+/// more rows every line is a beginning, though the next tile goes on along them.
+constexpr double streams = 32, page = 4096;
 
 struct Passing {
   int access = 0;
@@ -35,6 +38,7 @@ struct Footprint {
   double bytes = 0;    ///< in whole lines, one more where a row does not follow the one before
   double passed = 0;   ///< what that costs to fetch, in bytes
   double crowded = 0;  ///< lines for each set that it can use
+  double rows = 0;     ///< on pages of their own
 };
 
 struct Moved {
@@ -127,7 +131,10 @@ class CacheModel {
     if (w >= 0 && !access.index.empty()) {
       const Dim& dim =
           view_.statement.domain.dims[static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(w)].dim)];
-      if (access.index.back().names().contains(dim.name)) walks = w;
+      if (access.index.back().names().contains(dim.name)) {
+        const Footprint here = footprint(cache, a, walks);
+        if (here.rows <= streams || a.begins < begins_far) walks = w;
+      }
     }
     return footprint(cache, a, walks).passed / (std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access));
   }
@@ -141,7 +148,7 @@ class CacheModel {
     const std::vector<std::int64_t> tiles = view_.tiles(walks);
     const auto line = static_cast<double>(cache.line);
     // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
-    double pitch = 1, row = 1, sets = 0;
+    double pitch = 1, row = 1, sets = 0, farthest = 0;
     bool whole = true;
     for (std::size_t axis = access.index.size(); axis-- > 0;) {
       const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
@@ -153,6 +160,7 @@ class CacheModel {
         sets = std::min(sets * std::min(along, set_bytes(cache) / common(set_bytes(cache), pitch * size)),
                         set_bytes(cache));
       }
+      if (!whole && along > 1 && farthest == 0) farthest = pitch;
       whole = whole && along == extent;
       pitch *= extent;
     }
@@ -161,6 +169,7 @@ class CacheModel {
     f.bytes = elements / row * (lines + (row < elements ? 1 : 0)) * line;
     f.passed = elements / row * (lines + (whole ? 0 : a.begins)) * line;
     f.crowded = elements / row * lines * line / sets;
+    if (farthest * size >= page) f.rows = elements / row;
     return f;
   }
 
