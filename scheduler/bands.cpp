@@ -154,7 +154,10 @@ std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareMo
       stage.memory = home;
       return stage;
     };
-    if (i == 0) append(parts->copies);
+    std::vector<Line> ahead_of_time, each_band;
+    for (const Line& copy : parts->copies)
+      (i == 0 || std::get<Stage>(copy.is).ahead_of_time ? ahead_of_time : each_band).push_back(copy);
+    append(ahead_of_time);
     append(parts->on_units);
     For band;
     band.walks = {{chain.dims[i], rows}};
@@ -171,7 +174,7 @@ std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareMo
       if (stages(parts->copies, given.tensor, home) || stages(parts->rest, given.tensor, home)) return std::nullopt;
       nest.lines.push_back(Line{given});
     }
-    if (i > 0) append(parts->copies);
+    append(each_band);
     append(within(parts->rest, chain.dims[i], rows));
     nests.push_back(std::move(nest));
   }

@@ -199,6 +199,7 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
   const int all = static_cast<int>(view.walks.size());
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
+    if (t.stage >= 0 && t.elements_in + t.elements_out <= 0) continue;  // handed on in registers
     bool dense = false;
     int own = 0;
     for (const StageView& s : view.stages) {

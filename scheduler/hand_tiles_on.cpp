@@ -8,6 +8,7 @@
 #include "scheduler/handover.h"
 #include "scheduler/lower.h"
 #include "scheduler/nest_view.h"
+#include "scheduler/passing.h"
 
 namespace isamap {
 
@@ -142,9 +143,25 @@ class Joining {
     given.then.push_back(name(t));
     for (const Mapping& mapping : in_.mappings(make_id<StatementId>(t))) {
       auto nest = consumer_nest(*above, given, s, mapping);
-      if (nest && better(s, producer, t, std::move(*nest), mapping)) return true;
+      if (!nest) continue;
+      bool joined = false;
+      if (auto passing = stored_past_caches(*nest, t)) joined = better(s, producer, t, std::move(*passing), mapping);
+      if (better(s, producer, t, std::move(*nest), mapping) || joined) return true;
     }
     return false;
+  }
+
+  /// The same nest with a result that leaves no lines in the caches; nothing: it cannot.
+  std::optional<Nest> stored_past_caches(Nest nest, std::size_t t) const {
+    const Computation& statement = in_.kernel.statements[t];
+    for (Line& line : nest.lines) {
+      auto* stage = std::get_if<Stage>(&line.is);
+      if (stage == nullptr || stage->tensor != in_.kernel.tensors[statement.write.tensor.index()].name) continue;
+      const auto memory = in_.model.find_memory(stage->memory);
+      if (memory) stage->via = passing_moves(in_.kernel, make_id<StatementId>(t), in_.model, *memory);
+      if (!stage->via.empty()) return nest;
+    }
+    return std::nullopt;
   }
 
   /// Nothing: dims are split or fused among those of the instruction.
@@ -276,12 +293,27 @@ class Joining {
     return true;
   }
 
+  /// The nest of a statement as if nothing were handed on: what was in registers comes from memory and goes there.
+  Nest by_itself(std::size_t s) const {
+    Nest nest = schedule_.nests[s];
+    for (Line& line : nest.lines)
+      if (auto* stage = std::get_if<Stage>(&line.is); stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
+        const auto memory = in_.model.find_memory(stage->memory);
+        if (!memory || !in_.model.memory(*memory).is_register()) return apart_[s];
+        stage->from.clear();
+        stage->then.clear();
+      }
+    return nest;
+  }
+
   /// A few rows at a time: as many as cost least, if that is noticeably less than all of them at once.
   void through_bands(std::size_t t) {
     if (in_.model.program.language != "c++") return;
-    double least = total(costs_, in_.objective) * (1 - noticeable);
+    double least = total(costs_, in_.objective);
     std::optional<Schedule> best;
     std::vector<Cost> best_costs;
+    std::vector<Nest> apart;
+    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) apart.push_back(by_itself(s));
     std::vector<std::size_t> changed;
     for (const BandChain& chain : band_chains(in_.kernel, schedule_, t)) {
       const Computation& first = in_.kernel.statements[chain.statements.front()];
@@ -289,7 +321,7 @@ class Joining {
           first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
       for (const std::int64_t rows : band_rows) {
         if (rows >= extent) break;
-        const auto nests = in_bands(in_.kernel, in_.model, apart_, chain, rows);
+        const auto nests = in_bands(in_.kernel, in_.model, apart, chain, rows);
         if (!nests) break;
         Schedule banded = schedule_;
         std::vector<Cost> costs = costs_;
@@ -301,7 +333,7 @@ class Joining {
           known = bool(cost);
           if (cost) costs[s] = std::move(*cost);
         }
-        if (!known || total(costs, in_.objective) >= least || !lower(banded, in_.kernel, in_.model, DoLines::trusted))
+        if (!known || total(costs, in_.objective) >= least * (1 - noticeable) || !lower(banded, in_.kernel, in_.model, DoLines::trusted))
           continue;
         least = total(costs, in_.objective);
         best = std::move(banded);
@@ -312,7 +344,8 @@ class Joining {
     if (!best) return;
     schedule_ = std::move(*best);
     costs_ = std::move(best_costs);
-    for (const std::size_t s : changed) chosen_[s] = apart_chosen_[s];
+    for (const std::size_t s : changed)
+      if (apart[s] == apart_[s]) chosen_[s] = apart_chosen_[s];
   }
 
   const JoinInput& in_;

@@ -95,8 +95,9 @@ class Nests {
     const Kernel& kernel = lowering_.program.kernel;
     auto found = handovers(schedule_, kernel, lowering_.model);
     if (!found) return found.diagnostics();
-    for (const Handover& h : *found)  // a statement without points has no tiles: the next one runs by itself
-      if (!without_points(kernel.statements[h.from.index()])) handovers_.push_back(h);
+    for (const Handover& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
+      if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
+        handovers_.push_back(h);
     std::vector<Node> all;
     Loop in_steps;
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
@@ -181,6 +182,7 @@ class Nests {
     const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const Handover& one) {
       return one.from.index() == from && kernel.statements[one.to.index()].name == name;
     });
+    if (h == handovers_.end()) return std::vector<Node>{};
     const Computation& consumer = kernel.statements[h->to.index()];
     return statement(h->to.index(), handed_tile(producer, tile, tiles, consumer, h->to_line));
   }

@@ -35,7 +35,7 @@ class NestLowering final : public AheadLowering {
       whole.axes = access.index;
       scope.holders.push_back(whole);
     }
-    if (input_.handed) return go_on(std::move(scope));
+    if (input_.handed) return lines(0, scope);
     Nodes nodes;
     if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
       auto start = set_tensor(lowering_, scope.holders[0], identity());
@@ -52,6 +52,14 @@ class NestLowering final : public AheadLowering {
   }
 
  private:
+  /// Lines above the one where another nest hands its tile over: its walks are the other nest's, but copies that are
+  /// packed ahead of time are its own.
+  Result<Nodes> up_to_handed(std::size_t at, const Scope& scope) {
+    if (at == input_.handed->line) return go_on(scope);
+    const auto* copy = std::get_if<Stage>(&input_.nest->lines[at].is);
+    return copy != nullptr && copy->ahead_of_time ? stage(*copy, at, scope) : lines(at + 1, scope);
+  }
+
   /// From the line where another nest hands its tile over. In registers it must lie as this nest's own tile would.
   Result<Nodes> go_on(Scope scope) {
     const HandedTile& handed = *input_.handed;
@@ -85,6 +93,7 @@ class NestLowering final : public AheadLowering {
 
   Result<Nodes> lines(std::size_t at, const Scope& scope) override {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
+    if (input_.handed && at <= input_.handed->line) return up_to_handed(at, scope);
     const Line& line = input_.nest->lines[at];
     auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },

@@ -61,16 +61,22 @@ bool can_pass(const Kernel& kernel, StatementId statement, const HardwareModel& 
                      [&](const Instruction& i) { return passes(i, output.dtype, model); });
 }
 
+std::vector<std::string> passing_moves(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                                       MemoryId registers) {
+  std::vector<std::string> names;
+  if (!can_pass(kernel, statement, model)) return names;
+  const DType dtype = kernel.tensors[kernel.statements[statement.index()].write.tensor.index()].dtype;
+  for (const Instruction& i : model.instructions())
+    if (passes(i, dtype, model) && model.link(i.link).from == registers) names.push_back(i.name);
+  return names;
+}
+
 std::vector<std::string> passing_by(const NormalForm& form) {
   const HardwareModel& model = *form.model;
   const auto& hops = form.routes.front().hops;
   const bool packed = std::any_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.packed; });
   if (packed || !in_registers(form, 0) || !form.cuts.empty()) return {};
-  const DType dtype = form.kernel->tensors[form.statement->write.tensor.index()].dtype;
-  std::vector<std::string> names;
-  for (const Instruction& i : model.instructions())
-    if (passes(i, dtype, model) && model.link(i.link).from == hops.back().memory) names.push_back(i.name);
-  return names;
+  return passing_moves(*form.kernel, form.mapping->statement, model, hops.back().memory);
 }
 
 }  // namespace isamap

@@ -13,7 +13,10 @@ namespace isamap {
 /// and the machine has a move out of registers over a link that no cache stands on, completed by a fence.
 bool can_pass(const Kernel& kernel, StatementId statement, const HardwareModel& model);
 
-/// The moves that do it for tiles of this form; empty: its output is packed or lies in no registers, its sums are done
+/// The moves that do it for tiles in these registers; empty: no such move, or it could not.
+std::vector<std::string> passing_moves(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                                       MemoryId registers);
+/// The same for tiles of this form; empty: its output is packed or lies in no registers, its sums are done
 /// in parts or begin with what stands in memory, or no such move fits.
 std::vector<std::string> passing_by(const NormalForm& form);
 

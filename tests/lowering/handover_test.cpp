@@ -144,7 +144,8 @@ TEST(Handover, RefusalsSayWhichLineAndWhy) {
       linear(12, 64, 9, "  - {name: sums, compute: \"R[a] += Z[a,b]\"}\n", "  R: {shape: [M], dtype: f32}\n");
   sums[2][6] = "stage Z in vec then sums";
   sums.push_back({"for a by 1", "for b by 1", "do sums with scalar"});
-  EXPECT_EQ(said(summing, sums), "'stage Z in vec then sums': then sums: it adds up, so it is not over with a tile");
+  EXPECT_EQ(said(summing, sums),
+            "'stage Z in vec then sums': then sums: its nest has no single line 'stage Z in vec from scale'");
   Nests between = in_registers(4, 32);
   between[0][2] = "stage T in vec then again";
   between[1][2] = "stage T in vec";
