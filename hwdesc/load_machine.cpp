@@ -1,5 +1,7 @@
 // Units, memories and links.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
@@ -214,7 +216,17 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
-  size("transaction", memory.transaction);
+  if (size("transaction", memory.transaction) && memory.transaction > 0 &&
+      (memory.transaction & (memory.transaction - 1)) != 0) {
+    std::int64_t below = 1;
+    while (2 * below <= memory.transaction) below *= 2;
+    context.problems.error(
+        fields.child("transaction")->where,
+        fmt::format("'transaction' of {} is {} bytes, which is no power of two: addresses are cut into aligned pieces",
+                    what, memory.transaction),
+        fmt::format("write {}B or {}B", below, 2 * below));
+    memory.transaction = 0;
+  }
   size("word", memory.word);
   const Node* count = fields.child("count");
   if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);

@@ -119,7 +119,7 @@ class Printer {
   /// An instance asks for its number.
   void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
-    line(number.opening(loop.unit));
+    line(number.opening(loop.unit, dialect_->loop_number));
     line(fmt::format("  const long {} = {};", name, number.text));
     ranges_[loop.variable] = {0, loop.trip - 1};
     nested(item.body);
@@ -188,10 +188,11 @@ class Printer {
     }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
-    line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
+    line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
-                                                     threads.empty() ? "one after another" : "side by side")));
+                                                     threads.empty() ? "one after another" : "side by side"),
+                     dialect_ != nullptr ? dialect_->loop_number : "long"));
     ranges_[loop.variable] = {0, loop.trip - 1};
     in_unit_ += loop.unit.empty() ? 0 : 1;
     ++depth_;

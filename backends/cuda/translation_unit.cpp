@@ -39,13 +39,16 @@ constexpr const char* environment = R"(#if defined(ISAMAP_HOST_PART)
   } while (false)
 template <class T> using shared_pointer = T*;
 template <class T> using global_pointer = T*;
+using loop_number = long;
 template <class T> static __device__ __forceinline__ T* shared_array(unsigned char* at) { return reinterpret_cast<T*>(at); }
 #else
 #define ISAMAP_SHARED(name) unsigned char* const name = static_cast<unsigned char*>(emulation::shared_bytes())
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
-  emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, [&] { kernel(__VA_ARGS__); })
+  (emulation::name_arguments(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__),                         \
+   emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, TRANSACTION, [&] { kernel(__VA_ARGS__); }))
 template <class T> using shared_pointer = emulation::SharedPointer<T>;
 template <class T> using global_pointer = emulation::GlobalPointer<T>;
+using loop_number = emulation::LoopNumber;
 template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at) { return emulation::SharedPointer<T>(at); }
 #endif
 
@@ -72,7 +75,8 @@ class KernelFile {
     for (const std::string& helper : helper_names()) names_.unique(helper);
     for (const std::string& own :
          {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated", std::string("stream"),
-          std::string("shared_memory"), std::string("emulation"), std::string(Dialect::turn)})
+          std::string("shared_memory"), std::string("emulation"), std::string("loop_number"),
+          std::string(Dialect::turn)})
       names_.unique(own);
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
@@ -92,7 +96,7 @@ class KernelFile {
     entries += entry(name_, unit.arguments, program_.body);
     if (has_errors(diagnostics_)) return diagnostics_;
     unit.text = header_comment(program_, model_) +
-                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment +
+                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + replaced(environment, "TRANSACTION", std::to_string(transaction())) +
                 "#if !defined(ISAMAP_HOST_PART)\n" + functions() + kernels_ + "#endif\n" +
                 "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
     return unit;
@@ -126,6 +130,14 @@ class KernelFile {
     return out;
   }
 
+  static std::string global_pointer(const std::string& type) { return "global_pointer<" + type + ">"; }
+  /// Bytes that the memory of the arguments moves at once; 0: it is not said, or they lie in memories that differ.
+  std::int64_t transaction() const {
+    std::set<std::int64_t> found;
+    for (const Buffer& buffer : program_.buffers)
+      if (on_device(buffer)) found.insert(model_.memory(buffer.memory).transaction);
+    return found.size() == 1 ? *found.begin() : 0;
+  }
   bool on_device(const Buffer& buffer) const {  // reached by all blocks
     return buffer.slots < 0 && !model_.inside(model_.memory(buffer.memory).per, grid_);
   }
@@ -208,7 +220,7 @@ class KernelFile {
       if (on_device(buffer)) {
         if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
         parameters += fmt::format("{}{} __restrict__ {}", parameters.empty() ? "" : ", ",
-                                  use.written[b] ? "global_pointer<" + type + ">" : "const " + type + "*", buffers_[b]);
+                                  global_pointer((use.written[b] ? "" : "const ") + type), buffers_[b]);
         arguments += ", " + buffers_[b];
       } else {
         locals +=
@@ -218,9 +230,6 @@ class KernelFile {
     }
     const std::vector<std::string> roles = roles_of(nodes);
     const Around around_kernel{around, constant};
-    written_.clear();
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (b < use.written.size() && use.written[b]) written_.insert(static_cast<std::int32_t>(b));
     objects_.begin_kernel();
     std::string text = counters(nodes, spread);
     others_ = roles.empty() ? 0 : spread.threads();
@@ -344,17 +353,14 @@ class KernelFile {
       return (opened.empty() ? "" : wrappers_.hold(opened, program_)) +
              wrappers_.sync(sync, program_, index, diagnostics_);
     };
-    // What stands in shared memory, or is written by this kernel, is an object that watches its uses when it is
-    // emulated.
+    // What stands in shared or device memory is an object that watches its uses when it is emulated.
     dialect.value = [this](BufferId id, const std::string& element) {
-      const Buffer& buffer = program_.buffers[id.index()];
-      const bool plain = on_device(buffer) && !written_.contains(id.value);
-      return plain ? element : element_type(model_, buffer.dtype) + "(" + element + ")";
+      return element_type(model_, program_.buffers[id.index()].dtype) + "(" + element + ")";
     };
     dialect.pointer_type = [this](BufferId id, const std::string& type) {
-      if (!on_device(program_.buffers[id.index()])) return "shared_pointer<" + type + ">";
-      return written_.contains(id.value) ? "global_pointer<" + type + ">" : type + "*";
+      return on_device(program_.buffers[id.index()]) ? global_pointer(type) : "shared_pointer<" + type + ">";
     };
+    dialect.loop_number = "loop_number";
     dialect.address = [](BufferId, const std::string& address) { return address; };
     return dialect;
   }
@@ -399,7 +405,6 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
-  std::set<std::int32_t> written_;  ///< buffers that the kernel which is printed writes
   std::int64_t others_ = 0;         ///< threads beside those of roles; 0: there are none
   Budgets budgets_;                 ///< of the kernel that is printed
   HostObjects objects_;             ///< of the entry that is printed
