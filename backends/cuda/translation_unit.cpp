@@ -205,7 +205,7 @@ class KernelFile {
       buffers_.push_back(program_.buffers[b].name);
     const Spread spread(nodes, model_, grid_);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
-    const BufferUse use = buffer_use(launch.nodes, program_);
+    const BufferUse use = buffer_use(nodes, program_);
     std::string parameters, arguments, locals;
     std::int64_t shared_bytes = 0;
     std::set<std::int32_t> constant;

@@ -1,54 +1,13 @@
 // Requests to the device's memory: how many sectors the lanes of a warp touch by one instruction, and the least.
 
-#include <sstream>
-
-#include "tests/cuda/support.h"
-#include "tests/searched.h"
+#include "tests/cuda/requests.h"
 
 namespace isamap {
 namespace {
 
-struct Told {
-  long requests = 0, sectors = 0, least = 0;
-  bool operator==(const Told&) const = default;
-};
-void PrintTo(const Told& told, std::ostream* out) {
-  *out << told.requests << " in " << told.sectors << ", at least " << told.least;
-}
-
-/// By "kernel tensor access"; the run must be right.
-std::map<std::string, Told> requests(const std::string& text, const TranslationUnit& unit, const Program& program,
-                                     const HardwareModel& model) {
-  setenv("ISAMAP_EMULATION_COUNTS", "1", 1);
-  const Emulated found = emulate(text, unit, program, model);
-  unsetenv("ISAMAP_EMULATION_COUNTS");
-  EXPECT_TRUE(found.right) << found.output;
-  std::map<std::string, Told> all;
-  std::istringstream lines(found.output);
-  for (std::string line; std::getline(lines, line);) {
-    char kernel[99], tensor[99], access[99];
-    Told told;
-    long bytes = 0;
-    if (std::sscanf(line.c_str(), "requests of %98[^:]: %98[^:]: %ld %98s in %ld sectors of %ld bytes, at least %ld",
-                    kernel, tensor, &told.requests, access, &told.sectors, &bytes, &told.least) == 7) {
-      EXPECT_EQ(bytes, 32);
-      all[std::string(kernel) + " " + tensor + " " + access] = told;
-    }
-  }
-  return all;
-}
-std::map<std::string, Told> requests(const Program& program, const HardwareModel& model) {
-  auto unit = print_cuda(program, model);
-  EXPECT_TRUE(unit) << render(unit.diagnostics());
-  return unit ? requests(unit->text, *unit, program, model) : std::map<std::string, Told>{};
-}
-Program of(const std::string& compute, const std::string& tensors, const HardwareModel& model) {
-  return searched(kernel_from("kernel: k\ntensors: " + tensors + "\ncompute:\n  - " + compute + "\n"), model);
-}
-
 TEST(Requests, NeighboursAreTheLeast) {
   const auto model = machine("nvidia_sm80");
-  const auto found = requests(of("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [16, 64]}, Y: {shape: [16, 64]}}", model), model);
+  const auto found = requests(program_of("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [16, 64]}, Y: {shape: [16, 64]}}", model), model);
   ASSERT_TRUE(found.contains("k_1 X loads"));
   for (const auto& [what, told] : found) EXPECT_EQ(told.sectors, told.least) << what;
   EXPECT_EQ(found.at("k_1 Y stores").sectors, 16 * 64 * 4 / 32);
@@ -56,21 +15,21 @@ TEST(Requests, NeighboursAreTheLeast) {
 
 TEST(Requests, LanesThatWalkColumnsTouchASectorEach) {
   const auto model = machine("nvidia_sm80");
-  const auto found = requests(of("Y[i] = X[i,0]", "{X: {shape: [256, 64]}, Y: {shape: [256]}}", model), model);
+  const auto found = requests(program_of("Y[i] = X[i,0]", "{X: {shape: [256, 64]}, Y: {shape: [256]}}", model), model);
   EXPECT_EQ(found.at("k_1 X loads"), (Told{8, 8 * 32, 8 * 4}));
   EXPECT_EQ(found.at("k_1 Y stores").sectors, 256 * 4 / 32);
 }
 
 TEST(Requests, OneElementForAllLanesIsOneSector) {
   const auto model = machine("nvidia_sm80");
-  const auto found = requests(of("Y[i] = X[0]", "{X: {shape: [8]}, Y: {shape: [256]}}", model), model);
+  const auto found = requests(program_of("Y[i] = X[0]", "{X: {shape: [8]}, Y: {shape: [256]}}", model), model);
   EXPECT_EQ(found.at("k_1 X loads"), (Told{8, 8, 8}));
 }
 
 // Lanes that have nothing to do in an iteration do not join those of another: the round that does not fill comes first.
 TEST(Requests, IterationsAreKeptApart) {
   const auto model = machine("nvidia_sm80");
-  const Program sums = of("Y[i] += X[i,j]", "{X: {shape: [1, 100], dtype: s32}, Y: {shape: [1], dtype: s32}}", model);
+  const Program sums = program_of("Y[i] += X[i,j]", "{X: {shape: [1, 100], dtype: s32}, Y: {shape: [1], dtype: s32}}", model);
   auto unit = print_cuda(sums, model);
   ASSERT_TRUE(unit);
   const std::string backwards = changed(unit->text, "(loop_number round_3 = 0; round_3 < 4; ++round_3) {",
@@ -101,7 +60,7 @@ TEST(Requests, CopiesAndFragmentsAreCounted) {
 
 TEST(Requests, AWorseWalkIsSeen) {  // planted: threads are numbered warp by warp, not lane by lane
   const auto model = machine("nvidia_sm80");
-  const Program program = of("Y[i] = X[i] + 1", "{X: {shape: [256]}, Y: {shape: [256]}}", model);
+  const Program program = program_of("Y[i] = X[i] - Y[i]", "{X: {shape: [256]}, Y: {shape: [256], inout: true}}", model);
   auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit);
   EXPECT_EQ(requests(unit->text, *unit, program, model).at("k_1 X loads"), (Told{8, 32, 32}));
@@ -113,7 +72,7 @@ TEST(Requests, AWorseWalkIsSeen) {  // planted: threads are numbered warp by war
 
 TEST(Requests, WithoutATransactionNothingIsSaid) {
   HardwareModel model = machine("nvidia_sm80");
-  const Program program = of("Y[i] = X[i] * X[i]", "{X: {shape: [64]}, Y: {shape: [64]}}", model);
+  const Program program = program_of("Y[i] = X[i] * X[i]", "{X: {shape: [64]}, Y: {shape: [64]}}", model);
   auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit);
   EXPECT_TRUE(requests(changed(unit->text, "bytes, 32, [&]", "bytes, 0, [&]"), *unit, program, model).empty());
