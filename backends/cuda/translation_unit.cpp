@@ -238,8 +238,9 @@ class KernelFile {
                                        spread.threads() / role_threads(spread));
     for (std::size_t r = 0; r < roles.size(); ++r)
       text += role(part_of(nodes, roles[r]), roles[r], r, spread, around_kernel);
-    const std::string rest =
-        body(synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks()), spread, around_kernel);
+    const std::vector<Node> others = synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks());
+    wrappers_.most_numbered = numbered(others, spread.threads());
+    const std::string rest = body(others, spread, around_kernel);
     text += roles.empty() ? rest : "  } else {\n" + budget(budgets_.others) + indented(rest) + "  }\n";
     const std::int64_t threads =
         spread.threads() + static_cast<std::int64_t>(roles.size()) * (roles.empty() ? 0 : role_threads(spread));
@@ -257,6 +258,22 @@ class KernelFile {
                     name, parameters, shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
     return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), threads, shared_bytes,
                        arguments);
+  }
+
+  std::int64_t numbered(const std::vector<Node>& nodes, std::int64_t threads) const {
+    std::int64_t most = 0;
+    for (const Node& node : nodes)
+      std::visit(overloaded{[&](const Loop& l) { most = std::max(most, numbered(l.body, threads)); },
+                            [&](const Guard& g) {
+                              most = std::max({most, numbered(g.then, threads), numbered(g.otherwise, threads)});
+                            },
+                            [&](const Sync& sync) {
+                              if (sync.unit.valid() && sync.unit != grid_)
+                                most = std::max(most, wrappers_.numbered(sync, threads));
+                            },
+                            [](const auto&) {}},
+                 node.is);
+    return most;
   }
 
   struct Around {

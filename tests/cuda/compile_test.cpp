@@ -148,6 +148,8 @@ TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
         << compiled.log << made.schedule_text;
     EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
     EXPECT_GT(compiled.opcodes.count(opcode), 0U) << made.schedule_text;
+    EXPECT_EQ(compiled.log.find("used 16 barriers"), std::string::npos)  // all that there are
+        << compiled.log << made.schedule_text;
   }
 }
 
