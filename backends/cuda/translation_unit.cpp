@@ -67,7 +67,7 @@ class KernelFile {
         model_(model),
         grid_(grid),
         name_(entry_name(program.name)),
-        elements_(model),
+        elements_(model, !program.library_functions),
         wrappers_(model, elements_, names_),
         objects_(program_, model, buffers_, names_) {}
 
