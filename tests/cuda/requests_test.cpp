@@ -78,5 +78,21 @@ TEST(Requests, WithoutATransactionNothingIsSaid) {
   EXPECT_TRUE(requests(changed(unit->text, "bytes, 32, [&]", "bytes, 0, [&]"), *unit, program, model).empty());
 }
 
+TEST(Requests, TheProgramTellsThem) {
+  const TemporaryDirectory folder;
+  const auto said = [&](const std::string& format) {
+    const auto ran = run_process({"env", "ISAMAP_EMULATION=late", "ISAMAP_EMULATION_COUNTS=1", ISAMAP_PROGRAM, "run",
+                                  "--compute", "Y[i] = X[i] + 1", "--dims", "i=256", "--target", "nvidia_sm80", format},
+                                 {120, 0, 0}, folder.path() / "log");
+    EXPECT_EQ(ran.exit_code, 0) << ran.output;
+    return ran.output;
+  };
+  const std::string json = said("--json");
+  EXPECT_NE(json.find("\"least_sectors\": 32"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"access\": \"loads\""), std::string::npos) << json;
+  const std::string text = said("--seed=1");
+  EXPECT_NE(text.find(": Y: 2 stores in 32 sectors of 32 bytes, at least 32"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace isamap
