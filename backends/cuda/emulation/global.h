@@ -85,6 +85,8 @@ class GlobalPointer {
       return *this;
     }
     Cell& operator=(const Cell& other) { return *this = static_cast<T>(other); }
+    Cell& operator+=(T value) { return *this = static_cast<T>(static_cast<T>(*this) + value); }
+    Cell& operator*=(T value) { return *this = static_cast<T>(static_cast<T>(*this) * value); }
 
    private:
     T* at_;
