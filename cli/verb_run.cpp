@@ -88,8 +88,9 @@ Exit verb_run(const Options& options) {
     fmt::print(stderr, "emulated: {}\n", here.why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
-                 options.json ? json_of_run(*checked, compilation.scheduled->cost, scalar)
-                              : text_of(*checked, *compilation.scheduled) + text_of(checked->requests) + text_of(scalar),
+                 options.json
+                     ? json_of_run(*checked, compilation.scheduled->cost, scalar)
+                     : text_of(*checked, *compilation.scheduled) + text_of(checked->requests) + text_of(scalar),
                  code);
 }
 

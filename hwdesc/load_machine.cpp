@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "hwdesc/loader_internal.h"
 
@@ -216,16 +217,13 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
-  if (size("transaction", memory.transaction) && memory.transaction > 0 &&
-      (memory.transaction & (memory.transaction - 1)) != 0) {
-    std::int64_t below = 1;
-    while (2 * below <= memory.transaction) below *= 2;
+  if (size("transaction", memory.transaction) && (memory.transaction & (memory.transaction - 1)) != 0) {
+    const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(memory.transaction)));
     context.problems.error(
         fields.child("transaction")->where,
         fmt::format("'transaction' of {} is {} bytes, which is no power of two: addresses are cut into aligned pieces",
-                    what, memory.transaction),
+                    what, std::exchange(memory.transaction, 0)),
         fmt::format("write {}B or {}B", below, 2 * below));
-    memory.transaction = 0;
   }
   size("word", memory.word);
   const Node* count = fields.child("count");

@@ -25,14 +25,14 @@ struct MemoryRequests {
 };
 
 struct RunOutcome {
-  std::string executed;      ///< "native", "emulated", "simulator", "shim"
-  double seconds = 0;        ///< median time of one run of the main entry; 0: not a clock (simulated)
-  std::int64_t cycles = 0;   ///< simulators only: of what instructions do
-  double scalar_cycles = 0;  ///< simulators only: of element statements between them
+  std::string executed;                  ///< "native", "emulated", "simulator", "shim"
+  double seconds = 0;                    ///< median time of one run of the main entry; 0: not a clock (simulated)
+  std::int64_t cycles = 0;               ///< simulators only: of what instructions do
+  double scalar_cycles = 0;              ///< simulators only: of element statements between them
   std::vector<MemoryRequests> requests;  ///< emulations only, where they are asked for (ISAMAP_EMULATION_COUNTS)
-  std::string missing;       ///< non-empty: not run, because this package or feature is missing
-  std::string limit;         ///< non-empty: not finished, because this limit was reached
-  std::string environment;   ///< non-empty: not run, because of a setting that the user can change
+  std::string missing;                   ///< non-empty: not run, because this package or feature is missing
+  std::string limit;                     ///< non-empty: not finished, because this limit was reached
+  std::string environment;               ///< non-empty: not run, because of a setting that the user can change
 };
 
 class Runner {

@@ -270,7 +270,8 @@ class Printer {
         inside *= buffer.extents[a];
       const Variable& variable = places_.variables[static_cast<std::size_t>(place.variable)];
       if (inside == 1) return variable.name + (variable.count > 0 ? "[0]" : "");
-      if (variable.in_order && place.inside.is_constant()) return one_of_several(buffer, variable, place.inside.constant());
+      if (variable.in_order && place.inside.is_constant())
+        return one_of_several(buffer, variable, place.inside.constant());
     }
     if (place.kind != Place::Kind::memory) {
       diagnostics_.push_back(
@@ -289,8 +290,7 @@ class Printer {
                                  [&](const auto& entry) { return entry.first == name(buffer.dtype); });
     const std::int64_t in_one = own ? 1 : std::max<std::int64_t>(1, memory.size / bytes(buffer.dtype));
     const std::string held = fmt::format("{}[{}]", variable.name, element / in_one);
-    return in_one == 1 ? held
-                       : elements_.part_of_register(element_type(model_, buffer.dtype), held, element % in_one);
+    return in_one == 1 ? held : elements_.part_of_register(element_type(model_, buffer.dtype), held, element % in_one);
   }
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {

@@ -148,8 +148,8 @@ class CppRunner final : public Runner {
       char part[256], tensor[256], access[32];
       long requests = 0, sectors = 0, size = 0, least = 0;
       if (std::sscanf(output.substr(at, end - at).c_str(),
-                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part, tensor,
-                      &requests, access, &sectors, &size, &least) == 7)
+                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part,
+                      tensor, &requests, access, &sectors, &size, &least) == 7)
         told.push_back({part, tensor, access, requests, sectors, least, size});
       at = end + 1;
     }

@@ -316,8 +316,8 @@ class Dealer {
           chunk.ranges["#number"] = {0, std::max<std::int64_t>(1, total / count) - 1};
           chunk.ranges["#each"] = {0, count - 1};
           const AffineExpr number = AffineExpr::dim("#number") * count + AffineExpr::dim("#each");
-          chunk.element = std::get<Element>(
-              with_values(body, numbers_of(dealt, number, chunk.ranges), chunk.ranges, model_)[0].is);
+          chunk.element =
+              std::get<Element>(with_values(body, numbers_of(dealt, number, chunk.ranges), chunk.ranges, model_)[0].is);
           return chunk;
         },
         true);

@@ -84,7 +84,8 @@ std::optional<Judged> judged(const Program& program, const HardwareModel& model,
       if (!move) return false;
       const std::int64_t align = operand_of(model.instruction(*move), written ? 0 : 1).align;
       const std::int64_t elements = std::max<std::int64_t>(1, align / bytes(buffer.dtype));
-      if (!multiple_of(offset - AffineExpr::dim(chunk.each), elements) || buffer.align % std::max<std::int64_t>(align, 1) != 0)
+      if (!multiple_of(offset - AffineExpr::dim(chunk.each), elements) ||
+          buffer.align % std::max<std::int64_t>(align, 1) != 0)
         return false;
       result.how.moves.back() = move;
       any = true;
@@ -150,8 +151,9 @@ std::vector<Node> chunk_nodes(Program& program, const HardwareModel& model, cons
   for (std::size_t r = 0; r < element.reads.size(); ++r)
     if (how.moves[r + 1]) element.reads[r] = hold(element.reads[r], r + 1);
   if (how.moves[0]) element.write = hold(element.write, 0);
-  std::vector<Node> out = {Node{Comment{fmt::format("{} neighbours at a time{}", how.count,
-                                                    rounds > 1 ? fmt::format(", {} times as many on their way", rounds) : "")}}};
+  std::vector<Node> out = {
+      Node{Comment{fmt::format("{} neighbours at a time{}", how.count,
+                               rounds > 1 ? fmt::format(", {} times as many on their way", rounds) : "")}}};
   const auto add = [&](std::vector<Node> nodes) {
     if (nodes.empty()) return;
     if (!round.empty()) nodes = {Node{Loop{round, rounds, true, "", std::move(nodes)}}};

@@ -64,8 +64,9 @@ bool Parts::share(const std::vector<Loop>& kept, const std::vector<Node>& body, 
   std::int64_t fixed = 1;
   for (std::size_t u = 0; u + 1 < inside_.size(); ++u)
     if (!model_.unit(inside_[u]).at_most) fixed *= model_.unit(inside_[u]).count;
-  const std::int64_t most = std::min<std::int64_t>(
-      {steps_of(kept) / (std::max<std::int64_t>(together, 4) * lanes()), lanes(), static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(total)))});
+  const std::int64_t most =
+      std::min<std::int64_t>({steps_of(kept) / (std::max<std::int64_t>(together, 4) * lanes()), lanes(),
+                              static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(total)))});
   std::int64_t free = 1;
   bool open = true;
   for (std::size_t u = 0; u + 1 < inside_.size(); ++u) {
@@ -139,8 +140,8 @@ std::vector<Node> Parts::on_warps(std::vector<Node> nodes, const std::vector<std
 }
 
 /// `of_warp`: every warp has its sum in all of its lanes. The parts meet in the block's memory, and one warp adds them.
-std::vector<Node> Parts::of_block(const Element& element, const Partial& partial, const std::vector<InstructionId>& steps,
-                                  std::vector<Node> of_warp) {
+std::vector<Node> Parts::of_block(const Element& element, const Partial& partial,
+                                  const std::vector<InstructionId>& steps, std::vector<Node> of_warp) {
   const UnitId lane = inside_.back();
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
   Buffer buffer;
@@ -221,10 +222,9 @@ ChunkElement Parts::chunk(const std::vector<Loop>& kept, const std::vector<Node>
   c.ranges[n.turn] = {0, n.turns - 1};
   c.ranges[n.round] = {0, std::max<std::int64_t>(1, (steps_of(kept) - n.done) / (count * all * n.turns)) - 1};
   const AffineExpr turn = AffineExpr::dim(n.turn) + AffineExpr::dim(n.round) * n.turns;
-  const AffineExpr number = (AffineExpr::dim(n.lane) + warp_ * lanes() + turn * all) * count + AffineExpr::dim(n.each) +
-                            AffineExpr(n.done);
-  c.element =
-      std::get<Element>(with_values(body, numbers_of(kept, number, c.ranges), c.ranges, model_)[0].is);
+  const AffineExpr number =
+      (AffineExpr::dim(n.lane) + warp_ * lanes() + turn * all) * count + AffineExpr::dim(n.each) + AffineExpr(n.done);
+  c.element = std::get<Element>(with_values(body, numbers_of(kept, number, c.ranges), c.ranges, model_)[0].is);
   return c;
 }
 
@@ -247,8 +247,7 @@ std::int64_t Parts::chunks_of_each(const std::vector<Loop>& kept, const std::vec
     const ChunkNumbers n{lane, fresh_("round"), fresh_("turn"), fresh_("each"), turns, done};
     ChunkElement one = chunk(kept, body, n, how->count);
     one.element.write = {partial.own, {}};
-    nodes.push_back(
-        Node{Loop{n.round, rounds, false, "", chunk_nodes(program_, model_, *how, one, n.turn, turns)}});
+    nodes.push_back(Node{Loop{n.round, rounds, false, "", chunk_nodes(program_, model_, *how, one, n.turn, turns)}});
     done += rounds * together;
   }
   return done;

@@ -1,10 +1,11 @@
 #pragma once
 // Reductions that several instances share: what each of them adds up, and how the parts come together.
 //
-//   for i, on warps:                                       or, where there are few i:   for i, on blocks:
-//     each lane: P = its steps of  P += X[i, ..]                                          each warp: the same, one of its lanes: S[warp] = P
-//     exchanges: P is the sum of all lanes                                                barrier
-//     one lane:  Y[i] += P                                                                first warp: P = S[lane], exchanges, one lane: Y[i] += P
+//   for i, on warps:                              where there are few i:
+//     each lane:  P = its steps of  P += X[i, ..]    for i, on blocks:
+//     exchanges:  P is the sum of all lanes            each warp: the same, then one lane: S[warp] = P
+//     one lane:   Y[i] += P                            barrier
+//                                                      first warp: P = S[lane], exchanges, one lane: Y[i] += P
 //
 // Steps that lie side by side in memory are taken in chunks (neighbours.h), several of them asked for before the first
 // is added up. How many warps share an element: as many as it takes to keep the memory busy, which has bandwidth times
@@ -29,7 +30,12 @@ class Parts {
   /// `inside`: units of the threads of a block, outermost first. `ranges`: of the loops around.
   Parts(Program& program, const HardwareModel& model, UnitId grid, const std::vector<UnitId>& inside, Ranges ranges,
         Fresh fresh)
-      : program_(program), model_(model), grid_(grid), inside_(inside), ranges_(std::move(ranges)), fresh_(std::move(fresh)) {}
+      : program_(program),
+        model_(model),
+        grid_(grid),
+        inside_(inside),
+        ranges_(std::move(ranges)),
+        fresh_(std::move(fresh)) {}
   /// A variable of a loop around.
   void around(const std::string& variable, Interval range) { ranges_[variable] = range; }
 
@@ -66,9 +72,10 @@ class Parts {
   const std::vector<UnitId>& inside_;
   Ranges ranges_;
   Fresh fresh_;
-  std::vector<std::int64_t> sharing_;  ///< instances of each unit around the innermost that share an element; empty: one
-  MemoryId meeting_;                   ///< where their parts come together
-  AffineExpr warp_;                    ///< the number of such an instance, in the loops that are being made
+  std::vector<std::int64_t>
+      sharing_;       ///< instances of each unit around the innermost that share an element; empty: one
+  MemoryId meeting_;  ///< where their parts come together
+  AffineExpr warp_;   ///< the number of such an instance, in the loops that are being made
   Ranges warp_ranges_;
 };
 

@@ -41,9 +41,9 @@ std::int64_t Wrappers::numbered(const Sync& sync, std::int64_t threads) const {
 
 // A compiler sets as many barriers aside as the largest number that is used says: the first free one is taken.
 std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics) {
-  std::string missing = fmt::format(
-      "the machine has no barrier of some instances of '{}' (`partial`), which those beside a role need",
-      model_.unit(unit).name);
+  std::string missing =
+      fmt::format("the machine has no barrier of some instances of '{}' (`partial`), which those beside a role need",
+                  model_.unit(unit).name);
   for (const Barrier& barrier : model_.barriers()) {
     if (!barrier.partial || !(barrier.unit == unit) || barrier.assembly.empty()) continue;
     const std::int64_t number = 1 + most_numbered;  // 0 is that of all

@@ -73,10 +73,9 @@ class KernelFile {
 
   Result<TranslationUnit> print() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
-    for (const std::string& own :
-         {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated", std::string("stream"),
-          std::string("shared_memory"), std::string("emulation"), std::string("loop_number"),
-          std::string(Dialect::turn)})
+    for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
+                                   std::string("stream"), std::string("shared_memory"), std::string("emulation"),
+                                   std::string("loop_number"), std::string(Dialect::turn)})
       names_.unique(own);
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
@@ -96,7 +95,8 @@ class KernelFile {
     entries += entry(name_, unit.arguments, program_.body);
     if (has_errors(diagnostics_)) return diagnostics_;
     unit.text = header_comment(program_, model_) +
-                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + replaced(environment, "TRANSACTION", std::to_string(transaction())) +
+                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() +
+                replaced(environment, "TRANSACTION", std::to_string(transaction())) +
                 "#if !defined(ISAMAP_HOST_PART)\n" + functions() + kernels_ + "#endif\n" +
                 "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
     return unit;
@@ -422,9 +422,9 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
-  std::int64_t others_ = 0;         ///< threads beside those of roles; 0: there are none
-  Budgets budgets_;                 ///< of the kernel that is printed
-  HostObjects objects_;             ///< of the entry that is printed
+  std::int64_t others_ = 0;  ///< threads beside those of roles; 0: there are none
+  Budgets budgets_;          ///< of the kernel that is printed
+  HostObjects objects_;      ///< of the entry that is printed
   Diagnostics diagnostics_;
 };
 

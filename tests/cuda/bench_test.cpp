@@ -181,8 +181,10 @@ TEST_F(Bench, FaultyKernelsAreSeenAndHaveNoTime) {
   };
   expect_wrong("if (threadIdx.x != 3) " + statement, "nan instead of");  // what is not written is poison
   expect_wrong(statement + " if (threadIdx.x == 0 && blockIdx.x == 0) Y[480] = 0;", "it wrote outside Y");
-  expect_wrong(statement + " if (threadIdx.x == 0 && blockIdx.x == 0) const_cast<uint16_t*>(static_cast<const uint16_t*>(X))[7] = 0;",
-               "it changed its input X");
+  expect_wrong(
+      statement +
+          " if (threadIdx.x == 0 && blockIdx.x == 0) const_cast<uint16_t*>(static_cast<const uint16_t*>(X))[7] = 0;",
+      "it changed its input X");
   plant(name, statement, "for (volatile int i = 0;; ++i) {}");
   EXPECT_EQ(run({"STEP_check=1"}, {"check"}).code, 5);
   EXPECT_EQ(result("check/" + name).value("status", ""), "timeout");

@@ -162,7 +162,8 @@ TEST(ForDevice, NeighboursAreWideRequests) {
   const std::vector<Case> cases = {
       {"Y[i] = X[i] * 2 + 1", "{X: {shape: [65536]}, Y: {shape: [65536]}}", 1, 1},
       {"Y[i,j] = bf16(f32(X[i,j]) + f32(Z[i,j]))",
-       "{X: {shape: [64, 1000], dtype: bf16}, Z: {shape: [64, 1000], dtype: bf16}, Y: {shape: [64, 1000], dtype: bf16}}",
+       "{X: {shape: [64, 1000], dtype: bf16}, Z: {shape: [64, 1000], dtype: bf16}, Y: {shape: [64, 1000], dtype: "
+       "bf16}}",
        2, 1},
       {"Y[i] = X[i] + X[i]", "{X: {shape: [4096], dtype: s8}, Y: {shape: [4096], dtype: s8}}", 1, 1},
       {"Y[i] = X[i] + 1", "{X: {shape: [4096], dtype: f64}, Y: {shape: [4096], dtype: f64}}", 1, 1},

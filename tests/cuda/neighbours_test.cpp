@@ -14,7 +14,8 @@ const std::vector<Case> cases = {
     {"Y[i,j] = X[i,j] + B[j]", "{X: {shape: [9, 36]}, B: {shape: [36]}, Y: {shape: [9, 36]}}", "fetch_16_b32"},
     {"Y[i,j] = X[i,j] + B[j]", "{X: {shape: [9, 37]}, B: {shape: [37]}, Y: {shape: [9, 37]}}", "fetch_16_b32"},
     {"Y[i] = bf16(f32(X[i]) * f32(Z[i]))",
-     "{X: {shape: [999], dtype: bf16}, Z: {shape: [999], dtype: bf16}, Y: {shape: [999], dtype: bf16}}", "fetch_16_b16"},
+     "{X: {shape: [999], dtype: bf16}, Z: {shape: [999], dtype: bf16}, Y: {shape: [999], dtype: bf16}}",
+     "fetch_16_b16"},
     {"Y[i] = f32(X[i])", "{X: {shape: [999], dtype: f16}, Y: {shape: [999]}}", "fetch_8_b16"},
     {"Y[i] = f32(X[i])", "{X: {shape: [999], dtype: s8}, Y: {shape: [999]}}", "fetch_4_b8"},
     {"Y[i] = sat_s8(X[i])", "{X: {shape: [999], dtype: s32}, Y: {shape: [999], dtype: s8}}", "put_4_b8"},
@@ -34,7 +35,8 @@ TEST(Neighbours, AreTakenTogetherWhereTheyLieSo) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
     const auto model = machine(name);
     for (const Case& c : cases) {
-      if (name == std::string("nvidia_sm90a") && &c - cases.data() > 1) break;  // its instructions are those of the other
+      if (name == std::string("nvidia_sm90a") && &c - cases.data() > 1)
+        break;  // its instructions are those of the other
       SCOPED_TRACE(std::string(name) + " " + c.compute + " " + c.tensors);
       const Program made = program_of(c.compute, c.tensors, model);
       expect_same(made, model, 6);
@@ -84,7 +86,8 @@ TEST(Neighbours, AnAddressBetweenMultiplesIsSeen) {  // planted
   const Program made = program_of("Y[i] = X[i] + 1", "{X: {shape: [512]}, Y: {shape: [512]}}", model);
   auto unit = print_cuda(made, model);
   ASSERT_TRUE(unit);
-  const Emulated found = emulate(changed(unit->text, "fetch_16_b32(X_in_0, ", "fetch_16_b32(X_in_0, 1 + "), *unit, made, model);
+  const Emulated found =
+      emulate(changed(unit->text, "fetch_16_b32(X_in_0, ", "fetch_16_b32(X_in_0, 1 + "), *unit, made, model);
   EXPECT_EQ(found.code, 3);
   EXPECT_NE(found.output.find("no multiple of 16"), std::string::npos) << found.output;
 }

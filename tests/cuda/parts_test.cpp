@@ -97,7 +97,8 @@ TEST(Parts, WithoutATimeOfTheMemoryOneWarpHasARow) {  // how many would be neede
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
   const TemporaryDirectory place;
   const auto path = place.path() / "timeless.yaml";
-  const std::string timeless = changed(read_file(folder + "/nvidia_sm80.yaml", 1 << 20), "bandwidth: {read: 1555GB/s, write: 1555GB/s},", "");
+  const std::string timeless =
+      changed(read_file(folder + "/nvidia_sm80.yaml", 1 << 20), "bandwidth: {read: 1555GB/s, write: 1555GB/s},", "");
   write_file(path, timeless.data(), timeless.size());
   auto loaded = load_hardware(path.string(), {folder});
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());

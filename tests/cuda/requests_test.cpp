@@ -7,7 +7,8 @@ namespace {
 
 TEST(Requests, NeighboursAreTheLeast) {
   const auto model = machine("nvidia_sm80");
-  const auto found = requests(program_of("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [16, 64]}, Y: {shape: [16, 64]}}", model), model);
+  const auto found =
+      requests(program_of("Y[i,j] = X[i,j] * X[i,j]", "{X: {shape: [16, 64]}, Y: {shape: [16, 64]}}", model), model);
   ASSERT_TRUE(found.contains("k_1 X loads"));
   for (const auto& [what, told] : found) EXPECT_EQ(told.sectors, told.least) << what;
   EXPECT_EQ(found.at("k_1 Y stores").sectors, 16 * 64 * 4 / 32);
@@ -29,11 +30,13 @@ TEST(Requests, OneElementForAllLanesIsOneSector) {
 // Lanes that have nothing to do in an iteration do not join those of another: the round that does not fill comes first.
 TEST(Requests, IterationsAreKeptApart) {
   const auto model = machine("nvidia_sm80");
-  const Program sums = program_of("Y[i] += X[i,j]", "{X: {shape: [1, 100], dtype: s32}, Y: {shape: [1], dtype: s32}}", model);
+  const Program sums =
+      program_of("Y[i] += X[i,j]", "{X: {shape: [1, 100], dtype: s32}, Y: {shape: [1], dtype: s32}}", model);
   auto unit = print_cuda(sums, model);
   ASSERT_TRUE(unit);
-  const std::string backwards = changed(unit->text, "(loop_number round_3 = 0; round_3 < 4; ++round_3) {",
-                                        "(loop_number back = 0; back < 4; ++back) {\n const long round_3 = (back + 3) % 4;");
+  const std::string backwards =
+      changed(unit->text, "(loop_number round_3 = 0; round_3 < 4; ++round_3) {",
+              "(loop_number back = 0; back < 4; ++back) {\n const long round_3 = (back + 3) % 4;");
   for (const std::string& text : {unit->text, backwards}) {
     long all = 0;
     for (const auto& [what, told] : requests(text, *unit, sums, model))
@@ -60,13 +63,14 @@ TEST(Requests, CopiesAndFragmentsAreCounted) {
 
 TEST(Requests, AWorseWalkIsSeen) {  // planted: threads are numbered warp by warp, not lane by lane
   const auto model = machine("nvidia_sm80");
-  const Program program = program_of("Y[i] = X[i] - Y[i]", "{X: {shape: [256]}, Y: {shape: [256], inout: true}}", model);
+  const Program program =
+      program_of("Y[i] = X[i] - Y[i]", "{X: {shape: [256]}, Y: {shape: [256], inout: true}}", model);
   auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit);
   EXPECT_EQ(requests(unit->text, *unit, program, model).at("k_1 X loads"), (Told{8, 32, 32}));
-  const auto apart = requests(
-      changed(changed(unit->text, "= threadIdx.x / 32;", "= threadIdx.x % 8;"), "= threadIdx.x % 32;", "= threadIdx.x / 8;"),
-      *unit, program, model);
+  const auto apart = requests(changed(changed(unit->text, "= threadIdx.x / 32;", "= threadIdx.x % 8;"),
+                                      "= threadIdx.x % 32;", "= threadIdx.x / 8;"),
+                              *unit, program, model);
   EXPECT_EQ(apart.at("k_1 X loads"), (Told{8, 64, 32}));
 }
 

@@ -108,7 +108,7 @@ struct Thread {
   unsigned fences = 0;
   int part = 0;  ///< threads that met at the last barrier of a part of the block
   std::map<std::string, Groups> groups;
-  std::uint64_t iteration = 0;                         ///< of all loops around; requests.h
+  std::uint64_t iteration = 0;                             ///< of all loops around; requests.h
   std::unordered_map<std::uint64_t, std::uint64_t> times;  ///< that it was at a place in an iteration
   std::map<int, unsigned> heard;  ///< by warp: what it did before this time is known to this thread, from a counter
 };
