@@ -46,6 +46,7 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   checked.seconds = outcome->seconds;
   checked.cycles = outcome->cycles;
   checked.scalar_cycles = outcome->scalar_cycles;
+  checked.requests = outcome->requests;
   checked.gflops = outcome->seconds > 0 ? operations(kernel) / outcome->seconds * 1e-9 : 0;
   return checked;
 }

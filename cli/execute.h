@@ -2,10 +2,12 @@
 // Running a program on this machine and comparing it with the interpreter.
 
 #include <string>
+#include <vector>
 
 #include "backends/backend.h"
 #include "cli/options.h"
 #include "ir/program.h"
+#include "ir/runner.h"
 
 namespace isamap::cli {
 
@@ -18,9 +20,10 @@ struct Checked {
   double max_error = 0;
   double seconds = 0;  ///< 0: not a clock
   double gflops = 0;
-  std::int64_t cycles = 0;       ///< simulators
-  double scalar_cycles = 0;      ///< simulators: of what a scalar unit does between commands
-  std::string first_difference;  ///< "O[3,1]: 12 instead of 13"
+  std::int64_t cycles = 0;               ///< simulators
+  std::vector<MemoryRequests> requests;  ///< emulations that were asked to count
+  double scalar_cycles = 0;              ///< simulators: of what a scalar unit does between commands
+  std::string first_difference;          ///< "O[3,1]: 12 instead of 13"
 };
 
 /// Why there is nothing to compare; empty: it ran.

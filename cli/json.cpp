@@ -62,6 +62,14 @@ void add_run(Json& json, const Checked& checked) {
   if (checked.cycles > 0) json["measured_cycles"] = checked.cycles;
   if (checked.scalar_cycles > 0) json["measured_scalar_cycles"] = number(checked.scalar_cycles);
   if (!checked.first_difference.empty()) json["first_difference"] = checked.first_difference;
+  for (const MemoryRequests& r : checked.requests)
+    json["requests"].push_back({{"part", r.part},
+                                {"tensor", r.tensor},
+                                {"access", r.access},
+                                {"requests", r.requests},
+                                {"sectors", r.sectors},
+                                {"least_sectors", r.least},
+                                {"sector_bytes", r.sector_bytes}});
 }
 
 Json json_of(const LayerResult& layer, const HardwareModel& model) {

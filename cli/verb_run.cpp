@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
@@ -34,6 +35,18 @@ bool deals_out(const Schedule& schedule) {
   return false;
 }
 
+/// What lanes asked for, and how much of what was moved nobody had asked for.
+std::string text_of(const std::vector<MemoryRequests>& all) {
+  std::string text;
+  for (const MemoryRequests& r : all)
+    text += fmt::format("{}: {}: {} {} in {} sectors of {} bytes, at least {}{}\n", r.part, r.tensor, r.requests,
+                        r.access, r.sectors, r.sector_bytes, r.least,
+                        r.sectors > r.least && r.least > 0
+                            ? fmt::format(" ({:.2f} times as many)", double(r.sectors) / double(r.least))
+                            : "");
+  return text;
+}
+
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
   std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
@@ -62,7 +75,8 @@ Exit verb_run(const Options& options) {
   const auto& [inputs, compilation] = *compiled;
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
     return fail_after_start(options, Exit::limit, too_large, inputs, compilation.mapped);
-  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, 0.1);
+  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed,
+                                       std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr ? 0 : 0.1);  // once
   if (!checked) {
     const bool printed = static_cast<bool>(emit(*compilation.program, inputs.model));
     return fail_after_start(options, printed ? Exit::wrong_result : Exit::no_answer, checked.diagnostics(), inputs,
@@ -74,8 +88,9 @@ Exit verb_run(const Options& options) {
     fmt::print(stderr, "emulated: {}\n", here.why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
-                 options.json ? json_of_run(*checked, compilation.scheduled->cost, scalar)
-                              : text_of(*checked, *compilation.scheduled) + text_of(scalar),
+                 options.json
+                     ? json_of_run(*checked, compilation.scheduled->cost, scalar)
+                     : text_of(*checked, *compilation.scheduled) + text_of(checked->requests) + text_of(scalar),
                  code);
 }
 

@@ -219,6 +219,26 @@ void load_object(const Node& node, Context& context) {
 
 }  // namespace
 
+void load_views(const Node& node, Memory& memory, const std::string& what, Context& context) {
+  if (node.kind != Kind::map)
+    return context.problems.error(node.where, "'views' of " + what + " must be a map from name to {fence}",
+                                  "write {async: {fence: TEXT}}");
+  if (memory.is_register())
+    context.problems.error(node.where, what + " is a register file: only addressed memories have views");
+  for (const auto& [name, value] : node.entries) {
+    Fields map(value, "view '" + name + "' of " + what, context.problems);
+    MemoryView view;
+    view.name = name;
+    const std::string fence_of = "'fence' of view '" + name + "' of " + what;
+    if (const Node* fence = map.required("fence")) {
+      load_emit(*fence, fence_of, view.emit, view.assembly, context);
+      check_placeholders(view.emit, *fence, {}, fence_of, context);
+      check_placeholders(view.assembly, *fence, {}, fence_of, context);
+    }
+    memory.views.push_back(std::move(view));
+  }
+}
+
 void load_barriers(const Node& root, Context& context) {
   for (const Node* node : items(root, "barriers", context.problems)) load_barrier(*node, context);
 }

@@ -1,6 +1,9 @@
 // Units, memories and links.
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 
 #include "hwdesc/loader_internal.h"
 
@@ -214,7 +217,14 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
-  size("transaction", memory.transaction);
+  if (size("transaction", memory.transaction) && (memory.transaction & (memory.transaction - 1)) != 0) {
+    const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(memory.transaction)));
+    context.problems.error(
+        fields.child("transaction")->where,
+        fmt::format("'transaction' of {} is {} bytes, which is no power of two: addresses are cut into aligned pieces",
+                    what, std::exchange(memory.transaction, 0)),
+        fmt::format("write {}B or {}B", below, 2 * below));
+  }
   size("word", memory.word);
   if (const Node* misses = fields.child("misses")) {
     memory.misses = read_positive(*misses, "'misses' of " + what, context, 1 << 20).value_or(0);
@@ -246,26 +256,6 @@ void load_pointer(const Node& node, Memory& memory, const std::string& what, Con
   Fields pointer(node, "'pointer' of " + what, context.problems);
   memory.pointer_type = pointer.text("type").value_or("");
   memory.pointer_constraint = pointer.text("constraint").value_or("");
-}
-
-void load_views(const Node& node, Memory& memory, const std::string& what, Context& context) {
-  if (node.kind != Kind::map)
-    return context.problems.error(node.where, "'views' of " + what + " must be a map from name to {fence}",
-                                  "write {async: {fence: TEXT}}");
-  if (memory.is_register())
-    context.problems.error(node.where, what + " is a register file: only addressed memories have views");
-  for (const auto& [name, value] : node.entries) {
-    Fields map(value, "view '" + name + "' of " + what, context.problems);
-    MemoryView view;
-    view.name = name;
-    const std::string fence_of = "'fence' of view '" + name + "' of " + what;
-    if (const Node* fence = map.required("fence")) {
-      load_emit(*fence, fence_of, view.emit, view.assembly, context);
-      check_placeholders(view.emit, *fence, {}, fence_of, context);
-      check_placeholders(view.assembly, *fence, {}, fence_of, context);
-    }
-    memory.views.push_back(std::move(view));
-  }
 }
 
 /// {unit: block, total: 65536, kept: 32}

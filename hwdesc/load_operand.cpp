@@ -119,9 +119,11 @@ std::optional<std::int64_t> varying_extent(const std::string& name, const Node& 
 }
 
 bool load_over(const Node& over, FragmentLayout& layout, const std::string& what, Context& context) {
-  if (over.kind != Kind::map || over.entries.size() < 2) {
+  const auto is_unit = [&](const Unit& unit) { return unit.name == over.entries[0].first; };
+  if (over.kind != Kind::map || over.entries.empty() ||
+      (over.entries.size() == 1 && std::any_of(context.parts.units.begin(), context.parts.units.end(), is_unit))) {
     context.problems.error(over.where, "'over' of the layout of " + what + " must name units and, last, the elements",
-                           "write {lane: 32, elem: 4}");
+                           "write {lane: 32, elem: 4}, or {elem: 4} for an instance that has them alone");
     return false;
   }
   for (std::size_t i = 0; i < over.entries.size(); ++i) {

@@ -136,6 +136,7 @@ struct Context {
 };
 
 void load_units(const Node& root, Context& context);
+void load_views(const Node& node, Memory& memory, const std::string& what, Context& context);
 void load_memories(const Node& root, Context& context);
 void load_links(const Node& root, Context& context);
 void load_program(const Node& root, Context& context);

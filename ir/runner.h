@@ -15,14 +15,24 @@ struct RunLimits {
   std::int64_t file_bytes = std::int64_t{256} << 20;
 };
 
+/// What emulated threads asked of the memory of all blocks, counted together where one instruction asks for several.
+struct MemoryRequests {
+  std::string part, tensor, access;  ///< part of the program (a kernel); "loads", "stores", "additions", "copies"
+  std::int64_t requests = 0;
+  std::int64_t sectors = 0;  ///< pieces that the memory moved for them
+  std::int64_t least = 0;    ///< pieces that the same bytes would need
+  std::int64_t sector_bytes = 0;
+};
+
 struct RunOutcome {
-  std::string executed;      ///< "native", "emulated", "simulator", "shim"
-  double seconds = 0;        ///< median time of one run of the main entry; 0: not a clock (simulated)
-  std::int64_t cycles = 0;   ///< simulators only: of what instructions do
-  double scalar_cycles = 0;  ///< simulators only: of element statements between them
-  std::string missing;       ///< non-empty: not run, because this package or feature is missing
-  std::string limit;         ///< non-empty: not finished, because this limit was reached
-  std::string environment;   ///< non-empty: not run, because of a setting that the user can change
+  std::string executed;                  ///< "native", "emulated", "simulator", "shim"
+  double seconds = 0;                    ///< median time of one run of the main entry; 0: not a clock (simulated)
+  std::int64_t cycles = 0;               ///< simulators only: of what instructions do
+  double scalar_cycles = 0;              ///< simulators only: of element statements between them
+  std::vector<MemoryRequests> requests;  ///< emulations only, where they are asked for (ISAMAP_EMULATION_COUNTS)
+  std::string missing;                   ///< non-empty: not run, because this package or feature is missing
+  std::string limit;                     ///< non-empty: not finished, because this limit was reached
+  std::string environment;               ///< non-empty: not run, because of a setting that the user can change
 };
 
 class Runner {

@@ -17,6 +17,7 @@ struct Dialect {
   using Around = std::vector<const Loop*>;
 
   static constexpr const char* turn = "turn";
+  std::string loop_number = "long";  ///< the type of a number that a thread counts through
 
   /// An instance asks for its number instead of walking the loop, and does nothing where `condition` fails (empty: all
   /// instances have work).
@@ -28,10 +29,10 @@ struct Dialect {
     std::string first;  ///< the turn with which it begins
 
     /// The line that opens the block of the iteration.
-    std::string opening(const std::string& unit) const {
+    std::string opening(const std::string& unit, const std::string& type) const {
       if (step > 0)
-        return fmt::format("for (long {0} = {1}; {0} < {2}; {0} += {3}) {{  // instances of {4} take turns", turn,
-                           first, turns, step, unit);
+        return fmt::format("for ({5} {0} = {1}; {0} < {2}; {0} += {3}) {{  // instances of {4} take turns", turn, first,
+                           turns, step, unit, type);
       return (condition.empty() ? "" : "if (" + condition + ") ") + "{  // instances of " + unit;
     }
   };

@@ -52,6 +52,10 @@ std::string ElementText::permuted(const XorSwizzle& swizzle, int size, const std
                      number);
 }
 
+std::string ElementText::part_of_register(const std::string& type, const std::string& held, std::int64_t number) {
+  return fmt::format("{}<{}, {}>{{{}}}", helper("part_of"), type, number, held);  // braces: no declaration
+}
+
 std::string ElementText::floor_div(const std::string& numerator, std::int64_t divisor) {
   return call(helper("floor_div"), numerator, std::to_string(divisor));
 }

@@ -29,6 +29,8 @@ class ElementText {
                         const std::vector<std::string>& places, const std::string& old = "");
   /// Division of indices that rounds down.
   std::string floor_div(const std::string& numerator, std::int64_t divisor);
+  /// Element `number` of those that one register holds, lowest bits first: to be read and written.
+  std::string part_of_register(const std::string& type, const std::string& held, std::int64_t number);
   /// An element's number in a swizzled buffer.
   std::string permuted(const XorSwizzle& swizzle, int size, const std::string& number);
 

@@ -26,6 +26,17 @@ template <int Bits, int From, int To, int Size> inline long permuted(long at) {
   return (at * Size ^ (at * Size >> From & ((1 << Bits) - 1)) << To) / Size;
 }
 )"},
+      {"part_of", {}, {}, R"(// One of the elements that a register holds side by side.
+template <class T, int Number> struct part_of {
+  std::uint32_t& held;
+  inline explicit part_of(std::uint32_t& at) : held(at) {}
+  inline operator T() const { return T(held >> (8 * sizeof(T) * Number)); }
+  inline void operator=(T value) {
+    constexpr std::uint32_t shift = 8 * sizeof(T) * Number, ones = (1U << 8 * sizeof(T)) - 1;
+    held = (held & ~(ones << shift)) | (std::uint32_t(value) & ones) << shift;
+  }
+};
+)"},
       {"wrap_add", {}, {}, R"(// Integer arithmetic modulo 2^bits.
 template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std::uint64_t(b)); }
 )"},

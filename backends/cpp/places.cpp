@@ -82,10 +82,16 @@ class Finder {
       }
       item.places.push_back(place(call.operands[i], ranges, instruction.name));
       if (const int v = item.places.back().variable; v >= 0)
-        places_.variables[static_cast<std::size_t>(v)].count =
-            registers_of_fragment(operand_of(instruction, static_cast<int>(i)), call.operands[i].buffer);
+        hold(places_.variables[static_cast<std::size_t>(v)], operand_of(instruction, static_cast<int>(i)),
+             call.operands[i].buffer);
     }
     for (const Ref& ref : call.masks) item.places.push_back(place(ref, ranges, instruction.name));
+  }
+  void hold(Variable& variable, const Operand& operand, BufferId id) {
+    const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+    variable.in_order = fragment != nullptr && fragment->over.size() == 1 &&
+                        fragment->index == std::vector<AffineExpr>{AffineExpr::dim(fragment->over[0].first)};
+    variable.count = registers_of_fragment(operand, id);
   }
   /// 0: no fragment.
   std::int64_t registers_of_fragment(const Operand& operand, BufferId id) const {
@@ -157,6 +163,9 @@ class Finder {
     if (memory.named_by_compiler()) {
       out.kind = Place::Kind::variable;
       out.variable = variable(buffer, ref.buffer, *slot);
+      for (std::size_t a = static_cast<std::size_t>(buffer.slots); a < ref.index.size(); ++a)
+        out.inside = out.inside * buffer.extents[a] + ref.index[a];
+      out.inside = simplify(out.inside, ranges);
     } else {
       out.kind = Place::Kind::numbered;
       out.number = buffer.address + *slot * buffer.registers_per_slot;

@@ -37,6 +37,7 @@ struct Place {
   AffineExpr last;  ///< the innermost group
   std::int64_t constant = 0;
   AffineExpr offset;  ///< the whole, instruction dims included
+  AffineExpr inside;  ///< variable: which of its elements, row-major
 };
 
 struct Variable {
@@ -44,6 +45,7 @@ struct Variable {
   std::int64_t slot = 0;
   std::string name, type;
   std::int64_t count = 0;  ///< an array: registers that a fragment takes of each instance
+  bool in_order = false;   ///< which hold elements 0, 1, 2.. of one instance
 };
 
 /// A node with what it, and all nodes inside it, use.

@@ -119,7 +119,7 @@ class Printer {
   /// An instance asks for its number.
   void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
-    line(number.opening(loop.unit));
+    line(number.opening(loop.unit, dialect_->loop_number));
     line(fmt::format("  const long {} = {};", name, number.text));
     ranges_[loop.variable] = {0, loop.trip - 1};
     nested(item.body);
@@ -188,10 +188,11 @@ class Printer {
     }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
-    line(fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
+    line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
-                                                     threads.empty() ? "one after another" : "side by side")));
+                                                     threads.empty() ? "one after another" : "side by side"),
+                     dialect_ != nullptr ? dialect_->loop_number : "long"));
     ranges_[loop.variable] = {0, loop.trip - 1};
     in_unit_ += loop.unit.empty() ? 0 : 1;
     ++depth_;
@@ -257,6 +258,8 @@ class Printer {
   }
   std::string value_at(const Place& place) {
     std::string element = element_place(place);
+    if (element.starts_with("part_of<"))
+      return element_type(model_, program_.buffers[place.buffer.index()].dtype) + "(" + element + ")";
     return dialect_ != nullptr && place.kind == Place::Kind::memory ? dialect_->value(place.buffer, element) : element;
   }
   std::string element_place(const Place& place) {
@@ -267,6 +270,8 @@ class Printer {
         inside *= buffer.extents[a];
       const Variable& variable = places_.variables[static_cast<std::size_t>(place.variable)];
       if (inside == 1) return variable.name + (variable.count > 0 ? "[0]" : "");
+      if (variable.in_order && place.inside.is_constant())
+        return one_of_several(buffer, variable, place.inside.constant());
     }
     if (place.kind != Place::Kind::memory) {
       diagnostics_.push_back(
@@ -276,6 +281,16 @@ class Printer {
     }
     const auto [pointer, rest] = resolve(place, places_);
     return base_name(place, pointer) + "[" + permuted(place, index(rest, ranges_)) + "]";
+  }
+
+  /// Elements that are smaller than a register share it, unless the memory has registers of their type.
+  std::string one_of_several(const Buffer& buffer, const Variable& variable, std::int64_t element) {
+    const Memory& memory = model_.memory(buffer.memory);
+    const bool own = std::any_of(memory.value.begin(), memory.value.end(),
+                                 [&](const auto& entry) { return entry.first == name(buffer.dtype); });
+    const std::int64_t in_one = own ? 1 : std::max<std::int64_t>(1, memory.size / bytes(buffer.dtype));
+    const std::string held = fmt::format("{}[{}]", variable.name, element / in_one);
+    return in_one == 1 ? held : elements_.part_of_register(element_type(model_, buffer.dtype), held, element % in_one);
   }
 
   void print(const Sync& sync, const Item&, const std::set<int>&) {

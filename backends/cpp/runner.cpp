@@ -134,9 +134,26 @@ class CppRunner final : public Runner {
     }
     if (const auto problem = failure(program, limits, result)) return *problem;
     if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
+    outcome.requests = requests_told(result.output);
     double seconds = 0;
     if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
     return outcome;
+  }
+
+  /// Lines that the emulation ends with when it is asked to count (backends/cuda/emulation/requests.h).
+  static std::vector<MemoryRequests> requests_told(const std::string& output) {
+    std::vector<MemoryRequests> told;
+    for (std::size_t at = 0; at < output.size();) {
+      const std::size_t end = std::min(output.find('\n', at), output.size());
+      char part[256], tensor[256], access[32];
+      long requests = 0, sectors = 0, size = 0, least = 0;
+      if (std::sscanf(output.substr(at, end - at).c_str(),
+                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part,
+                      tensor, &requests, access, &sectors, &size, &least) == 7)
+        told.push_back({part, tensor, access, requests, sectors, least, size});
+      at = end + 1;
+    }
+    return told;
   }
 
   static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits,

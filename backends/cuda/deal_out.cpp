@@ -7,8 +7,9 @@
 #include <optional>
 #include <set>
 
-#include "backends/cuda/combine.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/neighbours.h"
+#include "backends/cuda/parts.h"
 #include "backends/cuda/renumber.h"
 #include "backends/cuda/spread.h"
 #include "backends/operand_use.h"
@@ -228,23 +229,21 @@ class Dealer {
       if (chosen.contains(l.variable)) total *= l.trip;
     }
     neighbours_last(dealt, accesses);
-    if (from < inside_.size() && shared_out(dealt, kept, *body, accesses, total))
-      if (auto nodes = combined(kept, *body)) return spread_out(dealt, {}, *nodes, total, from, blocks, 1);
+    if (from < inside_.size() && shared_out(dealt, kept, *body, accesses, total)) {
+      Parts parts(program_, model_, grid_, inside_, ranges_, [this](const std::string& hint) { return fresh(hint); });
+      for (const Loop& l : dealt) parts.around(l.variable, {0, l.trip - 1});
+      const bool several = blocks && from == 0 && parts.share(kept, *body, total);
+      if (auto nodes = parts.combined(kept, *body))
+        return spread_out(dealt, {}, *nodes, total, from, blocks, several ? inside_.size() : 1);
+    }
     if (chosen.empty()) return std::nullopt;
     if (!chosen.contains(chain[0].variable) && !blocks && dealt.size() < chain.size() &&
         kept[0].variable == chain[0].variable)
       return std::nullopt;  // its steps may depend on one another: the loops inside are tried
-    return spread_out(dealt, kept, *body, total, from, blocks);
+    return spread_out(dealt, kept, *body, total, from, blocks, 0, chunks(dealt, kept, *body, total));
   }
 
   // Reductions ------------------------------------------------------------------------------------------------------
-
-  static const Element* only_element(const std::vector<Node>& nodes) {
-    if (nodes.size() != 1) return nullptr;
-    if (const auto* guard = std::get_if<Guard>(&nodes[0].is))
-      return guard->otherwise.empty() ? only_element(guard->then) : nullptr;
-    return std::get_if<Element>(&nodes[0].is);
-  }
 
   /// Do the innermost instances add up parts of each element? Where neighbours along the reduction are neighbours in
   /// memory and those along what is dealt out are not, or where there are fewer elements than instances.
@@ -271,61 +270,6 @@ class Dealer {
       });
     };
     return steps >= lanes && (total < lanes || (neighbours(kept) && !neighbours(dealt)));
-  }
-
-  /// What one instance of the unit around the innermost does; nothing: its registers cannot be exchanged.
-  std::optional<std::vector<Node>> combined(const std::vector<Loop>& kept, const std::vector<Node>& body) {
-    const UnitId lane = inside_.back();
-    const Element& element = *only_element(body);
-    const DType type = program_.buffers[element.write.buffer.index()].dtype;
-    const auto steps = exchanges(model_, lane, type);
-    if (steps.empty()) return std::nullopt;
-    const Partial partial = add_partial(program_, model_.instruction(steps[0]).operands[0].memory, type);
-    const auto on_lanes = [&](const std::string& variable, std::vector<Node> nodes) {
-      return Node{Loop{variable, model_.unit(lane).count, false, model_.unit(lane).name, std::move(nodes)}};
-    };
-    std::vector<Node> out = {
-        Node{Comment{fmt::format("each {} adds up a part: another order than in time", model_.unit(lane).name)}},
-        on_lanes(fresh("lane"), {Node{start_partial(element, partial, type, lane)}})};
-    out.push_back(part_of_each(kept, body, partial));
-    for (const InstructionId step : steps) {
-      Call call;
-      call.instruction = step;
-      call.operands = {{partial.other, {}}, {partial.own, {}}};
-      call.extents = {model_.unit(lane).count};
-      out.push_back(Node{std::move(call)});
-      out.push_back(on_lanes(fresh("lane"), {Node{take_other(element, partial, type, lane)}}));
-    }
-    const std::string first = fresh("lane");
-    Guard guard;
-    guard.conditions = {AffineExpr(0) - AffineExpr::dim(first)};
-    guard.then = {Node{give_partial(element, partial, type)}};
-    out.push_back(on_lanes(first, {Node{std::move(guard)}}));
-    return out;
-  }
-
-  /// Of all steps of `kept`, counted as one number, each lane does every 32nd.
-  Node part_of_each(const std::vector<Loop>& kept, const std::vector<Node>& body, const Partial& partial) {
-    const std::int64_t lanes = model_.unit(inside_.back()).count;
-    std::int64_t steps = 1;
-    for (const Loop& l : kept) steps *= l.trip;
-    const std::string lane = fresh("lane"), round = fresh("round");
-    const std::int64_t rounds = (steps + lanes - 1) / lanes;
-    const AffineExpr number = AffineExpr::dim(lane) + AffineExpr::dim(round) * lanes;
-    Ranges ranges = ranges_;
-    ranges[lane] = {0, lanes - 1};
-    ranges[round] = {0, rounds - 1};
-    Guard guard;
-    if (steps % lanes != 0) guard.conditions = {AffineExpr(steps - 1) - number};
-    guard.then = with_values(body, numbers_of(kept, number, ranges), ranges, model_);
-    retarget(guard.then, partial);
-    std::vector<Node> nodes = guard.conditions.empty() ? guard.then : std::vector<Node>{Node{guard}};
-    Loop rounds_loop{round, rounds, false, "", std::move(nodes)};
-    return Node{Loop{lane, lanes, false, model_.unit(inside_.back()).name, {Node{std::move(rounds_loop)}}}};
-  }
-  static void retarget(std::vector<Node>& nodes, const Partial& partial) {
-    if (auto* guard = std::get_if<Guard>(&nodes[0].is)) return retarget(guard->then, partial);
-    std::get<Element>(nodes[0].is).write = {partial.own, {}};
   }
 
   // ------------------------------------------------------------------------------------------------------------------
@@ -358,9 +302,56 @@ class Dealer {
     return std::clamp<std::int64_t>((wanted + inner - 1) / inner, 1, u.count);
   }
 
-  /// `left`: so many of the innermost units share each element.
+  /// How many neighbours each instance takes at a time; nothing: it takes one.
+  std::optional<Neighbours> chunks(const std::vector<Loop>& dealt, const std::vector<Loop>& kept,
+                                   const std::vector<Node>& body, std::int64_t total) {
+    const Element* element = body.size() == 1 ? std::get_if<Element>(&body[0].is) : nullptr;
+    if (element == nullptr || !kept.empty() || element->reduction != Reduction::assign) return std::nullopt;
+    for (const Ref& read : element->reads)
+      if (read.buffer == element->write.buffer) return std::nullopt;
+    const auto how = neighbours(
+        program_, model_, inside_.back(),
+        [&](std::int64_t count) {
+          ChunkElement chunk{{}, "#each", ranges_};
+          chunk.ranges["#number"] = {0, std::max<std::int64_t>(1, total / count) - 1};
+          chunk.ranges["#each"] = {0, count - 1};
+          const AffineExpr number = AffineExpr::dim("#number") * count + AffineExpr::dim("#each");
+          chunk.element =
+              std::get<Element>(with_values(body, numbers_of(dealt, number, chunk.ranges), chunk.ranges, model_)[0].is);
+          return chunk;
+        },
+        true);
+    return how && total >= how->count * model_.unit(inside_.back()).count ? how : std::nullopt;
+  }
+
+  /// Chunk `number` of all elements; the last may be shorter, and those behind it empty.
+  std::vector<Node> chunk_of(const Neighbours& how, const std::vector<Loop>& dealt, const std::vector<Node>& body,
+                             const AffineExpr& number, Ranges ranges, std::int64_t total, std::int64_t threads) {
+    const std::string each = fresh("each");
+    ranges[each] = {0, how.count - 1};
+    const AffineExpr first = number * how.count, one = first + AffineExpr::dim(each);
+    const std::vector<Node> element = with_values(body, numbers_of(dealt, one, ranges), ranges, model_);
+    std::vector<Node> whole = chunk_nodes(program_, model_, how, {std::get<Element>(element[0].is), each, ranges});
+    if (total % (how.count * threads) == 0) return whole;
+    Guard guard;
+    guard.conditions = {AffineExpr(total - how.count) - first};
+    guard.then = std::move(whole);
+    if (total % how.count != 0) {
+      const std::string last = fresh("each");
+      Guard inside;
+      inside.conditions = {AffineExpr(total - 1) - first - AffineExpr::dim(last)};
+      ranges[last] = {0, how.count - 1};
+      inside.then = with_values(element, {{each, AffineExpr::dim(last)}}, ranges, model_);
+      guard.otherwise = {Node{Loop{last, how.count, false, "", {Node{std::move(inside)}}}}};
+    }
+    return {Node{std::move(guard)}};
+  }
+
+  /// `left`: so many of the innermost units share each element. `how`: what is dealt out are chunks of neighbours.
   Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
-                  std::int64_t total, std::size_t from, bool blocks, std::size_t left = 0) {
+                  std::int64_t elements, std::size_t from, bool blocks, std::size_t left = 0,
+                  const std::optional<Neighbours>& how = std::nullopt) {
+    const std::int64_t total = how ? (elements + how->count - 1) / how->count : elements;
     std::vector<Loop> around;
     AffineExpr number;
     std::int64_t threads = 1;
@@ -380,7 +371,7 @@ class Dealer {
         if (digits[d] > 1 || digits.size() > 1) add(unit.name, digits[d], unit.name);
     }
     const std::int64_t rounds = (total + threads - 1) / threads;
-    if (rounds > 1 && blocks) add(model_.unit(grid_).name, rounds, model_.unit(grid_).name);
+    if (blocks && (rounds > 1 || left == inside_.size())) add(model_.unit(grid_).name, rounds, model_.unit(grid_).name);
     if (rounds > 1 && !blocks) {  // each thread's own: nobody waits between them
       add("round", rounds, "");
       std::rotate(around.begin(), around.end() - 1, around.end());
@@ -388,11 +379,11 @@ class Dealer {
     if (around.empty() && body.size() > 1) add("once", 1, "");  // what stands together stays together
     Ranges ranges = ranges_;
     for (const Loop& l : around) ranges[l.variable] = {0, l.trip - 1};
-    const Values values = numbers_of(dealt, number, ranges);
-    std::vector<Node> nodes = with_values(body, values, ranges, model_);
+    std::vector<Node> nodes = how ? chunk_of(*how, dealt, body, number, ranges, elements, threads)
+                                  : with_values(body, numbers_of(dealt, number, ranges), ranges, model_);
     for (std::size_t i = kept.size(); i-- > 0;)
       nodes = {Node{Loop{kept[i].variable, kept[i].trip, kept[i].unroll, "", std::move(nodes)}}};
-    if (threads > total) {
+    if (threads > total && !how) {
       Guard guard;
       guard.conditions = {AffineExpr(total - 1) - number};
       guard.then = std::move(nodes);

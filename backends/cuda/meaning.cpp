@@ -56,6 +56,11 @@ class Meaning {
     return error_at(instruction_.where,
                     fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
   }
+  /// Does it touch the device's memory? Where in the text it is used tells requests apart.
+  bool of_device() const {
+    return std::any_of(operands_.begin(), operands_.end(),
+                       [](const WrapperOperand& o) { return o.registers == 0 && !o.shared && !o.described; });
+  }
   void line(const std::string& s) { text_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
   void open(const std::string& s) {
     line(s + " {");
@@ -107,7 +112,8 @@ class Meaning {
         instruction_.async_by.empty()
             ? fmt::format("together({}, \"{}\"", threads_, instruction_.name)
             : fmt::format("together_later({}, \"{}\", \"{}\"", threads_, instruction_.async_by, instruction_.name);
-    open(fmt::format("emulation::{}, mine, [](Operands* const* at, emulation::Thread* threads)", how));
+    open(fmt::format("emulation::{}, mine, [{}](Operands* const* at, emulation::Thread* threads)", how,
+                     of_device() ? "here" : ""));
     line("(void)threads;");
   }
   void end() {
@@ -190,6 +196,10 @@ class Meaning {
       if (!stride && t >= o.pitches.size()) return refuse(fmt::format("takes {} with a free stride", o.name));
       offset += fmt::format(" + {}*{}", stride ? *stride * size : o.pitches[t], value);
     }
+    const std::string kind = gather ? "load" : instruction_.atomic.valid() ? "add" : "store";
+    const std::string request = (gather ? "asked_" : "given_") + o.name;
+    if (!o.shared)
+      line(fmt::format("emulation::Request {}(emulation::Access::{}, {}, here);", request, kind, threads_));
     open_dims();
     if (operand.align > 1)
       line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
@@ -201,9 +211,9 @@ class Meaning {
     const std::string place =
         o.shared
             ? fmt::format("emulation::{}(threads[{}], {}, {})", gather ? "readable" : "writable", lane, where, size)
-        : gather ? fmt::format("reinterpret_cast<const char*>({}){}", address, offset)
-                 : fmt::format("emulation::{}(reinterpret_cast<char*>({}){})",
-                               instruction_.atomic.valid() ? "added" : "written", address, offset);
+        : gather ? fmt::format("{}.of(reinterpret_cast<const char*>({}){}, {})", request, address, offset, size)
+                 : fmt::format("emulation::{}({}.of(reinterpret_cast<char*>({}){}, {}))",
+                               instruction_.atomic.valid() ? "added" : "written", request, address, offset, size);
     copy(fmt::format("{}[{}]", array(access), flat(access, subscripts(access))), place, size, gather);
     close_dims();
     return std::nullopt;
@@ -289,7 +299,7 @@ class Meaning {
       if (const Operand& operand = operand_of(instruction_, a); operand.align > 1 && (a == 0 || valid > 0))
         line(fmt::format("emulation::aligned({}, {}, \"{}\");", operands_[static_cast<std::size_t>(a)].name,
                          operand.align, instruction_.name));
-    line(fmt::format("emulation::issue_copy(\"{}\", {}, reinterpret_cast<const unsigned char*>({}), {}, {});",
+    line(fmt::format("emulation::issue_copy(\"{}\", {}, reinterpret_cast<const unsigned char*>({}), {}, {}, here);",
                      instruction_.async_by, operands_[0].name, operands_[1].name, all, valid));
     return text_;
   }

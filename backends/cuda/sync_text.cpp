@@ -11,23 +11,47 @@ namespace isamap {
 
 std::string Wrappers::partial_barrier(const Barrier& barrier, UnitId unit) {
   const std::int64_t threads = threads_in(unit);
-  std::string text;
-  for (const auto& part : barrier.assembly.parts)
-    if (const auto* s = std::get_if<std::string>(&part))
-      add_assembly(text, *s);
-    else
-      text += std::get<Placeholder>(part).expr.reference.object == "index" ? "%0" : std::to_string(threads);
-  const std::string name = add(barrier.name + "_" + model_.unit(unit).name, "int index",
-                               fmt::format("  asm volatile(\"{}\" :: \"r\"(index) : \"memory\");\n", text),
+  const auto with = [&](const std::string& index) {
+    std::string text;
+    for (const auto& part : barrier.assembly.parts)
+      if (const auto* s = std::get_if<std::string>(&part))
+        add_assembly(text, *s);
+      else
+        text += std::get<Placeholder>(part).expr.reference.object == "index" ? index : std::to_string(threads);
+    return text;
+  };
+  // Of a number in a register a compiler knows nothing and sets all barriers aside.
+  std::string device;
+  for (std::int64_t n = 1; n <= most_numbered && n < barrier.count; ++n)
+    device += fmt::format("  {}if (index == {}) asm volatile(\"{}\" ::: \"memory\");\n", n > 1 ? "else " : "", n,
+                          with(std::to_string(n)));
+  if (device.empty() || most_numbered >= barrier.count)
+    device = fmt::format("  asm volatile(\"{}\" :: \"r\"(index) : \"memory\");\n", with("%0"));
+  const std::string name = add(barrier.name + "_" + model_.unit(unit).name, "int index", device,
                                fmt::format("  emulation::block_barrier(index, {});\n", threads));
   return fmt::format("{}(1 + {});", name, model_.unit(unit).index);
 }
 
+std::int64_t Wrappers::numbered(const Sync& sync, std::int64_t threads) const {
+  if (!sync.object.empty() || sync.counter.buffer.valid()) return 0;
+  const auto own = [&](const Barrier& b) { return b.unit == sync.unit && !b.partial && !b.emit.empty(); };
+  const bool found = std::any_of(model_.barriers().begin(), model_.barriers().end(), own);
+  return found || model_.unit(sync.unit).index.empty() ? 0 : threads / threads_in(sync.unit);
+}
+
+// A compiler sets as many barriers aside as the largest number that is used says: the first free one is taken.
 std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics) {
+  std::string missing =
+      fmt::format("the machine has no barrier of some instances of '{}' (`partial`), which those beside a role need",
+                  model_.unit(unit).name);
   for (const Barrier& barrier : model_.barriers()) {
     if (!barrier.partial || !(barrier.unit == unit) || barrier.assembly.empty()) continue;
-    const std::int64_t number =
-        std::max<std::int64_t>(barrier.count, 1) - 1;  // the first ones are those of units inside
+    const std::int64_t number = 1 + most_numbered;  // 0 is that of all
+    if (number >= barrier.count) {
+      missing = fmt::format("'{}' has {} barriers; {} are needed, as {} parts of a block have one each", barrier.name,
+                            barrier.count, number + 1, most_numbered);
+      continue;
+    }
     std::string text;
     for (const auto& part : barrier.assembly.parts)
       if (const auto* s = std::get_if<std::string>(&part))
@@ -39,10 +63,7 @@ std::string Wrappers::barrier_of(std::int64_t threads, UnitId unit, Diagnostics&
                fmt::format("  emulation::block_barrier({}, {});\n", number, threads)) +
            "();";
   }
-  diagnostics.push_back(
-      error(fmt::format("the machine has no barrier of some instances of '{}' (`partial`), which "
-                        "those beside a role need",
-                        model_.unit(unit).name)));
+  diagnostics.push_back(error(missing));
   return "";
 }
 

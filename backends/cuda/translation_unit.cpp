@@ -39,13 +39,16 @@ constexpr const char* environment = R"(#if defined(ISAMAP_HOST_PART)
   } while (false)
 template <class T> using shared_pointer = T*;
 template <class T> using global_pointer = T*;
+using loop_number = long;
 template <class T> static __device__ __forceinline__ T* shared_array(unsigned char* at) { return reinterpret_cast<T*>(at); }
 #else
 #define ISAMAP_SHARED(name) unsigned char* const name = static_cast<unsigned char*>(emulation::shared_bytes())
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
-  emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, [&] { kernel(__VA_ARGS__); })
+  (emulation::name_arguments(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__),                         \
+   emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, TRANSACTION, [&] { kernel(__VA_ARGS__); }))
 template <class T> using shared_pointer = emulation::SharedPointer<T>;
 template <class T> using global_pointer = emulation::GlobalPointer<T>;
+using loop_number = emulation::LoopNumber;
 template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at) { return emulation::SharedPointer<T>(at); }
 #endif
 
@@ -64,15 +67,15 @@ class KernelFile {
         model_(model),
         grid_(grid),
         name_(entry_name(program.name)),
-        elements_(model),
+        elements_(model, !program.library_functions),
         wrappers_(model, elements_, names_),
         objects_(program_, model, buffers_, names_) {}
 
   Result<TranslationUnit> print() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
-    for (const std::string& own :
-         {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated", std::string("stream"),
-          std::string("shared_memory"), std::string("emulation"), std::string(Dialect::turn)})
+    for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
+                                   std::string("stream"), std::string("shared_memory"), std::string("emulation"),
+                                   std::string("loop_number"), std::string(Dialect::turn)})
       names_.unique(own);
     for (const Buffer& buffer : program_.buffers)
       buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
@@ -92,7 +95,8 @@ class KernelFile {
     entries += entry(name_, unit.arguments, program_.body);
     if (has_errors(diagnostics_)) return diagnostics_;
     unit.text = header_comment(program_, model_) +
-                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() + environment +
+                "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() +
+                replaced(environment, "TRANSACTION", std::to_string(transaction())) +
                 "#if !defined(ISAMAP_HOST_PART)\n" + functions() + kernels_ + "#endif\n" +
                 "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
     return unit;
@@ -126,6 +130,14 @@ class KernelFile {
     return out;
   }
 
+  static std::string global_pointer(const std::string& type) { return "global_pointer<" + type + ">"; }
+  /// Bytes that the memory of the arguments moves at once; 0: it is not said, or they lie in memories that differ.
+  std::int64_t transaction() const {
+    std::set<std::int64_t> found;
+    for (const Buffer& buffer : program_.buffers)
+      if (on_device(buffer)) found.insert(model_.memory(buffer.memory).transaction);
+    return found.size() == 1 ? *found.begin() : 0;
+  }
   bool on_device(const Buffer& buffer) const {  // reached by all blocks
     return buffer.slots < 0 && !model_.inside(model_.memory(buffer.memory).per, grid_);
   }
@@ -193,7 +205,7 @@ class KernelFile {
       buffers_.push_back(program_.buffers[b].name);
     const Spread spread(nodes, model_, grid_);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
-    const BufferUse use = buffer_use(launch.nodes, program_);
+    const BufferUse use = buffer_use(nodes, program_);
     std::string parameters, arguments, locals;
     std::int64_t shared_bytes = 0;
     std::set<std::int32_t> constant;
@@ -208,7 +220,7 @@ class KernelFile {
       if (on_device(buffer)) {
         if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
         parameters += fmt::format("{}{} __restrict__ {}", parameters.empty() ? "" : ", ",
-                                  use.written[b] ? "global_pointer<" + type + ">" : "const " + type + "*", buffers_[b]);
+                                  global_pointer((use.written[b] ? "" : "const ") + type), buffers_[b]);
         arguments += ", " + buffers_[b];
       } else {
         locals +=
@@ -218,9 +230,6 @@ class KernelFile {
     }
     const std::vector<std::string> roles = roles_of(nodes);
     const Around around_kernel{around, constant};
-    written_.clear();
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (b < use.written.size() && use.written[b]) written_.insert(static_cast<std::int32_t>(b));
     objects_.begin_kernel();
     std::string text = counters(nodes, spread);
     others_ = roles.empty() ? 0 : spread.threads();
@@ -229,8 +238,9 @@ class KernelFile {
                                        spread.threads() / role_threads(spread));
     for (std::size_t r = 0; r < roles.size(); ++r)
       text += role(part_of(nodes, roles[r]), roles[r], r, spread, around_kernel);
-    const std::string rest =
-        body(synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks()), spread, around_kernel);
+    const std::vector<Node> others = synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks());
+    wrappers_.most_numbered = numbered(others, spread.threads());
+    const std::string rest = body(others, spread, around_kernel);
     text += roles.empty() ? rest : "  } else {\n" + budget(budgets_.others) + indented(rest) + "  }\n";
     const std::int64_t threads =
         spread.threads() + static_cast<std::int64_t>(roles.size()) * (roles.empty() ? 0 : role_threads(spread));
@@ -248,6 +258,22 @@ class KernelFile {
                     name, parameters, shared_bytes == 0 ? "" : "  ISAMAP_SHARED(shared_memory);\n", locals, text);
     return fmt::format("ISAMAP_LAUNCH({}, {}, {}, {}, stream{});", name, spread.blocks(), threads, shared_bytes,
                        arguments);
+  }
+
+  std::int64_t numbered(const std::vector<Node>& nodes, std::int64_t threads) const {
+    std::int64_t most = 0;
+    for (const Node& node : nodes)
+      std::visit(overloaded{[&](const Loop& l) { most = std::max(most, numbered(l.body, threads)); },
+                            [&](const Guard& g) {
+                              most = std::max({most, numbered(g.then, threads), numbered(g.otherwise, threads)});
+                            },
+                            [&](const Sync& sync) {
+                              if (sync.unit.valid() && sync.unit != grid_)
+                                most = std::max(most, wrappers_.numbered(sync, threads));
+                            },
+                            [](const auto&) {}},
+                 node.is);
+    return most;
   }
 
   struct Around {
@@ -344,17 +370,14 @@ class KernelFile {
       return (opened.empty() ? "" : wrappers_.hold(opened, program_)) +
              wrappers_.sync(sync, program_, index, diagnostics_);
     };
-    // What stands in shared memory, or is written by this kernel, is an object that watches its uses when it is
-    // emulated.
+    // What stands in shared or device memory is an object that watches its uses when it is emulated.
     dialect.value = [this](BufferId id, const std::string& element) {
-      const Buffer& buffer = program_.buffers[id.index()];
-      const bool plain = on_device(buffer) && !written_.contains(id.value);
-      return plain ? element : element_type(model_, buffer.dtype) + "(" + element + ")";
+      return element_type(model_, program_.buffers[id.index()].dtype) + "(" + element + ")";
     };
     dialect.pointer_type = [this](BufferId id, const std::string& type) {
-      if (!on_device(program_.buffers[id.index()])) return "shared_pointer<" + type + ">";
-      return written_.contains(id.value) ? "global_pointer<" + type + ">" : type + "*";
+      return on_device(program_.buffers[id.index()]) ? global_pointer(type) : "shared_pointer<" + type + ">";
     };
+    dialect.loop_number = "loop_number";
     dialect.address = [](BufferId, const std::string& address) { return address; };
     return dialect;
   }
@@ -399,10 +422,9 @@ class KernelFile {
   std::vector<std::string> buffers_;
   std::string kernels_;
   int kernel_count_ = 0;
-  std::set<std::int32_t> written_;  ///< buffers that the kernel which is printed writes
-  std::int64_t others_ = 0;         ///< threads beside those of roles; 0: there are none
-  Budgets budgets_;                 ///< of the kernel that is printed
-  HostObjects objects_;             ///< of the entry that is printed
+  std::int64_t others_ = 0;  ///< threads beside those of roles; 0: there are none
+  Budgets budgets_;          ///< of the kernel that is printed
+  HostObjects objects_;      ///< of the entry that is printed
   Diagnostics diagnostics_;
 };
 

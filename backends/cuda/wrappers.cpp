@@ -47,7 +47,9 @@ std::string Wrappers::add(const std::string& wish, const std::string& parameters
   const std::string name = found->second = names_.unique(identifier(wish));
   device_ +=
       fmt::format("{}static __device__ __forceinline__ void {}({}) {{\n{}}}\n", before, name, parameters, device);
-  host_ += fmt::format("{}inline void {}({}) {{\n{}}}\n", before, name, parameters, host);
+  const bool sites = host.find(", here)") != std::string::npos;
+  host_ += fmt::format("{}inline void {}({}{}) {{\n{}}}\n", before, name, parameters,
+                       sites ? ", std::source_location here = std::source_location::current()" : "", host);
   return name;
 }
 

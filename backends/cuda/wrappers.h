@@ -30,6 +30,10 @@ class Wrappers {
   std::string hold(const std::vector<Variable>& variables, const Program& program);
   /// A barrier of the first `threads` threads of a block.
   std::string barrier_of(std::int64_t threads, UnitId unit, Diagnostics& diagnostics);
+  /// Of the kernel that is printed: the largest number that a barrier of a unit inside the block has.
+  std::int64_t most_numbered = 0;
+  /// How many instances of the sync's unit have barriers of their own among `threads` threads, told apart by numbers.
+  std::int64_t numbered(const Sync& sync, std::int64_t threads) const;
   /// A counter begins: every element of its buffer, by one thread.
   std::string begin(const Buffer& counter, std::int64_t arrivals, Diagnostics& diagnostics);
   /// A setter of one field to this value.

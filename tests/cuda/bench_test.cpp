@@ -167,9 +167,9 @@ TEST_F(Bench, FaultyKernelsAreSeenAndHaveNoTime) {
   const std::string name = "elementwise_bf16_12x40_s0";
   ASSERT_EQ(run({}, {"probe", "build"}).code, 0);
   const std::string text = text_of("cases/" + name + "/kernel.cu");
-  const std::size_t store = text.find("] = std::bit_cast");
+  const std::size_t store = text.find("  put_16_b16(Y");  // the store of eight elements
   ASSERT_NE(store, std::string::npos) << text;
-  const std::size_t begin = text.rfind('\n', store) + 1;
+  const std::size_t begin = text.rfind('\n', store + 1) + 1;
   const std::string statement = text.substr(begin, text.find('\n', store) - begin);
   const auto expect_wrong = [&](const std::string& by, const std::string& words) {
     plant(name, statement, by);
@@ -181,8 +181,10 @@ TEST_F(Bench, FaultyKernelsAreSeenAndHaveNoTime) {
   };
   expect_wrong("if (threadIdx.x != 3) " + statement, "nan instead of");  // what is not written is poison
   expect_wrong(statement + " if (threadIdx.x == 0 && blockIdx.x == 0) Y[480] = 0;", "it wrote outside Y");
-  expect_wrong(statement + " if (threadIdx.x == 0 && blockIdx.x == 0) const_cast<uint16_t*>(X)[7] = 0;",
-               "it changed its input X");
+  expect_wrong(
+      statement +
+          " if (threadIdx.x == 0 && blockIdx.x == 0) const_cast<uint16_t*>(static_cast<const uint16_t*>(X))[7] = 0;",
+      "it changed its input X");
   plant(name, statement, "for (volatile int i = 0;; ++i) {}");
   EXPECT_EQ(run({"STEP_check=1"}, {"check"}).code, 5);
   EXPECT_EQ(result("check/" + name).value("status", ""), "timeout");

@@ -16,7 +16,10 @@ std::string compiler() {
   return "";
 }
 
-/// Instructions of all kernels of a cubin by opcode: the low 12 bits of each 16 bytes of a .text section.
+constexpr unsigned load_wide = 0x981 << 4 | 6, store_wide = 0x986 << 4 | 6;  // of device memory, 16 bytes
+
+/// Instructions of all kernels of a cubin by opcode: the low 12 bits of each 16 bytes of a .text section. Those that
+/// load from or store to device memory also by opcode and size, bits 73 to 75: 4 is 4 bytes, 5 is 8, 6 is 16.
 std::map<unsigned, int> opcodes(const std::string& elf) {
   const auto number = [&](std::size_t at, std::size_t size) {
     std::uint64_t value = 0;
@@ -30,7 +33,11 @@ std::map<unsigned, int> opcodes(const std::string& elf) {
     const std::size_t at = sections + s * size;
     if (std::strncmp(elf.data() + text_of_names + number(at, 4), ".text.", 6) != 0) continue;
     const std::size_t from = number(at + 24, 8), length = number(at + 32, 8);
-    for (std::size_t i = from; i < from + length; i += 16) ++found[static_cast<unsigned>(number(i, 2) & 0xfff)];
+    for (std::size_t i = from; i < from + length; i += 16) {
+      const auto opcode = static_cast<unsigned>(number(i, 2) & 0xfff);
+      ++found[opcode];
+      if (opcode == 0x981 || opcode == 0x986) ++found[opcode << 4 | static_cast<unsigned>(number(i + 8, 8) >> 9 & 7)];
+    }
   }
   return found;
 }
@@ -141,6 +148,41 @@ TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
         << compiled.log << made.schedule_text;
     EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
     EXPECT_GT(compiled.opcodes.count(opcode), 0U) << made.schedule_text;
+    EXPECT_EQ(compiled.log.find("used 16 barriers"), std::string::npos)  // all that there are
+        << compiled.log << made.schedule_text;
+  }
+}
+
+TEST(ForDevice, NeighboursAreWideRequests) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  struct Case {
+    const char *compute, *tensors;
+    int loads, stores;  ///< of 16 bytes, at least
+  };
+  const std::vector<Case> cases = {
+      {"Y[i] = X[i] * 2 + 1", "{X: {shape: [65536]}, Y: {shape: [65536]}}", 1, 1},
+      {"Y[i,j] = bf16(f32(X[i,j]) + f32(Z[i,j]))",
+       "{X: {shape: [64, 1000], dtype: bf16}, Z: {shape: [64, 1000], dtype: bf16}, Y: {shape: [64, 1000], dtype: "
+       "bf16}}",
+       2, 1},
+      {"Y[i] = X[i] + X[i]", "{X: {shape: [4096], dtype: s8}, Y: {shape: [4096], dtype: s8}}", 1, 1},
+      {"Y[i] = X[i] + 1", "{X: {shape: [4096], dtype: f64}, Y: {shape: [4096], dtype: f64}}", 1, 1},
+      {"Y[i] += X[i,j]", "{X: {shape: [4096, 1024]}, Y: {shape: [4096]}}", 4, 0},
+      {"Y[i] += f32(X[i,j])", "{X: {shape: [16, 65536], dtype: bf16}, Y: {shape: [16]}}", 4, 0},
+  };
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    const auto model = machine(name);
+    for (const Case& c : cases) {
+      SCOPED_TRACE(std::string(name) + " " + c.compute);
+      const Program made = searched(
+          kernel_from("kernel: k\ntensors: " + std::string(c.tensors) + "\ncompute:\n  - " + c.compute + "\n"), model);
+      const Compiled compiled = compile_for_device(made, model);
+      EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame"))
+          << compiled.log;
+      const auto count = [&](unsigned what) { return compiled.opcodes.contains(what) ? compiled.opcodes.at(what) : 0; };
+      EXPECT_GE(count(load_wide), c.loads);
+      EXPECT_GE(count(store_wide), c.stores);
+    }
   }
 }
 

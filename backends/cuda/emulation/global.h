@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "backends/cuda/emulation/threads.h"
+#include "backends/cuda/emulation/requests.h"
 
 namespace emulation {
 
@@ -57,18 +57,30 @@ inline void* added(void* at) {
   return at;
 }
 
-/// A pointer to an array that a kernel writes: its uses are seen. Where a plain pointer is asked for it is one.
+/// A subscript, and where in the text it stands.
+struct Subscript {
+  template <class Number>
+  Subscript(Number number, const std::source_location& place = std::source_location::current())
+      : value(static_cast<long>(number)), here(place) {}
+  long value;
+  std::source_location here;
+};
+
+/// A pointer to an array of the device: its uses are seen. Where a plain pointer is asked for it is one. What is only
+/// read in a launch has a const type, and no blocks meet there.
 template <class T>
 class GlobalPointer {
  public:
   class Cell {
    public:
-    explicit Cell(T* at) : at_(at) {}
-    operator T() const {
-      was_read(at_);
+    Cell(T* at, const std::source_location& here) : at_(at), here_(here) {}
+    operator std::remove_const_t<T>() const {
+      Request(Access::load, 1, here_).of(at_, sizeof(T));
+      if constexpr (!std::is_const_v<T>) was_read(at_);
       return *at_;
     }
-    Cell& operator=(T value) {
+    Cell& operator=(std::remove_const_t<T> value) {
+      Request(Access::store, 1, here_).of(at_, sizeof(T));
       *static_cast<T*>(written(at_)) = value;
       return *this;
     }
@@ -78,11 +90,15 @@ class GlobalPointer {
 
    private:
     T* at_;
+    std::source_location here_;
   };
   GlobalPointer() = default;
   GlobalPointer(T* at) : at_(at) {}
-  operator T*() const { return at_; }
-  Cell operator[](long i) const { return Cell(at_ + i); }
+  template <class Plain, class = std::enable_if_t<std::is_pointer_v<Plain> && std::is_convertible_v<T*, Plain>>>
+  operator Plain() const {
+    return at_;
+  }
+  Cell operator[](Subscript i) const { return Cell(at_ + i.value, i.here); }
   GlobalPointer operator+(long i) const { return at_ + i; }
   friend GlobalPointer operator+(long i, const GlobalPointer& p) { return p + i; }
   GlobalPointer operator-(long i) const { return at_ - i; }

@@ -23,8 +23,9 @@ T atomicAdd(T* at, T value) {
   return old;
 }
 template <class T>
-T atomicAdd(const emulation::GlobalPointer<T>& at, T value) {
-  return atomicAdd(static_cast<T*>(at), value);
+T atomicAdd(const emulation::GlobalPointer<T>& at, T value,
+            const std::source_location& here = std::source_location::current()) {
+  return atomicAdd(emulation::Request(emulation::Access::add, 1, here).of(static_cast<T*>(at), sizeof(T)), value);
 }
 inline void* __cvta_shared_to_generic(std::uint32_t at) { return emulation::state.block->bytes.data() + at; }
 

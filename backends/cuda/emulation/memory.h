@@ -146,21 +146,4 @@ inline void aligned(const void* at, unsigned to, const char* what) {
     fail("%s: an address of global memory is no multiple of %u", what, to);
 }
 
-/// Requests of several threads at once: the banks of shared memory that they meet, the sectors of global memory.
-inline void count_request(const std::vector<std::uint32_t>& addresses, std::size_t size, int banks, int width) {
-  std::map<int, std::vector<std::uint32_t>> words;  // by bank
-  int most = 1;
-  for (const std::uint32_t address : addresses)
-    for (std::uint32_t word = address / static_cast<unsigned>(width);
-         word * static_cast<unsigned>(width) < address + size; ++word) {
-      auto& of_bank = words[static_cast<int>(word) % banks];
-      bool seen = false;
-      for (const std::uint32_t other : of_bank) seen = seen || other == word;
-      if (!seen) of_bank.push_back(word);
-      most = most > static_cast<int>(of_bank.size()) ? most : static_cast<int>(of_bank.size());
-    }
-  ++state.counters.shared_requests;
-  state.counters.shared_wavefronts += most;
-}
-
 }  // namespace emulation

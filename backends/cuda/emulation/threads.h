@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdint>
@@ -28,7 +29,9 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -105,6 +108,8 @@ struct Thread {
   unsigned fences = 0;
   int part = 0;  ///< threads that met at the last barrier of a part of the block
   std::map<std::string, Groups> groups;
+  std::uint64_t iteration = 0;                             ///< of all loops around; requests.h
+  std::unordered_map<std::uint64_t, std::uint64_t> times;  ///< that it was at a place in an iteration
   std::map<int, unsigned> heard;  ///< by warp: what it did before this time is known to this thread, from a counter
 };
 
@@ -140,11 +145,6 @@ struct Block {
   unsigned time = 1;
 };
 
-/// Counts of one launch, printed with ISAMAP_EMULATION_COUNTS=1.
-struct Counters {
-  long shared_requests = 0, shared_wavefronts = 0, global_requests = 0, global_sectors = 0;
-};
-
 struct State {
   Block* block = nullptr;
   Thread* thread = nullptr;
@@ -155,7 +155,7 @@ struct State {
   std::function<void()> kernel;
   const char* kernel_name = "";
   std::uint64_t launches = 0;  ///< so far
-  Counters counters;
+  int transaction = 0;         ///< bytes that device memory moves at once; 0: not known
 };
 inline State state;
 
@@ -268,15 +268,17 @@ inline void run_block(Block& block) {
            address);
 }
 
+void count_requests();  // requests.h
+
 template <class Kernel>
-void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, Kernel kernel) {
+void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, int transaction, Kernel kernel) {
   state.kernel = kernel;
   state.kernel_name = name;
   ++state.launches;
   state.blocks = blocks;
   state.thread_count = threads;
   state.chance.seed(delivery().seed + 1);
-  state.counters = {};
+  state.transaction = transaction;
   Block block;
   for (unsigned b = 0; b < blocks.x; ++b) {
     block.number = {b, 0, 0};
@@ -288,12 +290,9 @@ void launch(const char* name, Position blocks, int threads, std::size_t shared_b
     block.time = 1;
     state.block = &block;
     run_block(block);
+    count_requests();
     state.block = nullptr;
   }
-  if (std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr)
-    std::fprintf(stderr, "%s: %ld shared requests in %ld wavefronts, %ld global requests of %ld sectors\n", name,
-                 state.counters.shared_requests, state.counters.shared_wavefronts, state.counters.global_requests,
-                 state.counters.global_sectors);
   state.kernel = {};
 }
 
