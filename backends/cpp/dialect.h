@@ -22,11 +22,11 @@ struct Dialect {
   /// An instance asks for its number instead of walking the loop, and does nothing where `condition` fails (empty: all
   /// instances have work).
   struct Number {
-    std::string text, condition;
+    std::string text = {}, condition = {};
     /// Instances take turns: what is numbered is `turn` of `turns`, the next is `step` further, and `text` says which
     /// iteration that is; of a loop inside such a one only `text` counts. Otherwise 0.
     std::int64_t turns = 0, step = 0;
-    std::string first;  ///< the turn with which it begins
+    std::string first = {};  ///< the turn with which it begins
 
     /// The line that opens the block of the iteration.
     std::string opening(const std::string& unit, const std::string& type) const {

@@ -43,9 +43,9 @@ Strides strides_of(const TensorView& view) { return view.strides.empty() ? dense
 
 /// Strides of axes with one element do not matter.
 bool lies_so(const TensorView& view, const Strides& wanted) {
-  const Strides strides = strides_of(view);
-  for (std::size_t d = 0; d < wanted.size(); ++d)
-    if (view.shape[d] > 1 && strides[d] != wanted[d]) return false;
+  std::int64_t dense = 1;
+  for (std::size_t d = wanted.size(); d-- > 0; dense *= std::max<std::int64_t>(view.shape[d], 1))
+    if (view.shape[d] > 1 && (view.strides.empty() ? dense : view.strides[d]) != wanted[d]) return false;
   return true;
 }
 
@@ -139,6 +139,7 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
   std::vector<Allocation> copies;
   std::vector<std::pair<std::size_t, std::uint8_t*>> back;
   std::vector<void*> pointers;
+  pointers.reserve(arguments.size() + s.packed_bytes.size());
   for (std::size_t a = 0; a < arguments.size(); ++a) {
     const Tensor& tensor = s.kernel.tensors[s.tensors[a].index()];
     const TensorView& view = arguments[a];

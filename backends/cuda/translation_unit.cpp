@@ -351,7 +351,7 @@ class KernelFile {
   Dialect dialect_of(const Spread& spread, bool alone) {
     Dialect dialect;
     dialect.number = [this, &spread](const Dialect::Around& around) -> std::optional<Dialect::Number> {
-      if (around.back()->unit == launch_unit) return Dialect::Number{host_name(around.back()->variable), ""};
+      if (around.back()->unit == launch_unit) return Dialect::Number{.text = host_name(around.back()->variable)};
       return spread.number(around);
     };
     dialect.chosen = [&spread, alone](const Dialect::Around& around, UnitId executor, bool one) {
