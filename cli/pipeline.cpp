@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scheduler/in_time.h"
+#include "scheduler/search_lanes.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/schedule_file.h"
@@ -93,6 +94,12 @@ std::vector<Program> other_sizes(const Kernel& whole, const HardwareModel& model
   return versions;
 }
 
+Result<Scheduled> found(Result<LaneSearch> search, Compilation& reached) {
+  if (!search) return search.diagnostics();
+  reached.in_lanes = std::move(search->mapped);
+  return std::move(search->scheduled);
+}
+
 }  // namespace
 
 Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
@@ -104,8 +111,10 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   reached.mapped = std::move(*mapped);
 
   bool proved = false;
-  auto scheduled = by_hand ? take(*options.hand_written, kernel, model, options.schedule.costs)
-                           : schedule(kernel, reached.mapped, model, options.schedule, &proved);
+  auto scheduled = by_hand
+                       ? take(*options.hand_written, kernel, model, options.schedule.costs)
+                       : found(schedule_or_in_lanes(kernel, reached.mapped, model, options.schedule, options.map, &proved),
+                               reached);
   if (!scheduled) {
     const Exit code = by_hand ? Exit::wrong_input : proved ? Exit::no_answer : Exit::limit;
     return stopped(reached, code, scheduled.diagnostics());
@@ -138,7 +147,7 @@ std::vector<std::string> reasons_against(const Compilation& compiled, StatementI
   const auto& refusals = compiled.scheduled->refusals;
   if (id.index() < refusals.size()) reasons = refusals[id.index()];
   if (!reasons.empty()) reasons.front() = "no schedule of what maps fits and lowers: " + reasons.front();
-  for (const Mapping& mapping : compiled.mapped.mappings) {
+  for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;
     const std::string why = not_lowered(mapping, model);
     const std::string reason = model.instruction(mapping.instruction).name +
@@ -149,21 +158,23 @@ std::vector<std::string> reasons_against(const Compilation& compiled, StatementI
   return reasons;
 }
 
-std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model) {
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& whole, const HardwareModel& model) {
   std::vector<ScalarCode> found;
   if (!compiled.scheduled) return found;
+  const Kernel kernel = in_lanes_of(whole, compiled.scheduled->schedule.lanes);
+  const MapResult& mapped = compiled.in_lanes ? *compiled.in_lanes : compiled.mapped;
   const bool by_hand = compiled.scheduled->mappings.empty();
   for (std::size_t s = 0; s < compiled.scheduled->schedule.nests.size(); ++s) {
     const Nest& nest = compiled.scheduled->schedule.nests[s];
     const Do* line = nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
     if (line && !line->instruction.empty()) continue;
     const auto id = make_id<StatementId>(s);
-    const auto& mappings = compiled.mapped.mappings;
+    const auto& mappings = mapped.mappings;
     const bool maps =
         std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) { return m.statement == id; });
     ScalarCode code{kernel.statements[s].name, {}};
     if (!maps)
-      code.reasons = rejection_reasons(compiled.mapped, id, model);
+      code.reasons = rejection_reasons(mapped, id, model);
     else if (by_hand)
       code.reasons = {"the schedule says so"};
     else
@@ -175,7 +186,7 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& k
 
 Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
                             const CostModelFactory& costs) {
-  const Kernel kernel = one_step_of(whole);
+  const Kernel kernel = in_lanes_of(one_step_of(whole), schedule.lanes);
   const auto by_model = costs();
   Evaluation evaluation;
   double longest = -1;  // the statement that takes most of the time says what bounds it

@@ -165,7 +165,10 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
     code = fail(Exit::limit, answer.problems);
   }
   return finished(options, answer, *inputs, code,
-                  [&] { return second.of(answer.scheduled.schedule, one_step_of(inputs->kernel), inputs->model); });
+                  [&] {
+                    const Schedule& found = answer.scheduled.schedule;
+                    return second.of(found, in_lanes_of(one_step_of(inputs->kernel), found.lanes), inputs->model);
+                  });
 }
 
 Exit verb_schedule(const Options& options) {

@@ -126,6 +126,9 @@ std::string print(const Schedule& schedule) {
   for (const auto& [name, value] : schedule.sizes)
     sizes += (sizes.empty() ? "" : ", ") + name + ": " + std::to_string(value);
   if (!sizes.empty()) text += "sizes: {" + sizes + "}\n";
+  std::string lanes;
+  for (const LaneParts& parts : schedule.lanes) lanes += (lanes.empty() ? "" : ", ") + print(parts);
+  if (!lanes.empty()) text += "lanes: [" + lanes + "]\n";
   if (schedule.nests.size() == 1) {
     const std::string lines = print_lines(schedule.nests[0], "  ");
     return text + (lines.empty() ? "nest: []\n" : "nest:\n" + lines);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/affine.h"
+#include "ir/lane_parts.h"
 #include "ir/mapping.h"
 #include "ir/xor_swizzle.h"
 #include "support/result.h"
@@ -92,6 +93,7 @@ struct Nest {
 struct Schedule {
   std::string name, kernel, target;
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it is meant; printed if not empty
+  std::vector<LaneParts> lanes;               ///< the nests are for the kernel with these reductions in lanes
   std::vector<Nest> nests;                    ///< one for each statement of the kernel, in order
   bool operator==(const Schedule&) const = default;
 };

@@ -217,15 +217,22 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
 
 }  // namespace
 
-Result<Program> lower(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
+Result<Program> lower(const Schedule& schedule, const Kernel& whole, const HardwareModel& model, DoLines lines,
                       const std::vector<Strides>& strides) {
-  if (const auto problem = refused(strides, kernel)) return Diagnostics{*problem};
+  if (const auto problem = refused(strides, whole)) return Diagnostics{*problem};
+  const auto laned = in_lanes(whole, schedule.lanes);
+  if (!laned) return laned.diagnostics();
+  const Kernel& kernel = *laned;
   std::optional<InSteps> steps;
   if (kernel.repeat) steps = InSteps{&kernel, one_step(kernel), ""};
   auto program =
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
   if (steps) program = in_time(*program, steps->step, kernel, steps->variable, model);
+  for (const LaneParts& parts : schedule.lanes)
+    if (is_float(kernel.statements.front().body.type))
+      program->assumptions.push_back(
+          fmt::format("{} of {} is added up in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
   allocate(*program, model);
   Diagnostics problems = verify(*program, model);
   if (has_errors(problems)) return at_last_line(problems, schedule.nests.back());

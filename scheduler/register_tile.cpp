@@ -67,7 +67,13 @@ double registers_for_window(const NormalForm& form, int access, const std::strin
   double most = 1;
   for (const AffineExpr& e : access_of(*form.statement, access).index) {
     if (!e.names().contains(window)) continue;
-    double span = 1;
+    double span = 1, reach = 1;  // of all steps, and of one step at the most
+    for (const std::string& name : e.names())
+      if (name != window)
+        reach += static_cast<double>(std::abs(e.coefficient(name))) *
+                 static_cast<double>(std::max<std::int64_t>(extent_of(form, name), 1) - 1);
+    if (e.names().size() > 1 && static_cast<double>(std::abs(e.coefficient(window))) >= reach)
+      continue;  // steps share nothing: k_lane + 16*k_round
     for (const std::string& name : e.names()) {
       const auto it = steps.find(name);
       const double count = name == window ? static_cast<double>(extent_of(form, name))

@@ -95,14 +95,36 @@ void same_sizes(const yaml::Node* written, const HardwareModel& model, Schedule&
   }
 }
 
-Result<Schedule> read(const yaml::Node& root, const Kernel& kernel, const HardwareModel& model) {
+/// `lanes: [s0 k 16]`: the nests are those of the kernel with these reductions in lanes.
+Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
+  if (!written) return kernel;
+  if (written->kind != yaml::Kind::list) {
+    problems.push_back(error_at(written->where, "'lanes' must be a list", "write [s0 k 16]"));
+    return kernel;
+  }
+  Kernel made = kernel;
+  for (const yaml::Node& item : written->items) {
+    auto parts = parse_lane_parts(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
+    auto next = parts ? in_lanes(made, {*parts}, item.where) : Result<Kernel>(parts.diagnostics());
+    if (!next) {
+      problems.insert(problems.end(), next.diagnostics().begin(), next.diagnostics().end());
+      return made;
+    }
+    made = std::move(*next);
+    schedule.lanes.push_back(std::move(*parts));
+  }
+  return made;
+}
+
+Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const HardwareModel& model) {
   Diagnostics problems;
   yaml::MapReader reader(root, "a schedule file", problems);
   Schedule schedule;
   schedule.name = reader.text("schedule", true).value_or("");
-  same_name(reader, "kernel", kernel.name, schedule.kernel, problems);
+  same_name(reader, "kernel", whole.name, schedule.kernel, problems);
   same_name(reader, "target", model.name, schedule.target, problems);
   same_sizes(reader.child("sizes"), model, schedule, problems);
+  const Kernel kernel = read_lanes(reader.child("lanes"), whole, schedule, problems);
   const yaml::Node* nest = reader.child("nest");
   const yaml::Node* nests = reader.child("nests");
   const yaml::Node* levels = reader.child("levels");
@@ -152,7 +174,9 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
-  check(schedule, one_step_of(kernel), model, {}, problems);
+  const auto laned = in_lanes(one_step_of(kernel), schedule.lanes);
+  if (!laned) return laned.diagnostics();
+  check(schedule, *laned, model, {}, problems);
   return problems;
 }
 

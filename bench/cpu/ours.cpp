@@ -13,6 +13,7 @@
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
 #include "mapper/mapper.h"
+#include "scheduler/search_lanes.h"
 #include "scheduler/lower.h"
 
 namespace isamap::bench {
@@ -60,7 +61,8 @@ std::optional<Ours> ours(const CpuCase& c, int cores) {
   const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
   ScheduleOptions options;
   options.objective = Objective::cycles;
-  const Scheduled scheduled = value_or_stop(schedule(kernel, mapped, model, options));
+  const Scheduled scheduled =
+      value_or_stop(schedule_or_in_lanes(kernel, mapped, model, options, MapOptions{})).scheduled;
   const Program program =
       value_or_stop(lower(scheduled.schedule, kernel, model, DoLines::proved, strides_of(c, kernel)));
   const double end = thread_seconds();
