@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "scheduler/in_time.h"
-#include "scheduler/search_lanes.h"
+#include "scheduler/lane_sums.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/schedule_file.h"
+#include "scheduler/search_lanes.h"
 
 namespace isamap::cli {
 namespace {
@@ -109,6 +110,9 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   auto mapped = enumerate_mappings(kernel, model, options.map);
   if (!mapped) return stopped(reached, Exit::wrong_input, mapped.diagnostics());
   reached.mapped = std::move(*mapped);
+  if (options.strict_float)
+    std::erase_if(reached.mapped.mappings,
+                  [&](const Mapping& m) { return sums_lanes_in_any_order(model.instruction(m.instruction)); });
 
   bool proved = false;
   auto scheduled = by_hand

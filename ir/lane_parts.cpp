@@ -101,7 +101,10 @@ class InLanes {
   // y_parts[i,lane]; `lanes` 0: y_whole[i].
   Access new_tensor(const std::string& what, std::int64_t lanes, const std::string& along) {
     const Tensor& output = kernel_.tensors[whole_.write.tensor.index()];
-    Tensor made{output.name + "_" + what, output.shape, output.dtype};
+    Tensor made;
+    made.name = output.name + "_" + what;
+    made.shape = output.shape;
+    made.dtype = output.dtype;
     const auto taken = [&](const Tensor& t) { return t.name == made.name; };
     while (std::any_of(kernel_.tensors.begin(), kernel_.tensors.end(), taken)) made.name += "_";
     Access access{make_id<TensorId>(kernel_.tensors.size()), whole_.write.index};

@@ -10,6 +10,7 @@
 #include "scheduler/allocate.h"
 #include "scheduler/handover.h"
 #include "scheduler/in_time.h"
+#include "scheduler/lane_sums.h"
 #include "scheduler/lower_nest.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/nest_view.h"
@@ -233,6 +234,12 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(
           fmt::format("{} of {} is added up in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
+  for (const Nest& nest : schedule.nests)
+    for (const Instruction& instruction : model.instructions())
+      if (const Do* line = do_line(nest);
+          line != nullptr && line->instruction == instruction.name && sums_lanes_in_any_order(instruction))
+        program->assumptions.push_back(
+            fmt::format("lanes of {} are added up in any order, by {}", line->statement, instruction.name));
   allocate(*program, model);
   Diagnostics problems = verify(*program, model);
   if (has_errors(problems)) return at_last_line(problems, schedule.nests.back());

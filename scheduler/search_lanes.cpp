@@ -3,22 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/lane_sums.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
-
-/// D[] += S[l], which adds the lanes of a register up: its lanes; 0: it is another instruction.
-std::int64_t lanes_added_up(const Instruction& instruction, Reduction reduction, DType type) {
-  if (!is_compute(instruction)) return 0;
-  const Computation& meaning = instruction.statement();
-  if (meaning.reduction != reduction || meaning.body.type != type || !meaning.write.index.empty() ||
-      meaning.reads.size() != 1 || meaning.domain.dims.size() != 1)
-    return 0;
-  const auto lane = meaning.reads[0].index.size() == 1 ? meaning.reads[0].index[0].as_dim() : std::nullopt;
-  const bool only_read = std::holds_alternative<Read>(meaning.body.op);
-  return lane && only_read ? meaning.domain.dims[0].extent : 0;
-}
 
 /// C[l] += ..: how many elements each of so many lanes adds up at a time; 0: it is another instruction.
 std::int64_t depth_of(const Instruction& instruction, Reduction reduction, DType type, std::int64_t lanes) {

@@ -88,6 +88,16 @@ TEST(Lanes, RefusalsNameWhatWasFound) {
   EXPECT_EQ(print(*parse_lane_parts("s0 k 16 by 2")), "s0 k 16 by 2");
 }
 
+TEST(Lanes, AddedUpAnywhereIsSaid) {
+  const HardwareModel model = machine("x86_avx512");
+  const Kernel kernel = formula("y[i] += A[i,k]", "i=3,k=21");
+  const auto program =
+      lower(schedule_of({"for i by 1", "for k by 16", "stage A in vec", "do s0 with sum_f32_masked(j=k)"}), kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  ASSERT_FALSE(program->assumptions.empty());
+  EXPECT_NE(program->assumptions.back().find("in any order"), std::string::npos);
+}
+
 const char* const by_hand = R"(schedule: column
 kernel: formula
 target: x86_avx512
