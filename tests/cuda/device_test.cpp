@@ -40,7 +40,7 @@ class WithGpu : public ::testing::Test {
     words.insert(words.end(), {"-o", place("text")});
     command.insert(command.end(), words.begin(), words.end());
     std::filesystem::remove(place("text"));
-    const auto ran = run_process(command, {60, 0, 0}, cache.path() / "log");
+    const auto ran = run_process(command, {600, 0, 0}, cache.path() / "log");
     return {ran.exit_code, read_file(place("text"), 1 << 20), ran.output};
   }
   Ran run(const std::string& faults) { return isamap(faults, {"run", example, "--target", "nvidia_sm80", "--json"}); }
@@ -168,7 +168,7 @@ static_assert(CUDA_ERROR_INVALID_VALUE == 1);
   const std::vector<std::string> command{
       "c++",        "-std=c++20", "-fsyntax-only", "-I/usr/local/cuda/include", std::string("-I") + ISAMAP_SOURCE_DIR,
       file.string()};
-  const auto ran = run_process(command, {60, 0, 0}, folder.path() / "log");
+  const auto ran = run_process(command, {600, 0, 0}, folder.path() / "log");
   if (ran.output.find("cuda.h: No such file") != std::string::npos) GTEST_SKIP() << "the CUDA toolkit is not installed";
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
 }
