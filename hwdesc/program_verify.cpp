@@ -8,6 +8,7 @@
 #include "hwdesc/prefetch.h"
 #include "hwdesc/program_check.h"
 #include "hwdesc/side_by_side.h"
+#include "ir/known_bounds.h"
 #include "ir/liveness.h"
 
 namespace isamap {
@@ -71,12 +72,7 @@ struct Verifier {
   std::vector<AffineExpr> known_nonnegative;
 
   bool nonnegative(const AffineExpr& e, const Ranges& at) const {
-    const auto range = bounds(simplify(e, at), at);
-    if (range && range->low >= 0) return true;
-    return std::any_of(known_nonnegative.begin(), known_nonnegative.end(), [&](const AffineExpr& known) {
-      const auto more = bounds(simplify(e - known, at), at);
-      return more && more->low >= 0;
-    });
+    return isamap::nonnegative(e, at, known_nonnegative);
   }
 
   void ref(const Ref& r, const Ranges& at, const std::string& who) {

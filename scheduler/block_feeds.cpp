@@ -56,18 +56,38 @@ bool rows_of_operand(const Pairing& pairing, int access, Feed& feed) {
       if (*stride > 1) feed.row = *stride;
     }
   if (along < 0 || feed.row <= 1) return false;
-  const AffineExpr lie = AffineExpr::dim(dims[static_cast<std::size_t>(along)]),
-                   other = AffineExpr::dim(dims[static_cast<std::size_t>(1 - along)]);
-  feed.layout = {{floordiv(lie, feed.row), 0}, {other, 0}, {mod(lie, feed.row), 0}};
+  // Rows of the tile are what has the other dim in it (q + s for a window), and what has neither stands outside.
+  const AffineExpr lie = AffineExpr::dim(dims[static_cast<std::size_t>(along)]);
+  const std::string& other = dims[static_cast<std::size_t>(1 - along)];
+  std::vector<AffineExpr> rows, outer;
+  for (const AffineExpr& form : natural_forms(access_of(*pairing.statement, access))) {
+    if (form == lie) continue;
+    if (form.names().contains(dims[static_cast<std::size_t>(along)])) return false;
+    (form.names().contains(other) ? rows : outer).push_back(form);
+  }
+  if (rows.size() != 1 || rows.front().coefficient(other) != 1) return false;
+  feed.layout.clear();
+  for (const AffineExpr& form : outer) feed.layout.push_back({form, 0});
+  for (const AffineExpr& digit : {floordiv(lie, feed.row), rows.front(), mod(lie, feed.row)})
+    feed.layout.push_back({digit, 0});
   feed.along = dims[static_cast<std::size_t>(along)];
   feed.swizzle = strided->swizzle;
   feed.taken_there = true;
   return true;
 }
 
+std::string along_rows(const Access& access, const Tensor& tensor) {
+  if (access.index.empty()) return "";
+  const AffineExpr& last = access.index.back();
+  const auto names = last.names();
+  if (names.size() != 1) return "";
+  const AffineExpr dim = AffineExpr::dim(*names.begin());
+  return last == dim || last == mod(dim, std::max<std::int64_t>(tensor.shape.back(), 1)) ? *names.begin() : "";
+}
+
 std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
                         const HardwareModel& model) {
-  if (access.index.empty() || !access.index.back().as_dim()) return "";
+  if (along_rows(access, tensor).empty()) return "";
   const std::int64_t size = std::max(bytes(tensor.dtype), 1), row = tensor.shape.back() * size;
   std::string best;
   std::int64_t most = 0;

@@ -34,6 +34,10 @@ struct Feed {
 /// its layout is of another kind.
 bool rows_of_operand(const Pairing& pairing, int access, Feed& feed);
 
+/// The fused dim whose neighbours are neighbours in the rows of the tensor, up to the end of a row: c of I[n,p,q,c], and
+/// r.s.c of I[n, p + r.s.c/(S*C), q + r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: there is none.
+std::string along_rows(const Access& access, const Tensor& tensor);
+
 /// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.
 std::string widest_copy(const Access& access, const Tensor& tensor, const BlockMachine& machine,
                         const HardwareModel& model);

@@ -12,10 +12,9 @@
 
 #include <algorithm>
 
-#include "scheduler/block_feeds.h"
+#include "scheduler/block_mappings.h"
 #include "scheduler/nest_view.h"
 #include "scheduler/point_form.h"
-#include "scheduler/promising_mappings.h"
 #include "scheduler/stage_tile.h"
 #include "support/arithmetic.h"
 #include "support/random.h"
@@ -35,30 +34,18 @@ constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken togeth
 /// and these in blocks that take turns.
 enum Copies { by_all, by_one, by_role, in_turns };
 const std::vector<std::string> copies_labels = {"all", "one", "role", "turns"};
-constexpr std::int64_t conflict_free = 16;  // bytes: rows an odd number of these apart meet each bank once
-
-struct Prepared {
-  Computation statement;
-  Pairing pairing;
-  BlockMachine machine;
-  std::vector<Feed> feeds;  ///< by access; 0 is not used
-  InstructionId combine;    ///< adds up parts of sums; invalid: each sum is one block's work
-  bool counted() const {
-    return std::all_of(feeds.begin() + 1, feeds.end(), [](const Feed& f) { return !f.counted.empty(); });
-  }
-};
 
 class BlockPoints final : public PointForm {
  public:
   BlockPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
-              std::vector<Prepared> prepared, const HardwareModel& model)
+              std::vector<BlockMapping> prepared, const HardwareModel& model)
       : kernel_(kernel), id_(statement), mappings_(std::move(mappings)), prepared_(std::move(prepared)), model_(model) {
     for (std::size_t m = 0; m < prepared_.size(); ++m) prepared_[m].pairing.statement = &prepared_[m].statement;
     Decision mapping{"mapping", {}, false};
     for (std::size_t m = 0; m < mappings_.size(); ++m) mapping.labels.push_back(std::to_string(m));
     decisions_.push_back(mapping);
     const bool splits =
-        std::any_of(prepared_.begin(), prepared_.end(), [](const Prepared& p) { return p.combine.valid(); });
+        std::any_of(prepared_.begin(), prepared_.end(), [](const BlockMapping& p) { return p.combine.valid(); });
     for (const Dim& dim : unfused().domain.dims) {
       const bool parallel = dim.kind == DimKind::parallel;
       decisions_.push_back({"parts " + dim.name,
@@ -71,7 +58,8 @@ class BlockPoints final : public PointForm {
     std::vector<std::int64_t> buffers;
     for (std::int64_t b = 1; b <= most_buffers; ++b) buffers.push_back(b);
     decisions_.push_back({"buffers", labels(buffers), true});
-    const bool counted = std::any_of(prepared_.begin(), prepared_.end(), [](const Prepared& p) { return p.counted(); });
+    const bool counted =
+        std::any_of(prepared_.begin(), prepared_.end(), [](const BlockMapping& p) { return p.counted(); });
     decisions_.push_back({"sets", labels(register_sets), true});
     decisions_.push_back(
         {"copies", {copies_labels.begin(), copies_labels.begin() + (counted ? in_turns + 1 : by_all + 1)}, false});
@@ -113,13 +101,13 @@ class BlockPoints final : public PointForm {
   /// Two or four warps along each dim with as many calls as make about 64 x 64 points, and smaller ones.
   std::vector<Point> starts(std::size_t count) const override {
     std::vector<Point> points;
-    for (const std::size_t m : promising_mappings(unfused(), mappings_, model_)) {
+    for (const std::size_t m : promising_in_blocks(kernel_, unfused(), mappings_, prepared_, model_)) {
       if (points.size() >= count) break;
       for (const auto& [points_wanted, parts] : {std::pair(64, 1), {64, 2}, {32, 1}, {32, 0}, {16, 0}}) {
         Point point = repair({});
         point.choice[0] = static_cast<int>(m);
         for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d) {
-          const std::int64_t step = step_of(prepared_[m], d);
+          const std::int64_t step = call_step(prepared_[m], unfused().domain.dims[d].name);
           if (step == 0) continue;
           const bool parallel = unfused().domain.dims[d].kind == DimKind::parallel;
           const bool wide =
@@ -151,7 +139,7 @@ class BlockPoints final : public PointForm {
   /// The point with its longest reduction in as many parts as occupy every processor once; nothing: without parts no
   /// two blocks would find one idle.
   std::optional<Point> filling_the_machine(Point point) const {
-    const Prepared& p = prepared_[static_cast<std::size_t>(point.choice[0])];
+    const BlockMapping& p = prepared_[static_cast<std::size_t>(point.choice[0])];
     const UnitId around = model_.unit(p.machine.block).parent;
     const auto nest = build(point);
     if (!p.combine.valid() || !around.valid() || !nest) return std::nullopt;
@@ -164,7 +152,8 @@ class BlockPoints final : public PointForm {
     const double idle = static_cast<double>(model_.instances(around)) / std::max(blocks, 1.0);
     std::size_t longest = unfused().domain.dims.size();
     for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d)
-      if (const Dim& dim = unfused().domain.dims[d]; dim.kind == DimKind::reduction && step_of(p, d) > 0)
+      if (const Dim& dim = unfused().domain.dims[d];
+          dim.kind == DimKind::reduction && call_step(p, unfused().domain.dims[d].name) > 0)
         if (longest == unfused().domain.dims.size() || dim.extent > unfused().domain.dims[longest].extent) longest = d;
     if (idle < 2 || longest == unfused().domain.dims.size()) return std::nullopt;
     const auto above = std::upper_bound(split_counts.begin(), split_counts.end(), static_cast<std::int64_t>(idle));
@@ -183,42 +172,17 @@ class BlockPoints final : public PointForm {
   std::size_t sets_at() const { return decisions_.size() - 2; }
   std::size_t copies_at() const { return decisions_.size() - 1; }
 
-  /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
-  static std::string fused_dim(const Prepared& p, const std::string& dim) {
-    for (const Dim& d : p.statement.domain.dims)
-      if (d.name == dim || d.name.rfind(dim + ".", 0) == 0) return d.name;
-    return "";
-  }
-  /// Points of the dim that one call takes; 0: calls do not walk it.
-  std::int64_t step_of(const Prepared& p, std::size_t dim) const {
-    const std::string name = fused_dim(p, unfused().domain.dims[dim].name);
-    const auto digit = p.pairing.digit_of.find(name);
-    return name.empty() || digit == p.pairing.digit_of.end() ? 0 : full_extent(*p.pairing.instruction, digit->second);
-  }
-
-  /// A dim that is part of the instruction's name: one call of an eighth, two eighths .. of its largest extent, no more
-  /// than there is. 0: its extent is fixed.
-  static std::int64_t chosen_step(const Prepared& p, const std::string& dim, std::int64_t calls, std::int64_t extent) {
-    const auto digit = p.pairing.digit_of.find(dim);
-    if (digit == p.pairing.digit_of.end()) return 0;
-    const DimRange& range = p.pairing.instruction->ranges[digit->second];
-    if (range.fixed() || !range.known_at_compile_time) return 0;
-    const std::int64_t wanted =
-        std::min(calls * ceil_div(range.max, call_counts.back()), std::max<std::int64_t>(extent, 1));
-    return std::clamp(round_up(wanted, range.multiple_of), range.min, range.max);
-  }
-
   Kernel kernel_;
   StatementId id_;
   std::vector<Mapping> mappings_;
-  std::vector<Prepared> prepared_;
+  std::vector<BlockMapping> prepared_;
   const HardwareModel& model_;
   std::vector<Decision> decisions_;
 };
 
 Result<Nest> BlockPoints::build(const Point& point) const {
   const std::size_t m = static_cast<std::size_t>(point.choice[0]);
-  const Prepared& p = prepared_[m];
+  const BlockMapping& p = prepared_[m];
   Nest nest;
   const auto walk = [&](const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
     nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
@@ -238,7 +202,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     if (name.empty()) continue;
     const Dim& dim = p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(name))];
     const bool parallel = dim.kind == DimKind::parallel;
-    const std::int64_t step = step_of(p, d);
+    const std::int64_t step = call_step(p, unfused().domain.dims[d].name);
     if (step == 0) {
       if (dim.extent > 1 && parallel) walk(name, 1, block, false, false);
       if (dim.extent > 1 && !parallel) lone.push_back(name);
@@ -349,64 +313,15 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   return nest;
 }
 
-std::optional<Prepared> prepare(const Kernel& kernel, StatementId id, const Mapping& mapping,
-                                const HardwareModel& model, const SpaceOptions& options) {
-  const InstructionForm form = instruction_form(mapping, model);
-  if (!form) return std::nullopt;
-  const auto machine = block_machine(*form, model);
-  if (!machine) return std::nullopt;
-  Prepared p;
-  p.machine = *machine;
-  p.statement = fuse(kernel.statements[id.index()], mapping);
-  p.pairing = pair(p.statement, form, mapping);
-  if (p.pairing.constant_operand >= 0) return std::nullopt;
-  const Tensor& output = kernel.tensors[p.statement.write.tensor.index()];
-  if (!options.sums_whole && !(options.sums_in_order && is_float(output.dtype)))
-    p.combine = combine_of_blocks(p.statement, *form, output, *machine, model);
-  p.feeds.resize(static_cast<std::size_t>(access_count(p.statement)));
-  for (int a = 1; a < access_count(p.statement); ++a) {
-    const Access& access = access_of(p.statement, a);
-    const Tensor& tensor = kernel.tensors[access.tensor.index()];
-    Feed& feed = p.feeds[static_cast<std::size_t>(a)];
-    for (const AffineExpr& e : natural_forms(access)) feed.layout.push_back({e, 0});
-    if (feed.layout.empty()) return std::nullopt;
-    feed.layout.back().pad = std::max<std::int64_t>(conflict_free / std::max(bytes(tensor.dtype), 1), 1);
-    feed.copy = widest_copy(access, tensor, *machine, model);
-    const int own = p.pairing.operand_access[static_cast<std::size_t>(a)];
-    if (own >= 0 && form->operands[operand_of_access(*form, own).index()].memory == machine->scratch) {
-      const auto fastest = access.index.back().as_dim();
-      if (!rows_of_operand(p.pairing, a, feed) || !fastest || *fastest != feed.along || feed.copy.empty())
-        return std::nullopt;
-      feed.counted = counted_copy(feed, access, tensor, *machine, model);
-      continue;
-    }
-    // Which index of the operand are neighbours in the tensor?
-    const auto last = access.index.back().as_dim();
-    const int operand = p.pairing.operand_access[static_cast<std::size_t>(a)];
-    const auto& subscripts = access_of(form->statement(), operand).index;
-    for (std::size_t s = 0; last && s < subscripts.size(); ++s)
-      if (const auto digit = p.pairing.digit_of.find(*last);
-          digit != p.pairing.digit_of.end() &&
-          subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
-        feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model);
-  }
-  // Beside an operand that is taken where it lies, another that each lane fetches element by element has no point.
-  const auto any = [&](const auto& test) { return std::any_of(p.feeds.begin() + 1, p.feeds.end(), test); };
-  if (any([](const Feed& f) { return f.taken_there; }) &&
-      any([](const Feed& f) { return !f.taken_there && f.fetch.empty(); }))
-    return std::nullopt;
-  return p;
-}
-
 }  // namespace
 
 std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement,
                                         const std::vector<Mapping>& mappings, const HardwareModel& model,
                                         const SpaceOptions& options) {
   std::vector<Mapping> kept;
-  std::vector<Prepared> prepared;
+  std::vector<BlockMapping> prepared;
   for (const Mapping& mapping : mappings)
-    if (auto p = prepare(kernel, statement, mapping, model, options)) {
+    if (auto p = block_mapping(kernel, statement, mapping, model, options)) {
       kept.push_back(mapping);
       prepared.push_back(std::move(*p));
     }

@@ -156,10 +156,19 @@ class Blocks {
     // Those who only fill tiles go on with the next block's while this one's results are stored. To look at a counter
     // costs what a barrier does.
     const bool role = !s.stage.role.empty();
-    const double ahead = s.stage.buffers - 1;
+    const double rings = role ? 1 : std::min(turns_begin(s), times),
+                 ahead = std::min(s.stage.buffers - 1.0, times / rings);
     (role ? begins_ : ends_) += ahead > 0 ? latency : 0;
-    waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency));
+    waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency)) + (ahead > 0 ? (rings - 1) * latency : 0);
     if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
+  }
+  /// Tiles take turns along the walk right above them: its first ones are waited for each time that it begins.
+  double turns_begin(const StageView& s) const {
+    double times = 1;
+    for (int w = 0; w + 1 < s.walks; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+        times *= trip(static_cast<std::size_t>(w));
+    return times;
   }
   /// Where a block's threads meet at every step.
   double barrier_latency() const {

@@ -7,6 +7,7 @@
 #include "hwdesc/described_tensor.h"
 #include "hwdesc/held_values.h"
 #include "hwdesc/own_addresses.h"
+#include "ir/known_bounds.h"
 #include "scheduler/transfer.h"
 
 namespace isamap {
@@ -239,16 +240,10 @@ std::string alignment_refusal(const Instruction& instruction, const Operand& ope
 
 std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
                            const std::vector<AffineExpr>& nonnegative) {
-  const auto known = [&](const AffineExpr& e) {
-    return std::any_of(nonnegative.begin(), nonnegative.end(), [&](const AffineExpr& known_one) {
-      const auto more = bounds(simplify(e - known_one, ranges), ranges);
-      return more && more->low >= 0;
-    });
-  };
   for (std::size_t i = 0; i < index.size(); ++i) {
     const auto range = bounds(index[i], ranges);
-    const bool low = (range && range->low >= 0) || known(index[i]);
-    const bool high = (range && range->high < buffer.extents[i]) || known(AffineExpr(buffer.extents[i] - 1) - index[i]);
+    const bool low = isamap::nonnegative(index[i], ranges, nonnegative),
+               high = isamap::nonnegative(AffineExpr(buffer.extents[i] - 1) - index[i], ranges, nonnegative);
     if (!low || !high)
       return fmt::format("axis {} of {} has {} elements; {} reaches {}..{}", i, buffer.name, buffer.extents[i],
                          print(index[i]), range ? range->low : 0, range ? range->high : 0);

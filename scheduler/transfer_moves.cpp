@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/known_bounds.h"
 #include "scheduler/completion.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/machine_costs.h"
@@ -124,10 +125,25 @@ struct MovePiece {
   std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin,
                                       const std::vector<std::int64_t>& extents) const {
     std::vector<AffineExpr> out = begin;
-    if (std::find(extents.begin(), extents.end(), 0) == extents.end()) return out;
+    if (!reads_nothing(extents)) return out;
     for (std::size_t i = 0; i < out.size() && i < copy.ends.size(); ++i)
       if (copy.ends[i]) out[i] = AffineExpr(0);
     return out;
+  }
+
+  static bool reads_nothing(const std::vector<std::int64_t>& extents) {
+    return std::find(extents.begin(), extents.end(), 0) != extents.end();
+  }
+
+  // A window at a border begins outside, and even its first element may lie there: the tensor's own first one does not.
+  static void at_first_element(std::vector<AffineExpr>& index) {
+    for (AffineExpr& e : index) {
+      AffineExpr walked;
+      for (const AffineTerm& term : e.terms())
+        if (const auto* dim = std::get_if<std::string>(&term.atom); dim && dim->front() == '$')
+          walked += AffineExpr::dim(*dim) * term.coefficient;
+      e = walked;
+    }
   }
 
   std::optional<std::vector<Node>> call(InstructionId id, const std::vector<AffineExpr>& begin,
@@ -142,7 +158,8 @@ struct MovePiece {
     std::vector<Ref> refs;
     int access = 0;
     for (const TileBuffer* tile : {&to, &from}) {
-      const auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
+      auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
+      if (index && tile == copy.outer && copy.outside && reads_nothing(extents)) at_first_element(*index);
       if (!index) {
         reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
         return std::nullopt;
@@ -215,6 +232,54 @@ Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const
   return branch(AffineExpr(end - block) - begin[i], block, part);
 }
 
+/// What lies outside the tensor and yields 0 there is not read by a move that sets what it does not read to 0: blocks
+/// of which no element is inside are filled so. The conditions under which all are; a block that the border cuts has
+/// none that say so, and is refused by its bounds.
+std::vector<AffineExpr> inside_when(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                    const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+  const Instruction& move = lowering.model.instruction(shape.instruction);
+  if (!copy.into_inner || copy.outside != 0.0 || !copy.outer->whole_tensor || move.inactive != Inactive::zero ||
+      std::none_of(move.ranges.begin(), move.ranges.end(), [](const DimRange& r) { return allows(r, 0); }))
+    return {};
+  std::vector<std::int64_t> extents;
+  for (const int i : shape.coordinate) extents.push_back(i < 0 ? 1 : valid[static_cast<std::size_t>(i)]);
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return {};
+  Ranges ranges = lowering.ranges;
+  for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
+  const auto index = index_at(*copy.outer, known_at(*copy.inner, begin, shape, move), ranges);
+  if (!index) return {};
+  std::vector<AffineExpr> conditions;
+  const Buffer& outer = lowering.buffer(copy.outer->buffer);
+  for (std::size_t a = 0; a < index->size(); ++a) {
+    const auto names = (*index)[a].names();
+    if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.front() == '$'; })) continue;
+    for (const AffineExpr& e : {(*index)[a], AffineExpr(outer.extents[a] - 1) - (*index)[a]})
+      if (!nonnegative(e, ranges, lowering.nonnegative)) conditions.push_back(simplify(e, ranges));
+  }
+  return conditions;
+}
+
+Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                          const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
+                                          const BlockBody& body) {
+  Guard guard;
+  guard.conditions = inside_when(lowering, copy, shape, begin, valid);
+  if (guard.conditions.empty()) return body(begin, valid);
+  const std::size_t known = lowering.nonnegative.size();
+  lowering.nonnegative.insert(lowering.nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
+  auto then = body(begin, valid);
+  lowering.nonnegative.resize(known);
+  if (!then) return then;
+  std::vector<std::int64_t> nothing = valid;
+  for (std::size_t c = 0; c < nothing.size(); ++c)
+    if (shape.walks(c)) nothing[c] = 0;
+  auto otherwise = body(begin, nothing);
+  if (!otherwise) return otherwise;
+  guard.then = std::move(*then);
+  guard.otherwise = std::move(*otherwise);
+  return std::vector<Node>{Node{std::move(guard)}};
+}
+
 /// What lies outside the tensor is not read, and is what it has to be.
 bool knows_outside(const Instruction& move, const Copy& copy) {
   const Operand& from = move.operands[operand_of_access(move, 1).index()];
@@ -257,9 +322,12 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
             if (auto node = piece.attempt(other.instruction, begin, valid, takes)) return std::move(*node);
       return error("no move fits");
     };
+    const BlockBody in_tensor = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+      return where_in_tensor(lowering, copy, shape, begin, valid, one);
+    };
     const bool reaches_out = copy.into_inner && knows_outside(lowering.model.instruction(shape.instruction), copy);
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return reaches_out ? one(begin, valid) : up_to_ends(lowering, copy, shape, begin, valid, 0, one);
+      return reaches_out ? one(begin, valid) : up_to_ends(lowering, copy, shape, begin, valid, 0, in_tensor);
     };
     return for_each_block(lowering, copy.visited(), shape.blocks, shape.covered(), copy.unroll, body);
   };
