@@ -144,7 +144,9 @@ class RepeatCheck {
     const std::int64_t extent = tensor.shape[static_cast<std::size_t>(axis(statement.write))];
     if (extent != repeat_.steps && !tensor.inout && !written_ahead(statement.write.tensor))
       fail(place(s, 0), fmt::format("{} steps write '{}', which has {} slices", repeat_.steps, tensor.name, extent),
-           fmt::format("give '{}' `inout: true`: the others keep what the caller left there", tensor.name));
+           fmt::format("give it {} slices, write the others in a statement before the repeat, or give '{}' `inout: "
+                       "true`: they keep what the caller left there",
+                       repeat_.steps, tensor.name));
     const bool adds = statement.reduction != Reduction::assign;
     if (!adds || !read_in_step(s) || !used_otherwise(statement.write)) return;
     fail(place(s, 0), fmt::format("'{}' is added up, read in the same step and kept for others", tensor.name),

@@ -136,7 +136,28 @@ class Checking {
     const auto theirs = resolve(nest, kernel_, make_id<StatementId>(*to), model_);
     if (!own || !theirs) return;  // told where each nest is checked
     if (auto no = other_tile(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
+    if (auto no = other_order(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
+      return problem(*to, lines.front(), std::move(*no));
     found_.push_back({make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()});
+  }
+
+  /// The tiles come as the producer's nest takes them: an order that is only in the consumer's would be ignored.
+  static std::optional<Diagnostic> other_order(const Nest& own, const Nest& theirs, std::size_t line,
+                                               const std::string& producer) {
+    for (std::size_t l = 0; l < line; ++l) {
+      const auto* f = std::get_if<For>(&theirs.lines[l].is);
+      if (f == nullptr || (!f->wrap && f->raster == 0)) continue;
+      const bool same = std::any_of(own.lines.begin(), own.lines.end(), [&](const Line& other) {
+        const auto* g = std::get_if<For>(&other.is);
+        return g != nullptr && g->wrap == f->wrap && g->raster == f->raster;
+      });
+      if (!same)
+        return error(fmt::format("from {}: tiles come in the order of its nest, which is not that of '{}'", producer,
+                                 print(theirs.lines[l])),
+                     fmt::format("write {} in the nest of {}, or leave it out here",
+                                 f->raster > 0 ? fmt::format("raster grouped({})", f->raster) : "wrap", producer));
+    }
+    return std::nullopt;
   }
 
   static int walks_above(const NestView& view, std::size_t line) {

@@ -43,7 +43,7 @@ class CallLowering : NestParts {
           index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index, lowering_)
                 : "its layout cannot be said in the dims of the statement";
       if (no.empty()) no = zero_refusal(scope, a, extents);
-      if (!no.empty()) return operand_refused(a, operand, no);
+      if (!no.empty()) return operand_refused(a, operand, lowering_.buffer(holder.buffer), no);
       refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
     }
     if (input_.pairing.constant_operand >= 0) {
@@ -186,15 +186,21 @@ class CallLowering : NestParts {
     return false;
   }
 
-  Diagnostics operand_refused(int access, int operand, const std::string& why) const {
+  Diagnostics operand_refused(int access, int operand, const Buffer& holder, const std::string& why) const {
     const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
     const TensorId t = operand_of_access(*instruction_, operand);
     const MemoryId memory = instruction_->operands[t.index()].memory;
+    const auto* strided = std::get_if<StridedLayout>(&instruction_->operands[t.index()].layout);
+    std::string hint;
+    if (memory == holder.memory && strided != nullptr && strided->swizzle != holder.swizzle && strided->swizzle)
+      hint =
+          fmt::format("write xor {} from {} to {} behind the layout of stage {} in {}", strided->swizzle->bits,
+                      strided->swizzle->from, strided->swizzle->to, tensor.name, lowering_.model.memory(memory).name);
+    else if (memory.valid())
+      hint = fmt::format("stage {} in {}, packed if need be", tensor.name, lowering_.model.memory(memory).name);
     return {error(fmt::format("{} cannot be operand {} of {}: {}", tensor.name, instruction_->tensors[t.index()].name,
                               instruction_->name, why),
-                  memory.valid() ? fmt::format("stage {} in {}, packed if need be", tensor.name,
-                                               lowering_.model.memory(memory).name)
-                                 : "")};
+                  hint)};
   }
 
   // `first flag`: the first visit of an accumulator overwrites, the others add.

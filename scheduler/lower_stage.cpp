@@ -8,6 +8,7 @@
 #include "scheduler/combining.h"
 #include "scheduler/completion.h"
 #include "scheduler/outside_reads.h"
+#include "scheduler/ring.h"
 #include "scheduler/spread_tile.h"
 #include "support/arithmetic.h"
 
@@ -234,12 +235,11 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
     if (!fill) return at_stage(s, fill.diagnostics());
     if (const auto counter = counted_by(*fill, lowering_.model))
-      return at_stage(s, {error(fmt::format("its moves complete by '{}', which counts the steps of a walk", *counter),
-                                "stage it right below a walk in time with `tail pad`, x2 or more, as many as the other "
-                                "stages there")});
+      return at_stage(s,
+                      {outside_of_ring(*this, at, "its moves complete by '" + *counter + "', step by step of a walk")});
     if (!s.role.empty())
-      return at_stage(s, {error(fmt::format("role {} fills tiles that take turns along a walk in time", s.role),
-                                "stage it right below such a walk with `tail pad`, x2 or more")});
+      return at_stage(
+          s, {outside_of_ring(*this, at, "role " + s.role + " fills tiles that take turns along a walk in time")});
     *fill = completed(std::move(*fill), lowering_.model);
     append(*fill, fence(s));
   }

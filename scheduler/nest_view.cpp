@@ -206,6 +206,10 @@ class Resolver {
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (const auto lacks = lacks_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
+    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_walk())
+      problem(
+          fmt::format("x{}: registers take turns right below an unrolled walk, and here they have one set", s.buffers),
+          fmt::format("write it right below a `for .. unroll` in time, or leave out x{}", s.buffers));
     const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
     if (found && s.first != First::fill && s.tensor != written)
       problem("'first' says how sums begin; " + s.tensor + " is only read", "leave it out");
@@ -219,6 +223,18 @@ class Resolver {
     if (s.ahead_of_time && *memory != view_.model->home())
       problem("aot: what is packed before the program runs lies in " + view_.model->memory(view_.model->home()).name,
               "put a second stage below it for " + s.memory);
+  }
+
+  /// Between this stage and the next walk above, which is unrolled in time, stand only stages that take turns too.
+  bool below_unrolled_walk() const {
+    for (int l = line_ - 1; l >= 0; --l) {
+      const auto& line = nest_.lines[static_cast<std::size_t>(l)].is;
+      if (const auto* f = std::get_if<For>(&line)) return f->unroll && f->unit.empty();
+      const auto* s = std::get_if<Stage>(&line);
+      const auto memory = s ? view_.model->find_memory(s->memory) : std::nullopt;
+      if (!memory || s->buffers < 2 || !view_.model->memory(*memory).is_register()) return false;
+    }
+    return false;
   }
 
   void moves(const Stage& s) {

@@ -102,6 +102,13 @@ BufferId counter(const NestParts& parts, const Ring& ring, const std::string& na
   return make_id<BufferId>(parts.lowering_.program.buffers.size() - 1);
 }
 
+/// "A and B"
+std::string stage_names(const NestParts& parts, const std::vector<std::size_t>& stages) {
+  std::string text;
+  for (const std::size_t l : stages) text += (text.empty() ? "" : " and ") + stage_at(parts, l).tensor;
+  return text;
+}
+
 }  // namespace
 
 bool counted_stages(const NestParts& parts, const std::vector<std::size_t>& stages) {
@@ -112,6 +119,38 @@ bool counted_stages(const NestParts& parts, const std::vector<std::size_t>& stag
       return id && completes_by_counter(parts.lowering_.model.instruction(*id), parts.lowering_.model);
     });
   });
+}
+
+Diagnostic outside_of_ring(const NestParts& parts, std::size_t line, const std::string& moves) {
+  const auto& lines = parts.input_.nest->lines;
+  const Stage& s = std::get<Stage>(lines[line].is);
+  const std::string written = parts.kernel_.tensors[parts.statement_.write.tensor.index()].name;
+  if (s.buffers < 2)
+    return error(moves + ", and this one has one place for all steps of a walk",
+                 "x2 or more, right below a walk in time");
+  for (std::size_t l = line; l-- > 0;) {
+    if (const auto* above = std::get_if<Stage>(&lines[l].is)) {
+      if (above->tensor == written)
+        return error(fmt::format("{}, and between it and the walk stands stage {} of the output", moves, written),
+                     "write it right below a walk in time");
+      if (above->buffers != s.buffers || above->ahead != s.ahead)
+        return error(fmt::format("{}, together with stage {}, which has x{} ahead {}; this one has x{} ahead {}", moves,
+                                 above->tensor, above->buffers, above->ahead, s.buffers, s.ahead),
+                     fmt::format("x{} for both", std::max(above->buffers, s.buffers)));
+      continue;
+    }
+    const auto* f = std::get_if<For>(&lines[l].is);
+    if (f == nullptr) break;
+    if (!f->unit.empty())
+      return error(fmt::format("{}, and the walk right above is on {}: its steps are no steps in time", moves, f->unit),
+                   "write it right below a walk without `on`");
+    if (f->unroll)
+      return error(moves + ", and the walk right above is unrolled: a counter counts the steps of a loop",
+                   "without `unroll`");
+    return error(moves + ", which the stages right below this walk do not allow",
+                 "stage it right below a walk in time with `tail pad`");
+  }
+  return error(moves + ", and no walk stands above it", "stage it right below a walk in time with `tail pad`");
 }
 
 UnitId users_of_tiles(const NestParts& parts) {
@@ -131,17 +170,35 @@ Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& sta
   const auto object = counted_by(fills, parts.lowering_.model);
   Ring ring;
   if (!object && first.role.empty()) return ring;
-  if (!object || !commits(fills, parts.lowering_.model).empty())
-    return error(fmt::format("stage {} in {}: its moves complete in groups, of which only those who began them know",
-                             first.tensor, first.memory),
-                 object ? "stages right below one walk all take moves that complete by a counter, or none does"
-                        : fmt::format("without `role {}`, or by a move that completes by a counter", first.role));
+  if (!object)
+    return error(
+        fmt::format("stage {} in {}: role {} fills it by moves that no counter completes, of whose end only "
+                    "those who began them know",
+                    first.tensor, first.memory, first.role),
+        fmt::format("name a move behind `via` that completes by a counter, or leave out `role {}`", first.role));
+  if (!commits(fills, parts.lowering_.model).empty())
+    return error(fmt::format("stages {}: some of their moves complete by '{}', others in groups, and one step waits "
+                             "for all of them together",
+                             stage_names(parts, stages), *object),
+                 "moves of one kind for all of them: the same completion behind each `via`");
   for (const std::size_t l : stages) {
     const Stage& s = stage_at(parts, l);
     const Access& access = access_of(parts.statement_, access_of_stage(parts, s));
-    if (s.buffers != first.buffers || s.role != first.role)
-      return error(fmt::format("stages {} and {} right below one walk are counted together", first.tensor, s.tensor),
-                   fmt::format("x{}{} for both", first.buffers, first.role.empty() ? "" : " role " + first.role));
+    if (s.buffers != first.buffers)
+      return error(fmt::format("stages {} and {} right below one walk are counted together, and have {} and {} places",
+                               first.tensor, s.tensor, first.buffers, s.buffers),
+                   fmt::format("x{} for both", first.buffers));
+    const auto by = [](const Stage& one) { return one.role.empty() ? "no role" : "role " + one.role; };
+    if (s.role != first.role)
+      return error(
+          fmt::format("stages {} and {} right below one walk are counted together, and are filled by {} and {}",
+                      first.tensor, s.tensor, by(first), by(s)),
+          fmt::format("{} for both", first.role.empty() ? "role " + s.role : by(first)));
+    if (!s.role.empty() && s.ahead + 1 != s.buffers)
+      return error(
+          fmt::format("stage {}: ahead {} says nothing, as role {} is ahead as far as there are places, {} here",
+                      s.tensor, s.ahead, s.role, s.buffers - 1),
+          fmt::format("x{} without `ahead`, for {} tiles under way", s.ahead + 1, s.ahead));
     if (skips(*parts.input_.nest, parts.kernel_.tensors[access.tensor.index()]))
       return error(
           fmt::format("stage {}: steps that `outside {} skip` leaves out would not be counted", s.tensor, s.tensor),

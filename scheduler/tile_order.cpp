@@ -24,6 +24,21 @@ std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
   return 1;
 }
 
+/// Further walks, of a batch say, stand on a line of their own.
+Diagnostic other_walks(const For& line, const std::string& text) {
+  const std::string problem = fmt::format("{}raster orders two walks, written on one line, and here {} {}", text,
+                                          line.walks.size(), line.walks.size() == 1 ? "is one" : "are");
+  if (line.walks.size() < 2) return error(problem, "write both on it: for i by 128, j by 128");
+  const std::size_t last = line.walks.size() - 2;
+  std::string lines;
+  for (std::size_t w = 0; w < last; ++w)
+    lines += fmt::format("for {} by {} on {}, then ", line.walks[w].dim, line.walks[w].tile, line.unit);
+  return error(problem,
+               fmt::format("{}for {} by {}, {} by {} on {} raster grouped({}){}", lines, line.walks[last].dim,
+                           line.walks[last].tile, line.walks[last + 1].dim, line.walks[last + 1].tile, line.unit,
+                           line.raster, line.wrap ? "; wrap takes all walks of its line in turn, without raster" : ""));
+}
+
 }  // namespace
 
 Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const HardwareModel& model) {
@@ -45,7 +60,7 @@ Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const Hardware
     trips.push_back(ceil_div(found->second.size, walk.tile));
   }
   if (line.raster > 0) {
-    if (trips.size() != 2) return error(text + "raster orders two walks, written on one line: for i by 128, j by 128");
+    if (trips.size() != 2) return other_walks(line, text);
     if (trips[0] % line.raster != 0)
       return error(
           fmt::format("{}{} has {} steps, which are no groups of {}", text, line.walks[0].dim, trips[0], line.raster),

@@ -131,19 +131,31 @@ TEST(Counted, WhatCannotBeCountedIsRefused) {
   const auto expect = [&](const std::string& found, const std::string& words) {
     EXPECT_NE(found.find(words), std::string::npos) << found;
   };
-  expect(message(changed(by_one, " x3", "")), "its moves complete by 'phases', which counts the steps of a walk");
+  expect(message(changed(by_one, " x3", "")),
+         "its moves complete by 'phases', step by step of a walk, and this one has one place for all");
+  expect(message(changed(by_one, "for k by 64 tail pad", "for k by 64 unroll tail pad")), "right above is unrolled");
+  expect(message(changed(by_role(), "x3", "x3 ahead 1")),
+         "ahead 1 says nothing, as role loader is ahead as far as there are places, 2 here");
+  std::string one_role = by_role();
+  one_role.replace(one_role.rfind(" role loader"), 12, "");
+  expect(message(one_role), "are filled by role loader and no role");
   expect(message(changed(by_one, "for k by 64 tail pad", "for k by 64"), 136), "tail pad");
   expect(message(by_one, 100),
          "neighbours along y of S are 200 bytes apart in A; tma_load_b16_sw128 needs a multiple of 16");
-  expect(message(changed(by_role(), "via tma_load_b16_sw128", "via cp_async_16_b16")), "without `role loader`");
+  expect(message(changed(by_role(), "via tma_load_b16_sw128", "via cp_async_16_b16")), "or leave out `role loader`");
   std::string mixed = by_one;
   mixed.replace(mixed.rfind("tma_load_b16_sw128"), 18, "cp_async_16_b16");
-  expect(message(mixed), "stages right below one walk all take moves that complete by a counter, or none does");
+  expect(message(mixed), "stages A and B: some of their moves complete by 'phases', others in groups");
   std::string uneven = by_role();
   uneven.replace(uneven.rfind("x3"), 2, "x4");
-  expect(message(uneven), "x2 or more, as many as the other stages there");
+  expect(message(uneven), "together with stage A, which has x3 ahead 2; this one has x4 ahead 3");
   expect(message(changed(in_turns(), " tail pad", "")), "i has 200 points, and the last tile of 128 would be short");
   expect(message(changed(in_turns(), "wrap", "raster grouped(4)")), "i has 2 steps, which are no groups of 4");
+  expect(message(changed(in_turns(), "i by 128, j by 96 on block wrap",
+                         "i by 128, j by 32, k by 128 on block raster grouped(2)")),
+         "hint: for i by 128 on block, then for j by 32, k by 128 on block raster grouped(2)");
+  expect(message(changed(in_turns(), "i by 128, j by 96 on block wrap", "i by 128 on block raster grouped(2)")),
+         "hint: write both on it");
   expect(message(changed(in_turns(), "on block wrap", "on warp wrap")), "walk on block");
   expect(message(changed(by_one, "stage C in reg", "stage C in reg role loader")), "fills tiles of inputs");
 }

@@ -57,5 +57,20 @@ TEST(RegisterSets, AreCountedWithTheOthers) {  // 8 x 16 fragments of C, 8 of A 
   EXPECT_FALSE(cycles(changed(large, "x2 via", "x8 via")));
 }
 
+TEST(RegisterSets, ElsewhereTheyAreRefused) {
+  const auto model = machine("nvidia_sm80");
+  const Kernel kernel = product("bf16", "f32", 100, 72, 200, true);
+  for (const auto& [from, to] :
+       {std::pair("for k by 16 unroll", "for k by 16"), {"stage C in reg", "stage C in reg x2"}}) {
+    const auto parsed = parse_schedule(changed(with_sets(" x2", " x2"), from, to), "s.yaml", kernel, model);
+    ASSERT_FALSE(parsed) << to;
+    EXPECT_NE(render(parsed.diagnostics()).find("x2: registers take turns right below an unrolled walk"),
+              std::string::npos)
+        << render(parsed.diagnostics());
+  }
+  const auto behind = parse_schedule(with_sets("", " x2"), "s.yaml", kernel, model);
+  EXPECT_FALSE(behind);  // A, which has one set, stands between
+}
+
 }  // namespace
 }  // namespace isamap

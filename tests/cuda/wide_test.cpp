@@ -72,6 +72,9 @@ TEST(Wide, OtherRowsThanTheInstructionAsksAreRefused) {
   EXPECT_NE(message(changed(wide_schedule, " xor 3 from 7 to 4", "")).find("in A_shared they lie as they come"),
             std::string::npos)
       << message(changed(wide_schedule, " xor 3 from 7 to 4", ""));
+  EXPECT_NE(message(changed(wide_schedule, " xor 3 from 7 to 4", ""))
+                .find("hint: write xor 3 from 7 to 4 behind the layout of stage A in shared"),
+            std::string::npos);
   EXPECT_NE(message(changed(wide_schedule, "xor 3", "xor 2")).find("in A_shared they lie by xor 2 from 7 to 4"),
             std::string::npos);
   EXPECT_NE(message(changed(wide_schedule, "xor 3 from 7 to 4", "xor 3 from 6 to 4")).find("cannot be changed by bits"),
