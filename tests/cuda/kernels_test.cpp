@@ -75,6 +75,33 @@ nest:
   }
 }
 
+// The order of tiles is that of the nest whose tiles are handed on.
+TEST(Kernels, AnOrderOfTilesInTheSecondNestAloneIsRefused) {
+  const auto model = machine("nvidia_sm80");
+  const Kernel kernel = kernel_from(
+      "kernel: layer\ntensors:\n  A: {shape: [64, 48], dtype: bf16}\n  B: {shape: [32, 48], dtype: bf16}\n"
+      "  T: {shape: [64, 32]}\n  Y: {shape: [64, 32]}\ncompute:\n  - T[i,j] += f32(A[i,k]) * f32(B[j,k])\n"
+      "  - Y[i,j] = max(T[i,j], 0)\n");
+  const auto nests = [](const std::string& first, const std::string& second) {
+    return "schedule: layer\nnests:\n  -\n    - for i by 16, j by 8 on block" + first +
+           "\n    - stage T in shared as [i, j pad 8] then s1\n    - stage T in reg\n    - for k by 16\n"
+           "    - stage A in shared as [i, k pad 8]\n    - stage B in shared as [j, k pad 8]\n"
+           "    - stage A in reg via ldmatrix_x4\n    - stage B in reg via ldmatrix_x2\n"
+           "    - do s0 with mma_bf16(i=i, j=j, k=k)\n  -\n    - for i by 16, j by 8 on block" +
+           second + "\n    - stage T in shared from s0\n    - for i by 1\n    - for j by 1\n    - do s1 with scalar\n";
+  };
+  const auto problems = [&](const std::string& first, const std::string& second) {
+    const auto parsed = parse_schedule(nests(first, second), "s.yaml", kernel, model);
+    return render(parsed ? lower(*parsed, kernel, model).diagnostics() : parsed.diagnostics());
+  };
+  EXPECT_EQ(problems("", ""), "");
+  EXPECT_EQ(problems(" wrap", ""), "");
+  EXPECT_EQ(problems(" wrap", " wrap"), "");
+  EXPECT_NE(problems("", " wrap").find("from s0: tiles come in the order of its nest"), std::string::npos);
+  EXPECT_NE(problems(" wrap", " raster grouped(2)").find("hint: write raster grouped(2) in the nest of s0"),
+            std::string::npos);
+}
+
 // What follows a product goes on with its tile in the scratchpad, where the ring of its inputs stood before.
 TEST(Kernels, EpiloguesGoOnWithTheTile) {
   for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {

@@ -110,6 +110,7 @@ TEST(Steps, WhatDependsOnTheOrderIsRefused) {
        "reads 'L' at a later step than the one that statement s0 writes"},
       {"1 statements\ns0: M[t + 1,i] = M[t,i] + X[t,i]", "statement s0 reads 'M' before statement s0 writes it"},
       {"1 statements\ns0: M[t + 1,i] = X[t,i]", "4 steps write 'M', which has 5 slices"},
+      {"1 statements\ns0: M[t + 1,i] = X[t,i] ", "give it 4 slices, write the others in a statement before the repeat"},
       {"2 statements\ns0: A[t,i] = L[t + 1,i] + X[t,i]"
        " over t: 4, i: 2\n"
        "s1: L[t + 1,i] = X[t,i]",
