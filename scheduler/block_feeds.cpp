@@ -106,7 +106,9 @@ std::string widest_copy(const Access& access, const Tensor& tensor, const BlockM
 
 std::string counted_copy(const Feed& feed, const Access& access, const Tensor& tensor, const BlockMachine& machine,
                          const HardwareModel& model) {
-  if (!feed.swizzle || access.index.size() != 2 || !access.index.front().as_dim()) return "";
+  const auto plain = [](const AffineExpr& e) { return e.as_dim().has_value(); };
+  if (!feed.swizzle || access.index.size() < 2 || !std::all_of(access.index.begin(), access.index.end(), plain))
+    return "";
   for (const Instruction& move : model.instructions()) {
     if (!is_move(move) || !completes_by_counter(move, model) || move.ranges.size() != 2) continue;
     const Operand &to = move.operands[operand_of_access(move, 0).index()],

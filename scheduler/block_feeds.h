@@ -24,6 +24,7 @@ struct Feed {
   std::vector<LayoutDigit> layout;
   std::string copy, fetch;   ///< empty: derived, element by element where it must be
   std::string counted;       ///< a copy of whole rows that a counter completes; empty: there is none
+  std::string whole;         ///< the dim of those rows, where others follow behind its end (a batch): its tiles divide
   bool taken_there = false;  ///< calls take it from the scratchpad
   std::optional<XorSwizzle> swizzle;
   std::string along;     ///< rows: the fused dim whose neighbours lie together
@@ -34,8 +35,9 @@ struct Feed {
 /// its layout is of another kind.
 bool rows_of_operand(const Pairing& pairing, int access, Feed& feed);
 
-/// The fused dim whose neighbours are neighbours in the rows of the tensor, up to the end of a row: c of I[n,p,q,c], and
-/// r.s.c of I[n, p + r.s.c/(S*C), q + r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: there is none.
+/// The fused dim whose neighbours are neighbours in the rows of the tensor, up to the end of a row: c of I[n,p,q,c],
+/// and r.s.c of I[n, p + r.s.c/(S*C), q + r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: there is
+/// none.
 std::string along_rows(const Access& access, const Tensor& tensor);
 
 /// The widest asynchronous copy of neighbours for which rows of the tensor begin as it asks.

@@ -121,6 +121,8 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
       if (!rows_of_operand(p.pairing, a, feed) || along_rows(access, tensor) != feed.along || feed.copy.empty())
         return std::nullopt;
       feed.counted = counted_copy(feed, access, tensor, *machine, model);
+      if (!feed.counted.empty() && access.index.size() > 2)
+        feed.whole = *access.index[access.index.size() - 2].as_dim();
       continue;
     }
     // Which index of the operand are neighbours in the tensor?

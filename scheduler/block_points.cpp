@@ -194,7 +194,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     bool parallel = true;
   };
   std::vector<Tiled> tiled;
-  std::vector<std::string> lone;  // reductions that calls do not walk
+  std::vector<std::string> lone, alone;  // reductions and parallel dims that calls do not walk
   std::int64_t parts = 1;
   const std::string block = model_.unit(p.machine.block).name, part = model_.unit(p.machine.part).name;
   for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d) {
@@ -204,7 +204,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     const bool parallel = dim.kind == DimKind::parallel;
     const std::int64_t step = call_step(p, unfused().domain.dims[d].name);
     if (step == 0) {
-      if (dim.extent > 1 && parallel) walk(name, 1, block, false, false);
+      if (dim.extent > 1 && parallel) alone.push_back(name);
       if (dim.extent > 1 && !parallel) lone.push_back(name);
       continue;
     }
@@ -244,10 +244,16 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     return error("beside " + std::to_string(parts) + " instances of " + part + " a block has no place for a role");
   if (parts > model_.unit(p.machine.part).count)
     return error("a block of " + std::to_string(parts) + " instances of " + part + " is larger than a block may be");
+  if (copies != by_all)
+    for (const Feed& feed : p.feeds)
+      for (const Tiled& t : tiled)
+        if (t.dim == feed.whole && t.extent % t.block != 0)
+          return error("behind the last tile of " + t.dim + " begin other rows, which " + feed.counted + " would take");
   if (copies == in_turns) {
     nest.lines.push_back({For{{}, block, Tail::none, false, "", true, 0}});
     For& all = std::get<For>(nest.lines.back().is);
     if (split) all.combine = combine;
+    for (const std::string& dim : alone) all.walks.push_back({dim, 1});
     for (const bool parallel : {false, true})
       for (const Tiled& t : tiled) {
         const std::int64_t tile = on_blocks(t);
@@ -260,6 +266,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
          group > 1 && all.walks.size() == 2 && !split && all.raster == 0; --group)
       if (rows % group == 0) all.raster = group;
   } else {
+    for (const std::string& dim : alone) walk(dim, 1, block, false, false);
     for (const Tiled& t : tiled) {
       if (t.share == 0) continue;
       walk(t.dim, t.share, block, t.extent % t.share != 0, false);

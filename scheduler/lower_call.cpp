@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "scheduler/block_feeds.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower_nest_internal.h"
 #include "scheduler/operand_check.h"
@@ -190,13 +191,15 @@ class CallLowering : NestParts {
     const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
     const TensorId t = operand_of_access(*instruction_, operand);
     const MemoryId memory = instruction_->operands[t.index()].memory;
-    const auto* strided = std::get_if<StridedLayout>(&instruction_->operands[t.index()].layout);
+    Feed rows;
     std::string hint;
-    if (memory == holder.memory && strided != nullptr && strided->swizzle != holder.swizzle && strided->swizzle)
+    if (memory == holder.memory && access > 0 && rows_of_operand(input_.pairing, access, rows)) {
+      for (const LayoutDigit& digit : rows.layout) hint += (hint.empty() ? "" : ", ") + print(digit.index);
       hint =
-          fmt::format("write xor {} from {} to {} behind the layout of stage {} in {}", strided->swizzle->bits,
-                      strided->swizzle->from, strided->swizzle->to, tensor.name, lowering_.model.memory(memory).name);
-    else if (memory.valid())
+          fmt::format("stage {} in {} as [{}] xor {} from {} to {}", tensor.name, lowering_.model.memory(memory).name,
+                      hint, rows.swizzle->bits, rows.swizzle->from, rows.swizzle->to);
+    }
+    if (hint.empty() && memory.valid())
       hint = fmt::format("stage {} in {}, packed if need be", tensor.name, lowering_.model.memory(memory).name);
     return {error(fmt::format("{} cannot be operand {} of {}: {}", tensor.name, instruction_->tensors[t.index()].name,
                               instruction_->name, why),

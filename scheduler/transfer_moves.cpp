@@ -290,6 +290,32 @@ bool named_in(const std::vector<std::string>& via, const std::string& name) {
   return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
 }
 
+/// How a tile lies into which a named move writes permuted rows of a tensor: `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
+std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
+  if (!copy.into_inner || !copy.outer->whole_tensor || copy.outer->axes.size() < 2) return "";
+  std::vector<std::string> dims;
+  for (const AffineExpr& axis : copy.outer->axes) {
+    if (!axis.as_dim()) return "";
+    dims.push_back(*axis.as_dim());
+  }
+  for (const std::string& name : copy.via) {
+    const auto id = lowering.model.find_instruction(name);
+    if (!id) continue;
+    const Instruction& move = lowering.model.instruction(*id);
+    const auto* rows = std::get_if<StridedLayout>(&move.operands[operand_of_access(move, 0).index()].layout);
+    if (rows == nullptr || !rows->swizzle) continue;
+    const auto fixed =
+        std::find_if(move.ranges.begin(), move.ranges.end(), [](const DimRange& r) { return r.fixed() && r.max > 1; });
+    if (fixed == move.ranges.end()) continue;
+    std::string text;
+    for (std::size_t d = 0; d + 2 < dims.size(); ++d) text += dims[d] + ", ";
+    return fmt::format("{} fills rows of {} as [{}{}/{}, {}, {}%{}] xor {} from {} to {}", name, fixed->max, text,
+                       dims.back(), fixed->max, dims[dims.size() - 2], dims.back(), fixed->max, rows->swizzle->bits,
+                       rows->swizzle->from, rows->swizzle->to);
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
@@ -355,6 +381,7 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
   Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering.buffer(copy.inner->buffer).name,
                                         lowering.model.memory(from).name, lowering.model.memory(to).name));
   failed.notes = reasons;
+  failed.hint = rows_as_asked(lowering, copy);
   if (all.empty()) failed.notes.push_back("the machine has no move between these memories");
   return failed;
 }

@@ -120,6 +120,66 @@ TEST(Counted, TheSearchTakesThemForLargeProducts) {
   }
 }
 
+/// A batch of products whose rows are whole tiles.
+Kernel batch(std::int64_t b, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return kernel_from("kernel: batch\ndims: {B: " + std::to_string(b) + ", M: " + std::to_string(m) +
+                     ", N: " + std::to_string(n) + ", K: " + std::to_string(k) +
+                     "}\ntensors:\n  X: {shape: [B, M, K], dtype: bf16}\n  Y: {shape: [B, N, K], dtype: bf16}\n"
+                     "  Z: {shape: [B, M, N], dtype: f32}\ncompute:\n"
+                     "  - Z[b,i,j] += f32(X[b,i,k]) * f32(Y[b,j,k])\n");
+}
+
+const char* const batched = R"(schedule: batch
+nest:
+  - for b by 1, i by 64, j by 40 on block wrap
+  - stage Z in reg
+  - for k by 64 tail pad
+  - stage X in shared x2 as [b, k/64, i, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader
+  - stage Y in shared x2 as [b, k/64, j, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader
+  - for k by 16 unroll
+  - do s0 with wgmma_bf16_kk_sw128(i=i, j=j, k=k)
+)";
+
+TEST(Counted, BatchesTakeTurnsToo) {
+  const auto model = machine("nvidia_sm90a");
+  expect_same(lowered(batch(3, 128, 80, 136), batched, model), model, 5);
+  const Program made = searched(batch(8, 2048, 1024, 512), model);
+  EXPECT_NE(made.schedule_text.find("via tma_load_b16_sw"), std::string::npos) << made.schedule_text;
+  // Rows that tiles do not divide come by other copies: behind the end of one product the next begins.
+  const Program uneven = searched(batch(3, 100, 24, 72), model, 150);
+  expect_kernel(uneven, model);
+  expect_same(uneven, model, 5);
+}
+
+TEST(Counted, TheLayoutOfABatchIsNamed) {
+  const auto model = machine("nvidia_sm90a");
+  const Kernel kernel = batch(3, 128, 80, 128);
+  const auto message = [&](const std::string& schedule) {
+    const auto parsed = parse_schedule(schedule, "s.yaml", kernel, model);
+    return render(parsed ? lower(*parsed, kernel, model).diagnostics() : parsed.diagnostics());
+  };
+  const std::string deep = changed(changed(batched, "for k by 64", "for k by 128"), "[b, k/64, i, k%64]", "[b, i, k]"),
+                    found = message(deep);
+  EXPECT_NE(found.find("hint: stage X in shared as [b, k/64, i, k%64] xor 3 from 7 to 4"), std::string::npos) << found;
+  const std::string fetched = message(R"(schedule: batch
+nest:
+  - for b by 1, i by 64, j by 40 on block wrap
+  - stage Z in reg
+  - for k by 128
+  - stage X in shared x2 as [b, i, k pad 8] via tma_load_b16_sw128 role loader
+  - stage Y in shared x2 as [b, k/64, j, k%64] xor 3 from 7 to 4 via tma_load_b16_sw128 role loader
+  - for i by 16 on warp
+  - for k by 16 unroll
+  - stage X in reg via ldmatrix_x4
+  - stage Y in reg via ldmatrix_x2
+  - for j by 8 unroll
+  - do s0 with mma_bf16(i=i, j=j, k=k)
+)");
+  EXPECT_NE(fetched.find("hint: tma_load_b16_sw128 fills rows of 64 as [b, k/64, i, k%64] xor 3 from 7 to 4"),
+            std::string::npos)
+      << fetched;
+}
+
 TEST(Counted, WhatCannotBeCountedIsRefused) {
   const auto model = machine("nvidia_sm90a");
   const auto message = [&](const std::string& schedule, std::int64_t k = 128) {

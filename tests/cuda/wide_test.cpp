@@ -73,7 +73,7 @@ TEST(Wide, OtherRowsThanTheInstructionAsksAreRefused) {
             std::string::npos)
       << message(changed(wide_schedule, " xor 3 from 7 to 4", ""));
   EXPECT_NE(message(changed(wide_schedule, " xor 3 from 7 to 4", ""))
-                .find("hint: write xor 3 from 7 to 4 behind the layout of stage A in shared"),
+                .find("hint: stage A in shared as [k/64, i, k%64] xor 3 from 7 to 4"),
             std::string::npos);
   EXPECT_NE(message(changed(wide_schedule, "xor 3", "xor 2")).find("in A_shared they lie by xor 2 from 7 to 4"),
             std::string::npos);
