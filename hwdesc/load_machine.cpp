@@ -226,11 +226,16 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
         fmt::format("write {}B or {}B", below, 2 * below));
   }
   size("word", memory.word);
-  if (const Node* misses = fields.child("misses")) {
-    memory.misses = read_positive(*misses, "'misses' of " + what, context, 1 << 20).value_or(0);
+  const auto of_a_cache = [&](const char* key, std::int64_t& value) {
+    const Node* node = fields.child(key);
+    if (node == nullptr) return;
+    value = read_positive(*node, fmt::format("'{}' of {}", key, what), context, 1 << 20).value_or(0);
     if (kind_known && memory.kind != MemoryKind::cache)
-      context.problems.error(misses->where, what + " is no cache and has no 'misses'", "leave it out, or write kind: cache");
-  }
+      context.problems.error(node->where, fmt::format("{} is no cache and has no '{}'", what, key),
+                             "leave it out, or write kind: cache");
+  };
+  of_a_cache("misses", memory.misses);
+  of_a_cache("ways", memory.ways);
   const Node* count = fields.child("count");
   if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);
   if (!kind_known) {

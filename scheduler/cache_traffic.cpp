@@ -11,7 +11,7 @@ namespace isamap {
 namespace {
 
 constexpr double usable = 0.75;  ///< of a cache: the rest is other data
-constexpr double ways = 8;       ///< at least so many have caches that descriptions speak of; sets are a power of two
+constexpr double default_ways = 8;  ///< lines of a set, where a description does not say
 /// Descriptions that give no link into a cache: each step outwards passes a quarter. 128 B/cycle of loads then means
 /// 32 B/cycle from the second cache and 8 B/cycle from memory, as measured on a current server core.
 constexpr double outward = 0.25;
@@ -19,10 +19,13 @@ constexpr double outward = 0.25;
 /// What it costs to begin a row anew instead of going on along one, in lines. Whatever fetches neighbouring lines ahead
 /// goes a line too far. It does not cross pages: the first lines of rows far apart are waited for, longer where they
 /// come from farther. Measured (docs/cost.md).
-constexpr double begins_near = 1, begins_far = 8;
+constexpr double begins_near = 2, begins_far = 8;
 /// It follows so many rows at a time, each within a page (Intel's optimization reference manual on the streamer). Of
 /// more rows every line is a beginning, though the next tile goes on along them.
 constexpr double streams = 32, page = 4096;
+/// Pages whose places in memory a core has at hand; to begin a row of another one is what costs near by (the same manual
+/// on first-level data translation).
+constexpr double pages_at_hand = 64;
 
 struct Passing {
   int access = 0;
@@ -36,9 +39,11 @@ struct Passing {
 /// How an access lies in memory below some walks.
 struct Footprint {
   double bytes = 0;    ///< in whole lines, one more where a row does not follow the one before
-  double passed = 0;   ///< what that costs to fetch, in bytes
+  double lines = 0;    ///< the same, where rows begin at lines
+  double begun = 0;    ///< what it costs to begin its rows, in bytes
   double crowded = 0;  ///< lines for each set that it can use
   double rows = 0;     ///< on pages of their own
+  double pages = 0;
 };
 
 struct Moved {
@@ -78,13 +83,15 @@ class CacheModel {
     }
     if (most < 1) return total;
     const double lines_of_a_set = most + total / set_bytes(cache);  // the others lie anywhere
-    return std::max(total, usable * static_cast<double>(cache.capacity) * lines_of_a_set / ways);
+    return std::max(total, static_cast<double>(cache.capacity) * lines_of_a_set / ways(cache));
   }
 
-  /// A line in each set.
+  static double ways(const Memory& cache) { return cache.ways > 0 ? static_cast<double>(cache.ways) : default_ways; }
+
+  /// A line in each set; sets are a power of two.
   static double set_bytes(const Memory& cache) {
     double sets = 1;
-    while (sets * 2 * ways * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity)) sets *= 2;
+    while (sets * 2 * ways(cache) * static_cast<double>(cache.line) <= static_cast<double>(cache.capacity)) sets *= 2;
     return sets * static_cast<double>(std::max<std::int64_t>(1, cache.line));
   }
 
@@ -98,7 +105,7 @@ class CacheModel {
       if (at <= a.own && a.own > 0) continue;  // what the cache keeps is that place
       const double elements =
           counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
-      const double bytes = elements * element_bytes(a.access) * a.copies * part_of_lines(cache, a, at);
+      const double bytes = elements * element_bytes(a.access) * a.copies * part_of_lines(cache, accesses, a, at);
       total.bytes += bytes;
       if (a.access == 0) total.of_output += bytes;
     }
@@ -124,32 +131,45 @@ class CacheModel {
 
   /// Bytes that come for each byte in use. Lines stay for the next step of the innermost walk: one that runs along them
   /// uses them up.
-  double part_of_lines(const Memory& cache, const Passing& a, int walks) const {
-    const Access& access = access_of(view_.statement, a.access);
+  double part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a, int walks) const {
+    const bool far = a.begins >= begins_far;
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
-    if (w >= 0 && !access.index.empty()) {
-      const Dim& dim =
-          view_.statement.domain.dims[static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(w)].dim)];
-      if (access.index.back().names().contains(dim.name)) {
-        const Footprint here = footprint(cache, a, walks);
-        if (here.rows <= streams || a.begins < begins_far) walks = w;
-      }
+    double anew = 1;
+    if (w >= 0 && runs_along(a.access, w) && (!far || footprint(cache, a, walks).rows <= streams)) {
+      walks = w;
+    } else if (!far) {
+      while (w >= 0 && !runs_along(a.access, w)) --w;
+      if (w >= 0) anew = std::max(0.0, 1 - usable * pages_at_hand / pages(cache, accesses, w + 1));
     }
-    return footprint(cache, a, walks).passed / (std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access));
+    const Footprint f = footprint(cache, a, walks);
+    return (f.lines + anew * f.begun) / (std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access));
+  }
+
+  bool runs_along(int access, int walk) const {
+    const std::vector<AffineExpr>& index = access_of(view_.statement, access).index;
+    const auto d = static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(walk)].dim);
+    return !index.empty() && counts_.uses_walk(access, walk) && index.back().names().contains(view_.statement.domain.dims[d].name);
+  }
+
+  double pages(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
+    double total = 0;
+    for (const Passing& a : accesses) total += footprint(cache, a, walks).pages;
+    return total;
   }
 
   Footprint footprint(const Memory& cache, const Passing& a, int walks) const {
     const double size = element_bytes(a.access), elements = counts_.tile(a.access, walks);
     const Access& access = access_of(view_.statement, a.access);
-    Footprint f{elements * size, elements * size, elements * size / set_bytes(cache)};
+    Footprint f{elements * size, elements * size, 0, elements * size / set_bytes(cache), 0, std::ceil(elements * size / page)};
     if (a.dense || cache.line <= 1 || access.index.empty()) return f;
     const std::vector<std::int64_t>& shape = tensor(a.access).shape;
     const std::vector<std::int64_t> tiles = view_.tiles(walks);
     const auto line = static_cast<double>(cache.line);
     // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
-    double pitch = 1, row = 1, sets = 0, farthest = 0;
-    bool whole = true;
+    double pitch = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
+    double between = 0, apart = 1;  // bytes from first to last, as long as rows are less than a page apart; how many of these
+    bool whole = true, aligned = true;
     for (std::size_t axis = access.index.size(); axis-- > 0;) {
       const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
       const double along = std::min(span(access.index[axis], tiles), extent);
@@ -157,19 +177,25 @@ class CacheModel {
         row = along * pitch;
         sets = std::min(std::ceil(row * size / line) * line, set_bytes(cache));
       } else {
-        sets = std::min(sets * std::min(along, set_bytes(cache) / common(set_bytes(cache), pitch * size)),
-                        set_bytes(cache));
+        const double places = std::min(along, set_bytes(cache) / common(set_bytes(cache), pitch * size));
+        sets = std::min(sets * places, set_bytes(cache));
+        uneven *= std::ceil(along / places) / (along / places);
       }
       if (!whole && along > 1 && farthest == 0) farthest = pitch;
+      if (pitch * size < page) between += (along - 1) * pitch * size;
+      else apart *= along;
+      if (!whole && along > 1) aligned = aligned && std::fmod(pitch * size, line) == 0;
       whole = whole && along == extent;
       pitch *= extent;
     }
     row = std::max(1.0, std::min(row, elements));
     const double lines = std::ceil(row * size / line);
-    f.bytes = elements / row * (lines + (row < elements ? 1 : 0)) * line;
-    f.passed = elements / row * (lines + (whole ? 0 : a.begins)) * line;
-    f.crowded = elements / row * lines * line / sets;
+    f.bytes = elements / row * (lines + (row < elements && !aligned ? 1 : 0)) * line;
+    f.lines = elements / row * lines * line;
+    f.begun = whole ? 0 : elements / row * a.begins * line;
+    f.crowded = elements / row * lines * line / sets * uneven;
     if (farthest * size >= page) f.rows = elements / row;
+    f.pages = apart * (1 + between / page);
     return f;
   }
 
