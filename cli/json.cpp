@@ -70,6 +70,24 @@ void add_run(Json& json, const Checked& checked) {
                                 {"sectors", r.sectors},
                                 {"least_sectors", r.least},
                                 {"sector_bytes", r.sector_bytes}});
+  for (const BankRequests& r : checked.banks)
+    json["bank_requests"].push_back({{"part", r.part},
+                                     {"array", r.array},
+                                     {"access", r.access},
+                                     {"requests", r.requests},
+                                     {"passes", r.passes},
+                                     {"least_passes", r.least},
+                                     {"banks", r.banks},
+                                     {"bank_width", r.bank_width},
+                                     {"worst",
+                                      {{"passes", r.worst_passes},
+                                       {"least_passes", r.worst_least},
+                                       {"line", r.worst_line},
+                                       {"block", r.worst_block},
+                                       {"warp", r.worst_warp}}}});
+  for (const auto& [part, r] : by_part(checked.banks))
+    json["bank_totals"].push_back(
+        {{"part", part}, {"requests", r.requests}, {"passes", r.passes}, {"least_passes", r.least}});
 }
 
 Json json_of(const LayerResult& layer, const HardwareModel& model) {
