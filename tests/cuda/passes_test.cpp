@@ -156,11 +156,12 @@ TEST(Passes, OfWhatBelongsTogether) {
       {"twice", array_of("float") + "    for (int i = 0; i < 2; ++i) use(float(S[32 * lane]));\n"},
       {"skipped", array_of("float") + "    for (emulation::LoopNumber i = 0; i < 4; ++i)\n"
                                       "      if ((lane + i) % 4 != 0) use(float(S[lane + 32 * i]));\n"},
-      {"called", array_of("float") +  // lanes skip different elements of a function that is called again
-                     "    const auto take = [&](long base) {\n"
-                     "      for (emulation::LoopNumber e = 0; e < 4; ++e)\n"
-                     "        if (base > 0 || lane % 4 < e) use(float(S[base + e * 32 + lane]));\n"
-                     "    };\n    take(0);\n    take(128);\n"},
+      {"called",
+       array_of("float") +  // lanes skip different elements of a function that is called again
+           "    const auto take = [&](long base) {\n"
+           "      for (emulation::LoopNumber e = 0; e < 4; ++e)\n"
+           "        if (base > 0 || lane % 4 < e) use(float(S[base + e * 32 + (base > 0 ? 31 - lane : lane)]));\n"
+           "    };\n    take(0);\n    take(128);\n"},
       {"met", array_of("float") +  // the same by barriers
                   "    for (int i = 0; i < 3; ++i) {\n      if (lane % 3 >= i) use(float(S[32 * i + lane]));\n"
                   "      __syncthreads();\n    }\n"},
