@@ -9,6 +9,7 @@
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "hwdesc/call_passes.h"
 
 namespace isamap::cli {
 namespace {
@@ -66,6 +67,19 @@ std::string text_of(const std::vector<BankRequests>& all) {
   return text;
 }
 
+/// What the layout of tiles costs the calls that take rows of them; the estimate does not know of it.
+std::string conflicts_of(const Program& program, const HardwareModel& model) {
+  std::string text;
+  for (const CallPasses& call : call_passes(program, model)) {
+    const Buffer& buffer = program.buffers[call.buffer.index()];
+    if (call.passes > call.least)
+      text += fmt::format("{} {} {} in {} passes of the banks of {}, where {} would do\n",
+                          model.instruction(call.instruction).name, call.written ? "stores to" : "loads from",
+                          buffer.name, call.passes, model.memory(buffer.memory).name, call.least);
+  }
+  return text;
+}
+
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
   std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
@@ -107,9 +121,10 @@ Exit verb_run(const Options& options) {
     fmt::print(stderr, "emulated: {}\n", here.why);
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
-                 options.json ? json_of_run(*checked, compilation.scheduled->cost, scalar)
-                              : text_of(*checked, *compilation.scheduled) + text_of(checked->requests) +
-                                    text_of(checked->banks) + text_of(scalar),
+                 options.json
+                     ? json_of_run(*checked, compilation.scheduled->cost, scalar, *compilation.program, inputs.model)
+                     : text_of(*checked, *compilation.scheduled) + conflicts_of(*compilation.program, inputs.model) +
+                           text_of(checked->requests) + text_of(checked->banks) + text_of(scalar),
                  code);
 }
 

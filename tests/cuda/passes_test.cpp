@@ -4,6 +4,7 @@
 #include "tests/cuda/passes.h"
 
 #include "hwdesc/bank_conflicts.h"
+#include "hwdesc/call_passes.h"
 #include "tests/cuda/requests.h"
 
 namespace isamap {
@@ -163,7 +164,7 @@ TEST(Passes, OfWhatBelongsTogether) {
            "        if (base > 0 || lane % 4 < e) use(float(S[base + e * 32 + (base > 0 ? 31 - lane : lane)]));\n"
            "    };\n    take(0);\n    take(128);\n"},
       {"met", array_of("float") +  // the same by barriers
-                  "    for (int i = 0; i < 3; ++i) {\n      if (lane % 3 >= i) use(float(S[32 * i + lane]));\n"
+                  "    for (int i = 0; i < 3; ++i) {\n      if (lane % 3 >= 2 - i) use(float(S[32 * i + lane]));\n"
                   "      __syncthreads();\n    }\n"},
   };
   for (const std::string& how : deliveries) {
@@ -218,6 +219,61 @@ TEST(Passes, OfMatrixLoadsAreWhatTheDescriptionSaysOfRows) {
       EXPECT_EQ(permuted.at(what).least, found.at(what).least);
     }
     EXPECT_EQ(found.at("product_1 A_shared copies").passes, found.at("product_1 A_shared copies").least);
+  }
+}
+
+/// What is known of a program's calls before it runs is what is counted when it does. By "array access", how many times
+/// as many passes as necessary.
+std::map<std::string, std::int64_t> expect_as_known(const Program& program, const HardwareModel& model) {
+  const auto found = passes(program, model);
+  std::map<std::string, CallPasses> known;  // the worst of an array's calls
+  for (const CallPasses& call : call_passes(program, model)) {
+    const std::string what = program.buffers[call.buffer.index()].name + (call.written ? " stores" : " loads");
+    const auto [at, fresh] = known.try_emplace(what, call);
+    if (!fresh && call.passes - call.least > at->second.passes - at->second.least) at->second = call;
+  }
+  std::map<std::string, std::int64_t> degrees;
+  for (const auto& [what, call] : known) {
+    SCOPED_TRACE(what);
+    degrees[what] = call.passes / call.least;
+    EXPECT_TRUE(found.contains("product_1 " + what));
+    if (!found.contains("product_1 " + what)) continue;
+    const ToldPasses told = found.at("product_1 " + what);
+    EXPECT_EQ(told.worst - told.worst_least, call.passes - call.least);
+    EXPECT_EQ(told.passes, told.least * degrees[what]);
+  }
+  return degrees;
+}
+
+TEST(Passes, AreKnownOfSchedulesBeforeTheyRun) {
+  const auto model = machine("nvidia_sm80");
+  const std::string in_rows = ring_schedule, deep = changed(in_rows, "for k by 32", "for k by 64"),
+                    in_columns = changed(changed(in_rows, "[j, k pad 8]", "[k, j pad 8]"), "_x2", "_x2_trans");
+  struct Case {
+    std::string schedule;
+    const char* rows;
+    std::int64_t a, b;
+  };
+  for (const Case& c : {Case{in_rows, "]", 4, 4},
+                        {in_rows, " pad 16]", 2, 2},
+                        {in_rows, "] xor 1 from 7 to 4", 2, 2},
+                        {deep, "] xor 2 from 7 to 4", 2, 2},
+                        {in_columns, "]", 4, 8}}) {
+    const std::string schedule = changed(c.schedule, " pad 8]", c.rows);
+    SCOPED_TRACE(schedule);
+    const Program program = lowered(product("bf16", "f32", 70, 72, 200, c.schedule != in_columns), schedule, model);
+    EXPECT_EQ(expect_as_known(program, model),
+              (std::map<std::string, std::int64_t>{{"A_shared loads", c.a}, {"B_shared loads", c.b}}));
+  }
+}
+
+TEST(Passes, AreTheFewestForWhatTheSearchMakes) {
+  for (const auto& [name, type, sum] :
+       {std::tuple("nvidia_sm80", "bf16", "f32"), {"nvidia_sm80", "s8", "s32"}, {"nvidia_sm90a", "tf32", "f32"}}) {
+    SCOPED_TRACE(std::string(name) + " " + type);
+    const auto model = machine(name);
+    for (const auto& [what, degree] : expect_as_known(searched(product(type, sum, 256, 256, 256, true), model), model))
+      EXPECT_EQ(degree, 1) << what;
   }
 }
 
@@ -344,6 +400,10 @@ TEST(Passes, TheProgramTellsThem) {
   EXPECT_NE(json.find("\"bank_requests\""), std::string::npos) << json;
   EXPECT_NE(json.find("\"least_passes\": 384"), std::string::npos) << json;
   EXPECT_NE(json.find("\"bank_totals\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"bank_conflicts\""), std::string::npos) << json;
+  EXPECT_NE(text.find("\nldmatrix_x4 loads from A_shared in 16 passes of the banks of shared, where 4 would do\n"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("product_1: A_shared: 32 loads in 512 passes of 32 banks, 16.00 each, at least 128 (4.00 times "
                       "as many); worst 16 where 4 would do: line "),
             std::string::npos)
