@@ -3,6 +3,7 @@
 
 #include "tests/cuda/passes.h"
 
+#include "backends/cuda/meaning.h"
 #include "hwdesc/bank_conflicts.h"
 #include "hwdesc/call_passes.h"
 #include "tests/cuda/requests.h"
@@ -64,13 +65,14 @@ const std::vector<std::pair<const char*, int>> elements = {
     {"std::uint8_t", 1}, {"std::uint16_t", 2}, {"float", 4}, {"double", 8}, {"Sixteen", 16}};
 
 /// A kernel of its own for each case, by what its warp executes.
-std::string program_of_cases(const std::vector<std::pair<std::string, std::string>>& cases) {
+std::string program_of_cases(const std::vector<std::pair<std::string, std::string>>& cases,
+                             const std::string& functions) {
   std::string text =
       "#include \"isamap_emulation.h\"\n"
       "struct Sixteen { double low, high; Sixteen& operator+=(int) { return *this; } };\n"
       "template <class T> void use(const T& value) { volatile char c = reinterpret_cast<const char&>(value); (void)c; "
-      "}\n"
-      "extern \"C\" void run() {\n";
+      "}\n" +
+      functions + "extern \"C\" void run() {\n";
   for (const auto& [name, body] : cases)
     text += "  emulation::launch(\"" + name +
             "\", {1, 1, 1}, 32, 32768, {32, 32, 4}, [] {\n    const long lane = threadIdx.x % 32;\n    (void)lane;\n" +
@@ -78,11 +80,11 @@ std::string program_of_cases(const std::vector<std::pair<std::string, std::strin
   return text + "}\n";
 }
 std::map<std::string, ToldPasses> passes_of_cases(const std::vector<std::pair<std::string, std::string>>& cases,
-                                                  const std::string& how = "late") {
+                                                  const std::string& how = "late", const std::string& functions = "") {
   const TemporaryDirectory folder;
-  const auto made =
-      compile(machine("nvidia_sm80"), program_of_cases(cases), "extern \"C\" void run();\nint main() { run(); }\n",
-              {{emulation_header_name, emulation_header()}}, folder.path() / "program");
+  const auto made = compile(machine("nvidia_sm80"), program_of_cases(cases, functions),
+                            "extern \"C\" void run();\nint main() { run(); }\n",
+                            {{emulation_header_name, emulation_header()}}, folder.path() / "program");
   EXPECT_TRUE(made) << render(made.diagnostics());
   const auto ran =
       run_process({"env", "ISAMAP_EMULATION=" + how, "ISAMAP_EMULATION_COUNTS=1", (folder.path() / "program").string()},
@@ -181,6 +183,40 @@ TEST(Passes, OfWhatBelongsTogether) {
     EXPECT_EQ(told("called"), std::tuple(7, 7, 7));  // nobody asks for the first element of the first call
     EXPECT_EQ(told("met"), std::tuple(3, 3, 3));
   }
+}
+
+// The inverse of a matrix load: each lane gives the address of a row that is written.
+TEST(Passes, OfMatrixStores) {
+  const auto model = machine("nvidia_sm90a");
+  const auto id = model.find_instruction("stmatrix_x4");
+  ASSERT_TRUE(id);
+  const Instruction& store = model.instruction(*id);
+  WrapperOperand to, from;
+  to.name = "D", to.type = "std::uint32_t", to.shared = to.written = true;
+  from.name = "S", from.type = "std::uint32_t", from.registers = 4;
+  std::vector<std::int64_t> extents;
+  for (const Dim& dim : store.statement().domain.dims) extents.push_back(dim.extent);
+  ElementText texts(model, true);
+  const auto body = meaning(store, {to, from}, extents, Start::keep, model, texts);
+  ASSERT_TRUE(body) << render(body.diagnostics());
+  const std::string function =
+      "inline void store_rows(std::uint32_t D, const std::uint32_t (&S)[4], std::source_location here = "
+      "std::source_location::current()) {\n" +
+      *body + "}\n";
+  const auto rows_apart = [](const std::string& step) {
+    return array_of("std::uint16_t") +
+           "    const std::uint32_t part[4] = {};\n    store_rows(emulation::to_shared(S + " + step +
+           " * lane), part);\n";
+  };
+  const auto found = passes_of_cases(
+      {{"dense", rows_apart("8")}, {"rows_of_64", rows_apart("32")}, {"padded", rows_apart("40")}}, "late", function);
+  const auto told = [&](const std::string& name) {
+    const ToldPasses t = found.at(name + " S stores");
+    return std::tuple(t.requests, t.passes, t.least);
+  };
+  EXPECT_EQ(told("dense"), std::tuple(1, 4, 4));
+  EXPECT_EQ(told("rows_of_64"), std::tuple(1, 16, 4));
+  EXPECT_EQ(told("padded"), std::tuple(1, 4, 4));
 }
 
 // Rows of ever more bytes, as they come: what the matrix loads meet is what `hw check` says of such rows.

@@ -11,10 +11,8 @@
 
 namespace emulation {
 
-inline bool counting() {
-  static const bool asked = std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr;
-  return asked;
-}
+/// Asked at every access: known before anything runs.
+inline const bool counting = std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr;
 inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {  // the finaliser of MurmurHash3
   std::uint64_t h = a * 0x9e3779b97f4a7c15ULL + b + 1;
   h = (h ^ h >> 33) * 0xff51afd7ed558ccdULL;
@@ -35,7 +33,7 @@ class LoopNumber {
  public:
   template <class Number>
   LoopNumber(Number value, const std::source_location& here = std::source_location::current())
-      : value_(static_cast<long>(value)), counts_(counting()) {
+      : value_(static_cast<long>(value)), counts_(counting) {
     if (!counts_) return;
     around_ = state.thread->iteration;
     loop_ = time_here(here, ~0U);

@@ -93,12 +93,12 @@ class SharedPointer {
    public:
     Cell(T* at, const char* array, const std::source_location& here) : at_(at), array_(array), here_(here) {}
     operator T() const {
-      asked(Access::load);
+      if (counting) asked(Access::load);
       note_read(*state.thread, offset_of(at_), sizeof(T));
       return *at_;
     }
     Cell& operator=(T value) {
-      asked(Access::store);
+      if (counting) asked(Access::store);
       note_write(*state.thread, offset_of(at_), sizeof(T));
       *at_ = value;
       return *this;
@@ -134,7 +134,7 @@ inline std::uint32_t to_shared(const void* at) { return static_cast<std::uint32_
 template <class T>
 std::uint32_t to_shared(const SharedPointer<T>& at) {
   const auto offset = static_cast<std::uint32_t>(offset_of(at.address()));
-  if (counting()) state.thread->named[offset] = at.array();
+  if (counting) state.thread->named[offset] = at.array();
   return offset;
 }
 

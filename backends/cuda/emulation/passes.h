@@ -87,11 +87,11 @@ inline std::map<RequestKey, BankAsked>& bank_asked() {
 class BankRequest {
  public:
   BankRequest(Access access, const char* array, const std::source_location& here) {
-    if (counting()) begin(access, 1, array, here);
+    if (counting) begin(access, 1, array, here);
   }
   /// Of the array to which `thread` took the address `at`.
   BankRequest(Access access, int lanes, const Thread& thread, std::uint32_t at, const std::source_location& here) {
-    if (!counting()) return;
+    if (!counting) return;
     const auto found = thread.named.find(at);
     begin(access, lanes, found == thread.named.end() ? "?" : found->second, here);
   }

@@ -41,7 +41,7 @@ inline std::map<RequestKey, Asked>& asked() {
 class Request {
  public:
   Request(Access access, int lanes, const std::source_location& here) {
-    if (!counting() || state.memories.transaction == 0) return;
+    if (!counting || state.memories.transaction == 0) return;
     asked_ = &asked()[request_key(access, false, lanes, here)];
     asked_->access = access;
   }
@@ -62,7 +62,7 @@ inline std::map<std::uintptr_t, std::string>& tensors() {
 }
 template <class... Arguments>
 void name_arguments(const char* names, const Arguments&... arguments) {
-  if (!counting()) return;
+  if (!counting) return;
   tensors().clear();
   const auto note = [&](const auto& argument) {
     const char* const comma = std::strchr(names, ',');
@@ -97,7 +97,7 @@ inline void count_sectors() {
   asked().clear();
 }
 inline void count_requests() {
-  if (!counting()) return;
+  if (!counting) return;
   count_sectors();
   count_passes();
   for (Thread& thread : state.block->threads) thread.times.clear();
