@@ -47,11 +47,24 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   checked.cycles = outcome->cycles;
   checked.scalar_cycles = outcome->scalar_cycles;
   checked.requests = outcome->requests;
+  checked.banks = outcome->banks;
   checked.gflops = outcome->seconds > 0 ? operations(kernel) / outcome->seconds * 1e-9 : 0;
   return checked;
 }
 
 }  // namespace
+
+std::map<std::string, BankRequests> by_part(const std::vector<BankRequests>& all) {
+  std::map<std::string, BankRequests> sums;
+  for (const BankRequests& r : all) {
+    BankRequests& sum = sums[r.part];
+    sum.requests += r.requests;
+    sum.passes += r.passes;
+    sum.least += r.least;
+    sum.banks = r.banks;
+  }
+  return sums;
+}
 
 std::string why_not_run(const Checked& checked) {
   if (!checked.missing.empty()) return checked.missing;

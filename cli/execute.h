@@ -1,6 +1,7 @@
 #pragma once
 // Running a program on this machine and comparing it with the interpreter.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Checked {
   double gflops = 0;
   std::int64_t cycles = 0;               ///< simulators
   std::vector<MemoryRequests> requests;  ///< emulations that were asked to count
+  std::vector<BankRequests> banks;       ///< the same
   double scalar_cycles = 0;              ///< simulators: of what a scalar unit does between commands
   std::string first_difference;          ///< "O[3,1]: 12 instead of 13"
 };
@@ -29,6 +31,9 @@ struct Checked {
 /// Why there is nothing to compare; empty: it ran.
 std::string why_not_run(const Checked& checked);
 Exit exit_of(const Checked& checked);
+
+/// Summed up by kernel: requests, passes, least, banks.
+std::map<std::string, BankRequests> by_part(const std::vector<BankRequests>& all);
 
 /// Arithmetic operations of the whole kernel: those of the body and of the reduction, at every point.
 double operations(const Kernel& kernel);

@@ -7,6 +7,7 @@
 #include "cli/common.h"
 #include "cli/json_internal.h"
 #include "cli/names.h"
+#include "hwdesc/call_passes.h"
 
 namespace isamap::cli {
 namespace {
@@ -70,6 +71,24 @@ void add_run(Json& json, const Checked& checked) {
                                 {"sectors", r.sectors},
                                 {"least_sectors", r.least},
                                 {"sector_bytes", r.sector_bytes}});
+  for (const BankRequests& r : checked.banks)
+    json["bank_requests"].push_back({{"part", r.part},
+                                     {"array", r.array},
+                                     {"access", r.access},
+                                     {"requests", r.requests},
+                                     {"passes", r.passes},
+                                     {"least_passes", r.least},
+                                     {"banks", r.banks},
+                                     {"bank_width", r.bank_width},
+                                     {"worst",
+                                      {{"passes", r.worst_passes},
+                                       {"least_passes", r.worst_least},
+                                       {"line", r.worst_line},
+                                       {"block", r.worst_block},
+                                       {"warp", r.worst_warp}}}});
+  for (const auto& [part, r] : by_part(checked.banks))
+    json["bank_totals"].push_back(
+        {{"part", part}, {"requests", r.requests}, {"passes", r.passes}, {"least_passes", r.least}});
 }
 
 Json json_of(const LayerResult& layer, const HardwareModel& model) {
@@ -145,7 +164,8 @@ std::string json_of_emit(const Program& program, const HardwareModel& model, con
   return text_of(json);
 }
 
-std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar) {
+std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
+                        const Program& program, const HardwareModel& model) {
   Json json = document();
   add_run(json, checked);
   json["predicted_cycles"] = number(predicted.cycles - predicted.scalar_cycles);
@@ -153,6 +173,16 @@ std::string json_of_run(const Checked& checked, const Cost& predicted, const std
   json["scalar"] = Json::array();
   for (const ScalarCode& code : scalar)
     json["scalar"].push_back({{"statement", code.statement}, {"reasons", code.reasons}});
+  for (const CallPasses& call : call_passes(program, model)) {
+    if (call.passes <= call.least) continue;
+    const Buffer& buffer = program.buffers[call.buffer.index()];
+    json["bank_conflicts"].push_back({{"instruction", model.instruction(call.instruction).name},
+                                      {"array", buffer.name},
+                                      {"memory", model.memory(buffer.memory).name},
+                                      {"access", call.written ? "stores" : "loads"},
+                                      {"passes", call.passes},
+                                      {"least_passes", call.least}});
+  }
   return text_of(json);
 }
 

@@ -49,7 +49,8 @@ std::string json_of_schedule(const ScheduleAnswer& answer);
 std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost,
                              const std::vector<NestExplanation>& explained, const std::vector<Timeline>& simulated);
 std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files);
-std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar);
+std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
+                        const Program& program, const HardwareModel& model);
 
 /// What an unsuccessful verb prints with --json: the code, the reasons, and what does not map.
 std::string json_of_failure(Exit code, const Diagnostics& problems, const Kernel& kernel, const HardwareModel& model,

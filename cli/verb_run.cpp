@@ -9,6 +9,7 @@
 #include "cli/compile_verb.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "hwdesc/call_passes.h"
 
 namespace isamap::cli {
 namespace {
@@ -35,15 +36,47 @@ bool deals_out(const Schedule& schedule) {
   return false;
 }
 
+std::string times_as_many(std::int64_t taken, std::int64_t least) {
+  return taken > least && least > 0 ? fmt::format(" ({:.2f} times as many)", double(taken) / double(least)) : "";
+}
+
 /// What lanes asked for, and how much of what was moved nobody had asked for.
 std::string text_of(const std::vector<MemoryRequests>& all) {
   std::string text;
   for (const MemoryRequests& r : all)
     text += fmt::format("{}: {}: {} {} in {} sectors of {} bytes, at least {}{}\n", r.part, r.tensor, r.requests,
-                        r.access, r.sectors, r.sector_bytes, r.least,
-                        r.sectors > r.least && r.least > 0
-                            ? fmt::format(" ({:.2f} times as many)", double(r.sectors) / double(r.least))
-                            : "");
+                        r.access, r.sectors, r.sector_bytes, r.least, times_as_many(r.sectors, r.least));
+  return text;
+}
+
+/// The same of memories in banks, and where most was lost.
+std::string text_of(const std::vector<BankRequests>& all) {
+  std::string text;
+  for (const BankRequests& r : all) {
+    text += fmt::format("{}: {}: {} {} in {} passes of {} banks, {:.2f} each, at least {}{}", r.part, r.array,
+                        r.requests, r.access, r.passes, r.banks, double(r.passes) / double(r.requests), r.least,
+                        times_as_many(r.passes, r.least));
+    if (r.worst_passes > r.worst_least)
+      text += fmt::format("; worst {} where {} would do: line {}, block {}, warp {}", r.worst_passes, r.worst_least,
+                          r.worst_line, r.worst_block, r.worst_warp);
+    text += "\n";
+  }
+  for (const auto& [part, r] : by_part(all))
+    text += fmt::format("{}: {} requests in {} passes of {} banks, at least {}{}\n", part, r.requests, r.passes,
+                        r.banks, r.least, times_as_many(r.passes, r.least));
+  return text;
+}
+
+/// What the layout of tiles costs the calls that take rows of them; the estimate does not know of it.
+std::string conflicts_of(const Program& program, const HardwareModel& model) {
+  std::string text;
+  for (const CallPasses& call : call_passes(program, model)) {
+    const Buffer& buffer = program.buffers[call.buffer.index()];
+    if (call.passes > call.least)
+      text += fmt::format("{} {} {} in {} passes of the banks of {}, where {} would do\n",
+                          model.instruction(call.instruction).name, call.written ? "stores to" : "loads from",
+                          buffer.name, call.passes, model.memory(buffer.memory).name, call.least);
+  }
   return text;
 }
 
@@ -89,8 +122,9 @@ Exit verb_run(const Options& options) {
   const auto scalar = scalar_code(compilation, inputs.kernel, inputs.model);
   return deliver(options,
                  options.json
-                     ? json_of_run(*checked, compilation.scheduled->cost, scalar)
-                     : text_of(*checked, *compilation.scheduled) + text_of(checked->requests) + text_of(scalar),
+                     ? json_of_run(*checked, compilation.scheduled->cost, scalar, *compilation.program, inputs.model)
+                     : text_of(*checked, *compilation.scheduled) + conflicts_of(*compilation.program, inputs.model) +
+                           text_of(checked->requests) + text_of(checked->banks) + text_of(scalar),
                  code);
 }
 

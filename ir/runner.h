@@ -24,12 +24,25 @@ struct MemoryRequests {
   std::int64_t sector_bytes = 0;
 };
 
+/// The same of a memory in banks, which all of them together serve in passes: one word of each bank a pass.
+struct BankRequests {
+  std::string part, array, access;
+  std::int64_t requests = 0;
+  std::int64_t passes = 0;
+  std::int64_t least = 0;  ///< passes that the same bytes would need, wherever they lay
+  std::int64_t banks = 0, bank_width = 0;
+  std::int64_t worst_passes = 0, worst_least = 0;  ///< of the request that lost most
+  std::int64_t worst_line = 0;                     ///< of the printed text
+  std::int64_t worst_block = 0, worst_warp = 0;
+};
+
 struct RunOutcome {
   std::string executed;                  ///< "native", "emulated", "simulator", "shim"
   double seconds = 0;                    ///< median time of one run of the main entry; 0: not a clock (simulated)
   std::int64_t cycles = 0;               ///< simulators only: of what instructions do
   double scalar_cycles = 0;              ///< simulators only: of element statements between them
   std::vector<MemoryRequests> requests;  ///< emulations only, where they are asked for (ISAMAP_EMULATION_COUNTS)
+  std::vector<BankRequests> banks;       ///< the same
   std::string missing;                   ///< non-empty: not run, because this package or feature is missing
   std::string limit;                     ///< non-empty: not finished, because this limit was reached
   std::string environment;               ///< non-empty: not run, because of a setting that the user can change

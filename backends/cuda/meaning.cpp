@@ -56,10 +56,20 @@ class Meaning {
     return error_at(instruction_.where,
                     fmt::format("the emulation cannot execute '{}': it {}", instruction_.name, what));
   }
-  /// Does it touch the device's memory? Where in the text it is used tells requests apart.
-  bool of_device() const {
-    return std::any_of(operands_.begin(), operands_.end(),
-                       [](const WrapperOperand& o) { return o.registers == 0 && !o.shared && !o.described; });
+  /// Is it known which lane asks for what of shared memory? Not of an operand that all of them name by one address.
+  bool asked_by_lanes(int access) const {
+    const auto* strided = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
+    return strided != nullptr && instruction_.async_by.empty() &&
+           (threads_ == 1 || std::any_of(strided->terms.begin(), strided->terms.end(),
+                                         [](const StrideTerm& term) { return !term.each.empty(); }));
+  }
+  /// Are its requests counted? Where in the text it is used tells them apart.
+  bool asks() const {
+    for (std::size_t a = 0; a < operands_.size(); ++a) {
+      const WrapperOperand& o = operands_[a];
+      if (o.registers == 0 && !o.described && (!o.shared || asked_by_lanes(static_cast<int>(a)))) return true;
+    }
+    return false;
   }
   void line(const std::string& s) { text_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + s + "\n"; }
   void open(const std::string& s) {
@@ -113,7 +123,7 @@ class Meaning {
             ? fmt::format("together({}, \"{}\"", threads_, instruction_.name)
             : fmt::format("together_later({}, \"{}\", \"{}\"", threads_, instruction_.async_by, instruction_.name);
     open(fmt::format("emulation::{}, mine, [{}](Operands* const* at, emulation::Thread* threads)", how,
-                     of_device() ? "here" : ""));
+                     asks() ? "here" : ""));
     line("(void)threads;");
   }
   void end() {
@@ -198,8 +208,12 @@ class Meaning {
     }
     const std::string kind = gather ? "load" : instruction_.atomic.valid() ? "add" : "store";
     const std::string request = (gather ? "asked_" : "given_") + o.name;
+    const bool by_lanes = o.shared && asked_by_lanes(access);
     if (!o.shared)
       line(fmt::format("emulation::Request {}(emulation::Access::{}, {}, here);", request, kind, threads_));
+    if (by_lanes)
+      line(fmt::format("emulation::BankRequest {}(emulation::Access::{}, {}, threads[0], at[0]->{}, here);", request,
+                       kind, threads_, o.name));
     open_dims();
     if (operand.align > 1)
       line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
@@ -208,6 +222,7 @@ class Meaning {
       where = fmt::format("emulation::permuted({}, {}, {}, {})", where, strided->swizzle->bits, strided->swizzle->from,
                           strided->swizzle->to);
     if (!operand.view.empty()) where = fmt::format("emulation::fenced({}, \"{}\")", where, instruction_.name);
+    if (by_lanes) where = fmt::format("{}.of(threads[{}], {}, {})", request, lane, where, size);
     const std::string place =
         o.shared
             ? fmt::format("emulation::{}(threads[{}], {}, {})", gather ? "readable" : "writable", lane, where, size)

@@ -40,16 +40,16 @@ constexpr const char* environment = R"(#if defined(ISAMAP_HOST_PART)
 template <class T> using shared_pointer = T*;
 template <class T> using global_pointer = T*;
 using loop_number = long;
-template <class T> static __device__ __forceinline__ T* shared_array(unsigned char* at) { return reinterpret_cast<T*>(at); }
+template <class T> static __device__ __forceinline__ T* shared_array(unsigned char* at, const char*) { return reinterpret_cast<T*>(at); }
 #else
 #define ISAMAP_SHARED(name) unsigned char* const name = static_cast<unsigned char*>(emulation::shared_bytes())
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
   (emulation::name_arguments(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__),                         \
-   emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, TRANSACTION, [&] { kernel(__VA_ARGS__); }))
+   emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, MEMORIES, [&] { kernel(__VA_ARGS__); }))
 template <class T> using shared_pointer = emulation::SharedPointer<T>;
 template <class T> using global_pointer = emulation::GlobalPointer<T>;
 using loop_number = emulation::LoopNumber;
-template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at) { return emulation::SharedPointer<T>(at); }
+template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at, const char* name) { return emulation::SharedPointer<T>(at, name); }
 #endif
 
 )";
@@ -96,9 +96,8 @@ class KernelFile {
     if (has_errors(diagnostics_)) return diagnostics_;
     unit.text = header_comment(program_, model_) +
                 "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() +
-                replaced(environment, "TRANSACTION", std::to_string(transaction())) +
-                "#if !defined(ISAMAP_HOST_PART)\n" + functions() + kernels_ + "#endif\n" +
-                "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
+                replaced(environment, "MEMORIES", memories()) + "#if !defined(ISAMAP_HOST_PART)\n" + functions() +
+                kernels_ + "#endif\n" + "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
     return unit;
   }
 
@@ -131,12 +130,18 @@ class KernelFile {
   }
 
   static std::string global_pointer(const std::string& type) { return "global_pointer<" + type + ">"; }
-  /// Bytes that the memory of the arguments moves at once; 0: it is not said, or they lie in memories that differ.
-  std::int64_t transaction() const {
-    std::set<std::int64_t> found;
-    for (const Buffer& buffer : program_.buffers)
-      if (on_device(buffer)) found.insert(model_.memory(buffer.memory).transaction);
-    return found.size() == 1 ? *found.begin() : 0;
+  /// What the emulation counts by: bytes that the memory of the arguments moves at once; banks of that of a block, and
+  /// bytes of a bank. 0: it is not said, or buffers lie in memories that differ.
+  std::string memories() const {
+    std::set<std::int64_t> transactions;
+    std::set<std::pair<std::int64_t, std::int64_t>> banks;
+    for (const Buffer& buffer : program_.buffers) {
+      const Memory& memory = model_.memory(buffer.memory);
+      if (on_device(buffer)) transactions.insert(memory.transaction);
+      if (!on_device(buffer) && buffer.slots < 0) banks.insert({memory.banks, memory.bank_width});
+    }
+    const auto [count, width] = banks.size() == 1 ? *banks.begin() : std::pair<std::int64_t, std::int64_t>();
+    return fmt::format("{{{}, {}, {}}}", transactions.size() == 1 ? *transactions.begin() : 0, count, width);
   }
   bool on_device(const Buffer& buffer) const {  // reached by all blocks
     return buffer.slots < 0 && !model_.inside(model_.memory(buffer.memory).per, grid_);
@@ -223,8 +228,8 @@ class KernelFile {
                                   global_pointer((use.written[b] ? "" : "const ") + type), buffers_[b]);
         arguments += ", " + buffers_[b];
       } else {
-        locals +=
-            fmt::format("  const auto {} = shared_array<{}>(shared_memory + {});\n", buffers_[b], type, buffer.address);
+        locals += fmt::format("  const auto {} = shared_array<{}>(shared_memory + {}, \"{}\");\n", buffers_[b], type,
+                              buffer.address, buffers_[b]);
         shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
       }
     }

@@ -79,7 +79,7 @@ TEST(Requests, WithoutATransactionNothingIsSaid) {
   const Program program = program_of("Y[i] = X[i] * X[i]", "{X: {shape: [64]}, Y: {shape: [64]}}", model);
   auto unit = print_cuda(program, model);
   ASSERT_TRUE(unit);
-  EXPECT_TRUE(requests(changed(unit->text, "bytes, 32, [&]", "bytes, 0, [&]"), *unit, program, model).empty());
+  EXPECT_TRUE(requests(changed(unit->text, "bytes, {32, ", "bytes, {0, "), *unit, program, model).empty());
 }
 
 TEST(Requests, TheProgramTellsThem) {

@@ -43,9 +43,11 @@ inline void block_barrier(int index = 0, int participants = 0) {
     meeting.waiting.push_back(state.thread->number);
     return wait("a barrier of the block");
   }
-  if (wanted == state.thread_count)
+  if (wanted == state.thread_count) {
+    count_requests();
     for (Thread& thread : state.block->threads) ++thread.block_epoch;
-  else
+  }
+  if (wanted < state.thread_count)
     for (Thread& thread : state.block->threads)
       if (thread.number / wanted == state.thread->number / wanted) {
         thread.part = wanted;
@@ -68,6 +70,7 @@ inline void issue_copy(const char* object, std::uint32_t to, const unsigned char
                        std::size_t valid, const std::source_location& here) {
   Thread& thread = *state.thread;
   Request(Access::copy, 1, here).of(source, valid);
+  BankRequest(Access::copy, 1, thread, to, here).of(thread, to, bytes);
   note_write(thread, to, bytes, true);
   unsigned char* const target = state.block->bytes.data() + to;
   std::memset(target, 0xff, bytes);

@@ -91,12 +91,14 @@ class SharedPointer {
  public:
   class Cell {
    public:
-    explicit Cell(T* at) : at_(at) {}
+    Cell(T* at, const char* array, const std::source_location& here) : at_(at), array_(array), here_(here) {}
     operator T() const {
+      if (counting) asked(Access::load);
       note_read(*state.thread, offset_of(at_), sizeof(T));
       return *at_;
     }
     Cell& operator=(T value) {
+      if (counting) asked(Access::store);
       note_write(*state.thread, offset_of(at_), sizeof(T));
       *at_ = value;
       return *this;
@@ -106,25 +108,34 @@ class SharedPointer {
     Cell& operator*=(T value) { return *this = static_cast<T>(static_cast<T>(*this) * value); }
 
    private:
+    void asked(Access access) const {
+      BankRequest(access, array_, here_).of(*state.thread, static_cast<std::uint32_t>(offset_of(at_)), sizeof(T));
+    }
     T* at_;
+    const char* array_;
+    std::source_location here_;
   };
   SharedPointer() = default;
-  explicit SharedPointer(void* at) : at_(static_cast<T*>(at)) {}
-  Cell operator[](long i) const { return Cell(at_ + i); }
-  SharedPointer operator+(long i) const { return SharedPointer(at_ + i); }
+  explicit SharedPointer(void* at, const char* array = "?") : at_(static_cast<T*>(at)), array_(array) {}
+  Cell operator[](Subscript i) const { return Cell(at_ + i.value, array_, i.here); }
+  SharedPointer operator+(long i) const { return SharedPointer(at_ + i, array_); }
   friend SharedPointer operator+(long i, const SharedPointer& p) { return p + i; }
-  SharedPointer operator-(long i) const { return SharedPointer(at_ - i); }
+  SharedPointer operator-(long i) const { return SharedPointer(at_ - i, array_); }
   void* address() const { return at_; }
+  const char* array() const { return array_; }
 
  private:
   T* at_ = nullptr;
+  const char* array_ = "?";
 };
 
 inline void* shared_bytes() { return state.block->bytes.data(); }
 inline std::uint32_t to_shared(const void* at) { return static_cast<std::uint32_t>(offset_of(at)); }
 template <class T>
 std::uint32_t to_shared(const SharedPointer<T>& at) {
-  return static_cast<std::uint32_t>(offset_of(at.address()));
+  const auto offset = static_cast<std::uint32_t>(offset_of(at.address()));
+  if (counting) state.thread->named[offset] = at.array();
+  return offset;
 }
 
 /// The same for a place that a shared address names: `*(float*)__cvta_shared_to_generic(a)` is not seen, these are.

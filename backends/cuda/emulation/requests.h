@@ -4,63 +4,12 @@
 // Device memory is moved in sectors: aligned pieces of as many bytes as the machine's file says (`transaction`). Lanes
 // whose addresses lie in one sector share it, so a request costs as many sectors as its addresses touch, and at least
 // its distinct bytes over the bytes of a sector (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory").
-//
-// Fibers run one after another, so who belongs together is found out: lanes of one warp, at one place of the text, in
-// the same iteration of every loop around it, for the same time there.
 
 #pragma once
 
-#include <source_location>
-
-#include "backends/cuda/emulation/threads.h"
+#include "backends/cuda/emulation/passes.h"
 
 namespace emulation {
-
-inline bool counting() {
-  static const bool asked = std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr;
-  return asked;
-}
-inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {  // the finaliser of MurmurHash3
-  std::uint64_t h = a * 0x9e3779b97f4a7c15ULL + b + 1;
-  h = (h ^ h >> 33) * 0xff51afd7ed558ccdULL;
-  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ULL;
-  return h ^ h >> 33;
-}
-
-/// Counts the iterations of a loop; the thread knows in which it is.
-class LoopNumber {
- public:
-  template <class Number>
-  LoopNumber(Number value) : value_(static_cast<long>(value)), counts_(counting()) {
-    if (!counts_) return;
-    around_ = state.thread->iteration;
-    enter();
-  }
-  LoopNumber(const LoopNumber& other) : value_(other.value_) {}  // a number as any other
-  LoopNumber& operator=(const LoopNumber&) = delete;
-  ~LoopNumber() {
-    if (counts_) state.thread->iteration = around_;
-  }
-  LoopNumber& operator++() { return *this += 1; }
-  LoopNumber& operator+=(long step) {
-    value_ += step;
-    if (counts_) enter();
-    return *this;
-  }
-  operator long() const { return value_; }
-
- private:
-  void enter() { state.thread->iteration = mixed(around_, static_cast<std::uint64_t>(value_)); }
-  long value_;
-  bool counts_ = false;
-  std::uint64_t around_ = 0;
-};
-
-enum class Access { load, store, add, copy };
-inline const char* name_of(Access access) {
-  const char* const names[] = {"loads", "stores", "additions", "copies"};
-  return names[static_cast<int>(access)];
-}
 
 struct Counted {
   long requests = 0, sectors = 0, least = 0;
@@ -73,7 +22,8 @@ class Counts {
     for (const auto& [what, counted] : all)
       std::fprintf(stderr, "requests of %s: %s: %ld %s in %ld sectors of %d bytes, at least %ld\n",
                    std::get<0>(what).c_str(), std::get<1>(what).c_str(), counted.requests,
-                   name_of(static_cast<Access>(std::get<2>(what))), counted.sectors, state.transaction, counted.least);
+                   name_of(static_cast<Access>(std::get<2>(what))), counted.sectors, state.memories.transaction,
+                   counted.least);
   }
 };
 
@@ -82,8 +32,8 @@ struct Asked {
   Access access = Access::load;
   std::vector<std::pair<std::uintptr_t, std::size_t>> places;  ///< address, bytes
 };
-inline std::map<std::pair<std::uint64_t, std::uint64_t>, Asked>& asked() {
-  static std::map<std::pair<std::uint64_t, std::uint64_t>, Asked> all;
+inline std::map<RequestKey, Asked>& asked() {
+  static std::map<RequestKey, Asked> all;
   return all;
 }
 
@@ -91,17 +41,8 @@ inline std::map<std::pair<std::uint64_t, std::uint64_t>, Asked>& asked() {
 class Request {
  public:
   Request(Access access, int lanes, const std::source_location& here) {
-    if (!counting() || state.transaction == 0) return;
-    static std::uint64_t number = 0;
-    Thread& thread = *state.thread;
-    std::pair<std::uint64_t, std::uint64_t> key{~std::uint64_t{0}, ++number};
-    if (lanes == 1) {
-      const std::uint64_t place =
-          mixed(mixed(static_cast<std::uint64_t>(here.line()) << 32 | here.column(), static_cast<unsigned>(access)),
-                thread.iteration);
-      key = {static_cast<std::uint64_t>(thread.number / warp_size), mixed(place, thread.times[place]++)};
-    }
-    asked_ = &asked()[key];
+    if (!counting || state.memories.transaction == 0) return;
+    asked_ = &asked()[request_key(access, false, lanes, here)];
     asked_->access = access;
   }
   template <class At>
@@ -121,7 +62,7 @@ inline std::map<std::uintptr_t, std::string>& tensors() {
 }
 template <class... Arguments>
 void name_arguments(const char* names, const Arguments&... arguments) {
-  if (!counting()) return;
+  if (!counting) return;
   tensors().clear();
   const auto note = [&](const auto& argument) {
     const char* const comma = std::strchr(names, ',');
@@ -133,11 +74,10 @@ void name_arguments(const char* names, const Arguments&... arguments) {
   (note(arguments), ...);
 }
 
-/// After a block: all its lanes have asked.
-inline void count_requests() {
-  if (!counting()) return;
+/// All lanes have asked: the block has ended, or all of it has met.
+inline void count_sectors() {
   static Counts counts;
-  const std::uintptr_t bytes = static_cast<std::uintptr_t>(state.transaction);
+  const std::uintptr_t bytes = static_cast<std::uintptr_t>(state.memories.transaction);
   for (auto& [key, request] : asked()) {
     if (request.places.empty()) continue;
     std::set<std::uintptr_t> sectors;
@@ -155,6 +95,12 @@ inline void count_requests() {
     counted.least += static_cast<long>((wanted + bytes - 1) / bytes);
   }
   asked().clear();
+}
+inline void count_requests() {
+  if (!counting) return;
+  count_sectors();
+  count_passes();
+  for (Thread& thread : state.block->threads) thread.times.clear();
 }
 
 }  // namespace emulation

@@ -108,8 +108,9 @@ struct Thread {
   unsigned fences = 0;
   int part = 0;  ///< threads that met at the last barrier of a part of the block
   std::map<std::string, Groups> groups;
-  std::uint64_t iteration = 0;                             ///< of all loops around; requests.h
+  std::uint64_t iteration = 0;                             ///< of all loops around; lanes.h
   std::unordered_map<std::uint64_t, std::uint64_t> times;  ///< that it was at a place in an iteration
+  std::unordered_map<std::uint32_t, const char*> named;    ///< arrays to which it has taken shared addresses; passes.h
   std::map<int, unsigned> heard;  ///< by warp: what it did before this time is known to this thread, from a counter
 };
 
@@ -145,6 +146,12 @@ struct Block {
   unsigned time = 1;
 };
 
+/// What a machine's file says of its memories; 0: it does not.
+struct Memories {
+  int transaction = 0;            ///< bytes that device memory moves at once
+  int banks = 0, bank_width = 0;  ///< of shared memory; bytes
+};
+
 struct State {
   Block* block = nullptr;
   Thread* thread = nullptr;
@@ -155,7 +162,7 @@ struct State {
   std::function<void()> kernel;
   const char* kernel_name = "";
   std::uint64_t launches = 0;  ///< so far
-  int transaction = 0;         ///< bytes that device memory moves at once; 0: not known
+  Memories memories;
 };
 inline State state;
 
@@ -271,14 +278,15 @@ inline void run_block(Block& block) {
 void count_requests();  // requests.h
 
 template <class Kernel>
-void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, int transaction, Kernel kernel) {
+void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, const Memories& memories,
+            Kernel kernel) {
   state.kernel = kernel;
   state.kernel_name = name;
   ++state.launches;
   state.blocks = blocks;
   state.thread_count = threads;
   state.chance.seed(delivery().seed + 1);
-  state.transaction = transaction;
+  state.memories = memories;
   Block block;
   for (unsigned b = 0; b < blocks.x; ++b) {
     block.number = {b, 0, 0};

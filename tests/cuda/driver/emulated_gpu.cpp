@@ -111,7 +111,7 @@ const char* const trampolines = R"(
 #include <utility>
 template <class... T, std::size_t... i>
 void packed(const char* name, void (*kernel)(T...), void** p, unsigned blocks, int threads, std::size_t bytes, std::index_sequence<i...>) {
-  emulation::launch(name, {blocks, 1, 1}, threads, bytes, 0, [&] { kernel(*static_cast<T*>(p[i])...); });
+  emulation::launch(name, {blocks, 1, 1}, threads, bytes, {}, [&] { kernel(*static_cast<T*>(p[i])...); });
 }
 template <class... T> void sizes_of(void (*)(T...), void (*each)(void*, std::size_t), void* to) { (each(to, sizeof(T)), ...); }
 template <class... T> std::index_sequence_for<T...> sequence_of(void (*)(T...)) { return {}; }
