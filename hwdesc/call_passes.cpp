@@ -78,9 +78,9 @@ std::optional<std::set<std::int64_t>> places_of(const AffineExpr& offset, std::i
   return places;
 }
 
-class Calls {
+class CallsOfRows {
  public:
-  Calls(const Program& program, const HardwareModel& model) : program_(program), model_(model) {}
+  CallsOfRows(const Program& program, const HardwareModel& model) : program_(program), model_(model) {}
 
   void walk(const std::vector<Node>& nodes) {
     for (const Node& node : nodes)
@@ -194,7 +194,7 @@ class Calls {
 }  // namespace
 
 std::vector<CallPasses> call_passes(const Program& program, const HardwareModel& model) {
-  Calls calls(program, model);
+  CallsOfRows calls(program, model);
   calls.walk(program.prepack);
   calls.walk(program.body);
   return calls.found;
