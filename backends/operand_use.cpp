@@ -53,12 +53,13 @@ std::optional<Step> step_of_subscript(const Access& access, const Computation& s
 
 }  // namespace
 
-Ranges ranges_of_call(const Ranges& loops, const Instruction& instruction, const Call& call) {
+Ranges ranges_of_call(const Ranges& loops, const Instruction& instruction, const Call& call, int access) {
   Ranges ranges = loops;
   if (instruction.semantics.empty()) return ranges;
   const auto& dims = instruction.statement().domain.dims;
-  for (std::size_t d = 0; d < dims.size() && d < call.extents.size(); ++d)
-    ranges[point_name(dims[d].name)] = {0, call.extents[d] - 1};
+  const auto extents = access == 0 ? touched_extents(instruction, call.extents) : call.extents;
+  for (std::size_t d = 0; d < dims.size() && d < extents.size(); ++d)
+    ranges[point_name(dims[d].name)] = {0, extents[d] - 1};
   return ranges;
 }
 

@@ -94,6 +94,9 @@ Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, s
   const std::string v = unused_name(vector_dim, statement), again = unused_name("r", statement);
   for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
   const Ranges ranges = ranges_of(statement.domain);
+  Ranges touched = ranges;
+  const std::vector<std::int64_t> box = touched_extents(instruction, wanted.extents);
+  for (std::size_t d = 0; d < box.size(); ++d) touched[statement.domain.dims[d].name].high = box[d] - 1;
   for (int a = 0; a < access_count(statement); ++a) {
     Access& access = a == 0 ? statement.write : statement.reads[static_cast<std::size_t>(a - 1)];
     Tensor& tensor = kernel.tensors[access.tensor.index()];
@@ -106,8 +109,10 @@ Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, s
       tensor.shape.push_back(2);
     }
     double elements = static_cast<double>(vectors) * 2;
+    // What it sets to zero in memory beyond its extents belongs to the tensor.
+    const bool all_of_it = a == 0 && instruction.inactive == Inactive::zero;
     for (const AffineExpr& e : access.index) {
-      const auto range = bounds(e, ranges);
+      const auto range = bounds(e, all_of_it ? touched : ranges);
       if (!range || range->low < 0) return error("a subscript has no bounds");
       tensor.shape.push_back(range->high + 1);
       elements *= static_cast<double>(range->high + 1);

@@ -189,6 +189,24 @@ BufferId StageLowering::buffer_at(std::size_t line, Buffer buffer, const Stage& 
   return place;
 }
 
+std::optional<Rearranging> StageLowering::arranged_by(const TileBuffer& inner, const TileBuffer& outer, const Stage& s,
+                                                      bool into_inner, const Tiles& tiles) const {
+  const MemoryId memory = lowering_.buffer(inner.buffer).memory;
+  if (s.layout.empty() || !outer.whole_tensor || lowering_.buffer(outer.buffer).memory != memory) return std::nullopt;
+  PackedCopy copy;
+  copy.domain = &statement_.domain;
+  copy.access = &access_of(statement_, staged_accesses(s)->front());
+  copy.tensor = &kernel_.tensors[copy.access->tensor.index()];
+  copy.layout = &s.layout;
+  for (const Dim& dim : statement_.domain.dims) {
+    const auto tile = tiles.find(dim.name);
+    copy.tile.push_back(tile == tiles.end() ? dim.extent : tile->second.size);
+  }
+  copy.memory = memory;
+  copy.is_input = into_inner;
+  return rearranging(copy, lowering_.model);
+}
+
 Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
                                     const Tiles& tiles) const {
   Copy copy;
@@ -208,6 +226,8 @@ Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& o
   copy.outer = &outer;
   copy.into_inner = into_inner;
   copy.via = s.via;
+  if (const auto move = arranged_by(inner, outer, s, into_inner, tiles))
+    copy.arranged_by = lowering_.model.instruction(move->move).name;
   copy.unroll = inner.slots >= 0;
   for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
   const Tensor& tensor = kernel_.tensors[lowering_.buffer(inner.buffer).tensor.index()];

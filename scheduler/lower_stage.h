@@ -5,6 +5,7 @@
 #include <set>
 
 #include "scheduler/lower_nest_internal.h"
+#include "scheduler/rearranging.h"
 
 namespace isamap {
 
@@ -45,6 +46,9 @@ class StageLowering : protected NestParts {
   BufferId buffer_at(std::size_t line, Buffer buffer, const Stage& s);
   /// `combine`: is a tile in this memory, filled from that of the next one further out, a part that is added to it?
   Result<bool> is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const;
+  /// The move within a memory that lays this packed copy out.
+  std::optional<Rearranging> arranged_by(const TileBuffer& inner, const TileBuffer& outer, const Stage& s,
+                                         bool into_inner, const Tiles& tiles) const;
   Result<Copy> copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
                        const Tiles& tiles) const;
   Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,

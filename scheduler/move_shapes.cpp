@@ -18,6 +18,13 @@ std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range
   return block;
 }
 
+/// ... or several whole blocks, where a move puts them where the digits do.
+std::optional<std::int64_t> blocks_for(const Coordinate& c, const DimRange& range, bool in_memory) {
+  if (!in_memory || c.block <= 1 || range.max <= c.block || range.max % c.block != 0 || c.padded % range.max != 0)
+    return std::nullopt;
+  return range.max;
+}
+
 void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, std::vector<MoveShape>& out) {
   const Instruction& instruction = lowering.model.instruction(shape.instruction);
   const std::size_t d = shape.coordinate.size();
@@ -33,15 +40,21 @@ void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, 
   for (int i = -1; i < static_cast<int>(tile.coordinates.size()); ++i) {
     const bool taken = i >= 0 && shape.walks(static_cast<std::size_t>(i));
     if (taken || (i < 0 && !allows(instruction.ranges[d], 1))) continue;
-    const auto block =
-        i < 0 ? std::optional<std::int64_t>(1)
-              : block_for(tile.coordinates[static_cast<std::size_t>(i)], instruction.ranges[d], tile.slots < 0);
-    if (!block) continue;
     shape.coordinate.push_back(i);
-    const std::int64_t before = i < 0 ? 1 : shape.blocks[static_cast<std::size_t>(i)];
-    if (i >= 0) shape.blocks[static_cast<std::size_t>(i)] = *block;
-    assign(lowering, tile, shape, out);
-    if (i >= 0) shape.blocks[static_cast<std::size_t>(i)] = before;
+    if (i < 0) {
+      assign(lowering, tile, shape, out);
+    } else {
+      const Coordinate& c = tile.coordinates[static_cast<std::size_t>(i)];
+      std::int64_t& blocks = shape.blocks[static_cast<std::size_t>(i)];
+      const std::int64_t before = blocks;
+      for (const auto& block : {block_for(c, instruction.ranges[d], tile.slots < 0),
+                                blocks_for(c, instruction.ranges[d], tile.slots < 0)}) {
+        if (!block) continue;
+        blocks = *block;
+        assign(lowering, tile, shape, out);
+      }
+      blocks = before;
+    }
     shape.coordinate.pop_back();
   }
 }

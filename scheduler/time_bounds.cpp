@@ -9,6 +9,7 @@
 #include "hwdesc/side_by_side.h"
 #include "ir/element_cycles.h"
 #include "scheduler/machine_costs.h"
+#include "scheduler/rearranging.h"
 #include "scheduler/stage_tile.h"
 
 namespace isamap {
@@ -79,6 +80,11 @@ int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId reg
 double copy_cycles(const NestView& view, const StageView& s) {
   const Access& access = access_of(view.statement, s.access);
   const Tensor& tensor = tensor_of(view, s.access);
+  if (s.parent < 0 && s.stage.via.empty() && !s.stage.layout.empty() && s.memory == view.model->home())
+    if (const auto move = rearranging({&view.statement.domain, &access, &tensor, &s.stage.layout, view.tiles(s.walks),
+                                       s.memory, s.access > 0},
+                                      *view.model))
+      return move->cycles;
   const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
   if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
   Tiles whole;

@@ -1,4 +1,5 @@
-// A copy between two tiles: by moves where registers take part or moves are named, else element by element.
+// A copy between two tiles: by moves where registers take part, moves are named or one arranges packed copies, else
+// element by element.
 
 #include "scheduler/transfer.h"
 
@@ -93,8 +94,14 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
 }  // namespace
 
 Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
-  if (!copy.via.empty() || !scalar_unit(lowering, copy)) return by_moves(lowering, copy);
-  return by_elements(lowering, copy, *scalar_unit(lowering, copy));
+  const auto unit = scalar_unit(lowering, copy);
+  if (!copy.via.empty() || !unit) return by_moves(lowering, copy);
+  if (!copy.arranged_by.empty()) {
+    Copy named = copy;
+    named.via = {copy.arranged_by};
+    if (auto moved = by_moves(lowering, named)) return moved;  // else some block is cut in a way that it cannot leave out
+  }
+  return by_elements(lowering, copy, *unit);
 }
 
 }  // namespace isamap

@@ -44,6 +44,7 @@ struct Copy {
   bool into_inner = true;
   std::vector<bool> zero;         ///< per coordinate of inner: padding must hold 0
   std::vector<std::string> via;   ///< only these moves; empty: any
+  std::string arranged_by = {};   ///< if `via` is empty: the move to try before single elements (scheduler/rearranging.h)
   bool adds = false;              ///< out of the tile, by `via`: a combine, which adds to what stands there
   std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;

@@ -30,11 +30,15 @@ std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bo
 
 namespace {
 
-// One loop of the nest: the blocks of a coordinate, or the elements inside a block.
+// One loop of the nest: the blocks of a coordinate, or the elements inside a block. Where several blocks make up one of
+// the layout's, those of the layout and their pieces are two loops, each where its digit stands.
 struct BlockLoop {
+  enum class Over { blocks, blocks_of_layout, pieces, elements };
   std::size_t coordinate = 0;
-  bool inside = false;
+  Over over = Over::blocks;
 };
+
+bool in_pieces(const Coordinate& c, std::int64_t block) { return c.block > block && c.extent > 0 && c.extent % c.block == 0; }
 
 bool is_inner_digit(const AffineExpr& axis) {
   for (const AffineTerm& term : axis.terms())
@@ -45,22 +49,29 @@ bool is_inner_digit(const AffineExpr& axis) {
 // Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first.
 std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std::int64_t>& blocks,
                                   const std::vector<bool>& covered) {
+  using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
   std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
+  const auto pieces = [&](std::size_t i) { return covered[i] && in_pieces(tile.coordinates[i], blocks[i]); };
+  const auto outer = [&](std::size_t i) { return BlockLoop{i, pieces(i) ? Over::blocks_of_layout : Over::blocks}; };
+  const auto add_inner = [&](std::size_t i) {
+    if (pieces(i)) order.push_back({i, Over::pieces});
+    else if (!covered[i]) order.push_back({i, Over::elements});
+  };
   for (const AffineExpr& axis : tile.axes)
     for (const std::string& name : axis.names()) {
       const std::size_t i = std::stoul(name.substr(1));
       if (is_inner_digit(axis) && blocks[i] > 1) {
-        if (!inner_seen[i] && !covered[i]) order.push_back({i, true});
+        if (!inner_seen[i]) add_inner(i);
         inner_seen[i] = true;
       } else {
-        if (!outer_seen[i]) order.push_back({i, false});
+        if (!outer_seen[i]) order.push_back(outer(i));
         outer_seen[i] = true;
       }
     }
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
-    if (!outer_seen[i]) order.insert(order.begin(), {i, false});
-    if (!inner_seen[i] && !covered[i] && blocks[i] > 1) order.push_back({i, true});
+    if (!outer_seen[i]) order.insert(order.begin(), outer(i));
+    if (!inner_seen[i] && blocks[i] > 1) add_inner(i);
   }
   return order;
 }
@@ -77,20 +88,11 @@ struct Visit {
 
   Result<std::vector<Node>> loops(std::size_t depth, std::vector<AffineExpr>& begin) {
     if (depth == order.size()) return body(begin, valid_counts());
-    const auto [i, inside] = order[depth];
-    const Coordinate& c = tile.coordinates[i];
-    std::int64_t trip = inside ? valid(i) : (tail[i] ? 1 : c.extent / blocks[i]);
-    const std::int64_t step = inside ? 1 : blocks[i];
+    const auto [i, over] = order[depth];
     const AffineExpr before = begin[i];
-    if (!inside && tail[i]) begin[i] += c.extent / blocks[i] * blocks[i];
-    // Several pieces of a block of the layout: the blocks are a loop of their own, so that places are sums of steps.
-    const std::int64_t pieces = inside || tail[i] ? 1 : c.block / blocks[i];
-    std::string around;
-    if (pieces > 1 && trip > pieces && trip % pieces == 0) {
-      around = lowering.variable(hint(i), trip / pieces);
-      begin[i] += AffineExpr::dim(around) * c.block;
-      trip = pieces;
-    }
+    if (over == BlockLoop::Over::blocks && tail[i])
+      begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
+    const auto [trip, step] = walked(i, over);
     std::string variable;
     if (trip > 1) {
       variable = lowering.variable(hint(i), trip);
@@ -99,9 +101,23 @@ struct Visit {
     auto nodes = loops(depth + 1, begin);
     begin[i] = before;
     if (!nodes || trip == 1) return nodes;
-    *nodes = loop_around(variable, trip, unroll, std::move(*nodes));
-    return around.empty() ? std::move(*nodes)
-                          : loop_around(around, lowering.ranges.at(around).high + 1, unroll, std::move(*nodes));
+    return loop_around(variable, trip, unroll, std::move(*nodes));
+  }
+
+  /// Iterations of a loop, and elements between them.
+  std::pair<std::int64_t, std::int64_t> walked(std::size_t i, BlockLoop::Over over) const {
+    const Coordinate& c = tile.coordinates[i];
+    switch (over) {
+      case BlockLoop::Over::elements:
+        return {valid(i), 1};
+      case BlockLoop::Over::blocks_of_layout:
+        return {c.extent / c.block, c.block};
+      case BlockLoop::Over::pieces:
+        return {c.block / blocks[i], blocks[i]};
+      case BlockLoop::Over::blocks:
+        break;
+    }
+    return {tail[i] ? 1 : c.extent / blocks[i], blocks[i]};
   }
 
   std::int64_t valid(std::size_t i) const {

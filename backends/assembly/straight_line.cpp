@@ -95,7 +95,8 @@ class Walk {
       if (!ref.buffer.valid()) continue;
       const Buffer& buffer = program_.buffers[ref.buffer.index()];
       if (buffer.slots < 0) {
-        s.offsets.back() = element_offset(buffer, ref, s.ranges);
+        const int access = static_cast<int>(s.offsets.size()) - 1;
+        s.offsets.back() = element_offset(buffer, ref, ranges_of_call(ranges_, *s.instruction, call, access));
         s.base.back() = CompiledAffine(at_origin(s.offsets.back(), s.ranges), slots_.names());
         continue;
       }

@@ -143,7 +143,8 @@ class CallText {
       return e && e->is_constant() ? std::optional(e->constant()) : std::nullopt;
     }
     if (place.kind != Place::Kind::memory) return std::nullopt;
-    const auto stride = stride_along(place.offset, instruction_, call_, access, r.argument, ranges_);
+    const auto stride = stride_along(place.offset, instruction_, call_, access, r.argument,
+                                     ranges_of_call(item_.ranges, instruction_, call_, access));
     const std::int64_t size = bytes(buffer(place).dtype);
     if (r.property == "pitch" && stride) return *stride * size;
     if (r.property == "stride" && stride)

@@ -80,7 +80,8 @@ class Finder {
         item.places.push_back(described);
         continue;
       }
-      item.places.push_back(place(call.operands[i], ranges, instruction.name));
+      item.places.push_back(
+          place(call.operands[i], i == 0 ? ranges_of_call(ranges_, instruction, call, 0) : ranges, instruction.name));
       if (const int v = item.places.back().variable; v >= 0)
         hold(places_.variables[static_cast<std::size_t>(v)], operand_of(instruction, static_cast<int>(i)),
              call.operands[i].buffer);

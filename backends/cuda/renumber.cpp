@@ -42,7 +42,11 @@ std::vector<Node> with_values(const std::vector<Node>& nodes, const Values& valu
                           },
                           [&](Call& c) {
                             const Ranges inside = ranges_of_call(ranges, model.instruction(c.instruction), c);
-                            for (Ref& r : c.operands) r = with_values(r, values, inside);
+                            for (Ref& r : c.operands)
+                              r = with_values(r, values,
+                                              &r == &c.operands[0]
+                                                  ? ranges_of_call(ranges, model.instruction(c.instruction), c, 0)
+                                                  : inside);
                           },
                           [&](Element& e) {
                             e.write = with_values(e.write, values, ranges);

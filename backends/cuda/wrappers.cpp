@@ -127,7 +127,7 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
       if (layout != nullptr)
         for (const StrideTerm& term : layout->terms)
           o.pitches.push_back(stride_along(place.offset, instruction, call, static_cast<int>(i), term.text,
-                                           ranges_of_call(item.ranges, instruction, call))
+                                           ranges_of_call(item.ranges, instruction, call, static_cast<int>(i)))
                                   .value_or(0) *
                               bytes(context.program.buffers[place.buffer.index()].dtype));
     }
