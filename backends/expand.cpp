@@ -90,7 +90,8 @@ class Expander {
     const Ranges ranges = ranges_of_call(ranges_, instruction, call);
     Call copy{call.instruction, {}, call.extents, {}, call.start, fix(call.counter, ranges_)};
     for (const Ref& ref : call.operands)
-      copy.operands.push_back(fix(ref, &ref == &call.operands[0] ? ranges_of_call(ranges_, instruction, call, 0) : ranges));
+      copy.operands.push_back(
+          fix(ref, &ref == &call.operands[0] ? ranges_of_call(ranges_, instruction, call, 0) : ranges));
     for (const Ref& ref : call.masks) copy.masks.push_back(fix(ref, ranges));
     put({std::move(copy)}, out);
   }

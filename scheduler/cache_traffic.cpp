@@ -10,21 +10,15 @@ namespace isamap {
 
 namespace {
 
-constexpr double usable = 0.75;  ///< of a cache: the rest is other data
+constexpr double usable = 0.75;     ///< of a cache: the rest is other data
 constexpr double default_ways = 8;  ///< lines of a set, where a description does not say
 /// Descriptions that give no link into a cache: each step outwards passes a quarter. 128 B/cycle of loads then means
 /// 32 B/cycle from the second cache and 8 B/cycle from memory, as measured on a current server core.
 constexpr double outward = 0.25;
 
-/// What it costs to begin a row anew instead of going on along one, in lines. Whatever fetches neighbouring lines ahead
-/// goes a line too far. It does not cross pages: the first lines of rows far apart are waited for, longer where they
-/// come from farther. Measured (docs/cost.md).
-constexpr double begins_near = 2, begins_far = 8;
-/// It follows so many rows at a time, each within a page (Intel's optimization reference manual on the streamer). Of
-/// more rows every line is a beginning, though the next tile goes on along them.
-constexpr double streams = 32, page = 4096;
-/// Pages whose places in memory a core has at hand; to begin a row of another one is what costs near by (the same manual
-/// on first-level data translation).
+constexpr double page = 4096;
+/// Pages whose places in memory a core has at hand; to begin a row of another one is what costs near by (the same
+/// manual on first-level data translation).
 constexpr double pages_at_hand = 64;
 
 struct Passing {
@@ -67,7 +61,8 @@ class CacheModel {
     }
     const Moved here = moved(cache, accesses, walks), further_out = moved(cache, accesses, std::max(walks - 1, 0));
     const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
-    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output), bandwidth, instances};
+    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output), bandwidth,
+            instances};
   }
 
  private:
@@ -136,7 +131,7 @@ class CacheModel {
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
     double anew = 1;
-    if (w >= 0 && runs_along(a.access, w) && (!far || footprint(cache, a, walks).rows <= streams)) {
+    if (w >= 0 && runs_along(a.access, w) && (!far || footprint(cache, a, walks).rows <= row_streams)) {
       walks = w;
     } else if (!far) {
       while (w >= 0 && !runs_along(a.access, w)) --w;
@@ -149,7 +144,8 @@ class CacheModel {
   bool runs_along(int access, int walk) const {
     const std::vector<AffineExpr>& index = access_of(view_.statement, access).index;
     const auto d = static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(walk)].dim);
-    return !index.empty() && counts_.uses_walk(access, walk) && index.back().names().contains(view_.statement.domain.dims[d].name);
+    return !index.empty() && counts_.uses_walk(access, walk) &&
+           index.back().names().contains(view_.statement.domain.dims[d].name);
   }
 
   double pages(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
@@ -161,14 +157,16 @@ class CacheModel {
   Footprint footprint(const Memory& cache, const Passing& a, int walks) const {
     const double size = element_bytes(a.access), elements = counts_.tile(a.access, walks);
     const Access& access = access_of(view_.statement, a.access);
-    Footprint f{elements * size, elements * size, 0, elements * size / set_bytes(cache), 0, std::ceil(elements * size / page)};
+    Footprint f{
+        elements * size, elements * size, 0, elements * size / set_bytes(cache), 0, std::ceil(elements * size / page)};
     if (a.dense || cache.line <= 1 || access.index.empty()) return f;
     const std::vector<std::int64_t>& shape = tensor(a.access).shape;
     const std::vector<std::int64_t> tiles = view_.tiles(walks);
     const auto line = static_cast<double>(cache.line);
     // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
     double pitch = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
-    double between = 0, apart = 1;  // bytes from first to last, as long as rows are less than a page apart; how many of these
+    double between = 0,
+           apart = 1;  // bytes from first to last, as long as rows are less than a page apart; how many of these
     bool whole = true, aligned = true;
     for (std::size_t axis = access.index.size(); axis-- > 0;) {
       const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
@@ -182,8 +180,10 @@ class CacheModel {
         uneven *= std::ceil(along / places) / (along / places);
       }
       if (!whole && along > 1 && farthest == 0) farthest = pitch;
-      if (pitch * size < page) between += (along - 1) * pitch * size;
-      else apart *= along;
+      if (pitch * size < page)
+        between += (along - 1) * pitch * size;
+      else
+        apart *= along;
       if (!whole && along > 1) aligned = aligned && std::fmod(pitch * size, line) == 0;
       whole = whole && along == extent;
       pitch *= extent;
@@ -233,15 +233,16 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       dense |= !s.stage.layout.empty();
       if (!s.stage.from.empty() || !s.stage.then.empty()) own = std::max(own, s.walks);  // others pass from elsewhere
     }
-    // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no cache.
+    // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no
+    // cache.
     if (t.access == 0 && passes_caches(view, t)) continue;
     for (LinkId l : links_between(*view.model, t.from, t.to)) {
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back({t.access,
-                                        t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own, dense,
-                                        t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
+                                        t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own,
+                                        dense, t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

@@ -8,6 +8,7 @@
 
 #include "hwdesc/side_by_side.h"
 #include "scheduler/combining.h"
+#include "scheduler/copy_time.h"
 #include "scheduler/machine_costs.h"
 #include "support/arithmetic.h"
 

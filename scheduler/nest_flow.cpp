@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scheduler/copy_time.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"

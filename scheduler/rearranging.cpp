@@ -11,13 +11,13 @@
 namespace isamap {
 namespace {
 
-/// Places along one dim of the statement, in elements from its first point: in the tensor and in the copy. Both are sums
-/// of one part for each dim, so dims can be looked at one by one.
+/// Places along one dim of the statement, in elements from its first point: in the tensor and in the copy. Both are
+/// sums of one part for each dim, so dims can be looked at one by one.
 struct OfDim {
   std::size_t dim = 0;
-  std::int64_t stride = 0;                                       ///< in the tensor
-  std::int64_t block = 1;                                        ///< elements of the innermost digit; 1: it is not split
-  std::int64_t room = 1;                                         ///< ... and of all digits but the outermost
+  std::int64_t stride = 0;  ///< in the tensor
+  std::int64_t block = 1;   ///< elements of the innermost digit; 1: it is not split
+  std::int64_t room = 1;    ///< ... and of all digits but the outermost
   std::vector<std::pair<SplitDigit, std::int64_t>> digits = {};  ///< of the copy, with their strides
 
   std::int64_t in_tensor(std::int64_t at) const { return stride * at; }
@@ -31,7 +31,8 @@ struct OfDim {
   }
 };
 
-/// Dims that are a subscript by themselves and nothing else, with their digits. Nothing: the layout is not of that kind.
+/// Dims that are a subscript by themselves and nothing else, with their digits. Nothing: the layout is not of that
+/// kind.
 std::optional<std::vector<OfDim>> dims_of(const PackedCopy& copy) {
   const IterationDomain& domain = *copy.domain;
   std::vector<OfDim> found;

@@ -7,9 +7,7 @@
 #include <set>
 
 #include "hwdesc/side_by_side.h"
-#include "ir/element_cycles.h"
 #include "scheduler/machine_costs.h"
-#include "scheduler/rearranging.h"
 #include "scheduler/stage_tile.h"
 
 namespace isamap {
@@ -74,48 +72,6 @@ int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId reg
 }
 
 }  // namespace
-
-/// A packed copy of a tensor: elements of its layout for each element of the tensor (an im2col copy repeats them),
-/// times the cycles of one.
-double copy_cycles(const NestView& view, const StageView& s) {
-  const Access& access = access_of(view.statement, s.access);
-  const Tensor& tensor = tensor_of(view, s.access);
-  if (s.parent < 0 && s.stage.via.empty() && !s.stage.layout.empty() && s.memory == view.model->home())
-    if (const auto move = rearranging({&view.statement.domain, &access, &tensor, &s.stage.layout, view.tiles(s.walks),
-                                       s.memory, s.access > 0},
-                                      *view.model))
-      return move->cycles;
-  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
-  if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
-  Tiles whole;
-  for (const Dim& dim : view.statement.domain.dims)
-    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
-  double copied = 1, natural = 1;
-  std::vector<AffineExpr> forms;
-  for (const LayoutDigit& digit : s.stage.layout) {
-    const auto split = split_digit(digit.index);
-    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
-    const auto name = split->form.as_dim();
-    if (name && name->front() == '$') {  // a replicated or virtual dim: as many copies
-      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
-      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
-      continue;
-    }
-    forms.push_back(split->form);
-    copied *= static_cast<double>(range_over(split->form, whole).extent);
-  }
-  for (const AffineExpr& e : access.index)
-    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
-      natural *= static_cast<double>(range->high - range->low + 1);
-  double each = divided_cycles;
-  if (offset.is_linear()) {
-    std::int64_t stride = 0;
-    for (const std::string& name : s.stage.layout.back().index.names())
-      stride = std::max(stride, std::abs(offset.coefficient(name)));
-    each = stride == 1 ? contiguous_cycles : strided_cycles;
-  }
-  return each * std::max(1.0, copied / std::max(natural, 1.0));
-}
 
 /// Elements that one use of a move carries.
 double piece(const Instruction& move, DType type) {
@@ -208,38 +164,7 @@ std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
 
 namespace {
 
-/// A copy from tensor to tile passes every cache that is smaller than one of them: what it reads once, what it writes
-/// twice, since lines come before they are written and go back afterwards.
-double cycles_through_caches(const NestView& view, const TileCounts& counts, const Transfer& t) {
-  const HardwareModel& model = *view.model;
-  const Tensor& tensor = tensor_of(view, t.access);
-  const double size = bytes(tensor.dtype), elements = t.elements_in + t.elements_out;
-  const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
-  double whole = size, most = 0;
-  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
-  const double tile = counts.padded_tile(t.access, s.walks) * size * t.copies_in;
-  for (const Link& link : model.links()) {
-    const Memory& cache = model.memory(link.to);
-    if (cache.kind != MemoryKind::cache || link.bandwidth <= 0) continue;
-    const auto capacity = static_cast<double>(cache.capacity);
-    const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
-    const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
-    most = std::max(most, elements * size * (of_tensor + of_tile) / link.bandwidth);
-  }
-  return most;
-}
-
 }  // namespace
-
-double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
-  double total = 0;
-  for (const Transfer& t : traffic.transfers)
-    if (t.stage >= 0 && t.from == t.to)
-      total += std::max((t.elements_in + t.elements_out) * t.copies_in *
-                            copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]),
-                        cycles_through_caches(view, counts, t));
-  return total;
-}
 
 double serial_cycles(const NestView& view, const Traffic& traffic) {
   double total = 0;

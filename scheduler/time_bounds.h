@@ -20,9 +20,7 @@ Bound compute_bound(const NestView& view, const TileCounts& counts);
 std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic);
 std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic);
 std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic);
-/// Cycles that nothing hides: copies element by element, by a scalar unit, at least what passes the caches for them ...
-double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic);
-/// ... and transfers of scratchpads with a single buffer.
+/// Cycles that nothing hides beside copies (scheduler/copy_time.h): transfers of scratchpads with a single buffer ...
 double serial_cycles(const NestView& view, const Traffic& traffic);
 
 /// ... and what a tile of the output in registers stores at once beyond the lines that the nearest cache can wait for
@@ -31,8 +29,7 @@ double serial_cycles(const NestView& view, const Traffic& traffic);
 double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
                     double moving);
 
-/// Of one element of a packed copy; elements that one use of a move carries.
-double copy_cycles(const NestView& view, const StageView& stage);
+/// Elements that one use of a move carries.
 double piece(const Instruction& move, DType type);
 
 /// Registers or bytes that the stages of each memory need, where there are fewer.

@@ -38,14 +38,18 @@ void clip(const Lowering& lowering, const Copy& copy, TileBuffer& tile) {
     }
 }
 
-Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, UnitId unit) {
-  const Buffer& inner_buffer = lowering.buffer(copy.inner->buffer);
-  std::vector<Node> nodes;
+/// All of a tile that has padding is set before what stands in the tensor comes in.
+std::vector<Node> padding_set(Lowering& lowering, const Copy& copy, UnitId unit) {
   bool padded = copy.outside.has_value();
   for (const Coordinate& c : copy.inner->coordinates) padded |= c.padded != c.extent;
-  if (copy.into_inner && padded)
-    nodes = set_all(lowering, *copy.inner, unit,
-                    convert({copy.outside.value_or(0), 0}, DType::f64, inner_buffer.dtype, true));
+  if (!copy.into_inner || !padded) return {};
+  const DType type = lowering.buffer(copy.inner->buffer).dtype;
+  return set_all(lowering, *copy.inner, unit, convert({copy.outside.value_or(0), 0}, DType::f64, type, true));
+}
+
+Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, UnitId unit) {
+  const Buffer& inner_buffer = lowering.buffer(copy.inner->buffer);
+  std::vector<Node> nodes = padding_set(lowering, copy, unit);
 
   TileBuffer clipped = copy.visited();
   clip(lowering, copy, clipped);
@@ -96,10 +100,15 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
 Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
   const auto unit = scalar_unit(lowering, copy);
   if (!copy.via.empty() || !unit) return by_moves(lowering, copy);
-  if (!copy.arranged_by.empty()) {
+  if (!copy.arranged_by.empty() && !copy.outside) {
     Copy named = copy;
     named.via = {copy.arranged_by};
-    if (auto moved = by_moves(lowering, named)) return moved;  // else some block is cut in a way that it cannot leave out
+    std::vector<Node> nodes = padding_set(lowering, copy, *unit);
+    named.cleared = !nodes.empty();
+    if (auto moved = by_moves(lowering, named)) {  // else some block is cut in a way that it cannot leave out
+      nodes.insert(nodes.end(), moved->begin(), moved->end());
+      return nodes;
+    }
   }
   return by_elements(lowering, copy, *unit);
 }

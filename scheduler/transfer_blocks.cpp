@@ -38,7 +38,9 @@ struct BlockLoop {
   Over over = Over::blocks;
 };
 
-bool in_pieces(const Coordinate& c, std::int64_t block) { return c.block > block && c.extent > 0 && c.extent % c.block == 0; }
+bool in_pieces(const Coordinate& c, std::int64_t block) {
+  return c.block > block && c.extent > 0 && c.extent % c.block == 0;
+}
 
 bool is_inner_digit(const AffineExpr& axis) {
   for (const AffineTerm& term : axis.terms())
@@ -55,8 +57,10 @@ std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std:
   const auto pieces = [&](std::size_t i) { return covered[i] && in_pieces(tile.coordinates[i], blocks[i]); };
   const auto outer = [&](std::size_t i) { return BlockLoop{i, pieces(i) ? Over::blocks_of_layout : Over::blocks}; };
   const auto add_inner = [&](std::size_t i) {
-    if (pieces(i)) order.push_back({i, Over::pieces});
-    else if (!covered[i]) order.push_back({i, Over::elements});
+    if (pieces(i))
+      order.push_back({i, Over::pieces});
+    else if (!covered[i])
+      order.push_back({i, Over::elements});
   };
   for (const AffineExpr& axis : tile.axes)
     for (const std::string& name : axis.names()) {
@@ -90,8 +94,7 @@ struct Visit {
     if (depth == order.size()) return body(begin, valid_counts());
     const auto [i, over] = order[depth];
     const AffineExpr before = begin[i];
-    if (over == BlockLoop::Over::blocks && tail[i])
-      begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
+    if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
     const auto [trip, step] = walked(i, over);
     std::string variable;
     if (trip > 1) {

@@ -33,7 +33,8 @@ bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instructi
   if (whole) return extent == valid;
   const bool must_be_zero = copy.zero[i];
   const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
-  if (extent == valid) return copy.into_inner ? !must_be_zero || beyond == Inactive::zero : beyond != Inactive::zero;
+  if (extent == valid)
+    return copy.into_inner ? !must_be_zero || copy.cleared || beyond == Inactive::zero : beyond != Inactive::zero;
   if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, i, begin, valid);
   if (copy.into_inner && !must_be_zero) return true;
   return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
@@ -72,7 +73,7 @@ struct MovePiece {
   std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
                                            const std::vector<std::int64_t>& valid, Takes takes) {
     const Instruction& move = lowering.model.instruction(id);
-    if (copy.into_inner)
+    if (copy.into_inner && !copy.cleared)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
         // A move of a part of a block sets nothing behind the last element.
         if (const Coordinate& c = copy.visited().coordinates[i];

@@ -9,6 +9,7 @@
 
 #include <cmath>
 
+#include "scheduler/copy_time.h"
 #include "scheduler/kernel_time.h"
 #include "scheduler/levelled/evaluate.h"
 #include "scheduler/machine_costs.h"
@@ -22,7 +23,7 @@ namespace isamap {
 namespace {
 
 constexpr double shared_issue = 1.0 / 16;  ///< of what runs beside the bound, where moves are instructions
-constexpr double overlap_power = 5;       ///< measured (docs/cost.md)
+constexpr double overlap_power = 5;        ///< measured (docs/cost.md)
 constexpr double max_code_calls = 65536;   ///< calls printed: beyond that no compiler is patient
 
 /// How much longer the longest takes beside the others: what caches fetch and what the core does disturb each other the

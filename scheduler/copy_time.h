@@ -1,0 +1,17 @@
+#pragma once
+// What packed copies take: a scalar unit makes them element by element, or a move within their memory lays them out.
+
+#include "scheduler/nest_view.h"
+#include "scheduler/tile_counts.h"
+#include "scheduler/traffic.h"
+
+namespace isamap {
+
+/// Cycles of one element of a packed copy: of the move that lays it out (scheduler/rearranging.h), or of a scalar unit
+/// for the elements of its layout that there are for each of the tensor (an im2col copy repeats them).
+double copy_cycles(const NestView& view, const StageView& stage);
+
+/// Of all copies; nothing hides them. At least what passes the caches for them.
+double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+
+}  // namespace isamap

@@ -1,0 +1,124 @@
+// Packed copies that moves within a memory lay out: which of them they take, that the places they set are the copy's
+// own, and that a cut block, an odd row or a single element changes no value.
+
+#include <set>
+
+#include "backends/backend.h"
+#include "backends/cpp/translation_unit.h"
+#include "tests/lowering/support.h"
+
+namespace isamap {
+namespace {
+
+struct Case {
+  const char* compute;
+  const char* dtypes;
+  const char* target;
+  std::vector<std::string> lines;
+  std::set<std::string> by;  ///< what the printed copies call
+};
+
+const std::vector<std::string> tiles{"stage C in tile",    "for k by 32",     "stage A in tile",
+                                     "for j by 16 unroll", "stage B in tile", "do s0 with dpbf16ps(i=i, j=j, k=k)"};
+const std::vector<std::string> vectors{"stage C in vec",    "for k by 1",         "stage B in vec",
+                                       "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"};
+
+std::vector<std::string> below(std::vector<std::string> above, const std::vector<std::string>& lines) {
+  above.insert(above.end(), lines.begin(), lines.end());
+  return above;
+}
+
+const char* const bf16 = "A=bf16,B=bf16,C=f32";
+
+std::vector<Case> cases() {
+  const std::string pairs = "stage B in ram as [j/32, k/32, k/2%16, j%32, k%2]",
+                    rows = "stage A in ram as [i/16, k/32, i%16, k%32]";
+  return {
+      {"C[i,j] += f32(A[i,k])*f32(B[k,j])",
+       bf16,
+       "intel_amx",
+       below({rows, pairs, "for j by 32", "for i by 16"}, tiles),
+       {"words_of_pairs("}},
+      {"C[i,j] += f32(A[i,k])*f32(B[k,j])",
+       bf16,
+       "intel_amx",
+       below({rows, "for j by 32", pairs, "for i by 16"}, tiles),
+       {"words_of_pairs("}},
+      {"C[i,j] += f32(A[i,k])*f32(B[j,k])",
+       bf16,
+       "intel_amx",
+       below({rows, pairs, "for j by 32", "for i by 16"}, tiles),
+       {"words_across("}},
+      {"C[i,j] += f32(A[k,i])*f32(B[j,k])",
+       bf16,
+       "intel_amx",
+       below({rows, pairs, "for j by 32", "for i by 16"}, tiles),
+       {"pairs_across(", "words_across("}},
+      {"C[i,j] += A[i,k]*B[j,k]",
+       "",
+       "x86_avx512",
+       below({"stage B in ram as [j/32, k, j%32]", "for j by 32", "for i by 6"}, vectors),
+       {"words_across("}},
+      {"C[i,j] += A[k,i]*B[k,j]",
+       "",
+       "x86_avx512",
+       below({"for i by 6", "stage A in ram as [i, k]", "for j by 32"}, vectors),
+       {"words_across("}},
+      {"C[i,j] += A[i,k]*B[k,j]",
+       "",
+       "x86_avx512",
+       below({"stage B in ram as [j/32, k, j%32]", "for j by 32", "for i by 6"}, vectors),
+       {}},
+  };
+}
+
+/// Of the program's own lines, not of the helpers' definitions.
+bool calls(const Program& program, const HardwareModel& model, const std::string& what) {
+  const auto unit = print_cpp(program, model);
+  EXPECT_TRUE(unit) << render(unit.diagnostics());
+  if (!unit) return false;
+  const std::size_t body = unit->text.find("extern \"C\"");
+  return unit->text.find(what, body == std::string::npos ? 0 : body) != std::string::npos;
+}
+
+TEST(Rearranging, ByTheMoveThatLiesSo) {
+  for (const Case& c : cases()) {
+    const HardwareModel model = machine(c.target);
+    const Kernel kernel = formula(c.compute, "i=32,j=64,k=64", c.dtypes);
+    const auto program = lower(schedule_of(c.lines), kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    for (const std::string other : {"words_of_pairs(", "words_across(", "pairs_across("})
+      EXPECT_EQ(calls(*program, model, other), c.by.contains(other)) << c.compute << " " << c.dtypes << ": " << other;
+  }
+}
+
+TEST(Rearranging, ChangesNoValueWhereBlocksAreCut) {
+  for (const Case& c : cases())
+    for (const std::string dims : {"i=32,j=64,k=64", "i=17,j=35,k=67", "i=3,j=34,k=2", "i=1,j=2,k=33", "i=16,j=16,k=31",
+                                   "i=5,j=47,k=130", "i=0,j=16,k=32", "i=4,j=0,k=32"})
+      expect_right(formula(c.compute, dims, c.dtypes), machine(c.target), c.lines);
+}
+
+/// The instructions' own text, on this processor.
+TEST(Rearranging, AsPrinted) {
+  for (const Case& c : cases()) {
+    const HardwareModel model = machine(c.target);
+    if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+    for (const std::string dims : {"i=32,j=64,k=64", "i=17,j=35,k=67", "i=3,j=34,k=2", "i=5,j=47,k=130"}) {
+      const Kernel kernel = formula(c.compute, dims, c.dtypes);
+      const auto program = lower(schedule_of(c.lines), kernel, model);
+      ASSERT_TRUE(program) << render(program.diagnostics());
+      Random random(3);
+      std::vector<TensorData> expected;
+      for (const Tensor& tensor : kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
+      std::vector<TensorData> found = expected;
+      interpret(kernel, expected);
+      const auto outcome = make_runner(model)->run(*program, found, RunLimits{}, 0);
+      ASSERT_TRUE(outcome) << render(outcome.diagnostics());
+      EXPECT_EQ(expected.back().bytes, found.back().bytes) << c.compute << " " << c.target << " " << dims;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isamap
