@@ -192,6 +192,12 @@ struct Shim {
   CompilerFlags flags;           ///< behind the program's
 };
 
+/// A text printed only in files that say its name.
+struct NamedHelper {
+  std::string name, text;
+  bool operator==(const NamedHelper&) const = default;
+};
+
 /// How a whole program is printed, compiled and run.
 struct ProgramText {
   std::string language = "asm";  ///< "c++", "cuda", "asm"
@@ -201,6 +207,7 @@ struct ProgramText {
   std::vector<std::string> compilers;  ///< commands; the first that works here is used. Empty: the system's compiler
   std::vector<std::string> packages;   ///< of the distribution, that hold compiler and emulator
   std::string helpers, launch_helpers, function, begin, end, comment = "#";
+  std::vector<NamedHelper> named_helpers;  ///< behind `helpers`; each may use those before it
   std::string run_emulated, run_simulator;
   Shim shim;
 };

@@ -74,6 +74,28 @@ Shim load_shim(const Node& node, Context& context) {
   return shim;
 }
 
+std::string lines(const std::string& text) { return text + (text.empty() || text.ends_with('\n') ? "" : "\n"); }
+
+/// Texts, and texts with names.
+void load_helpers(const Node& node, ProgramText& program, Context& context) {
+  const std::vector<Node> alone{node};
+  for (const Node& item : node.kind == Kind::list ? node.items : alone) {
+    if (item.kind == Kind::scalar) {
+      program.helpers += lines(item.scalar);
+      continue;
+    }
+    Fields map(item, "a helper of program", context.problems);
+    NamedHelper helper{map.text("name", true).value_or(""), lines(map.text("text", true).value_or(""))};
+    const bool known = std::any_of(program.named_helpers.begin(), program.named_helpers.end(),
+                                   [&](const NamedHelper& other) { return other.name == helper.name; });
+    if (known)
+      context.problems.error(item.where, "there are two helpers '" + helper.name + "'",
+                             "each is printed where its name is said; names differ");
+    else if (!helper.name.empty())
+      program.named_helpers.push_back(std::move(helper));
+  }
+}
+
 }  // namespace
 
 void load_program(const Node& root, Context& context) {
@@ -89,9 +111,8 @@ void load_program(const Node& root, Context& context) {
   program.include = map.texts("include");
   if (const Node* types = map.child("types")) load_types(*types, program, context);
   if (const Node* flags = map.child("flags")) program.flags = load_flags(*flags, "'flags' of program", context);
-  for (const auto& [key, text] : {std::pair("helpers", &program.helpers), {"launch_helpers", &program.launch_helpers}})
-    for (const std::string& block : map.texts(key))
-      *text += block + (block.empty() || block.ends_with('\n') ? "" : "\n");
+  if (const Node* helpers = map.child("helpers")) load_helpers(*helpers, program, context);
+  for (const std::string& block : map.texts("launch_helpers")) program.launch_helpers += lines(block);
   program.function = map.text("function").value_or("");
   program.begin = map.text("begin").value_or("");
   program.end = map.text("end").value_or("");

@@ -1,5 +1,7 @@
 #include "backends/cpp/helpers.h"
 
+#include <cctype>
+
 #include "backends/cpp/real_functions.h"
 #include "support/check.h"
 
@@ -260,6 +262,30 @@ std::set<std::string> helper_includes(const std::set<std::string>& used) {
   for (const Helper& helper : helpers())
     if (all.contains(helper.name)) includes.insert(helper.includes.begin(), helper.includes.end());
   return includes;
+}
+
+namespace {
+
+bool says(const std::string& code, const std::string& name) {
+  const auto in_word = [&](std::size_t at) {
+    return at < code.size() && (std::isalnum(static_cast<unsigned char>(code[at])) != 0 || code[at] == '_');
+  };
+  for (std::size_t at = code.find(name); at != std::string::npos; at = code.find(name, at + 1))
+    if (!in_word(at + name.size()) && (at == 0 || !in_word(at - 1))) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string machine_helpers(const ProgramText& program, const std::string& code) {
+  std::string named;
+  for (std::size_t h = program.named_helpers.size(); h-- > 0;) {  // each may use those before it
+    const NamedHelper& helper = program.named_helpers[h];
+    if (says(code, helper.name) || says(named, helper.name) || says(program.helpers, helper.name))
+      named = helper.text + named;
+  }
+  const std::string text = program.helpers + named;
+  return text.empty() ? "" : text + (text.back() == '\n' ? "\n" : "\n\n");
 }
 
 }  // namespace isamap

@@ -5,7 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "hwdesc/hardware_model.h"
+
 namespace isamap {
+
+/// What a machine's file defines for this code: what it always prints, and of the named texts those that the code or
+/// another printed one says.
+std::string machine_helpers(const ProgramText& program, const std::string& code);
 
 /// Names of all helpers, which nothing else in the file may take.
 std::vector<std::string> helper_names();

@@ -27,9 +27,8 @@ std::string includes(const HardwareModel& model, const Surroundings& around) {
   return text + "\n";
 }
 
-std::string program_text(const HardwareModel& model, const Surroundings& around) {
-  std::string text = model.program.helpers;
-  if (!text.empty()) text += text.back() == '\n' ? "\n" : "\n\n";
+std::string program_text(const HardwareModel& model, const Surroundings& around, const std::string& code) {
+  std::string text = machine_helpers(model.program, code);
   if (around.scratch)
     text += R"(namespace {
 
@@ -76,7 +75,7 @@ Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& m
           ? print_versions(program, model, around)
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
-  unit->text = header_comment(program, model) + includes(model, around) + program_text(model, around) +
+  unit->text = header_comment(program, model) + includes(model, around) + program_text(model, around, unit->text) +
                compiled_for(model) + unit->text;
   return unit;
 }

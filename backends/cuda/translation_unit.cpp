@@ -409,8 +409,7 @@ class KernelFile {
   }
 
   std::string functions() const {
-    std::string text = model_.program.helpers;
-    if (!text.empty()) text += text.back() == '\n' ? "\n" : "\n\n";
+    std::string text = machine_helpers(model_.program, wrappers_.device() + wrappers_.host() + kernels_);
     text += replaced(helper_text(elements_.used_helpers()), "inline ", "__host__ __device__ inline ");
     if (!wrappers_.device().empty())
       text += "#if defined(__CUDACC__)\n" + wrappers_.device() + "#else\n" + wrappers_.host() + "#endif\n\n";

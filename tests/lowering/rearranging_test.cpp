@@ -87,6 +87,11 @@ TEST(Rearranging, ByTheMoveThatLiesSo) {
     const Kernel kernel = formula(c.compute, "i=32,j=64,k=64", c.dtypes);
     const auto program = lower(schedule_of(c.lines), kernel, model);
     ASSERT_TRUE(program) << render(program.diagnostics());
+    if (c.by.empty()) {  // helpers are printed where their names are said
+      const auto unit = print_cpp(*program, model);
+      ASSERT_TRUE(unit) << render(unit.diagnostics());
+      EXPECT_EQ(unit->text.find("turn_words"), std::string::npos) << unit->text;
+    }
     for (const std::string other : {"words_of_pairs(", "words_across(", "pairs_across("})
       EXPECT_EQ(calls(*program, model, other), c.by.contains(other)) << c.compute << " " << c.dtypes << ": " << other;
   }
