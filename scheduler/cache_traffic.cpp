@@ -40,8 +40,12 @@ struct Footprint {
   double pages = 0;
 };
 
+struct LineParts {
+  double lines = 0, begun = 0;
+};
+
 struct Moved {
-  double bytes = 0, of_output = 0;
+  double bytes = 0, of_output = 0, begun = 0;
 };
 
 class CacheModel {
@@ -62,7 +66,7 @@ class CacheModel {
     const Moved here = moved(cache, accesses, walks), further_out = moved(cache, accesses, std::max(walks - 1, 0));
     const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
     return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output), bandwidth,
-            instances};
+            instances, between(here.begun, further_out.begun)};
   }
 
  private:
@@ -100,8 +104,10 @@ class CacheModel {
       if (at <= a.own && a.own > 0) continue;  // what the cache keeps is that place
       const double elements =
           counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
-      const double bytes = elements * element_bytes(a.access) * a.copies * part_of_lines(cache, accesses, a, at);
+      const LineParts parts = part_of_lines(cache, accesses, a, at);
+      const double once = elements * element_bytes(a.access) * a.copies, bytes = once * parts.lines;
       total.bytes += bytes;
+      total.begun += once * parts.begun;
       if (a.access == 0) total.of_output += bytes;
     }
     return total;
@@ -124,9 +130,10 @@ class CacheModel {
     return width;
   }
 
-  /// Bytes that come for each byte in use. Lines stay for the next step of the innermost walk: one that runs along them
-  /// uses them up.
-  double part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a, int walks) const {
+  /// Bytes that come for each byte in use, and those for which rows are begun. Lines stay for the next step of the
+  /// innermost walk: one that runs along them uses them up.
+  LineParts part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a,
+                          int walks) const {
     const bool far = a.begins >= begins_far;
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
@@ -138,7 +145,8 @@ class CacheModel {
       if (w >= 0) anew = std::max(0.0, 1 - usable * pages_at_hand / pages(cache, accesses, w + 1));
     }
     const Footprint f = footprint(cache, a, walks);
-    return (f.lines + anew * f.begun) / (std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access));
+    const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
+    return {f.lines / all, anew * f.begun / all};
   }
 
   bool runs_along(int access, int walk) const {

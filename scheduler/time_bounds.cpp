@@ -180,6 +180,13 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   return total;
 }
 
+double begin_cycles(const Traffic& traffic) {
+  double total = 0;
+  for (const auto& [id, cache] : traffic.caches)
+    if (cache.bandwidth > 0) total += cache.begun / cache.bandwidth / cache.instances;
+  return total;
+}
+
 double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
                     double moving) {
   const int stage = view.innermost[0];

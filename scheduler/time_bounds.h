@@ -23,6 +23,8 @@ std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic);
 /// Cycles that nothing hides beside copies (scheduler/copy_time.h): transfers of scratchpads with a single buffer ...
 double serial_cycles(const NestView& view, const Traffic& traffic);
 
+/// ... and the waits for first lines of rows, where nothing has asked for them before they are used;
+double begin_cycles(const Traffic& traffic);
 /// ... and what a tile of the output in registers stores at once beyond the lines that the nearest cache can wait for
 /// beside those being read, half of them: while these are written nothing is computed. Where `computing` takes longer
 /// than `moving` between caches, stores are written by the time the next ones come.

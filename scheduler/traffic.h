@@ -30,6 +30,7 @@ struct Transfer {
 /// What flows into a cache, over all instances.
 struct CacheTraffic {
   double bytes = 0, of_output = 0, bandwidth = 0, instances = 1;
+  double begun = 0;  ///< bytes that would take as long as the waits where rows are begun anew
 };
 
 struct Traffic {

@@ -82,7 +82,7 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
     const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0) +
-                         burst_cycles(view, counts, traffic, bounds.front().cycles, moving);
+                         begin_cycles(traffic) + burst_cycles(view, counts, traffic, bounds.front().cycles, moving);
     if (alone > most) cost.bound = "transfers that nothing hides";
     cost.cycles = most * overlap(bounds) + (sum - most) * shared_issue + alone + code;
   }
