@@ -9,6 +9,7 @@
 
 #include "scheduler/ask_ahead.h"
 #include "scheduler/combining.h"
+#include "scheduler/inside_share.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/outside_reads.h"
 #include "scheduler/stage_tile.h"
@@ -72,6 +73,7 @@ class Resolver {
               "leave it out");
     for (const auto& [tensor, how] : last->outside)
       if (const auto no = outside_problem(*view_.kernel, original, tensor, how)) problem(no->message, no->hint);
+    view_.inside = inside_share(nest_, *view_.kernel, original);
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);

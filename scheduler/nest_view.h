@@ -52,6 +52,7 @@ struct NestView {
   std::vector<WalkView> walks;       ///< outermost first
   std::vector<StageView> stages;     ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
+  double inside = 1;                 ///< share of the points that are computed (scheduler/inside_share.h)
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
   MemoryId memory_of(int stage) const {

@@ -71,6 +71,9 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   for (std::size_t b = 1; b < bounds.size(); ++b) moving = std::max(moving, bounds[b].cycles);
   join(memory_bounds(view, traffic));
   if (program) join(move_bounds(view, counts, traffic));
+  // What is skipped is neither computed nor loaded into registers; lines of what other points use come all the same.
+  for (Bound& b : bounds)
+    if (!b.of_cache) b.cycles *= view.inside;
   double most = 0, sum = 0;
   for (const Bound& b : bounds) {
     sum += b.cycles;

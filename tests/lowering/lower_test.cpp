@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 
+#include "scheduler/cost_model.h"
 #include "scheduler/nest_view.h"
 #include "scheduler/outside_reads.h"
 #include "tests/lowering/support.h"
@@ -108,6 +109,40 @@ TEST(Lower, WhatLiesOutsideIsSkipped) {
                                                                      {6, 4, 7, 1, 3, 1, 0, 12}})
     for (const auto& [tile_p, tile_q] : {std::pair(2, 4), std::pair(1, 1), std::pair(3, 7), std::pair(16, 2)})
       expect_right(depthwise(p, q, c, size, stride, dilation, pad, height), model, window_lines(tile_p, tile_q));
+}
+
+/// Products by the taps that lie inside are what is computed and what is priced.
+TEST(Lower, WhatIsSkippedIsCounted) {
+  const HardwareModel model = machine("x86_avx512");
+  for (const auto& [p, q, size, stride, dilation, pad, height] : {std::array{9, 11, 3, 1, 1, 1, 9},
+                                                                  {5, 5, 3, 2, 1, 1, 9},
+                                                                  {7, 6, 5, 1, 2, 4, 8},
+                                                                  {1, 1, 3, 1, 1, 1, 1},
+                                                                  {2, 3, 3, 1, 1, 2, 1},
+                                                                  {12, 12, 3, 1, 1, 5, 4},
+                                                                  {6, 4, 1, 3, 1, 0, 12}}) {
+    const auto along = [&, size = size, stride = stride, dilation = dilation, pad = pad, height = height](int outputs) {
+      int taps = 0;
+      for (int at = 0; at < outputs * size; ++at) {
+        const int from = stride * (at / size) + dilation * (at % size) - pad;
+        taps += from >= 0 && from < height ? 1 : 0;
+      }
+      return static_cast<double>(taps) / (outputs * size);
+    };
+    const Kernel kernel = depthwise(p, q, 16, size, stride, dilation, pad, height);
+    const auto view = resolve(schedule_of(window_lines(2, 4)).nests[0], kernel, make_id<StatementId>(0), model);
+    ASSERT_TRUE(view) << render(view.diagnostics());
+    EXPECT_DOUBLE_EQ(view->inside, along(p) * along(q));
+  }
+  auto whole = window_lines(2, 4);
+  whole.back() = "do s0 with fma_f32(j=c)";
+  const auto cycles = [&](const std::vector<std::string>& lines) {
+    const Kernel kernel = depthwise(7, 7, 512, 5, 1, 1, 2, 7);
+    return make_cost_model_closed_form()
+        ->estimate({&kernel, make_id<StatementId>(0), &model, schedule_of(lines).nests[0]})
+        ->cycles;
+  };
+  EXPECT_LT(cycles(window_lines(2, 4)), cycles(whole));
 }
 
 /// The operand itself is in memory; the call is left out.
