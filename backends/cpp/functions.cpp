@@ -9,6 +9,8 @@
 #include "backends/cpp/names.h"
 #include "backends/cpp/printer.h"
 #include "backends/cpp/types.h"
+#include "support/allocate.h"
+#include "support/arithmetic.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -179,8 +181,8 @@ class FunctionPrinter {
     }
     if (block.empty()) return stack;
     uses_scratch_ = true;
-    return stack + fmt::format("  static thread_local const Scratch scratch({});\n", (size + 4095) / 4096 * 4096) +
-           block;
+    const std::int64_t page = size < large_page / 2 ? 4096 : large_page;
+    return stack + fmt::format("  static thread_local const Scratch scratch({});\n", round_up(size, page)) + block;
   }
   const Program& program_;
   const HardwareModel& model_;

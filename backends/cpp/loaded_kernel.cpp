@@ -5,33 +5,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "backends/backend.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/process.h"
+#include "support/allocate.h"
 
 namespace isamap {
-
-/// Memory of `std::aligned_alloc`; a member of a class that others see, so it has a name.
-struct FreedArray {
-  void operator()(void* memory) const { std::free(memory); }
-};
 
 namespace {
 
 using Strides = std::vector<std::int64_t>;
-
-constexpr std::size_t alignment = 64;
-
-using Allocation = std::unique_ptr<std::uint8_t, FreedArray>;
-
-Allocation allocate_bytes(std::int64_t bytes) {
-  const std::size_t size = (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)) + alignment - 1) / alignment;
-  return Allocation(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, size * alignment)));
-}
 
 Strides dense_strides(const std::vector<std::int64_t>& shape) {
   Strides strides(shape.size(), 1);
@@ -102,7 +88,7 @@ struct LoadedKernel::State {
   std::vector<std::int64_t> packed_bytes;
   void* library = nullptr;
   Entry entry = nullptr, pack = nullptr;
-  std::vector<Allocation> packed;  ///< once packed
+  std::vector<ArrayMemory> packed;  ///< once packed
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -136,7 +122,7 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
     if (view.data == nullptr && element_count(tensor) > 0)
       return error(fmt::format("tensor '{}' has no memory", tensor.name));
   }
-  std::vector<Allocation> copies;
+  std::vector<ArrayMemory> copies;
   std::vector<std::pair<std::size_t, std::uint8_t*>> back;
   std::vector<void*> pointers;
   pointers.reserve(arguments.size() + s.packed_bytes.size());
@@ -148,7 +134,7 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
       pointers.push_back(view.data);
       continue;
     }
-    copies.push_back(allocate_bytes(span(tensor.shape, s.strides[a]) * bytes(tensor.dtype)));
+    copies.push_back(allocate_array(span(tensor.shape, s.strides[a]) * bytes(tensor.dtype)));
     if (!copies.back()) return error(fmt::format("no memory for a copy of tensor '{}'", tensor.name));
     const bool output = role_of(s.kernel, s.tensors[a]) != Role::input;
     if (!output || tensor.inout)
@@ -157,18 +143,18 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
     pointers.push_back(copies.back().get());
   }
   if (s.packed.size() != s.packed_bytes.size()) {
-    std::vector<Allocation> packed;
+    std::vector<ArrayMemory> packed;
     std::vector<void*> to_pack;
     for (const std::size_t a : s.packed_from) to_pack.push_back(pointers[a]);
     for (const std::int64_t size : s.packed_bytes) {
-      packed.push_back(allocate_bytes(size));
+      packed.push_back(allocate_array(size));
       if (!packed.back()) return error("no memory for packed copies");
       to_pack.push_back(packed.back().get());
     }
     s.pack(to_pack.data());
     state_->packed = std::move(packed);
   }
-  for (const Allocation& memory : s.packed) pointers.push_back(memory.get());
+  for (const ArrayMemory& memory : s.packed) pointers.push_back(memory.get());
   s.entry(pointers.data());
   for (const auto& [a, from] : back)
     copy_elements(arguments[a], from, s.strides[a], static_cast<std::size_t>(bytes(arguments[a].dtype)), false);

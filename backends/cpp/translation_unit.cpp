@@ -24,6 +24,7 @@ std::string includes(const HardwareModel& model, const Surroundings& around) {
     const bool enclosed = !include.empty() && (include.front() == '<' || include.front() == '"');
     text += "#include " + (enclosed ? include : "<" + include + ">") + "\n";
   }
+  if (around.scratch) text += "#if __has_include(<sys/mman.h>)\n#include <sys/mman.h>\n#endif\n";
   return text + "\n";
 }
 
@@ -32,13 +33,18 @@ std::string program_text(const HardwareModel& model, const Surroundings& around,
   if (around.scratch)
     text += R"(namespace {
 
-// Memory for local arrays: one block for each thread, kept from call to call.
+// Memory for local arrays: one block for each thread, kept from call to call. Where it is large it asks for large pages:
+// the addresses of small ones have to be looked up again and again.
 struct Scratch {
   char* const at;
-  explicit Scratch(std::size_t size) : at(static_cast<char*>(std::aligned_alloc(4096, size))) {
+  explicit Scratch(std::size_t size) : at(static_cast<char*>(std::aligned_alloc(unit(size), size))) {
     if (at == nullptr) std::abort();
+#ifdef MADV_HUGEPAGE
+    if (unit(size) > 4096) madvise(at, size, MADV_HUGEPAGE);
+#endif
   }
   ~Scratch() { std::free(at); }
+  static std::size_t unit(std::size_t size) { return size % (2 << 20) == 0 ? 2 << 20 : 4096; }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 };

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <sstream>
 
 #include "bench/cpu/libraries.h"
+#include "support/allocate.h"
 
 namespace isamap::bench {
 namespace {
@@ -118,8 +118,7 @@ Call call_of(const CpuCase& c, const Arrays& at) {
 std::shared_ptr<void> packed_factor(const Blas& blas, const std::string& kind, const Call& x) {
   const auto size = blas.entry<PackSize>(kind + "_pack_get_size");
   if (size == nullptr || blas.entry<void*>(kind + "_compute") == nullptr) return nullptr;
-  const std::size_t bytes = (size(second_factor, x.m, x.n, x.k) / 64 + 1) * 64;
-  std::shared_ptr<void> memory(std::aligned_alloc(64, bytes), [](void* m) { std::free(m); });
+  const std::shared_ptr<void> memory = allocate_array(static_cast<std::int64_t>(size(second_factor, x.m, x.n, x.k)));
   if (kind == "cblas_sgemm")
     blas.entry<PackScaled>(kind + "_pack")(row_major, second_factor, x.tb, x.m, x.n, x.k, 1, x.b<void>(), x.ldb,
                                            memory.get());

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "bench/cpu/libraries.h"
+#include "support/allocate.h"
 
 namespace isamap::bench {
 namespace {
@@ -79,7 +79,7 @@ struct Library {
     const Handle wanted = query(plan, weights_query, 0);
     const auto equal = symbol<int (*)(Handle, Handle)>(file, "dnnl_memory_desc_equal");
     if (equal != nullptr && equal(own, wanted) != 0) return memory(own, data);
-    kept.reset(std::aligned_alloc(64, (size(wanted) / 64 + 1) * 64), [](void* m) { std::free(m); });
+    kept = allocate_array(static_cast<std::int64_t>(size(wanted)));
     const Handle from = memory(own, data), to = memory(wanted, kept.get());
     Handle reorder_plan = nullptr, reorder = nullptr;
     const Handle no_attributes = nullptr;

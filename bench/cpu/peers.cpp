@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "bench/cpu/blas.h"
 #include "bench/cpu/onednn3.h"
 #include "bench/cpu/xsmm.h"
+#include "support/allocate.h"
 
 #ifdef ISAMAP_BENCH_ONEDNN
 #include <dnnl.hpp>
@@ -29,17 +32,20 @@ struct OneDnn {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 
+  std::vector<std::shared_ptr<void>> kept;  ///< what the weights of the next peer are reordered into
+
   /// The weights as the primitive wants them: reordered once, which is not timed.
   memory ready(memory plain, const memory::desc& wanted) {
     if (plain.get_desc() == wanted) return plain;
-    memory result(wanted, engine);
+    kept.emplace_back(allocate_array(static_cast<std::int64_t>(wanted.get_size())));
+    memory result(wanted, engine, kept.back().get());
     dnnl::reorder(plain, result).execute(stream, plain, result);
     stream.wait();
     return result;
   }
 
   Peer peer(const dnnl::primitive& primitive, const Arguments& arguments) {
-    return {"oneDNN", [primitive, arguments, this] {
+    return {"oneDNN", [primitive, arguments, weights = std::exchange(kept, {}), this] {
               primitive.execute(stream, arguments);
               stream.wait();
             }};
