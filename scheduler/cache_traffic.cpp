@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "scheduler/machine_costs.h"
+#include "scheduler/tile_buffer.h"
 
 namespace isamap {
 
@@ -21,13 +23,24 @@ constexpr double page = 4096;
 /// manual on first-level data translation).
 constexpr double pages_at_hand = 64;
 
+/// A packed copy that an access reads.
+struct Packed {
+  std::vector<SplitDigit> digits;  ///< empty: neighbours in use are taken to be neighbours in memory
+  int walks = 0;                   ///< it holds the tile below these
+};
+
 struct Passing {
   int access = 0;
-  int walks = 0;       ///< it passes as often as the tile below these is replaced, not more
-  int own = 0;         ///< handed from statement to statement below so many walks, in one place; 0: it is not
-  bool dense = false;  ///< from a packed copy: neighbours in use are neighbours in memory
-  double copies = 1;   ///< of each element there
-  double begins = 0;   ///< lines
+  int walks = 0;  ///< it passes as often as the tile below these is replaced, not more
+  int own = 0;    ///< handed from statement to statement below so many walks, in one place; 0: it is not
+  std::optional<Packed> packed;
+  double copies = 1;  ///< of each element there
+  double begins = 0;  ///< lines
+};
+
+/// What a tile spans of an axis of memory, and what lies there, in elements.
+struct Axis {
+  double along = 1, extent = 1;
 };
 
 /// How an access lies in memory below some walks.
@@ -36,6 +49,7 @@ struct Footprint {
   double lines = 0;    ///< the same, where rows begin at lines
   double begun = 0;    ///< what it costs to begin its rows, in bytes
   double crowded = 0;  ///< lines for each set that it can use
+  double pieces = 1;   ///< of rows
   double rows = 0;     ///< on pages of their own
   double pages = 0;
 };
@@ -135,25 +149,72 @@ class CacheModel {
   LineParts part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a,
                           int walks) const {
     const bool far = a.begins >= begins_far;
+    const int outer = walks;
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
     double anew = 1;
-    if (w >= 0 && runs_along(a.access, w) && (!far || footprint(cache, a, walks).rows <= row_streams)) {
+    if (w >= 0 && runs_along(a, w) && (!far || footprint(cache, a, walks).rows <= row_streams)) {
       walks = w;
     } else if (!far) {
-      while (w >= 0 && !runs_along(a.access, w)) --w;
+      while (w >= 0 && !runs_along(a, w)) --w;
       if (w >= 0) anew = std::max(0.0, 1 - usable * pages_at_hand / pages(cache, accesses, w + 1));
     }
     const Footprint f = footprint(cache, a, walks);
     const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
-    return {f.lines / all, anew * f.begun / all};
+    return {f.lines / all, std::max(anew * f.begun / all, far ? of_many_rows(cache, a, outer) : 0)};
   }
 
-  bool runs_along(int access, int walk) const {
-    const std::vector<AffineExpr>& index = access_of(view_.statement, access).index;
+  /// Bytes for which rows are begun, for each byte in use, where walks further in first take pieces of more rows than
+  /// are followed.
+  double of_many_rows(const Memory& cache, const Passing& a, int walks) const {
+    double most = 0;
+    const auto line = static_cast<double>(cache.line);
+    for (int inner = walks + 1; inner <= a.walks; ++inner) {
+      if (!counts_.uses_walk(a.access, inner - 1)) continue;
+      const Footprint f = footprint(cache, a, inner);
+      if (f.rows <= row_streams) continue;
+      const double piece = counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces;
+      most = std::max(most, a.begins * line / std::max(piece, line));
+    }
+    return most;
+  }
+
+  /// Do the steps of a walk go on along the rows of the tiles below it?
+  bool runs_along(const Passing& a, int walk) const {
+    const std::vector<AffineExpr>& index = access_of(view_.statement, a.access).index;
     const auto d = static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(walk)].dim);
-    return !index.empty() && counts_.uses_walk(access, walk) &&
-           index.back().names().contains(view_.statement.domain.dims[d].name);
+    if (index.empty() || !counts_.uses_walk(a.access, walk)) return false;
+    const AffineExpr* row = &index.back();
+    if (a.packed && !a.packed->digits.empty()) {
+      const std::vector<Axis> all = axes(a, walk + 1);
+      std::size_t last = all.size() - 1;
+      while (last > 0 && all[last].along == all[last].extent) --last;
+      row = &a.packed->digits[last].form;
+    }
+    return row->names().contains(view_.statement.domain.dims[d].name);
+  }
+
+  /// Outermost first.
+  std::vector<Axis> axes(const Passing& a, int walks) const {
+    std::vector<Axis> result;
+    const std::vector<std::int64_t> tiles = view_.tiles(walks);
+    if (a.packed) {
+      const std::vector<std::int64_t> whole = view_.tiles(a.packed->walks);
+      for (const SplitDigit& digit : a.packed->digits) {
+        const auto extent = [&](const std::vector<std::int64_t>& of) {
+          return static_cast<double>(digit_extent(digit, static_cast<std::int64_t>(span(digit.form, of))));
+        };
+        result.push_back({extent(tiles), extent(whole)});
+      }
+      return result;
+    }
+    const std::vector<AffineExpr>& index = access_of(view_.statement, a.access).index;
+    const std::vector<std::int64_t>& shape = tensor(a.access).shape;
+    for (std::size_t axis = 0; axis < index.size(); ++axis) {
+      const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
+      result.push_back({std::min(span(index[axis], tiles), extent), extent});
+    }
+    return result;
   }
 
   double pages(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
@@ -164,21 +225,20 @@ class CacheModel {
 
   Footprint footprint(const Memory& cache, const Passing& a, int walks) const {
     const double size = element_bytes(a.access), elements = counts_.tile(a.access, walks);
-    const Access& access = access_of(view_.statement, a.access);
-    Footprint f{
-        elements * size, elements * size, 0, elements * size / set_bytes(cache), 0, std::ceil(elements * size / page)};
-    if (a.dense || cache.line <= 1 || access.index.empty()) return f;
-    const std::vector<std::int64_t>& shape = tensor(a.access).shape;
-    const std::vector<std::int64_t> tiles = view_.tiles(walks);
+    Footprint f;
+    f.bytes = f.lines = elements * size;
+    f.crowded = elements * size / set_bytes(cache);
+    f.pages = std::ceil(elements * size / page);
+    const std::vector<Axis> lying = axes(a, walks);
+    if (lying.empty() || cache.line <= 1) return f;
     const auto line = static_cast<double>(cache.line);
     // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
     double pitch = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
     double between = 0,
            apart = 1;  // bytes from first to last, as long as rows are less than a page apart; how many of these
     bool whole = true, aligned = true;
-    for (std::size_t axis = access.index.size(); axis-- > 0;) {
-      const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
-      const double along = std::min(span(access.index[axis], tiles), extent);
+    for (std::size_t axis = lying.size(); axis-- > 0;) {
+      const auto [along, extent] = lying[axis];
       if (whole) {
         row = along * pitch;
         sets = std::min(std::ceil(row * size / line) * line, set_bytes(cache));
@@ -202,8 +262,9 @@ class CacheModel {
     f.lines = elements / row * lines * line;
     f.begun = whole ? 0 : elements / row * a.begins * line;
     f.crowded = elements / row * lines * line / sets * uneven;
-    if (farthest * size >= page) f.rows = elements / row;
+    f.pieces = elements / row;
     f.pages = apart * (1 + between / page);
+    if (!whole) f.rows = farthest * size >= page ? f.pieces : std::min(f.pieces, f.pages);
     return f;
   }
 
@@ -217,6 +278,18 @@ class CacheModel {
   const NestView& view_;
   const TileCounts& counts_;
 };
+
+/// Digits of the instruction, of which a copy holds several, are not looked into.
+Packed packed_copy(const StageView& s) {
+  Packed copy{{}, s.walks};
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    const auto name = split ? split->form.as_dim() : std::nullopt;
+    if (!split || (name && name->front() == '$')) return {{}, s.walks};
+    copy.digits.push_back(*split);
+  }
+  return copy;
+}
 
 /// An output of which nothing is read, stored over links that no cache stands on.
 bool passes_caches(const NestView& view, const Transfer& t) {
@@ -234,11 +307,11 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
     if (t.stage >= 0 && t.elements_in + t.elements_out <= 0) continue;  // handed on in registers
-    bool dense = false;
+    std::optional<Packed> packed;
     int own = 0;
     for (const StageView& s : view.stages) {
       if (s.access != t.access || s.memory != t.from) continue;
-      dense |= !s.stage.layout.empty();
+      if (!s.stage.layout.empty()) packed = packed_copy(s);
       if (!s.stage.from.empty() || !s.stage.then.empty()) own = std::max(own, s.walks);  // others pass from elsewhere
     }
     // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no
@@ -250,7 +323,7 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back({t.access,
                                         t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own,
-                                        dense, t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
+                                        packed, t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }
