@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "scheduler/normal_choices.h"
 #include "scheduler/operand_check.h"
@@ -17,6 +19,9 @@ namespace isamap {
 namespace {
 
 constexpr std::int64_t long_reduction = 1024;
+constexpr std::size_t good_tiles = 12;  ///< of which one is taken
+constexpr double another_tile = 0.15;   ///< of the changes
+constexpr std::size_t other_tiles = 6;  ///< register tiles beside the best that each promising mapping begins with
 
 class NormalPoints final : public PointForm {
  public:
@@ -28,20 +33,22 @@ class NormalPoints final : public PointForm {
   Point repair(Point point) const override;
   Point random(std::uint64_t seed) const override;
   std::vector<Point> neighbours(const Point& point) const override;
-  Point changed(const Point& point, Random& random) const override {
-    return changed_choice(choices_.decisions, point, random);
-  }
+  Point changed(const Point& point, Random& random) const override;
   std::vector<Point> starts(std::size_t count) const override;
   Result<Nest> build(const Point& point) const override;
 
  private:
-  Point start_at(Point point) const;
+  Point start_at(Point point, std::size_t register_tile = 0) const;
+  const std::vector<RegisterTile>& register_tiles(const Point& point) const;
+  void set_registers(Point& point, const RegisterTile& steps) const;
   Point spread(Point point) const;
   Point two_buffers(Point point) const;
   std::vector<Point> variants(const Point& start) const;
   std::vector<Point> in_parts(const std::vector<Point>& points) const;
   Point shrink_levels(Point point) const;
   NormalChoices choices_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<int>, std::vector<RegisterTile>> register_tiles_;  ///< by mapping and routes
 };
 
 Point NormalPoints::repair(Point point) const {
@@ -89,6 +96,7 @@ Point NormalPoints::random(std::uint64_t seed) const {
 std::vector<Point> NormalPoints::starts(std::size_t count) const {
   std::vector<Point> points;
   std::vector<std::vector<Point>> more;
+  std::vector<Point> others;
   for (const std::size_t m : promising_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
     if (points.size() >= std::max<std::size_t>(count / 2, 1)) break;
     const PreparedMapping& p = choices_.prepare(m);
@@ -98,6 +106,7 @@ std::vector<Point> NormalPoints::starts(std::size_t count) const {
     point = start_at(point);
     points.push_back(point);
     more.push_back(variants(point));
+    for (std::size_t tile = 1; tile <= other_tiles; ++tile) others.push_back(start_at(point, tile));
     if (choices_.taking_turns()) more.back().push_back(start_at(two_buffers(point)));
   }
   if (points.empty() && !choices_.mappings.empty()) points.push_back(repair({}));
@@ -105,6 +114,7 @@ std::vector<Point> NormalPoints::starts(std::size_t count) const {
   for (std::size_t m = 0; m < more.size() && points.size() < count; ++m)
     points.insert(points.end(), more[m].begin(), more[m].end());
   points.insert(points.end(), constructed.begin(), constructed.end());
+  points.insert(points.end(), others.begin(), others.end());
   const std::vector<Point> rest = in_parts(points);
   for (const Point& point : rest)
     if (points.size() < 2 * count) points.push_back(point);
@@ -169,23 +179,52 @@ Point NormalPoints::two_buffers(Point point) const {
   return point;
 }
 
-// Register tile by the machine's ports, level tiles as large as fits together.
-Point NormalPoints::start_at(Point point) const {
+// Register tile by the machine's ports, the best one or one of those after it; level tiles as large as fits together.
+Point NormalPoints::start_at(Point point, std::size_t register_tile) const {
   const NormalChoices& s = choices_;
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
-  const auto position = [](const std::vector<std::int64_t>& values, std::int64_t wanted) {
-    return static_cast<int>(std::upper_bound(values.begin(), values.end(), wanted) - values.begin()) - 1;
-  };
-  NormalForm form = s.form_of(p, point);
-  const auto steps = best_register_tile(form, register_steps);
+  const auto& tiles = register_tiles(point);
+  if (!tiles.empty()) set_registers(point, tiles[std::min(register_tile, tiles.size() - 1)]);
   for (std::size_t d = 0; d < s.dims; ++d) {
     const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
-    if (const auto it = steps.find(dim); it != steps.end())
-      point.choice[s.register_at(d)] = position(register_steps, it->second);
     for (std::size_t level = 0; level < s.levels; ++level)
       point.choice[s.level_at(level, d)] = dim.empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
   }
   return shrink_levels(repair(std::move(point)));
+}
+
+const std::vector<RegisterTile>& NormalPoints::register_tiles(const Point& point) const {
+  Point alike = repair({});  // of everything else nothing is asked
+  alike.choice[0] = point.choice[0];
+  for (std::size_t a = 0; a < choices_.accesses; ++a)
+    alike.choice[choices_.route_at(a)] = point.choice[choices_.route_at(a)];
+  const std::lock_guard lock(mutex_);
+  const auto [at, added] = register_tiles_.try_emplace(alike.choice);
+  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+  if (added && p.problem.empty())
+    at->second = good_register_tiles(choices_.form_of(p, alike), register_steps, good_tiles);
+  return at->second;
+}
+
+void NormalPoints::set_registers(Point& point, const RegisterTile& steps) const {
+  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+  for (std::size_t d = 0; d < choices_.dims; ++d) {
+    const auto it = steps.find(choices_.fused_dim(p, choices_.unfused().domain.dims[d].name));
+    if (it == steps.end()) continue;
+    const auto above = std::upper_bound(register_steps.begin(), register_steps.end(), it->second);
+    point.choice[choices_.register_at(d)] = static_cast<int>(above - register_steps.begin()) - 1;
+  }
+}
+
+// Two sizes of a register tile change at once, too: single ones lead through tiles that are worse than either.
+Point NormalPoints::changed(const Point& point, Random& random) const {
+  if (choices_.mappings.empty() || random.unit() >= another_tile)
+    return changed_choice(choices_.decisions, point, random);
+  const auto& tiles = register_tiles(repair(point));
+  if (tiles.empty()) return changed_choice(choices_.decisions, point, random);
+  Point other = repair(point);
+  set_registers(other, tiles[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(tiles.size()) - 1))]);
+  return repair(std::move(other));
 }
 
 // Halves the largest tile until every level's tiles fit their memories.

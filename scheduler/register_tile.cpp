@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "scheduler/machine_costs.h"
 #include "support/arithmetic.h"
@@ -224,33 +225,40 @@ double least_cycles(const Computation& unfused, const Mapping& mapping, const Ha
   return calls * interval_of(instruction, full, model) / ports_of(instruction, model);
 }
 
-std::map<std::string, std::int64_t> best_register_tile(const NormalForm& form,
-                                                       const std::vector<std::int64_t>& counts) {
-  std::map<std::string, std::int64_t> best;
-  if (!in_registers(form, 0)) return best;
+std::vector<RegisterTile> good_register_tiles(const NormalForm& form, const std::vector<std::int64_t>& counts,
+                                              std::size_t most) {
+  if (!in_registers(form, 0) || most == 0) return {};
   std::vector<std::string> dims;
   for (const Dim& dim : form.statement->domain.dims)
     if (dim.kind == DimKind::parallel && dim.extent > step_of(form, dim.name)) dims.push_back(dim.name);
-  for (const std::string& dim : dims) best[dim] = 1;
-  Pass least = each_result(form, best);
-  const auto one = best;
+  RegisterTile one;
+  for (const std::string& dim : dims) one[dim] = 1;
+  std::vector<std::pair<Pass, RegisterTile>> good{{each_result(form, one), one}};
+  const auto better = [](const Pass& a, const Pass& b) {  // rounded: sums of the same parts in another order are equal
+    const auto rank = [](const Pass& p) { return std::pair(std::round(p.cycles * 1e9), std::round(p.loads * 1e9)); };
+    return rank(a) < rank(b);
+  };
   const auto most_steps = [&](const std::string& dim) { return ceil_div(extent_of(form, dim), step_of(form, dim)); };
   for (std::size_t x = 0; x < dims.size(); ++x)
     for (std::size_t y = x; y < dims.size(); ++y)
-      for (std::int64_t a : counts)
+      for (std::int64_t a : counts) {
+        std::optional<std::pair<Pass, RegisterTile>> best;
         for (std::int64_t b : counts) {
           if (a > most_steps(dims[x]) || b > most_steps(dims[y]) || (x == y && b != 1)) continue;
-          auto steps = one;
+          RegisterTile steps = one;
           steps[dims[x]] = a;
           if (x != y) steps[dims[y]] = b;
           if (!fits(form, steps)) continue;
           const Pass pass = each_result(form, steps);
-          const bool as_good = pass.cycles < least.cycles * (1 + 1e-9);
-          if (!as_good || (pass.cycles > least.cycles * (1 - 1e-9) && pass.loads >= least.loads * (1 - 1e-9))) continue;
-          least = pass;
-          best = steps;
+          if (!best || better(pass, best->first)) best = {pass, steps};
         }
-  return best;
+        if (best && std::none_of(good.begin(), good.end(), [&](const auto& g) { return g.second == best->second; }))
+          good.push_back(std::move(*best));
+      }
+  std::stable_sort(good.begin(), good.end(), [&](const auto& a, const auto& b) { return better(a.first, b.first); });
+  std::vector<RegisterTile> result;
+  for (std::size_t i = 0; i < std::min(most, good.size()); ++i) result.push_back(std::move(good[i].second));
+  return result;
 }
 
 std::optional<Diagnostic> register_problem(const NormalForm& form) {
