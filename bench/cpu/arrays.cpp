@@ -10,7 +10,7 @@ namespace isamap::bench {
 
 TensorArrays::TensorArrays(std::vector<TensorData> data) : data_(std::move(data)) {
   for (const TensorData& d : data_) {
-    memory_.emplace_back(static_cast<std::uint8_t*>(std::aligned_alloc(64, (d.bytes.size() / 64 + 1) * 64)));
+    memory_.push_back(allocate_array(static_cast<std::int64_t>(d.bytes.size())));
     std::copy(d.bytes.begin(), d.bytes.end(), memory_.back().get());
   }
 }

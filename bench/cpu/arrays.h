@@ -3,7 +3,6 @@
 // what one leaves in the caches does not serve the next.
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "bench/cpu/cases.h"
 #include "bench/cpu/peers.h"
 #include "ir/interpret.h"
+#include "support/allocate.h"
 
 namespace isamap::bench {
 
@@ -21,11 +21,8 @@ class TensorArrays {
   const TensorData& data(TensorId t);
 
  private:
-  struct Freed {
-    void operator()(std::uint8_t* memory) const { std::free(memory); }
-  };
   std::vector<TensorData> data_;
-  std::vector<std::unique_ptr<std::uint8_t, Freed>> memory_;
+  std::vector<ArrayMemory> memory_;
 };
 
 /// Largest difference over largest value.
