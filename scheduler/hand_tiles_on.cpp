@@ -14,8 +14,8 @@ namespace isamap {
 
 namespace {
 
-constexpr double rounding = 1e-5;            ///< of cycles, which are whole numbers for each nest
-constexpr double noticeable = 0.01;          ///< code doubles where bands do not divide: not for nothing
+constexpr double rounding = 1e-5;    ///< of cycles, which are whole numbers for each nest
+constexpr double noticeable = 0.01;  ///< code doubles where bands do not divide: not for nothing
 constexpr std::int64_t band_rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128};
 constexpr std::int64_t apart_in_banks = 32;  ///< bytes: pairs of words from eight neighbouring rows meet no bank twice
 
@@ -83,7 +83,12 @@ std::optional<Offer> followed(const Nest& nest, const Kernel& kernel, StatementI
 class Joining {
  public:
   Joining(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
-      : in_(input), schedule_(schedule), costs_(costs), chosen_(chosen), apart_(schedule.nests), apart_chosen_(chosen) {}
+      : in_(input),
+        schedule_(schedule),
+        costs_(costs),
+        chosen_(chosen),
+        apart_(schedule.nests),
+        apart_chosen_(chosen) {}
 
   void consumer(std::size_t t) {
     const Computation& statement = in_.kernel.statements[t];
@@ -297,7 +302,8 @@ class Joining {
   Nest by_itself(std::size_t s) const {
     Nest nest = schedule_.nests[s];
     for (Line& line : nest.lines)
-      if (auto* stage = std::get_if<Stage>(&line.is); stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
+      if (auto* stage = std::get_if<Stage>(&line.is);
+          stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
         const auto memory = in_.model.find_memory(stage->memory);
         if (!memory || !in_.model.memory(*memory).is_register()) return apart_[s];
         stage->from.clear();
@@ -333,7 +339,8 @@ class Joining {
           known = bool(cost);
           if (cost) costs[s] = std::move(*cost);
         }
-        if (!known || total(costs, in_.objective) >= least * (1 - noticeable) || !lower(banded, in_.kernel, in_.model, DoLines::trusted))
+        if (!known || total(costs, in_.objective) >= least * (1 - noticeable) ||
+            !lower(banded, in_.kernel, in_.model, DoLines::trusted))
           continue;
         least = total(costs, in_.objective);
         best = std::move(banded);

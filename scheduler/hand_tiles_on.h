@@ -1,6 +1,7 @@
 #pragma once
 // After the search: statements that only assign take over the tiles of what they read (scheduler/handover.h), and
-// statements that add up bands of it (scheduler/bands.h), where that lowers and costs less. The search schedules statements one by one; this joins them.
+// statements that add up bands of it (scheduler/bands.h), where that lowers and costs less. The search schedules
+// statements one by one; this joins them.
 
 #include <functional>
 #include <vector>

@@ -81,6 +81,12 @@ struct Statement {
   Cost cost;
 };
 
+bool fuses_dims(const Mapping& mapping) {
+  return std::any_of(mapping.dims.begin(), mapping.dims.end(), [](const std::vector<Digit>& digits) {
+    return !digits.empty() && (digits.size() > 1 || !digits.front().column.as_dim());
+  });
+}
+
 class Run {
  public:
   Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
@@ -95,6 +101,7 @@ class Run {
     result_.schedule.sizes = model_.sizes();
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
     result_.refusals.resize(kernel_.statements.size());
+    whole_dims_.resize(kernel_.statements.size());
     if (const auto none = beyond_home(); none && options_.must_lower) {
       proved_ = true;
       return *none;
@@ -107,10 +114,7 @@ class Run {
       result_.statement_costs.push_back(std::move(chosen->cost));
       result_.mappings.push_back(std::move(chosen->mapping));
     }
-    if (const auto costs = costs_(); options_.join && options_.must_lower)
-      hand_tiles_on({kernel_, model_, options_.objective, *costs,
-                     [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }},
-                    result_.schedule, result_.statement_costs, result_.mappings);
+    if (options_.join && options_.must_lower) join();
     result_.cost = sum_of(result_.statement_costs);
     result_.seconds = seconds_since(start_);
     return std::move(result_);
@@ -134,6 +138,35 @@ class Run {
     return error(fmt::format("memory {} holds {} bytes; the tensors of {} take {:.0f}, {} alone {:.0f}", home.name,
                              home.capacity, kernel_.name, all, largest, most),
                  "smaller sizes, or a larger capacity");
+  }
+
+  /// Tiles are handed on along plain dims: where the best nest of a statement fuses some, the best that fuses none is
+  /// tried as well.
+  void join() {
+    const auto costs = costs_();
+    const JoinInput input{kernel_, model_, options_.objective, *costs,
+                          [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
+    Scheduled other = result_;
+    hand_tiles_on(input, result_.schedule, result_.statement_costs, result_.mappings);
+    if (std::none_of(whole_dims_.begin(), whole_dims_.end(), [](const auto& one) { return one.has_value(); })) return;
+    for (std::size_t s = 0; s < whole_dims_.size(); ++s) {
+      if (!whole_dims_[s]) continue;
+      other.schedule.nests[s] = std::move(whole_dims_[s]->nest);
+      other.statement_costs[s] = std::move(whole_dims_[s]->cost);
+      other.mappings[s] = std::move(whole_dims_[s]->mapping);
+    }
+    hand_tiles_on(input, other.schedule, other.statement_costs, other.mappings);
+    const auto of = [&](const Scheduled& one) { return value(sum_of(one.statement_costs), options_.objective); };
+    if (of(other) < of(result_)) result_ = std::move(other);
+  }
+
+  bool read_later(StatementId id) const {
+    const TensorId written = kernel_.statements[id.index()].write.tensor;
+    return std::any_of(kernel_.statements.begin() + static_cast<std::ptrdiff_t>(id.index()) + 1,
+                       kernel_.statements.end(), [&](const Computation& later) {
+                         return std::any_of(later.reads.begin(), later.reads.end(),
+                                            [&](const Access& read) { return read.tensor == written; });
+                       });
   }
 
   Result<Statement> statement(StatementId id) {
@@ -175,6 +208,9 @@ class Run {
     std::string view;
     if (const auto levelled = space.levelled(found.best->point))
       view = levels_text(*levelled->problem, *levelled->tiles, result_.schedule);
+    if (found.beside && fuses_dims(space.mapping_of(found.best->point)))
+      whole_dims_[id.index()] = Statement{std::move(found.beside->nest), "", space.mapping_of(found.beside->point),
+                                          std::move(found.beside->cost)};
     return Statement{std::move(found.best->nest), std::move(view), space.mapping_of(found.best->point),
                      std::move(found.best->cost)};
   }
@@ -189,6 +225,8 @@ class Run {
     loop.out_of_time = out_of_time;
     loop.threads = options_.threads;
     if (options_.must_lower) loop.refuse = lowers;
+    if (options_.join && options_.must_lower && read_later(id))
+      loop.kept_beside = [](const Mapping& mapping) { return !fuses_dims(mapping); };
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     loop.watch = [this, best = 0.0](const Trial& trial) mutable {
@@ -275,6 +313,7 @@ class Run {
   const ScheduleOptions& options_;
   CostModelFactory costs_;
   Scheduled result_;
+  std::vector<std::optional<Statement>> whole_dims_;  ///< the best that fuses no dims, where the best of all does
   bool proved_ = false;
   Clock::time_point start_ = Clock::now();
 };

@@ -106,7 +106,16 @@ class Searching {
     if (!at.problems.empty()) trial.problem = at.problems.front().message;
     strategy_.report(at.point, trial.objective);
     if (options_.watch) options_.watch(trial);
+    if (trial.objective && options_.kept_beside && options_.kept_beside(space_.mapping_of(at.point)))
+      keep_beside(at, *trial.objective, trial.best);
     if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
+  }
+
+  void keep_beside(Evaluated& at, double objective, bool holds) {
+    if (found_.beside && objective >= found_.beside->objective) return;
+    if (!at.nest) price(space_, *models_.front(), at);
+    if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
+    found_.beside = Scored{objective, at.point, *at.nest, *at.cost};
   }
 
   void judge(Evaluated& at, Trial& trial) {

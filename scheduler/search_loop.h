@@ -31,6 +31,8 @@ struct LoopOptions {
   std::vector<Point> known;  ///< evaluated and told before the first question
   /// Why a nest that would be the best is none (it does not lower); empty: it is one.
   std::function<Diagnostics(const Nest&)> refuse;
+  /// The best of the points with such a mapping is kept beside the best of all; empty: none is.
+  std::function<bool(const Mapping&)> kept_beside;
   /// What the strategy is told instead of the objective: measurements are noisy.
   std::function<double(std::int64_t number, double objective)> disturb;
   std::function<void(const Trial&)> watch;
@@ -46,7 +48,7 @@ struct Scored {
 };
 
 struct Found {
-  std::optional<Scored> best;
+  std::optional<Scored> best, beside;
   Diagnostics problems;      ///< of illegal points, each text once
   Diagnostics refusals;      ///< of points that have a cost, would be the best, and are refused
   Diagnostics failure;       ///< the strategy itself failed

@@ -159,7 +159,7 @@ TEST(Handover, RefusalsSayWhichLineAndWhy) {
 
 /// The search joins them by itself, on machines with vectors and with scalar code, and the result is right.
 TEST(Handover, TheSearchHandsTilesOn) {
-  const Kernel kernel = linear(13, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
+  const Kernel kernel = linear(61, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
                                "  V: {shape: [M, N], dtype: f32}\n");
   for (const char* target : {"x86_avx512", "x86_avx2", "arm_neon", "arm_sve", "riscv_v", "scalar_c", "systolic16"}) {
     const HardwareModel model = machine(target);
