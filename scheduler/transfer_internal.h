@@ -34,6 +34,10 @@ bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& 
 std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy);
 
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
+/// The same without the hint what else to name.
+Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy);
+/// Where the moves behind `via` do not do: what to write so that the tile is brought over; empty: nothing is found.
+std::string other_moves_to_name(Lowering& lowering, const Copy& copy);
 
 /// Loops over every element of the tile's place in its buffer, padding included; not over those of tiles in other
 /// places.

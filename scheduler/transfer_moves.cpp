@@ -1,6 +1,7 @@
 // A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -91,8 +92,13 @@ struct MovePiece {
           takes == Takes::valid || (takes == Takes::valid_where_it_can && i >= 0 && allows(move.ranges[d], valid[at]));
       const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
       if (!allows(move.ranges[d], extent)) {
-        reason(fmt::format("{} moves {} along {}; the tile has {}", move.name, move.ranges[d].max,
-                           move.statement().domain.dims[d].name, extent));
+        const std::string& along = move.statement().domain.dims[d].name;
+        const std::string found =
+            i < 0 ? "1" : fmt::format("{} along {}", extent, print(copy.inner->coordinates[at].form));
+        reason(extent == 0 ? fmt::format("{} cannot carry nothing along {}, and a tile may lie past the end of {}",
+                                         move.name, along, print(copy.inner->coordinates[at].form))
+                           : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max,
+                                         along, found));
         return std::nullopt;
       }
       if (i >= 0 &&
@@ -319,7 +325,7 @@ std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
 
 }  // namespace
 
-Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
   if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
   const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
@@ -383,7 +389,17 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
                                         lowering.model.memory(from).name, lowering.model.memory(to).name));
   failed.notes = reasons;
   failed.hint = rows_as_asked(lowering, copy);
-  if (all.empty()) failed.notes.push_back("the machine has no move between these memories");
+  if (all.empty() && copy.via.empty()) failed.notes.push_back("the machine has no move between these memories");
+  if (all.empty() && !copy.via.empty())
+    failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy.via, ", ")));
+  return failed;
+}
+
+Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+  auto nodes = moves_by_name(lowering, copy);
+  if (nodes || copy.via.empty()) return nodes;
+  Diagnostics failed = nodes.diagnostics();
+  if (failed.front().hint.empty()) failed.front().hint = other_moves_to_name(lowering, copy);
   return failed;
 }
 
