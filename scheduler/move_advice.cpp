@@ -25,7 +25,10 @@ std::vector<std::string> worth_keeping(const Lowering& lowering, const Copy& cop
     const Instruction& move = lowering.model.instruction(*id);
     const bool of_type = type_refusal(move, 0, tile.dtype).empty() && type_refusal(move, 1, tile.dtype).empty();
     const bool into_tile = move.operands[operand_of_access(move, 0).index()].memory == inner;
-    if (of_type && (into_tile || !only_read)) kept.push_back(name);
+    Copy that_way = copy;
+    that_way.into_inner = into_tile;
+    const bool awaited = not_lowered(move, lowering.model).empty() || may_complete_later(lowering, that_way, move);
+    if (of_type && awaited && (into_tile || !only_read)) kept.push_back(name);
   }
   return kept;
 }
@@ -39,6 +42,9 @@ std::string other_moves_to_name(Lowering& lowering, const Copy& copy) {
   const std::vector<std::string> kept = worth_keeping(lowering, copy, inner);
   Copy other = copy;
   // Tried, not guessed: what is named here has just been lowered.
+  other.via = kept;
+  if (!kept.empty() && kept != copy.via && moves_by_name(lowering, other))
+    return fmt::format("write 'via {}'", fmt::join(kept, "."));
   for (const Instruction& move : lowering.model.instructions()) {
     if (!is_move(move) || !not_lowered(move, lowering.model).empty() ||
         move.operands[operand_of_access(move, 0).index()].memory != to ||
