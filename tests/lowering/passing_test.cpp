@@ -127,6 +127,24 @@ TEST(Passing, StoresThatNothingAwaitsAreRefused) {
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 
+TEST(Passing, EveryThreadFencesWhatItStores) {
+  auto lines = a_sum;
+  lines.insert(lines.begin(), "for i by 4 on core");
+  for (const std::string per : {"per: core, ", "per: host, ", ""}) {
+    const HardwareModel two = completing("{name: passing, kind: fence, " + per + "emit: \"_mm_sfence();\"}", "2");
+    const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), two);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const std::string text = text_of(*program, two);
+    EXPECT_EQ(count(text, "_mm_sfence();"), 1u) << per;
+    for (const Node& node : program->body) {
+      const auto* loop = std::get_if<Loop>(&node.is);
+      if (loop == nullptr || loop->unit != "core") continue;
+      EXPECT_TRUE(std::holds_alternative<Sync>(loop->body.back().is)) << per << print(*program, two);
+    }
+    EXPECT_FALSE(std::holds_alternative<Sync>(program->body.back().is)) << per << print(*program, two);
+  }
+}
+
 std::string chosen(const Kernel& kernel) {
   return searched(kernel, machine("x86_avx512"), 300).schedule_text;
 }
