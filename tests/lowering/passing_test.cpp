@@ -145,6 +145,22 @@ TEST(Passing, EveryThreadFencesWhatItStores) {
   }
 }
 
+TEST(Passing, AFenceMayBeAnAssemblyLine) {
+  const HardwareModel model = completing("{name: passing, kind: fence, per: core, emit: {asm: \"sfence\"}}");
+  const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=3,j=33");
+  const auto program = lower(schedule_of(a_sum), kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_EQ(count(text_of(*program, model), "asm volatile (\"sfence\" : : : \"memory\");"), 1u);
+  if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+  auto loaded = load_program(*program, model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> a(99, 2), b(99, 3), c(99, -1);
+  const auto problem =
+      loaded->call({{a.data(), DType::f32, {3, 33}}, {b.data(), DType::f32, {3, 33}}, {c.data(), DType::f32, {3, 33}}});
+  ASSERT_FALSE(problem) << render({*problem});
+  EXPECT_EQ(c, std::vector<float>(99, 5));
+}
+
 std::string chosen(const Kernel& kernel) {
   return searched(kernel, machine("x86_avx512"), 300).schedule_text;
 }
