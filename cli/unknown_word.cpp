@@ -29,23 +29,41 @@ std::string known(const std::vector<const CLI::App*>& commands) {
   return fmt::format("the commands are: {}; --help says what they do", fmt::join(names, ", "));
 }
 
+/// A flag without a value, of a command or of one inside it.
+bool plain_flag(const CLI::App& app, const std::string& word) {
+  const CLI::Option* option = app.get_option_no_throw(word);
+  if (option != nullptr && option->get_items_expected_max() == 0) return true;
+  const auto inside = commands_of(app);
+  return std::any_of(inside.begin(), inside.end(), [&](const CLI::App* one) { return plain_flag(*one, word); });
+}
+
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h" || word == "--version"; }
+
 }  // namespace
 
 std::optional<Diagnostic> unknown_word(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<const CLI::App*> path{&app};
   int a = 1;
-  for (; a < argc && argv[a][0] != '-'; ++a) {
+  std::string before;  // a flag that stands before its command
+  for (; a < argc; ++a) {
     const auto all = commands_of(*path.back());
     if (all.empty()) break;
+    if (argv[a][0] == '-') {
+      // The next word is meant as a command only behind flags without a value.
+      if (asks_for_help(argv[a]) || !plain_flag(*path.back(), argv[a])) break;
+      before = argv[a];
+      continue;
+    }
     const auto named =
         std::find_if(all.begin(), all.end(), [&](const CLI::App* one) { return one->get_name() == argv[a]; });
     if (named == all.end()) {
       return error(fmt::format("there is no command '{}'", argv[a]), known(all));
     }
+    if (!before.empty())
+      return error(fmt::format("'{}' stands before '{}'", before, argv[a]), "flags follow the command");
     path.push_back(*named);
   }
-  const auto help = [](const std::string& word) { return word == "--help" || word == "-h" || word == "--version"; };
-  if (const auto all = commands_of(*path.back()); !all.empty() && std::none_of(argv + a, argv + argc, help)) {
+  if (const auto all = commands_of(*path.back()); !all.empty() && std::none_of(argv + a, argv + argc, asks_for_help)) {
     const std::string so_far = path.size() == 1 ? "isamap" : "isamap " + path.back()->get_name();
     return error(fmt::format("'{}' needs a command", so_far), known(all));
   }

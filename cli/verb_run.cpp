@@ -99,6 +99,12 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   return text + " predicted\n";
 }
 
+/// As emulated programs read it (backends/cuda/emulation/lanes.h).
+bool counts_requests() {
+  const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
+  return asked != nullptr && *asked != '\0' && std::string(asked) != "0";
+}
+
 }  // namespace
 
 Exit verb_run(const Options& options) {
@@ -109,7 +115,7 @@ Exit verb_run(const Options& options) {
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
     return fail_after_start(options, Exit::limit, too_large, inputs, compilation.mapped);
   const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed,
-                                       std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr ? 0 : 0.1);  // once
+                                       counts_requests() ? 0 : 0.1);  // once
   if (!checked) {
     const bool printed = static_cast<bool>(emit(*compilation.program, inputs.model));
     return fail_after_start(options, printed ? Exit::wrong_result : Exit::no_answer, checked.diagnostics(), inputs,

@@ -107,11 +107,17 @@ std::vector<std::string> async_placeholders(const std::string& key) {
 void load_async_text(const Node& node, const std::string& key, AsyncObject& object, const std::string& what,
                      Context& context) {
   const auto take = [&](const Node& text, const std::string& as) {
+    if (text.scalar.find_first_not_of(" \t\n") == std::string::npos)
+      return context.problems.error(text.where, "'" + key + "' of " + what + " is empty: nothing would be printed",
+                                    "write the statement, or {asm: LINE}");
     object.texts[as] = text.scalar;
     if (const auto parsed = template_of(text, context.problems))
       check_placeholders(*parsed, text, async_placeholders(key), "'" + key + "' of " + what, context);
   };
   if (node.kind == Kind::scalar) return take(node, key);
+  if (node.kind != Kind::map)
+    return context.problems.error(node.where, "'" + key + "' of " + what + " must be text or an assembly line",
+                                  "write the statement, or {asm: LINE}");
   Fields map(node, "'" + key + "' of " + what, context.problems);
   if (const Node* line = map.required("asm"); line && line->kind == Kind::scalar) take(*line, key + ".asm");
   if (const Node* then = map.child("then")) load_async_text(*then, key + ".then", object, what, context);
@@ -166,6 +172,10 @@ void load_async_object(const Node& node, Context& context) {
   AsyncObject object;
   object.where = node.where;
   object.name = map.text("name", true).value_or("?");
+  for (const AsyncObject& other : context.parts.async)
+    if (name && other.name == object.name)
+      context.problems.error(name->where, "a second completion object is called '" + object.name + "'",
+                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
   object.kind = map.text("kind", true).value_or("groups");
   if (const Node* per = map.child("per")) object.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{});
   const auto kind = std::find_if(async_kinds().begin(), async_kinds().end(),

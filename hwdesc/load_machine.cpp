@@ -202,6 +202,34 @@ std::optional<MemoryKind> load_kind(Fields& fields, const std::string& what, Con
   return std::nullopt;
 }
 
+/// Aligned pieces that a memory moves whole; 0 where it cannot be used.
+std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_known, const std::string& what,
+                              Context& context) {
+  const auto read = read_size(node, what, context);
+  if (!read) return 0;
+  // `1.5B` and `4b` would be rounded up; programs hold the number in 32 bits.
+  constexpr std::int64_t largest = std::int64_t{1} << 30;
+  const bool whole = node.scalar.ends_with('B') && node.scalar.find_first_of(".eE") == std::string::npos;
+  if (!whole || *read < 1 || *read > largest) {
+    context.problems.error(node.where, what + " is '" + node.scalar + "'; whole bytes from 1B to 1GiB are needed",
+                           "write 32B or 64B");
+    return 0;
+  }
+  const bool power = (*read & (*read - 1)) == 0;
+  const bool addressed = !kind_known || (memory.kind != MemoryKind::cache && !memory.is_register());
+  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(*read)));
+  if (!power)
+    context.problems.error(
+        node.where,
+        fmt::format("{} is {} bytes, which is no power of two: addresses are cut into aligned pieces", what, *read),
+        fmt::format("write {}B or {}B", below, 2 * below));
+  if (!addressed)
+    context.problems.error(node.where,
+                           fmt::format("{}, a {}: programs ask no addresses of it", what, name(memory.kind)),
+                           "leave it out; the memory where tensors live has one");
+  return power && addressed ? *read : 0;
+}
+
 /// What cannot be read is 0, which later checks take for unknown.
 void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
@@ -217,14 +245,8 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
-  if (size("transaction", memory.transaction) && (memory.transaction & (memory.transaction - 1)) != 0) {
-    const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(memory.transaction)));
-    context.problems.error(
-        fields.child("transaction")->where,
-        fmt::format("'transaction' of {} is {} bytes, which is no power of two: addresses are cut into aligned pieces",
-                    what, std::exchange(memory.transaction, 0)),
-        fmt::format("write {}B or {}B", below, 2 * below));
-  }
+  if (const Node* node = fields.child("transaction"))
+    memory.transaction = load_transaction(*node, memory, kind_known, "'transaction' of " + what, context);
   size("word", memory.word);
   const auto of_a_cache = [&](const char* key, std::int64_t& value) {
     const Node* node = fields.child(key);

@@ -47,7 +47,13 @@ bool completes(const Instruction& instruction, const char* kind, const HardwareM
                      [&](const AsyncObject& o) { return o.kind == kind && o.name == instruction.async_by; });
 }
 
-/// Into the outermost loops over instances of the unit. What is begun outside of them: is anything?
+/// A fence orders what the thread that executes it has stored, whatever unit it is said to count for.
+bool in_threads(const Loop& loop, const HardwareModel& model) {
+  const auto unit = loop.unit.empty() ? std::nullopt : model.find_unit(loop.unit);
+  return unit && !model.unit(*unit).threads.loop.empty();
+}
+
+/// Into the outermost loops over instances of the unit, or over threads. What is begun outside of them: is anything?
 bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const HardwareModel& model) {
   bool outside = false;
   for (Node& node : nodes) {
@@ -55,7 +61,8 @@ bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const 
       outside |= fence_instances(guard->then, object, model);
       outside |= fence_instances(guard->otherwise, object, model);
     } else if (auto* loop = std::get_if<Loop>(&node.is)) {
-      const bool apart = !loop->unit.empty() && model.find_unit(loop->unit) == object.per;
+      const bool apart =
+          in_threads(*loop, model) || (!loop->unit.empty() && model.find_unit(loop->unit) == object.per);
       if (!fence_instances(loop->body, object, model)) continue;
       if (apart)
         loop->body.push_back(fence_of(object));

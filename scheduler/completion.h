@@ -20,8 +20,8 @@ bool completes_by_counter(const Instruction& instruction, const HardwareModel& m
 /// them at once.
 bool completes_by_fence(const Instruction& instruction, const HardwareModel& model);
 
-/// Every instance of the fence's unit that such calls are dealt out to ends with the fence, once: at the end of its
-/// part of the outermost loop over instances, or else of the program.
+/// Every instance of the fence's unit, and every thread, that such calls are dealt out to ends with the fence, once: at
+/// the end of its part of the outermost loop over instances, or else of the program.
 void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model);
 
 /// The object by which calls among the nodes complete, if that is a counter.

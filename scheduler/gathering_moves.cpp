@@ -146,6 +146,7 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
   for (const std::string& name : copy.via) {
     const auto id = lowering.model.find_instruction(name);
     if (!id || !gathers(lowering.model.instruction(*id))) continue;
+    if (!lowering.model.instruction(*id).async_by.empty() && !copy.awaited) continue;
     Gathering gathering{lowering, copy, lowering.model.instruction(*id), *id, {}, {}};
     no = gathering.prepare();
     if (!no.empty()) continue;

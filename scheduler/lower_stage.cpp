@@ -251,7 +251,8 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
                                             const Scope& scope, const Scope& inner) {
   Result<Nodes> fill = Nodes{};
   if (!filled_ahead_.contains(at)) {
-    const auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+    auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+    if (copy) copy->awaited = true;
     fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
     if (!fill) return at_stage(s, fill.diagnostics());
     if (const auto counter = counted_by(*fill, lowering_.model))
@@ -427,8 +428,9 @@ Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
     own_place(memory, made->tile, made->buffer);
     made->tile.buffer = buffer_of_line_.at(line);
   }
-  const auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+  auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
   if (!copy) return at_stage(s, copy.diagnostics());
+  copy->awaited = true;  // by whoever asks for tiles ahead
   auto fill = transfer(lowering_, *copy);
   return fill ? std::move(fill) : Result<Nodes>(at_stage(s, fill.diagnostics()));
 }

@@ -105,7 +105,7 @@ Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
     named.via = {copy.arranged_by};
     std::vector<Node> nodes = padding_set(lowering, copy, *unit);
     named.cleared = !nodes.empty();
-    if (auto moved = by_moves(lowering, named)) {  // else some block is cut in a way that it cannot leave out
+    if (auto moved = moves_by_name(lowering, named)) {  // else some block is cut in a way that it cannot leave out
       nodes.insert(nodes.end(), moved->begin(), moved->end());
       return nodes;
     }

@@ -46,6 +46,7 @@ struct Copy {
   std::vector<std::string> via;   ///< only these moves; empty: any
   std::string arranged_by = {};   ///< if `via` is empty: the move to try before single elements (scheduler/rearranging.h)
   bool cleared = false;           ///< padding holds 0 already
+  bool awaited = false;           ///< what moves begin is complete before anything goes on (scheduler/completion.h)
   bool adds = false;              ///< out of the tile, by `via`: a combine, which adds to what stands there
   std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;

@@ -33,7 +33,14 @@ bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& 
 /// fragment where the instruction wants them (hwdesc/layout_compose.h): nothing if none of them does.
 std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy);
 
+/// May a named move be used here whose result is there only later?
+bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move);
+
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy);
+/// The same without the hint what else to name.
+Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy);
+/// Where the moves behind `via` do not do: what to write so that the tile is brought over; empty: nothing is found.
+std::string other_moves_to_name(Lowering& lowering, const Copy& copy);
 
 /// Loops over every element of the tile's place in its buffer, padding included; not over those of tiles in other
 /// places.

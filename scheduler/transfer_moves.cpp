@@ -1,6 +1,7 @@
 // A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -91,8 +92,13 @@ struct MovePiece {
           takes == Takes::valid || (takes == Takes::valid_where_it_can && i >= 0 && allows(move.ranges[d], valid[at]));
       const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
       if (!allows(move.ranges[d], extent)) {
-        reason(fmt::format("{} moves {} along {}; the tile has {}", move.name, move.ranges[d].max,
-                           move.statement().domain.dims[d].name, extent));
+        const std::string& along = move.statement().domain.dims[d].name;
+        const std::string found =
+            i < 0 ? "1" : fmt::format("{} along {}", extent, print(copy.inner->coordinates[at].form));
+        reason(extent == 0 ? fmt::format("{} cannot carry nothing along {}, and a tile may lie past the end of {}",
+                                         move.name, along, print(copy.inner->coordinates[at].form))
+                           : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max,
+                                         along, found));
         return std::nullopt;
       }
       if (i >= 0 &&
@@ -317,28 +323,44 @@ std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
   return "";
 }
 
+std::string later_refusal(const Instruction& move, const Copy& copy) {
+  return fmt::format("{} completes later, by '{}', and {}", move.name, move.async_by,
+                     copy.into_inner ? "only tiles of inputs are awaited" : "only a fence is placed behind stores");
+}
+
 }  // namespace
 
-Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move) {
+  if (completes_by_fence(move, lowering.model)) return !copy.into_inner;
+  return copy.awaited && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
+}
+
+Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
   if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
   const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
   std::vector<std::string> reasons;
+  std::string unawaited;
   const auto fits = [&](const Instruction& i) {
-    const bool later = completes_in_groups(i, lowering.model) || completes_by_counter(i, lowering.model) ||
-                       (completes_by_fence(i, lowering.model) && !copy.into_inner);
-    const bool taken = not_lowered(i, lowering.model).empty() || (!copy.via.empty() && later);
-    if (!(copy.adds ? is_combine(i) : is_move(i)) || !taken ||
-        i.operands[operand_of_access(i, 0).index()].memory != to ||
+    if (!(copy.adds ? is_combine(i) : is_move(i)) || i.operands[operand_of_access(i, 0).index()].memory != to ||
         i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
       return false;
+    if (const std::string no = not_lowered(i, lowering.model);
+        !no.empty() && (copy.via.empty() || !may_complete_later(lowering, copy, i))) {
+      if (!copy.via.empty()) unawaited = i.async_by.empty() ? no : later_refusal(i, copy);
+      return false;
+    }
     const DType type = lowering.buffer(copy.inner->buffer).dtype;
     std::string no = type_refusal(i, 0, type);
     if (no.empty()) no = type_refusal(i, 1, type);
     if (!no.empty() && reasons.size() < max_reasons) reasons.push_back(no);
     return no.empty();
   };
-  const auto all = move_shapes(lowering, copy.visited(), fits);
+  std::vector<MoveShape> all = move_shapes(lowering, copy.visited(), fits);
+  if (!unawaited.empty()) {  // the line asks for it, so others do not stand in for it
+    all.clear();
+    reasons = {unawaited};
+  }
   const auto with = [&](const MoveShape& shape) -> Result<std::vector<Node>> {
     MovePiece piece{lowering, copy, shape, reasons};
     const BlockBody one = [&](const std::vector<AffineExpr>& begin,
@@ -383,7 +405,17 @@ Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
                                         lowering.model.memory(from).name, lowering.model.memory(to).name));
   failed.notes = reasons;
   failed.hint = rows_as_asked(lowering, copy);
-  if (all.empty()) failed.notes.push_back("the machine has no move between these memories");
+  if (all.empty() && copy.via.empty()) failed.notes.push_back("the machine has no move between these memories");
+  if (all.empty() && !copy.via.empty() && unawaited.empty())
+    failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy.via, ", ")));
+  return failed;
+}
+
+Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+  auto nodes = moves_by_name(lowering, copy);
+  if (nodes || copy.via.empty()) return nodes;
+  Diagnostics failed = nodes.diagnostics();
+  if (failed.front().hint.empty()) failed.front().hint = other_moves_to_name(lowering, copy);
   return failed;
 }
 

@@ -284,9 +284,12 @@ std::string setter_text(const SetterUse& use, const KnownState& known, CallConte
         fmt::format("the text of '{}' uses {{{}}}, which has no value in a C++ program", setter.name, p.text)));
     return std::string("0");
   };
-  if (!setter.emit.empty()) return fill(setter.emit, placeholder);
+  return setter.emit.empty() ? assembly_statement(fill(setter.assembly, placeholder)) : fill(setter.emit, placeholder);
+}
+
+std::string assembly_statement(const std::string& line) {
   std::string text;
-  add_literal(text, fill(setter.assembly, placeholder));
+  add_literal(text, line);
   return "asm volatile (\"" + text + "\" : : : \"memory\");";
 }
 

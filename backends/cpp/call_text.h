@@ -39,4 +39,7 @@ Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& co
 /// The statement of a setter; `known` tells fields that it does not set.
 std::string setter_text(const SetterUse& use, const KnownState& known, CallContext& context);
 
+/// A line of assembly without operands, as a statement.
+std::string assembly_statement(const std::string& line);
+
 }  // namespace isamap

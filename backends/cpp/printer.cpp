@@ -301,14 +301,17 @@ class Printer {
     }
     const auto& objects = model_.async_objects();
     const auto object = std::find_if(objects.begin(), objects.end(),
-                                     [&](const AsyncObject& o) { return o.name == sync.object && o.texts.contains("emit"); });
-    if (object != objects.end()) {
-      const auto emit = parse_template(object->texts.at("emit"));
-      return lines(fill(*emit, [](const Placeholder&) { return std::string(); }));
+                                     [&](const AsyncObject& o) { return o.name == sync.object; });
+    for (const char* key : {"emit", "emit.asm"}) {
+      if (object == objects.end() || !object->texts.contains(key)) continue;
+      const auto emit = parse_template(object->texts.at(key));
+      const std::string said = fill(*emit, [](const Placeholder&) { return std::string(); });
+      return lines(key == std::string("emit") ? said : assembly_statement(said));
     }
     if (!sync.object.empty())
       diagnostics_.push_back(
-          error(fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));
+          error_at(object == objects.end() ? SourceLocation{} : object->where,
+                   fmt::format("completion object '{}' cannot be waited for in a C++ program", sync.object)));
     else if (in_unit_ > 0)
       diagnostics_.push_back(error(
           fmt::format("a barrier of '{}' inside a loop over its instances, which a C++ program runs one after another",

@@ -101,6 +101,10 @@ TEST(Usage, WrongWordsAreNamedWithTheChoices) {
   };
   says({"nonsense"}, "there is no command 'nonsense'");
   says({"hw", "nonsense"}, "there is no command 'nonsense'");
+  says({"--json", "nonsense"}, "there is no command 'nonsense'");
+  says({"lab", "--json", "nonsense"}, "there is no command 'nonsense'");
+  says({"lab", "--json"}, "'isamap lab' needs a command");
+  says({"lab", "--json", "run"}, "'--json' stands before 'run'");
   says({"map", "--bad"}, "there is no flag '--bad'");  // before what else is missing
   says({"map", example("gemm"), "--taget", "scalar_c"}, "did you mean '--target'?");
   says({"map", example("gemm"), "--target", "scalar_c", "--rule", "most"}, "'most' is none of: access, all, full");

@@ -1,6 +1,11 @@
 // Stores that pass the caches: every core ends with the fence behind which others see them, and wherever the output
 // lies the values are the same.
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "backends/backend.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/loaded_kernel.h"
@@ -89,6 +94,71 @@ TEST(Passing, WhereverTheOutputLies) {
     for (std::size_t e = 0; e < room.size(); ++e)
       ASSERT_EQ(room[e], e >= off && e < off + 720 ? static_cast<float>(e - off) + 3 : -1.0F) << off << " " << e;
   }
+}
+
+/// x86_avx512 with another completion object for the stores that pass the caches.
+HardwareModel completing(const std::string& object, const std::string& number = "1") {
+  const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
+  std::ifstream file(folder + "/x86_avx512.yaml");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t begin = text.find("  - {name: passing"), end = text.find('\n', begin);
+  EXPECT_LT(begin, end);
+  text.replace(begin, end - begin, "  - " + object);
+  const auto path = std::filesystem::path(testing::TempDir()) / ("isamap_passing_" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(path) << text;
+  LoadOptions options;
+  options.params = {{"cores", number}};
+  auto loaded = load_hardware(path.string(), {folder}, options);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel();
+}
+
+TEST(Passing, StoresThatNothingAwaitsAreRefused) {
+  const HardwareModel groups = completing(
+      "{name: passing, kind: groups, per: core, commit: \"a();\", wait: \"_mm_sfence(); // {pending}\"}");
+  auto lines = a_sum;
+  const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), groups);
+  ASSERT_FALSE(program) << text_of(*program, groups);
+  const Diagnostic& said = program.diagnostics()[0];
+  EXPECT_NE(said.message.find("stage C in vec: no move takes C_vec from vec to ram"), std::string::npos) << said.message;
+  ASSERT_EQ(said.notes.size(), 1u);
+  EXPECT_EQ(said.notes[0], "pass_f32 completes later, by 'passing', and only a fence is placed behind stores");
+  EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
+}
+
+TEST(Passing, EveryThreadFencesWhatItStores) {
+  auto lines = a_sum;
+  lines.insert(lines.begin(), "for i by 4 on core");
+  for (const std::string per : {"per: core, ", "per: host, ", ""}) {
+    const HardwareModel two = completing("{name: passing, kind: fence, " + per + "emit: \"_mm_sfence();\"}", "2");
+    const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), two);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const std::string text = text_of(*program, two);
+    EXPECT_EQ(count(text, "_mm_sfence();"), 1u) << per;
+    for (const Node& node : program->body) {
+      const auto* loop = std::get_if<Loop>(&node.is);
+      if (loop == nullptr || loop->unit != "core") continue;
+      EXPECT_TRUE(std::holds_alternative<Sync>(loop->body.back().is)) << per << print(*program, two);
+    }
+    EXPECT_FALSE(std::holds_alternative<Sync>(program->body.back().is)) << per << print(*program, two);
+  }
+}
+
+TEST(Passing, AFenceMayBeAnAssemblyLine) {
+  const HardwareModel model = completing("{name: passing, kind: fence, per: core, emit: {asm: \"sfence\"}}");
+  const Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=3,j=33");
+  const auto program = lower(schedule_of(a_sum), kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  EXPECT_EQ(count(text_of(*program, model), "asm volatile (\"sfence\" : : : \"memory\");"), 1u);
+  if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+  auto loaded = load_program(*program, model);
+  ASSERT_TRUE(loaded) << render(loaded.diagnostics());
+  std::vector<float> a(99, 2), b(99, 3), c(99, -1);
+  const auto problem =
+      loaded->call({{a.data(), DType::f32, {3, 33}}, {b.data(), DType::f32, {3, 33}}, {c.data(), DType::f32, {3, 33}}});
+  ASSERT_FALSE(problem) << render({*problem});
+  EXPECT_EQ(c, std::vector<float>(99, 5));
 }
 
 std::string chosen(const Kernel& kernel) {

@@ -12,7 +12,10 @@
 namespace emulation {
 
 /// Asked at every access: known before anything runs.
-inline const bool counting = std::getenv("ISAMAP_EMULATION_COUNTS") != nullptr;
+inline const bool counting = [] {
+  const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
+  return asked != nullptr && *asked != 0 && !(asked[0] == '0' && asked[1] == 0);
+}();
 inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {  // the finaliser of MurmurHash3
   std::uint64_t h = a * 0x9e3779b97f4a7c15ULL + b + 1;
   h = (h ^ h >> 33) * 0xff51afd7ed558ccdULL;
