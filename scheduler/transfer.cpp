@@ -38,13 +38,50 @@ void clip(const Lowering& lowering, const Copy& copy, TileBuffer& tile) {
     }
 }
 
+/// Must the tile hold both what reads outside the tensor yield and 0 behind the last point of the domain? One value
+/// set everywhere beforehand is not enough then: each point is given its own.
+bool has_two_borders(const Copy& copy) {
+  if (!copy.into_inner || copy.outside.value_or(0) == 0) return false;
+  for (std::size_t i = 0; i < copy.inner->coordinates.size(); ++i) {
+    const Coordinate& c = copy.inner->coordinates[i];
+    if ((i < copy.ends.size() && copy.ends[i]) || (c.padded != c.extent && copy.zero[i])) return true;
+  }
+  return false;
+}
+
 /// All of a tile that has padding is set before what stands in the tensor comes in.
 std::vector<Node> padding_set(Lowering& lowering, const Copy& copy, UnitId unit) {
-  bool padded = copy.outside.has_value();
+  const bool outside = copy.outside.has_value() && !has_two_borders(copy);
+  bool padded = outside;
   for (const Coordinate& c : copy.inner->coordinates) padded |= c.padded != c.extent;
   if (!copy.into_inner || !padded) return {};
   const DType type = lowering.buffer(copy.inner->buffer).dtype;
-  return set_all(lowering, *copy.inner, unit, convert({copy.outside.value_or(0), 0}, DType::f64, type, true));
+  return set_all(lowering, *copy.inner, unit, convert({outside ? *copy.outside : 0, 0}, DType::f64, type, true));
+}
+
+/// The conditions under which a point lies before the end of its domain; `tail pad` takes tiles beyond it.
+std::vector<AffineExpr> before_ends(const Lowering& lowering, const Copy& copy, const std::vector<AffineExpr>& begin) {
+  std::vector<AffineExpr> conditions;
+  for (std::size_t i = 0; i < copy.ends.size(); ++i) {
+    if (!copy.ends[i]) continue;
+    const auto range = bounds(begin[i], lowering.ranges);
+    if (!range || range->high >= *copy.ends[i]) conditions.push_back(AffineExpr(*copy.ends[i] - 1) - begin[i]);
+  }
+  return conditions;
+}
+
+/// `then` where the conditions hold, a value elsewhere.
+Node or_value(std::vector<AffineExpr> conditions, Node then, const Element& element, double value, DType type) {
+  if (conditions.empty()) return then;
+  Element otherwise = element;
+  otherwise.reads.clear();
+  const Scalar stored = convert({value, 0}, DType::f64, type, true);
+  otherwise.body = constant(is_float(type) ? stored.real : static_cast<double>(stored.integer), type);
+  Guard guard;
+  guard.conditions = std::move(conditions);
+  guard.then = {std::move(then)};
+  guard.otherwise = {Node{std::move(otherwise)}};
+  return Node{std::move(guard)};
 }
 
 Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, UnitId unit) {
@@ -52,7 +89,8 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
   std::vector<Node> nodes = padding_set(lowering, copy, unit);
 
   TileBuffer clipped = copy.visited();
-  clip(lowering, copy, clipped);
+  const bool each_its_own = has_two_borders(copy);
+  if (!each_its_own) clip(lowering, copy, clipped);
   std::vector<std::int64_t> blocks;
   for (const Coordinate& c : clipped.coordinates) blocks.push_back(c.block);
   const auto body = [&](const std::vector<AffineExpr>& begin,
@@ -77,6 +115,11 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
       if (!range || range->low < 0) guard.conditions.push_back((*outer)[i]);
       if (!range || range->high >= outer_buffer.extents[i])
         guard.conditions.push_back(AffineExpr(outer_buffer.extents[i] - 1) - (*outer)[i]);
+    }
+    if (each_its_own) {
+      Node in_tensor = or_value(guard.conditions, Node{element}, element, *copy.outside, inner_buffer.dtype);
+      return std::vector<Node>{
+          or_value(before_ends(lowering, copy, begin), std::move(in_tensor), element, 0, inner_buffer.dtype)};
     }
     if (guard.conditions.empty()) return std::vector<Node>{Node{std::move(element)}};
     if (copy.into_inner &&
