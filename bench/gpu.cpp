@@ -97,12 +97,12 @@ int isamap(const Asked& asked, std::vector<std::string> words) {
   return ran.exit_code;
 }
 
-const std::vector<std::string> samples{"--samples",
-                                       "8"};  // for each instruction and extent: a megabyte of record in all
-
 int write(const Asked& asked) {
   const auto target = load_hardware(asked.bundle.target, models);
   if (!target) stop(1, render(target.diagnostics()));
+  if (!asked.instruction.empty() && !target->model.find_instruction(asked.instruction))
+    stop(2,
+         fmt::format("'{}' has no instruction '{}': isamap hw show lists them", target->model.name, asked.instruction));
   std::error_code failed;
   std::filesystem::create_directories(asked.bundle.folder, failed);
   if (failed) stop(1, fmt::format("{} cannot be made: {}", asked.bundle.folder.string(), failed.message()));
@@ -115,6 +115,7 @@ int write(const Asked& asked) {
 
 int import(const Asked& asked) {
   const std::filesystem::path folder = asked.import;
+  if (!std::filesystem::is_directory(folder)) stop(1, fmt::format("there is no folder '{}'", folder.string()));
   int code = 0;
   if (std::filesystem::exists(folder / "instructions")) {
     std::vector<std::string> words{"hw", "verify", asked.bundle.target, "--import", (folder / "instructions").string()};

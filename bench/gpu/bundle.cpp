@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_program.h"
@@ -159,6 +160,15 @@ class Bundle {
   Bundle(const LoadedHardware& target, const BundleOptions& options) : target_(target), options_(options) {}
 
   Diagnostics write() {
+    std::vector<GpuKernel> kernels;
+    std::set<std::string> families;
+    for (GpuKernel& kernel : gpu_kernels(options_.small)) {
+      families.insert(kernel.family);
+      if (kernel.family.starts_with(options_.family)) kernels.push_back(std::move(kernel));
+    }
+    if (kernels.empty())
+      return {error(fmt::format("no family of kernels begins with '{}'", options_.family),
+                    fmt::format("the families: {}", fmt::join(families, ", ")))};
     std::error_code failed;
     fs::create_directories(options_.folder / "place", failed);
     bool written = put(options_.folder / "target.yaml", target_.resolved) &&
@@ -172,9 +182,10 @@ class Bundle {
     fs::permissions(options_.folder / "run.sh", fs::perms::owner_exec, fs::perm_options::add, failed);
     if (!written || failed)
       return {error(fmt::format("cannot write to {}", options_.folder.string()), "is the disk full?")};
-    for (const GpuKernel& wanted : gpu_kernels(options_.small))
-      if (wanted.family.starts_with(options_.family))
-        if (const Diagnostics problems = add(wanted); has_errors(problems)) return problems;
+    for (const GpuKernel& wanted : kernels)
+      if (const Diagnostics problems = add(wanted); has_errors(problems)) return problems;
+    for (const auto& old : fs::directory_iterator(options_.folder / "cases", failed))  // of an earlier bundle
+      if (!written_.contains(old.path().filename().string())) fs::remove_all(old.path(), failed);
     if (!put(options_.folder / "manifest.jsonl", manifest_)) return {error("cannot write the manifest")};
     return {};
   }
@@ -193,6 +204,7 @@ class Bundle {
       auto unit = print_cuda(*program, model);
       if (!unit) return unit.diagnostics();
       const fs::path folder = options_.folder / "cases" / name;
+      written_.insert(name);
       std::error_code failed;
       fs::create_directories(folder, failed);
       const double seconds = (*chosen)[s].cycles / model.clock_hz;
@@ -227,6 +239,7 @@ class Bundle {
   const LoadedHardware& target_;
   const BundleOptions& options_;
   std::string manifest_;
+  std::set<std::string> written_;  ///< names of cases
 };
 
 }  // namespace

@@ -149,6 +149,33 @@ TEST_F(Bench, EveryPhaseAndTheWayBack) {
   EXPECT_NE(replay.said.find("imported"), std::string::npos) << replay.said;
 }
 
+TEST_F(Bench, WhatThereIsNotIsNamedAndNothingIsWritten) {
+  const auto asked = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--bundle", place.string(), "--target", "nvidia_sm80", "--small", "--no-code"};
+    words.insert(words.end(), more.begin(), more.end());
+    return bench(words);
+  };
+  const Ended family = asked({"--family", "nosuch"});
+  EXPECT_EQ(family.code, 1) << family.said;
+  EXPECT_NE(family.said.find("no family of kernels begins with 'nosuch'"), std::string::npos) << family.said;
+  EXPECT_NE(family.said.find("product_bf16"), std::string::npos) << family.said;
+  const Ended instruction = asked({"--family", "elementwise", "--instruction", "nosuch"});
+  EXPECT_EQ(instruction.code, 2) << instruction.said;
+  EXPECT_NE(instruction.said.find("'nvidia_sm80' has no instruction 'nosuch'"), std::string::npos) << instruction.said;
+  EXPECT_FALSE(fs::exists(place / "cases"));
+  const Ended folder = bench({"--import", (place / "nosuch").string()});
+  EXPECT_EQ(folder.code, 1) << folder.said;
+  EXPECT_NE(folder.said.find("there is no folder"), std::string::npos) << folder.said;
+}
+
+TEST_F(Bench, ABundleHoldsNothingOfAnEarlierOne) {
+  make("elementwise");
+  EXPECT_TRUE(fs::exists(place / "cases/elementwise_bf16_12x40_s0"));
+  make("product_bf16");
+  EXPECT_FALSE(fs::exists(place / "cases/elementwise_bf16_12x40_s0"));
+  EXPECT_FALSE(fs::is_empty(place / "cases"));
+}
+
 TEST_F(Bench, WhatWasStoppedGoesOn) {
   make("elementwise");
   const std::string name = "elementwise_bf16_12x40_s0";
