@@ -158,7 +158,7 @@ class Blocks {
     // costs what a barrier does.
     const bool role = !s.stage.role.empty();
     const double rings = role ? 1 : std::min(turns_begin(s), times),
-                 ahead = std::min(s.stage.buffers - 1.0, times / rings);
+                 ahead = std::min<double>(s.stage.ahead, times / rings);
     (role ? begins_ : ends_) += ahead > 0 ? latency : 0;
     waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency)) + (ahead > 0 ? (rings - 1) * latency : 0);
     if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);

@@ -1,6 +1,7 @@
 // Lines asked for ahead of their use: they change no value, wherever they lie.
 
 #include "backends/cpp/translation_unit.h"
+#include "scheduler/cost_model.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {
@@ -62,6 +63,25 @@ TEST(AskAhead, RefusalsSayWhy) {
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
                "ahead 2: no line below moves A");
   expect_words(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
+}
+
+/// Three places of which none is filled ahead of time hide nothing.
+TEST(AskAhead, PlacesHideAsManyStepsAsAreAskedForAhead) {
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=2048", "A=bf16,B=bf16,C=f32");
+  const HardwareModel model = machine("nvidia_sm80");
+  const auto cycles = [&](const std::string& ring) {
+    const Schedule schedule = schedule_of(
+        {"for i by 128 on block", "for j by 128 on block", "stage C in reg", "for k by 32",
+         "stage A in shared " + ring + " as [i, k pad 8]", "stage B in shared " + ring + " as [k, j pad 8]",
+         "for i by 64 on warp", "for j by 64 on warp", "for k by 16 unroll", "stage A in reg", "stage B in reg",
+         "for i by 16 unroll", "for j by 8 unroll", "do s0 with mma_bf16(i=i, j=j, k=k)"});
+    const auto cost =
+        make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &model, schedule.nests[0]});
+    EXPECT_TRUE(cost) << render(cost.diagnostics());
+    return cost ? cost->cycles : 0;
+  };
+  EXPECT_LE(cycles("x3"), cycles("x3 ahead 1"));  // equal where one step hides all of it
+  EXPECT_LT(cycles("x3 ahead 1"), cycles("x3 ahead 0"));
 }
 
 }  // namespace
