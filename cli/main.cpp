@@ -11,6 +11,7 @@
 #include "backends/process.h"
 #include "cli/common.h"
 #include "cli/cost_choice.h"
+#include "cli/environment.h"
 #include "cli/unknown_word.h"
 #include "cli/verb_import.h"
 #include "cli/verbs.h"
@@ -417,6 +418,8 @@ int main_of(int argc, char** argv) {
     program.app.exit(problem, std::cout, std::cerr);  // --help, --version
     return static_cast<int>(Exit::ok);
   }
+  if (const auto problem = environment_problem())
+    return static_cast<int>(close_json(program.options, fail(Exit::usage, problem->message, problem->hint)));
   const bool makes_folders = program.chosen == verb_emit || program.chosen == verb_import_timeloop;
   for (const std::string& path : {program.options.output, program.options.report})
     if (const auto problem = no_folder_for(path); problem && !makes_folders)

@@ -22,5 +22,26 @@ TEST(EmulationCounts, AreToldWhereTheyAreAskedFor) {
   EXPECT_FALSE(said(""));
 }
 
+TEST(EmulationCounts, WordsThatMeanNothingAreWrongUsage) {
+  const auto said = [](const char* name, const char* value) {
+    setenv(name, value, 1);
+    const Said ran = isamap({"run", "--compute", "Y[i] = X[i] + 1", "--dims", "i=8", "--target", "nvidia_sm80"});
+    unsetenv(name);
+    return ran;
+  };
+  for (const char* value :
+       {"", "bogus", "random", "random:", "random:x", "random:-1", "random:9999999999", "late:", "eager:1"}) {
+    const Said ran = said("ISAMAP_EMULATION", value);
+    EXPECT_EQ(ran.code, 2) << value;
+    EXPECT_NE(ran.err.find("none of: late, eager, random:SEED"), std::string::npos) << ran.err;
+  }
+  for (const char* value : {"yes", "true", "2", " "}) {
+    const Said ran = said("ISAMAP_EMULATION_COUNTS", value);
+    EXPECT_EQ(ran.code, 2) << value;
+    EXPECT_NE(ran.err.find("none of: 0, 1"), std::string::npos) << ran.err;
+  }
+  for (const char* value : {"late", "eager", "random:7"}) EXPECT_EQ(said("ISAMAP_EMULATION", value).code, 0) << value;
+}
+
 }  // namespace
 }  // namespace isamap::cli_test

@@ -75,12 +75,14 @@ inline Delivery delivery() {
     const std::string all = text;
     const std::size_t colon = all.find(':');
     const std::string kind = all.substr(0, colon);
-    if (kind != "late" && kind != "eager" && kind != "random") {
+    const std::string seed = colon == std::string::npos ? "" : all.substr(colon + 1);
+    const bool number = !seed.empty() && seed.size() < 10 && seed.find_first_not_of("0123456789") == std::string::npos;
+    if (kind == "random" ? !number : colon != std::string::npos || (kind != "late" && kind != "eager")) {
       std::fprintf(stderr, "ISAMAP_EMULATION is '%s'; it says how copies arrive: late, eager or random:SEED\n", text);
       std::_Exit(3);
     }
     d.kind = kind == "eager" ? Delivery::eager : kind == "random" ? Delivery::random : Delivery::late;
-    if (colon != std::string::npos) d.seed = static_cast<unsigned>(std::strtoul(all.c_str() + colon + 1, nullptr, 10));
+    if (number) d.seed = static_cast<unsigned>(std::strtoul(seed.c_str(), nullptr, 10));
     return d;
   }();
   return chosen;

@@ -1,0 +1,30 @@
+#include "cli/environment.h"
+
+#include <cstdlib>
+#include <string>
+
+namespace isamap::cli {
+namespace {
+
+bool is_delivery(const std::string& text) {
+  const std::string random = "random:";
+  if (!text.starts_with(random)) return text == "late" || text == "eager";
+  const std::string seed = text.substr(random.size());
+  return !seed.empty() && seed.size() < 10 && seed.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> environment_problem() {
+  const char* const delivery = std::getenv("ISAMAP_EMULATION");
+  if (delivery != nullptr && !is_delivery(delivery))
+    return error("ISAMAP_EMULATION is '" + std::string(delivery) + "', which is none of: late, eager, random:SEED",
+                 "SEED is a whole number below 1000000000; unset it where a GPU is to be used");
+  const char* const counts = std::getenv("ISAMAP_EMULATION_COUNTS");
+  const std::string asked = counts == nullptr ? "" : counts;
+  if (!asked.empty() && asked != "0" && asked != "1")
+    return error("ISAMAP_EMULATION_COUNTS is '" + asked + "', which is none of: 0, 1", "1 counts requests");
+  return std::nullopt;
+}
+
+}  // namespace isamap::cli
