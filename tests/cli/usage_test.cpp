@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> given_gemm{"--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -36,8 +36,8 @@ TEST(Usage, AMissingCommandIsNamedBeforeFlags) {
 
 TEST(Usage, AnOutputWithoutAFolderIsToldBeforeTheSearch) {
   // Ten million evaluations would take hours.
-  const Said said = isamap(with({"schedule"}, with(given_gemm, {"--target", "scalar_c", "--budget", "evals=10000000",
-                                                                "-o", "no/such/folder/s.yaml"})));
+  const Said said = isamap(joined({"schedule"}, joined(given_gemm, {"--target", "scalar_c", "--budget",
+                                                                    "evals=10000000", "-o", "no/such/folder/s.yaml"})));
   EXPECT_EQ(said.code, 1);
   EXPECT_NE(said.err.find("cannot be written: there is no folder 'no/such/folder'"), std::string::npos) << said.err;
 }
@@ -83,7 +83,7 @@ TEST(Usage, WrongFlagsAreUsage) {
       {"hw"},
       {"targets", "--best", "zz"},
       {"hw", "new", "../evil"},
-      with(with({"map", example("gemm")}, given_gemm), {"--target", "scalar_c"}),
+      joined(joined({"map", example("gemm")}, given_gemm), {"--target", "scalar_c"}),
   };
   for (const auto& words : wrong) {
     const Said said = isamap(words);
@@ -124,7 +124,7 @@ TEST(Usage, AModelIsForExtract) {
 
 TEST(Usage, SameInputSameOutput) {
   for (const std::string verb : {"map", "explain", "emit"}) {
-    const auto words = with({verb, "--target", "scalar_c", "--seed", "7"}, given_gemm);
+    const auto words = joined({verb, "--target", "scalar_c", "--seed", "7"}, given_gemm);
     EXPECT_EQ(isamap(words).out, isamap(words).out) << verb;
   }
 }
