@@ -35,6 +35,21 @@ struct Options {
   bool threads_only = false;  ///< the process that has two threads
 };
 
+std::string first_match(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind(key, 0) == 0)
+      if (const auto at = line.find(": "); at != std::string::npos) return line.substr(at + 2);
+  return "unknown";
+}
+
+/// Debian's builds do not find their AVX-512 kernels by themselves; where a processor has none they find the right ones.
+void choose_kernels_of_peers() {
+  if ((" " + first_match("/proc/cpuinfo", "flags") + " ").find(" avx512f ") == std::string::npos) return;
+  setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+  setenv("BLIS_ARCH_TYPE", "0", 0);
+}
+
 bool wanted(const Options& options, const std::string& name) { return name.rfind(options.family, 0) == 0; }
 
 /// Lines of the results file, and the same as values.
@@ -73,14 +88,6 @@ class Results {
  private:
   std::FILE* file_ = nullptr;
 };
-
-std::string first_match(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind(key, 0) == 0)
-      if (const auto at = line.find(": "); at != std::string::npos) return line.substr(at + 2);
-  return "unknown";
-}
 
 Machine this_machine(Calibration& calibration, int processor) {
   Machine machine;
@@ -205,16 +212,14 @@ int run(const Options& options, char** argv) {
 }  // namespace isamap::bench
 
 int main(int argc, char** argv) {
-  // The peers' runtimes read these when they are loaded: one thread each, and the kernels that fit this processor best
-  // (left to themselves, Debian's builds may take others).
+  // The peers' runtimes read these when they are loaded: one thread each, and the kernels that fit this processor best.
   const char* state = std::getenv("ISAMAP_BENCH");
   if (state == nullptr) {
     setenv("ISAMAP_BENCH", "1", 1);
     for (const char* threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS"})
       setenv(threads, "1", 1);
     setenv("MKL_THREADING_LAYER", "SEQUENTIAL", 1);
-    setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
-    setenv("BLIS_ARCH_TYPE", "0", 0);
+    isamap::bench::choose_kernels_of_peers();
     execv("/proc/self/exe", argv);
   }
   isamap::bench::Options options;

@@ -35,8 +35,10 @@ class CaseData {
   std::vector<TensorView> views(TensorArrays& arrays) const;  ///< of the kernel's tensors, which may be parts of them
   Arrays pointers(TensorArrays& arrays) const;
   TensorArrays& more();  ///< lives as long as this
-  /// Between the results of the first arrays and all others: the largest.
-  double worst_difference() const;
+  /// Between the results of the first arrays and all others that somebody writes: the largest. A library that does not
+  /// know a case has been given arrays too.
+  double worst_difference(const std::vector<const void*>& written) const;
+  double worst_difference() const;  ///< all are written
 
  private:
   Kernel kernel_;

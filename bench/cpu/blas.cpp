@@ -203,7 +203,8 @@ void add_blas(const CpuCase& c, const std::function<Arrays()>& arrays, std::vect
   for (const Blas& blas : libraries()) {
     if (blas.library == nullptr) continue;
     if (c.types != "f32" && blas.entry<void*>("cblas_gemm_bf16bf16f32") == nullptr) continue;
-    if (auto run = run_of(blas, c, call_of(c, arrays()))) found.push_back({blas.name, std::move(run)});
+    const Arrays at = arrays();
+    if (auto run = run_of(blas, c, call_of(c, at))) found.push_back({blas.name, std::move(run), at.output});
   }
 }
 

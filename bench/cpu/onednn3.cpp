@@ -174,16 +174,18 @@ const Library& library() {
 bool add_onednn3(const CpuCase& c, const std::function<Arrays()>& arrays, std::vector<Peer>& found) {
   const Library& l = library();
   if (l.engine == nullptr) return false;
+  using Kind = CpuCase::Kind;
+  if (c.kind != Kind::gemm && c.kind != Kind::convolution && c.kind != Kind::depthwise && c.kind != Kind::block)
+    return false;
   std::function<void()> run;
   const std::int64_t out = c.out();
-  if (c.kind == CpuCase::Kind::gemm) {
-    run = l.multiply(c, arrays());
-  } else if (c.kind == CpuCase::Kind::convolution || c.kind == CpuCase::Kind::depthwise) {
-    const Arrays at = arrays();
-    run = l.convolve(c.kind == CpuCase::Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad, at.inputs[0],
+  const Arrays at = arrays();
+  if (c.kind == Kind::gemm) {
+    run = l.multiply(c, at);
+  } else if (c.kind != Kind::block) {
+    run = l.convolve(c.kind == Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad, at.inputs[0],
                      at.inputs[1], at.output);
-  } else if (c.kind == CpuCase::Kind::block) {
-    const Arrays at = arrays();
+  } else {
     const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
     const auto first =
         l.convolve(true, c.c, c.h, c.c, out, c.r, c.stride, c.pad, at.inputs[0], at.inputs[1], between->data());
@@ -195,7 +197,7 @@ bool add_onednn3(const CpuCase& c, const std::function<Arrays()>& arrays, std::v
       };
   }
   if (!run) return false;
-  found.push_back({"oneDNN", std::move(run)});
+  found.push_back({"oneDNN", std::move(run), at.output});
   return true;
 }
 

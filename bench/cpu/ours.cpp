@@ -38,8 +38,8 @@ void stop(const std::string& why) {
 
 std::vector<HardwareModel> models_for(const std::string& types, int cores) {
   std::vector<std::string> targets{"x86_avx512", "x86_avx2", "scalar_c"};
-  if (types == "bf16") targets = {"intel_amx", "x86_avx512_bf16"};
-  if (types == "u8s8") targets = {"intel_amx", "x86_avx512_vnni", "x86_avx_vnni"};
+  if (types == "bf16") targets = {"intel_amx", "x86_avx512_bf16", "x86_avx2"};
+  if (types == "u8s8") targets = {"intel_amx", "x86_avx512_vnni", "x86_avx_vnni", "x86_avx2"};
   std::vector<HardwareModel> found;
   for (const std::string& target : targets) {
     LoadOptions options;

@@ -174,6 +174,7 @@ void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::ve
                          }});
       }
     }
+    found.back().output = result;
   } catch (const dnnl::error& problem) {
     fmt::print(stderr, "oneDNN does not know {} {}: {}\n", c.family, c.name, problem.message);
   }

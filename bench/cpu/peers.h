@@ -12,6 +12,7 @@ namespace isamap::bench {
 struct Peer {
   std::string name;
   std::function<void()> run;
+  const void* output = nullptr;  ///< what it writes: of its arrays
 };
 
 /// The arrays of one candidate. Each has its own: what one leaves in the caches must not serve the next.

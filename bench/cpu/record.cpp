@@ -58,7 +58,8 @@ nlohmann::json to_json(const Record& r) {
                       {"predicted_cycles", r.predicted_cycles},
                       {"compiler", r.compiler},
                       {"schedule", r.schedule},
-                      {"notes", r.notes}};
+                      {"notes", r.notes},
+                      {"candidates", nlohmann::json::array()}};
   for (const Timing& t : r.timings)
     line["candidates"].push_back({{"name", t.name},
                                   {"seconds", t.seconds},

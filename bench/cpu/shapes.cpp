@@ -39,7 +39,11 @@ Record run_shape(const CpuCase& c, Calibration& calibration, double seconds) {
   std::vector<Candidate> candidates{{"isamap", [&] {
                                        if (const auto problem = mine->loaded.call(views)) stop(render({*problem}));
                                      }}};
-  for (Peer& peer : peers(c, [&] { return data.pointers(data.more()); })) candidates.push_back({peer.name, peer.run});
+  std::vector<const void*> written;
+  for (Peer& peer : peers(c, [&] { return data.pointers(data.more()); })) {
+    candidates.push_back({peer.name, peer.run});
+    written.push_back(peer.output);
+  }
   const std::size_t count = candidates.size();
   PeakProgram* const compute = calibration.compute(c.types);
   PeakProgram* const stream = calibration.stream(record.bytes);
@@ -55,7 +59,7 @@ Record run_shape(const CpuCase& c, Calibration& calibration, double seconds) {
     record.timings.push_back({candidates[i].name, median(s), quantile(s, 0.25), quantile(s, 0.75),
                               static_cast<int>(s.size()), above_peak(record.operations, median(s), record.peak)});
   }
-  record.difference = data.worst_difference();
+  record.difference = data.worst_difference(written);
   if (record.difference > tolerance(c))
     record.notes.push_back(fmt::format("RESULTS DIFFER by {:.1e}", record.difference));
   return record;
