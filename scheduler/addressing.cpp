@@ -9,6 +9,7 @@
 #include <set>
 
 #include "scheduler/lower_nest.h"
+#include "scheduler/operand_check.h"
 #include "scheduler/outside_reads.h"
 
 namespace isamap {
@@ -167,12 +168,36 @@ std::optional<std::vector<Hop>> hops_on_path(const Trial& trial, MemoryId operan
   return hops;
 }
 
-Hop packed_hop(const Trial& trial, bool blocked) {
+/// Moves may change on the way how elements lie: bytes side by side become words, the even ones before the odd ones.
+/// How those that bring the operand as the instruction takes it read it from memory, each order once.
+std::vector<const Operand*> read_by_moves(const Trial& trial, int operand) {
+  const Instruction& instruction = trial.instruction;
+  const Operand& taken = instruction.operands[operand_of_access(instruction, operand).index()];
+  const auto box = operand_box(instruction, operand);
+  const auto own = positions(taken, box);
+  std::vector<const Operand*> found;
+  std::vector<std::vector<std::int64_t>> orders;
+  for (const Instruction& move : trial.model.instructions()) {
+    if (!own || !is_move(move) || !type_refusal(move, 0, tensor_of(trial).dtype).empty()) continue;
+    const Operand &to = move.operands[operand_of_access(move, 0).index()],
+                  &from = move.operands[operand_of_access(move, 1).index()];
+    if (to.memory != taken.memory || from.memory != trial.model.home() || to.group != taken.group ||
+        operand_box(move, 0) != box || operand_box(move, 1) != box || positions(to, box) != own)
+      continue;
+    auto order = positions(from, box);
+    if (!order || order == own || std::find(orders.begin(), orders.end(), *order) != orders.end()) continue;
+    orders.push_back(std::move(*order));
+    found.push_back(&from);
+  }
+  return found;
+}
+
+Hop packed_hop(const Trial& trial, bool blocked, const Operand* read_as = nullptr) {
   Hop hop;
   hop.memory = trial.model.home();
   hop.packed = true;
   if (blocked)
-    hop.layout = blocked_layout(trial.pairing, trial.access);
+    hop.layout = blocked_layout(trial.pairing, trial.access, read_as);
   else
     for (const AffineExpr& form : natural_forms(access_of(trial.statement, trial.access)))
       hop.layout.push_back({form, 0});
@@ -278,6 +303,9 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   const bool with_outside = access != 0 && tensor_of(trial).outside.has_value();
   if (with_outside) consider(with(packed_hop(trial, false)));
   consider(with(packed_hop(trial, true)));
+  if (access != 0 && in_registers && result.routes.empty())
+    for (const Operand* order : read_by_moves(trial, instruction_access))
+      consider(with(packed_hop(trial, true, order)));
   // A copy in the tensor's own order has room for what calls read past the end of a window.
   if (access != 0 && !with_outside && result.routes.empty()) consider(with(packed_hop(trial, false)));
   return result;

@@ -242,11 +242,12 @@ std::vector<SplitDigit> divisions(const Operand& operand, std::size_t at) {
 }
 
 /// What one call takes of the operand, largest stride first: j%16 and k%64, or k/4%16, j%16 and k%4 for a panel.
-std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access) {
+std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access, const Operand* read_as) {
   const int number = p.operand_access[static_cast<std::size_t>(access)];
   const auto dims = operand_dims(*p.instruction, number);
   if (!dims) return {};
-  const Operand& operand = p.instruction->operands[operand_of_access(*p.instruction, number).index()];
+  const Operand& own = p.instruction->operands[operand_of_access(*p.instruction, number).index()];
+  const Operand& operand = read_as != nullptr ? *read_as : own;
   const auto box = operand_box(*p.instruction, number);
   const auto places = positions(operand, box);
   const auto row = dense_strides(box);
@@ -279,7 +280,7 @@ std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access) {
 
 }  // namespace
 
-std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
+std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Operand* read_as) {
   const Access& a = access_of(*p.statement, access);
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   std::vector<LayoutDigit> outer, reduced, inner;
@@ -290,7 +291,7 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access) {
         free.push_back(p.walked_by[d]);
       else if (!is_pseudo(p, access, d))
         walked.push_back(p.walked_by[d]);
-    inner = instruction_digits(p, access);
+    inner = instruction_digits(p, access, read_as);
   }
   // Dims that lie freely stand next to the blocks, those of the output last: blocks along them follow each other.
   std::vector<LayoutDigit> free_reduced, free_outer;

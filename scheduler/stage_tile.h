@@ -42,7 +42,8 @@ Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int acce
 
 /// Tile-blocked digits for an operand of an addressed memory: outer digits of each dim, then the instruction's own, in
 /// the order of their strides: [k/32, c, k%32]. Coordinates that no instruction dim walks stay whole (p + r).
-std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access);
+/// `read_as`: an operand of the same box, of a move, whose layout is taken instead of the instruction's own.
+std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access, const Operand* read_as = nullptr);
 
 /// Why these digits are no layout of a tile: unreadable digits, unknown dims, elements that share a place because the
 /// digits of one form do not rebuild it (j/32 beside j%31). Empty: they are one.

@@ -8,6 +8,7 @@
 #include "backends/cpp/declarations.h"
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/index_text.h"
+#include "backends/cpp/outgrows.h"
 #include "backends/cpp/places.h"
 #include "backends/cpp/program_state.h"
 #include "backends/cpp/types.h"
@@ -188,6 +189,8 @@ class Printer {
     }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
+    if (dialect_ == nullptr && threads.empty() && outgrows_registers(loop, item, places_, program_, model_))
+      line("#pragma GCC unroll 1");
     line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
@@ -300,8 +303,8 @@ class Printer {
       return lines(dialect_->sync(sync, opened, [&](const AffineExpr& e) { return index(e, ranges_); }));
     }
     const auto& objects = model_.async_objects();
-    const auto object = std::find_if(objects.begin(), objects.end(),
-                                     [&](const AsyncObject& o) { return o.name == sync.object; });
+    const auto object =
+        std::find_if(objects.begin(), objects.end(), [&](const AsyncObject& o) { return o.name == sync.object; });
     for (const char* key : {"emit", "emit.asm"}) {
       if (object == objects.end() || !object->texts.contains(key)) continue;
       const auto emit = parse_template(object->texts.at(key));
