@@ -258,6 +258,7 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   };
   of_a_cache("misses", memory.misses);
   of_a_cache("ways", memory.ways);
+  of_a_cache("streams", memory.streams);
   const Node* count = fields.child("count");
   if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);
   if (!kind_known) {

@@ -20,6 +20,20 @@ std::int64_t element_count(const Tensor& tensor) {
   return count;
 }
 
+std::vector<std::int64_t> strides_of(const Tensor& tensor) {
+  if (!tensor.strides.empty()) return tensor.strides;
+  std::vector<std::int64_t> dense(tensor.shape.size(), 1);
+  for (std::size_t d = dense.size(); d-- > 1;) dense[d - 1] = dense[d] * std::max<std::int64_t>(tensor.shape[d], 1);
+  return dense;
+}
+
+AffineExpr position(const std::vector<AffineExpr>& index, const Tensor& tensor) {
+  const std::vector<std::int64_t> strides = strides_of(tensor);
+  AffineExpr position;
+  for (std::size_t d = 0; d < index.size(); ++d) position = position + index[d] * strides[d];
+  return position;
+}
+
 AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape) {
   AffineExpr position;
   for (std::size_t d = 0; d < index.size(); ++d) position = position * shape[d] + index[d];

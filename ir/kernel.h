@@ -18,6 +18,9 @@ struct Tensor {
   bool inout = false;                              ///< an output that starts at what the caller left there
   std::optional<std::pair<double, double>> range;  ///< values lie in [first, second]
   bool constant = false;  ///< an input with the same values at every call: copies of it may be packed once
+  /// How the caller's array lies, where that is known ahead: elements from one index to the next, by axis. Empty:
+  /// dense.
+  std::vector<std::int64_t> strides = {};
   bool operator==(const Tensor&) const = default;
 };
 
@@ -25,6 +28,9 @@ struct Tensor {
 std::int64_t element_count(const Tensor& tensor);
 /// The row-major position of an index, as an expression.
 AffineExpr row_major(const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& shape);
+/// Elements from one index to the next, by axis, and where an index lies.
+std::vector<std::int64_t> strides_of(const Tensor& tensor);
+AffineExpr position(const std::vector<AffineExpr>& index, const Tensor& tensor);
 
 /// Statements [first, first + count) run step by step along a dim that all of them have: each of them at step 0, then
 /// each at step 1, ... So a step may read what steps before it wrote (ir/steps.h).

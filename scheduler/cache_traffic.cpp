@@ -38,9 +38,9 @@ struct Passing {
   double begins = 0;  ///< lines
 };
 
-/// What a tile spans of an axis of memory, and what lies there, in elements.
+/// What a tile spans of an axis of memory, and what lies there, in elements; from one to the next.
 struct Axis {
-  double along = 1, extent = 1;
+  double along = 1, extent = 1, pitch = 1;
 };
 
 /// How an access lies in memory below some walks.
@@ -68,31 +68,45 @@ class CacheModel {
 
   CacheTraffic into(const Memory& cache, const std::vector<Passing>& accesses, double bandwidth,
                     double instances) const {
+    CacheTraffic all{0, 0, bandwidth, instances, 0};
+    for (const Passing& a : accesses) {
+      const Moved moved = of_access(cache, accesses, a);
+      all.bytes += moved.bytes;
+      all.of_output += moved.of_output;
+      all.begun += moved.begun;
+    }
+    return all;
+  }
+
+ private:
+  /// Each access by itself: lines that crowd few sets drive one another out, not those that lie elsewhere.
+  Moved of_access(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a) const {
     const double capacity = usable * static_cast<double>(cache.capacity);
     const int all = static_cast<int>(view_.walks.size());
     int walks = 0;
     double missing = 0;  // of what the walk outside would like to keep
     for (; walks < all; ++walks) {
-      const double taken = needed(cache, accesses, walks);
+      const double taken = needed(cache, accesses, a, walks);
       if (taken <= capacity) break;
       missing = 1 - capacity / taken;
     }
-    const Moved here = moved(cache, accesses, walks), further_out = moved(cache, accesses, std::max(walks - 1, 0));
+    const Moved here = moved(cache, accesses, a, walks),
+                further_out = moved(cache, accesses, a, std::max(walks - 1, 0));
     const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
-    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output), bandwidth,
-            instances, between(here.begun, further_out.begun)};
+    return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output),
+            between(here.begun, further_out.begun)};
   }
 
- private:
-  /// Capacity that what stands below some walks takes: its lines, or more where many of them fall into few sets.
-  double needed(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
+  /// Capacity that what stands below some walks takes: all lines, or more where many of those of one access fall into
+  /// few sets.
+  double needed(const Memory& cache, const std::vector<Passing>& accesses, const Passing& one, int walks) const {
     double total = 0, most = 0;
     for (const Passing& a : accesses) {
       if (walks > a.walks) continue;  // it is in registers all the while
       const Footprint f = footprint(cache, a, std::max(walks, a.own));
       total += f.bytes * a.copies;
-      if (walks == a.walks) continue;  // it passes once, and drives out no lines of its own
-      most = std::max(most, f.crowded - f.bytes / set_bytes(cache));
+      if (&a == &one && walks < a.walks)  // else it passes once, and drives out no lines of its own
+        most = f.crowded - f.bytes / set_bytes(cache);
     }
     if (most < 1) return total;
     const double lines_of_a_set = most + total / set_bytes(cache);  // the others lie anywhere
@@ -108,23 +122,16 @@ class CacheModel {
     return sets * static_cast<double>(std::max<std::int64_t>(1, cache.line));
   }
 
-  /// Bytes into the cache when it keeps what stands below some walks: none if that is everything, since programs run
-  /// over and over.
-  Moved moved(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
-    Moved total;
-    if (walks == 0) return total;
-    for (const Passing& a : accesses) {
-      const int at = std::min(walks, a.walks);
-      if (at <= a.own && a.own > 0) continue;  // what the cache keeps is that place
-      const double elements =
-          counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
-      const LineParts parts = part_of_lines(cache, accesses, a, at);
-      const double once = elements * element_bytes(a.access) * a.copies, bytes = once * parts.lines;
-      total.bytes += bytes;
-      total.begun += once * parts.begun;
-      if (a.access == 0) total.of_output += bytes;
-    }
-    return total;
+  /// Bytes of an access into the cache when it keeps what stands below some walks: none if that is everything, since
+  /// programs run over and over.
+  Moved moved(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a, int walks) const {
+    const int at = std::min(walks, a.walks);
+    if (walks == 0 || (at <= a.own && a.own > 0)) return {};  // what the cache keeps is that place
+    const double elements =
+        counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
+    const LineParts parts = part_of_lines(cache, accesses, a, at);
+    const double once = elements * element_bytes(a.access) * a.copies, bytes = once * parts.lines;
+    return {bytes, a.access == 0 ? bytes : 0, once * parts.begun};
   }
 
   const Tensor& tensor(int access) const {
@@ -153,15 +160,26 @@ class CacheModel {
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
     double anew = 1;
-    if (w >= 0 && runs_along(a, w) && (!far || footprint(cache, a, walks).rows <= row_streams)) {
+    const bool goes_on = w >= 0 && runs_along(a, w);
+    if (goes_on && far && footprint(cache, a, walks).rows <= row_streams(cache)) {
       walks = w;
+    } else if (goes_on && !far) {
+      anew = lost_ahead(cache, a, walks);
+      if (anew == 0) walks = w;
     } else if (!far) {
       while (w >= 0 && !runs_along(a, w)) --w;
-      if (w >= 0) anew = std::max(0.0, 1 - usable * pages_at_hand / pages(cache, accesses, w + 1));
+      if (w >= 0)
+        anew = std::max(1 - usable * pages_at_hand / pages(cache, accesses, w + 1), lost_ahead(cache, a, w + 1));
     }
     const Footprint f = footprint(cache, a, walks);
     const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
     return {f.lines / all, std::max(anew * f.begun / all, far ? of_many_rows(cache, a, outer) : 0)};
+  }
+
+  /// Lines that are fetched ahead of the next step lie in sets as crowded as those in use. What part of them is gone
+  /// before it is used: none while a set has room for them, everything where it would need half as much again.
+  double lost_ahead(const Memory& cache, const Passing& a, int walks) const {
+    return std::clamp(2 * (footprint(cache, a, walks).crowded / ways(cache) - 1), 0.0, 1.0);
   }
 
   /// Bytes for which rows are begun, for each byte in use, where walks further in first take pieces of more rows than
@@ -172,7 +190,7 @@ class CacheModel {
     for (int inner = walks + 1; inner <= a.walks; ++inner) {
       if (!counts_.uses_walk(a.access, inner - 1)) continue;
       const Footprint f = footprint(cache, a, inner);
-      if (f.rows <= row_streams) continue;
+      if (f.rows <= row_streams(cache)) continue;
       const double piece = counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces;
       most = std::max(most, a.begins * line / std::max(piece, line));
     }
@@ -204,15 +222,18 @@ class CacheModel {
         const auto extent = [&](const std::vector<std::int64_t>& of) {
           return static_cast<double>(digit_extent(digit, static_cast<std::int64_t>(span(digit.form, of))));
         };
-        result.push_back({extent(tiles), extent(whole)});
+        result.push_back({extent(tiles), extent(whole), 1});
       }
+      for (std::size_t axis = result.size(); axis-- > 1;)
+        result[axis - 1].pitch = result[axis].pitch * result[axis].extent;
       return result;
     }
     const std::vector<AffineExpr>& index = access_of(view_.statement, a.access).index;
     const std::vector<std::int64_t>& shape = tensor(a.access).shape;
+    const std::vector<std::int64_t> strides = strides_of(tensor(a.access));
     for (std::size_t axis = 0; axis < index.size(); ++axis) {
       const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
-      result.push_back({std::min(span(index[axis], tiles), extent), extent});
+      result.push_back({std::min(span(index[axis], tiles), extent), extent, static_cast<double>(strides[axis])});
     }
     return result;
   }
@@ -233,12 +254,13 @@ class CacheModel {
     if (lying.empty() || cache.line <= 1) return f;
     const auto line = static_cast<double>(cache.line);
     // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
-    double pitch = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
+    double reached = 1, row = 1, sets = 0, farthest = 0, uneven = 1;
     double between = 0,
            apart = 1;  // bytes from first to last, as long as rows are less than a page apart; how many of these
     bool whole = true, aligned = true;
     for (std::size_t axis = lying.size(); axis-- > 0;) {
-      const auto [along, extent] = lying[axis];
+      const auto [along, extent, pitch] = lying[axis];
+      whole = whole && pitch == reached;  // rows of a larger array do not follow each other
       if (whole) {
         row = along * pitch;
         sets = std::min(std::ceil(row * size / line) * line, set_bytes(cache));
@@ -254,7 +276,7 @@ class CacheModel {
         apart *= along;
       if (!whole && along > 1) aligned = aligned && std::fmod(pitch * size, line) == 0;
       whole = whole && along == extent;
-      pitch *= extent;
+      reached = pitch * extent;
     }
     row = std::max(1.0, std::min(row, elements));
     const double lines = std::ceil(row * size / line);

@@ -13,9 +13,9 @@ namespace isamap {
 /// goes a line too far. It does not cross pages: the first lines of rows far apart are waited for, longer where they
 /// come from farther. Measured (docs/cost.md).
 inline constexpr double begins_near = 2, begins_far = 8;
-/// It follows so many rows at a time, each within a page (Intel's optimization reference manual on the streamer). Of
-/// more rows every line is a beginning, though the next tile goes on along them.
-inline constexpr double row_streams = 32;
+/// It follows so many rows at a time, each within a page (32 where a description says nothing: Intel's optimization
+/// reference manual on the streamer). Of more rows every line is a beginning, though the next tile goes on along them.
+inline double row_streams(const Memory& cache) { return cache.streams > 0 ? static_cast<double>(cache.streams) : 32; }
 
 void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic);
 

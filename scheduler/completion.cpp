@@ -61,8 +61,7 @@ bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const 
       outside |= fence_instances(guard->then, object, model);
       outside |= fence_instances(guard->otherwise, object, model);
     } else if (auto* loop = std::get_if<Loop>(&node.is)) {
-      const bool apart =
-          in_threads(*loop, model) || (!loop->unit.empty() && model.find_unit(loop->unit) == object.per);
+      const bool apart = in_threads(*loop, model) || (!loop->unit.empty() && model.find_unit(loop->unit) == object.per);
       if (!fence_instances(loop->body, object, model)) continue;
       if (apart)
         loop->body.push_back(fence_of(object));

@@ -16,9 +16,9 @@ const Tensor& copied_tensor(const NestView& view, int access) {
 
 /// Elements that lie together in the tensor and are passed one after the other, while other digits take some rows at a
 /// time. 0: everything, or it is not known.
-double run_of(const NestView& view, const StageView& s, double line) {
+double run_of(const NestView& view, const StageView& s, const Memory& cache) {
   const Tensor& tensor = copied_tensor(view, s.access);
-  const AffineExpr offset = row_major(access_of(view.statement, s.access).index, tensor.shape);
+  const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
   if (!offset.is_linear()) return 0;
   const std::vector<std::int64_t> tile = view.tiles(s.walks);
   double run = 1, rows = 1;
@@ -32,7 +32,8 @@ double run_of(const NestView& view, const StageView& s, double line) {
       rows *= extent;
       continue;
     }
-    if (rows > row_streams) return run > 1 ? run : std::min(extent, line / bytes(tensor.dtype));
+    if (rows > row_streams(cache))
+      return run > 1 ? run : std::min(extent, static_cast<double>(cache.line) / bytes(tensor.dtype));
     run *= extent;
   }
   return run;
@@ -58,7 +59,7 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
     const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
     const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
     const auto line = static_cast<double>(cache.line);
-    const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, line) : 0;
+    const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
     const double begun = run > 0 ? elements / run * begins_far * line : 0;
     most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth);
   }
@@ -75,7 +76,7 @@ double copy_cycles(const NestView& view, const StageView& s) {
             {&view.statement.domain, &access, &tensor, &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
             *view.model))
       return move->cycles;
-  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
+  const AffineExpr offset = simplify(position(access.index, tensor), ranges_of(view.statement.domain));
   if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
   Tiles whole;
   for (const Dim& dim : view.statement.domain.dims)

@@ -1,4 +1,3 @@
-#include "scheduler/completion.h"
 #include "scheduler/lower.h"
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include "hwdesc/program_check.h"
 #include "mapper/stated.h"
 #include "scheduler/allocate.h"
+#include "scheduler/completion.h"
 #include "scheduler/handover.h"
 #include "scheduler/in_time.h"
 #include "scheduler/lane_sums.h"
@@ -44,7 +44,7 @@ void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const Har
     buffer.memory = model.home();
     buffer.dtype = tensor.dtype;
     buffer.extents = tensor.shape;
-    buffer.strides = steps ? strides_of(*steps->whole, steps->step.slices[id.index()]) : dense_strides(tensor.shape);
+    buffer.strides = steps ? strides_of(*steps->whole, steps->step.slices[id.index()]) : strides_of(tensor);
     if (role_of(kernel, id) == Role::intermediate) buffer.strides = dense_strides(tensor.shape);
     // Arguments come first, in the order in which they are passed.
     if (const std::size_t a = lowering.program.buffers.size(); a < strides.size() && !strides[a].empty())

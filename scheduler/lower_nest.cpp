@@ -78,10 +78,10 @@ class NestLowering final : public AheadLowering {
                        line);
     }
     if (statement_.reduction != Reduction::assign && needs_start(handed.line + 1) && !input_.starts_from_memory)
-      return at_line({error(fmt::format("'{}': sums of {} would begin in memory, once for all tiles", print(line),
-                                        output().name),
-                            fmt::format("stage {} in registers above the walks over what is added up", output().name))},
-                     line);
+      return at_line(
+          {error(fmt::format("'{}': sums of {} would begin in memory, once for all tiles", print(line), output().name),
+                 fmt::format("stage {} in registers above the walks over what is added up", output().name))},
+          line);
     return lines(handed.line + 1, scope);
   }
 

@@ -220,11 +220,12 @@ class Resolver {
       problem("first load: " + s.tensor + " is not inout, so nothing stands in memory at the first visit",
               "leave it out, or write inout: true at the tensor");
     else if (s.first == First::flag && !(view_.instruction && can_start_at_zero(*view_.instruction)))
-      problem(fmt::format("first flag: {} always adds on to what is in {}, and what is there at the first visit is nothing",
-                          view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
-              view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
-                                  "start: {OPERAND: [zero, keep]}"
-                                : "leave it out: the tile is cleared first");
+      problem(
+          fmt::format("first flag: {} always adds on to what is in {}, and what is there at the first visit is nothing",
+                      view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
+          view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
+                              "start: {OPERAND: [zero, keep]}"
+                            : "leave it out: the tile is cleared first");
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
     if (s.ahead_of_time && !view_.model->versions().empty())
       problem("aot: what is packed once may lie differently in the versions for other sizes of " + view_.model->name,

@@ -106,7 +106,7 @@ void NormalChoices::make_decisions() {
   }
   for (std::size_t d = 0; levels == 0 && d < dims; ++d) {
     const Dim& dim = unfused().domain.dims[d];
-    if (dim.kind != DimKind::reduction || dim.extent <= 2 * cut_steps.back()) continue;
+    if (dim.kind != DimKind::reduction || dim.extent <= least_cut) continue;
     cuts.push_back(d);
     decisions.push_back({"part " + dim.name, numbers(cut_steps), true});
   }

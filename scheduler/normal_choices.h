@@ -19,7 +19,8 @@ inline constexpr std::size_t max_routes = 3;
 // Steps of a dim in one tile. Registers hold few, scratchpads many.
 inline const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
 // Parts of a reduction, where its sums stand in memory meanwhile; 0: all of it.
-inline const std::vector<std::int64_t> cut_steps = {0, 512, 256, 128, 64, 32, 16};
+inline const std::vector<std::int64_t> cut_steps = {0, 512, 256, 128, 64, 32, 16, 8};
+inline constexpr std::int64_t least_cut = 32;  ///< shorter reductions stay whole
 inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
                                                       24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
 

@@ -126,10 +126,11 @@ std::vector<Point> NormalPoints::in_parts(const std::vector<Point>& points) cons
   std::vector<Point> made;
   for (std::size_t d = 0; d < choices_.dims; ++d)
     if (const auto cut = choices_.cut_at(d); cut && choices_.unfused().domain.dims[d].extent >= long_reduction)
-      for (const Point& point : points) {
-        made.push_back(point);
-        made.back().choice[*cut] = static_cast<int>(cut_steps.size()) - 2;
-      }
+      for (const Point& point : points)
+        for (const int part : {static_cast<int>(cut_steps.size()) - 3, static_cast<int>(cut_steps.size()) - 1}) {
+          made.push_back(point);
+          made.back().choice[*cut] = part;
+        }
   return made;
 }
 

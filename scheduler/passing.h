@@ -8,8 +8,8 @@
 
 namespace isamap {
 
-/// Could the output of a statement be stored so? It and the inputs are larger than the caches of a core: what fits there
-/// is found there by whoever reads it next. It is a result that no statement reads, whose rows are whole lines,
+/// Could the output of a statement be stored so? It and the inputs are larger than the caches of a core: what fits
+/// there is found there by whoever reads it next. It is a result that no statement reads, whose rows are whole lines,
 /// and the machine has a move out of registers over a link that no cache stands on, completed by a fence.
 bool can_pass(const Kernel& kernel, StatementId statement, const HardwareModel& model);
 

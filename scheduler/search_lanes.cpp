@@ -9,9 +9,22 @@
 namespace isamap {
 namespace {
 
+/// Does every input of the instruction have the type of some input of the statement?
+bool takes_types_of(const Instruction& instruction, const Kernel& kernel, const Computation& statement) {
+  const std::vector<Access>& reads = instruction.statement().reads;
+  return std::all_of(reads.begin(), reads.end(), [&](const Access& taken) {
+    const DType type = instruction.tensors[taken.tensor.index()].dtype;
+    return std::any_of(statement.reads.begin(), statement.reads.end(),
+                       [&](const Access& read) { return kernel.tensors[read.tensor.index()].dtype == type; });
+  });
+}
+
 /// C[l] += ..: how many elements each of so many lanes adds up at a time; 0: it is another instruction.
-std::int64_t depth_of(const Instruction& instruction, Reduction reduction, DType type, std::int64_t lanes) {
-  if (!is_compute(instruction)) return 0;
+std::int64_t depth_of(const Instruction& instruction, const Kernel& kernel, const Computation& statement,
+                      std::int64_t lanes) {
+  if (!is_compute(instruction) || !takes_types_of(instruction, kernel, statement)) return 0;
+  const Reduction reduction = statement.reduction;
+  const DType type = statement.body.type;
   const Computation& meaning = instruction.statement();
   const auto lane = meaning.write.index.size() == 1 ? meaning.write.index[0].as_dim() : std::nullopt;
   if (meaning.reduction != reduction || meaning.body.type != type || !lane) return 0;
@@ -87,7 +100,7 @@ std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareMo
       const std::int64_t lanes = lanes_added_up(adder, statement.reduction, type);
       if (lanes < 2) continue;
       for (const Instruction& instruction : model.instructions())
-        if (const std::int64_t depth = depth_of(instruction, statement.reduction, type, lanes); depth > 0)
+        if (const std::int64_t depth = depth_of(instruction, kernel, statement, lanes); depth > 0)
           shapes.emplace(depth, lanes);
     }
     for (const Dim& dim : statement.domain.dims) {
@@ -108,7 +121,8 @@ Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& m
   auto best = schedule(kernel, mappings, model, options, proved);
   const bool left_alone = !map.instruction.empty() || options.space.sums_in_order || !options.must_lower ||
                           options.user_strategy != nullptr;
-  if (left_alone) return best ? Result<LaneSearch>(LaneSearch{std::move(*best), {}}) : Result<LaneSearch>(best.diagnostics());
+  if (left_alone)
+    return best ? Result<LaneSearch>(LaneSearch{std::move(*best), {}}) : Result<LaneSearch>(best.diagnostics());
   std::optional<LaneSearch> found;
   if (best) found = LaneSearch{std::move(*best), {}};
   ScheduleOptions with = options;

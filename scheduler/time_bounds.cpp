@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/line_splits.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stage_tile.h"
 
@@ -26,11 +27,13 @@ class Ports {
   explicit Ports(const NestView& view) : view_(view) {}
 
   /// At least `calls` (registers filled one by one), at least what the elements need.
-  void add(MemoryId from, MemoryId to, int access, double elements, double calls) {
-    const DType type = tensor_of(view_, access).dtype;
+  void add(MemoryId from, MemoryId to, const Transfer& t, double elements, double calls) {
+    const DType type = tensor_of(view_, t.access).dtype;
     const Instruction* move = elements > 0 ? move_between(*view_.model, from, to, type) : nullptr;
     if (!move) return;
-    const double times = std::max(calls, elements / piece(*move, type));
+    const double carried = piece(*move, type);
+    const double times = std::max(calls, elements / carried) *
+                         (1 + split_share(view_, t, static_cast<std::int64_t>(carried) * bytes(type)));
     Bound& b = ports_[{move->unit.value, move->timing.port}];
     b.name = "port " + (move->timing.port.empty() ? move->name : move->timing.port);
     b.cycles += times * interval_of(*move, full_extents(*move), *view_.model) / ports_of(*move, *view_.model);
@@ -121,16 +124,15 @@ std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, c
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
     if (t.stage < 0) {  // taken in place: a load inside the call
-      if (t.access != 0 && view.model->memory(t.to).is_register())
-        ports.add(t.from, t.to, t.access, 1, t.loads / t.instances);
+      if (t.access != 0 && view.model->memory(t.to).is_register()) ports.add(t.from, t.to, t, 1, t.loads / t.instances);
       continue;
     }
     const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
     const bool registers = view.model->memory(t.to).is_register();
     const double calls =
         registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
-    ports.add(t.from, t.to, t.access, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
-    if (t.access == 0) ports.add(t.to, t.from, t.access, t.elements_out / t.instances, calls);
+    ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
+    if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
   }
   return ports.bounds();
 }
@@ -164,9 +166,7 @@ std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
   return bounds;
 }
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 double serial_cycles(const NestView& view, const Traffic& traffic) {
   double total = 0;
@@ -211,8 +211,8 @@ double burst_cycles(const NestView& view, const TileCounts& counts, const Traffi
     const auto moved = traffic.link_bytes.find(id);
     const auto copies = traffic.link_instances.find(id);
     if (link.via.empty() && link.bandwidth > 0 && moved != traffic.link_bytes.end())
-      storing = std::max(storing, moved->second / link.bandwidth /
-                                      (copies == traffic.link_instances.end() ? 1 : copies->second));
+      storing = std::max(
+          storing, moved->second / link.bandwidth / (copies == traffic.link_instances.end() ? 1 : copies->second));
   }
   return waiting * std::min({storing, computing, std::max(0.0, moving - computing)});
 }

@@ -42,12 +42,13 @@ struct Copy {
   const TileBuffer* inner = nullptr;
   const TileBuffer* outer = nullptr;
   bool into_inner = true;
-  std::vector<bool> zero;         ///< per coordinate of inner: padding must hold 0
-  std::vector<std::string> via;   ///< only these moves; empty: any
-  std::string arranged_by = {};   ///< if `via` is empty: the move to try before single elements (scheduler/rearranging.h)
-  bool cleared = false;           ///< padding holds 0 already
-  bool awaited = false;           ///< what moves begin is complete before anything goes on (scheduler/completion.h)
-  bool adds = false;              ///< out of the tile, by `via`: a combine, which adds to what stands there
+  std::vector<bool> zero;        ///< per coordinate of inner: padding must hold 0
+  std::vector<std::string> via;  ///< only these moves; empty: any
+  std::string arranged_by =
+      {};                ///< if `via` is empty: the move to try before single elements (scheduler/rearranging.h)
+  bool cleared = false;  ///< padding holds 0 already
+  bool awaited = false;  ///< what moves begin is complete before anything goes on (scheduler/completion.h)
+  bool adds = false;     ///< out of the tile, by `via`: a combine, which adds to what stands there
   std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;
   const TileBuffer* part = nullptr;  ///< only its coordinates, which are some of inner's; nullptr: all
