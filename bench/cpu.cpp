@@ -2,7 +2,7 @@
 // medians, outputs compared. What the processor can do is measured in the same rounds, by programs made from the
 // descriptions of its instructions; what is above that is no result.
 //
-//   bench_cpu [--family TEXT] [--out FILE.jsonl] [--page FILE.html] [--seconds S] [--processor N]
+//   bench_cpu [--family TEXT] [--out FILE.jsonl] [--page FILE.html] [--seconds S] [--target HW] [--processor N]
 //
 // Families (and "choice of the model", "two threads") whose names begin with TEXT. `--from FILE.jsonl` measures
 // nothing: it draws the page of an earlier run.
@@ -43,7 +43,8 @@ std::string first_match(const char* file, const std::string& key) {
   return "unknown";
 }
 
-/// Debian's builds do not find their AVX-512 kernels by themselves; where a processor has none they find the right ones.
+/// Debian's builds do not find their AVX-512 kernels by themselves; where a processor has none they find the right
+/// ones.
 void choose_kernels_of_peers() {
   if ((" " + first_match("/proc/cpuinfo", "flags") + " ").find(" avx512f ") == std::string::npos) return;
   setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
@@ -238,11 +239,13 @@ int main(int argc, char** argv) {
       options.from = value;
     } else if (key == "--seconds") {
       options.seconds = std::atof(value);
+    } else if (key == "--target") {
+      isamap::bench::only_target = value;
     } else if (key == "--processor") {
       options.processor = std::atoi(value);
     } else {
-      isamap::bench::stop(
-          fmt::format("unknown option '{}'; there are --family --out --page --from --seconds --processor", key));
+      isamap::bench::stop(fmt::format(
+          "unknown option '{}'; there are --family --out --page --from --seconds --target --processor", key));
     }
   }
   return isamap::bench::run(options, argv);

@@ -183,8 +183,8 @@ bool add_onednn3(const CpuCase& c, const std::function<Arrays()>& arrays, std::v
   if (c.kind == Kind::gemm) {
     run = l.multiply(c, at);
   } else if (c.kind != Kind::block) {
-    run = l.convolve(c.kind == Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad, at.inputs[0],
-                     at.inputs[1], at.output);
+    run = l.convolve(c.kind == Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad, at.inputs[0], at.inputs[1],
+                     at.output);
   } else {
     const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
     const auto first =

@@ -13,20 +13,20 @@
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
 #include "mapper/mapper.h"
-#include "scheduler/search_lanes.h"
 #include "scheduler/lower.h"
+#include "scheduler/search_lanes.h"
 
 namespace isamap::bench {
 namespace {
 
 const std::vector<std::string> folders{ISAMAP_SOURCE_DIR "/hardware_models"};
 
-/// As the caller's arrays lie; dense ones need no words.
-std::vector<Strides> strides_of(const CpuCase& c, const Kernel& kernel) {
-  std::vector<Strides> all;
+/// With the caller's arrays as they lie.
+Kernel kernel_of(const CpuCase& c) {
+  Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, c.name));
   for (const TensorId t : arguments(kernel))
-    if (c.gap > 0) all.push_back({kernel.tensors[t.index()].shape.back() + c.gap, 1});
-  return all;
+    if (c.gap > 0) kernel.tensors[t.index()].strides = {kernel.tensors[t.index()].shape.back() + c.gap, 1};
+  return kernel;
 }
 
 }  // namespace
@@ -36,10 +36,13 @@ void stop(const std::string& why) {
   std::exit(1);
 }
 
+std::string only_target;
+
 std::vector<HardwareModel> models_for(const std::string& types, int cores) {
-  std::vector<std::string> targets{"x86_avx512", "x86_avx2", "scalar_c"};
-  if (types == "bf16") targets = {"intel_amx", "x86_avx512_bf16", "x86_avx2"};
-  if (types == "u8s8") targets = {"intel_amx", "x86_avx512_vnni", "x86_avx_vnni", "x86_avx2"};
+  std::vector<std::string> targets{"x86_zen4", "x86_avx512", "x86_avx2", "scalar_c"};
+  if (types == "bf16") targets = {"intel_amx", "x86_zen4", "x86_avx512_bf16", "x86_avx2"};
+  if (types == "u8s8") targets = {"intel_amx", "x86_zen4", "x86_avx512_vnni", "x86_avx_vnni", "x86_avx2"};
+  if (!only_target.empty()) targets = {only_target};
   std::vector<HardwareModel> found;
   for (const std::string& target : targets) {
     LoadOptions options;
@@ -53,7 +56,7 @@ std::vector<HardwareModel> models_for(const std::string& types, int cores) {
 }
 
 std::optional<Ours> ours(const CpuCase& c, int cores) {
-  Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, c.name));
+  Kernel kernel = kernel_of(c);
   const auto models = models_for(c.types, cores);
   if (models.empty()) return std::nullopt;
   const HardwareModel& model = models.front();
@@ -63,8 +66,7 @@ std::optional<Ours> ours(const CpuCase& c, int cores) {
   options.objective = Objective::cycles;
   const Scheduled scheduled =
       value_or_stop(schedule_or_in_lanes(kernel, mapped, model, options, MapOptions{})).scheduled;
-  const Program program =
-      value_or_stop(lower(scheduled.schedule, kernel, model, DoLines::proved, strides_of(c, kernel)));
+  const Program program = value_or_stop(lower(scheduled.schedule, kernel, model));
   const double end = thread_seconds();
   return Ours{kernel,
               model.name,
@@ -76,7 +78,7 @@ std::optional<Ours> ours(const CpuCase& c, int cores) {
 }
 
 std::vector<Seen> candidates_of(const CpuCase& c, const HardwareModel& model, std::size_t count) {
-  const Kernel kernel = value_or_stop(parse_kernel_yaml(c.kernel, c.name));
+  const Kernel kernel = kernel_of(c);
   const MapResult mapped = value_or_stop(enumerate_mappings(kernel, model, MapOptions{}));
   std::map<std::string, std::pair<double, Nest>> seen;  // by text: a search comes back to what it knows
   ScheduleOptions options;

@@ -20,6 +20,9 @@ struct Ours {
   double predicted_cycles = 0;
 };
 
+/// `--target`: this description and no other.
+extern std::string only_target;
+
 /// Models for these types whose programs run on this processor, best first.
 std::vector<HardwareModel> models_for(const std::string& types, int cores = 1);
 

@@ -36,7 +36,8 @@ void add_xsmm(const CpuCase& c, const std::function<Arrays()>& arrays, std::vect
   const auto *a = static_cast<const float*>(at.inputs[1]), *b = static_cast<const float*>(at.inputs[0]);
   auto* out = static_cast<float*>(at.output);
   const std::int64_t batch = c.batch, step_a = c.k * c.n, step_b = c.m * c.k, step_c = c.m * c.n;
-  found.push_back({"LIBXSMM", [=] {
+  found.push_back({"LIBXSMM",
+                   [=] {
                      for (std::int64_t i = 0; i < batch; ++i) run(a + i * step_a, b + i * step_b, out + i * step_c);
                    },
                    out});
