@@ -67,7 +67,7 @@ std::vector<Words> cases() {
       {"explain", example("max_pool"), "--target", "npu16"},
       {"explain", example("depthwise_separable_fused"), "--target", "x86_avx2", "--instruction", "fma_f32"},
       {"explain", example("depthwise"), "--target", "x86_avx512_bf16"},
-      {"explain", example("softmax"), "--target", "x86_avx2"},
+      {"explain", example("softmax"), "--target", "x86_avx512"},
       {"explain", example("stencil"), "--target", "x86_avx2", "--instruction", "fma_f32"},
       {"explain", example("gemv"), "--target", "nvidia_sm80", "--rule", "access"},
       formula("O[n,c,p] += I[n,c,p+r]*F[c,r]", "n=2,c=16,p=30,r=3", "I=s8,F=s8,O=s32",

@@ -146,13 +146,13 @@ TEST(Verify, APairSumThatSaturatesIsCaught) {
 
 TEST(Verify, ExchangedOperandsAreCaught) {
   expect_caught(changed(model_text("x86_avx2"),
-                        "{op: add, compute: \"C[j] = A[j] + B[j]\", emit: \"{C} = _mm256_add_ps({A}, {B});\"}",
-                        "{op: sub, compute: \"C[j] = B[j] - A[j]\", emit: \"{C} = _mm256_sub_ps({A}, {B});\"}"),
+                        "{op: add, compute: \"C[j] = A[j] + B[j]\", emit: \"{C} = _mm256_add_${s}({A}, {B});\"}",
+                        "{op: sub, compute: \"C[j] = B[j] - A[j]\", emit: \"{C} = _mm256_sub_${s}({A}, {B});\"}"),
                 "sub_f32", "operands B and A are exchanged");
 }
 
 TEST(Verify, AnUpdateThatOverwritesIsCaught) {
-  expect_caught(changed(model_text("x86_avx2"), "_mm256_fmadd_ps({A}, {B}, {C})", "_mm256_mul_ps({A}, {B})"), "fma_f32",
+  expect_caught(changed(model_text("x86_avx2"), "_mm256_fmadd_${s}({A}, {B}, {C})", "_mm256_mul_${s}({A}, {B})"), "fma_f32",
                 "C is overwritten; the description says that it is updated");
 }
 

@@ -1,0 +1,92 @@
+// What rows cost in caches: along how many lines are fetched ahead, what crowds their sets, where in a line they begin.
+
+#include "scheduler/cost_model.h"
+#include "scheduler/search_lanes.h"
+#include "tests/lowering/support.h"
+
+namespace isamap {
+namespace {
+
+double cycles_of(const Kernel& kernel, const HardwareModel& model, const std::vector<std::string>& lines) {
+  const Schedule schedule = schedule_of(lines);
+  const auto cost =
+      make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &model, schedule.nests[0]});
+  EXPECT_TRUE(cost) << render(cost.diagnostics());
+  return cost ? cost->cycles : 0;
+}
+
+/// A row by a matrix that no cache holds, some rows of the matrix at a time.
+double row_by_matrix(const char* target, int rows) {
+  return cycles_of(formula("C[j] += A[k] * B[k,j]", "j=4096,k=4096"), machine(target),
+                   {"for k by " + std::to_string(rows), "for j by 64", "stage C in vec", "for k by 1", "stage A in vec",
+                    "for j by 16 unroll", "stage B in vec", "do s0 with fma_f32(j=j)"});
+}
+
+TEST(Rows, OfMoreThanAreFollowedEveryPieceIsBegun) {
+  EXPECT_GT(row_by_matrix("x86_zen4", 32), 1.5 * row_by_matrix("x86_zen4", 8));  // streams: 8
+  EXPECT_LT(row_by_matrix("x86_avx512", 32), 1.1 * row_by_matrix("x86_avx512", 8));
+}
+
+/// A depthwise window with stride 2 over 14 x 14 x 512: columns 2 KiB apart, which share two sets in 64 of a cache.
+double window(int channels) {
+  auto kernel = parse_kernel_yaml(R"(kernel: depthwise
+dims: {C: 512, H: 14, P: 7, R: 3}
+tensors:
+  I: {shape: [H, H, C], dtype: f32, outside: 0}
+  F: {shape: [R, R, C], dtype: f32}
+  O: {shape: [P, P, C], dtype: f32}
+compute:
+  - O[p,q,c] += I[2*p+r-1,2*q+s-1,c] * F[r,s,c]
+where: {p: P, q: P, r: R, s: R}
+)",
+                                  "depthwise.yaml");
+  EXPECT_TRUE(kernel) << render(kernel.diagnostics());
+  return cycles_of(*kernel, machine("x86_zen4"),
+                   {"for p by 1", "for q by 4", "for c by " + std::to_string(channels), "stage O in vec", "for r by 1",
+                    "for s by 1", "stage F in vec", "for p by 1 unroll", "for q by 1 unroll", "for c by 16 unroll",
+                    "stage I in vec", "do s0 with fma_f32(j=c) outside I skip"});
+}
+
+TEST(Rows, LinesAheadAreLostWhereSetsAreCrowded) { EXPECT_GT(window(16), 1.15 * window(32)); }
+
+double sum_of_rows(std::int64_t step) {
+  Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64");
+  for (Tensor& tensor : kernel.tensors) tensor.strides = {step, 1};
+  return cycles_of(
+      kernel, machine("x86_avx512"),
+      {"for i by 1", "for j by 16", "stage A in vec", "stage B in vec", "stage C in vec", "do s0 with add_f32(j=j)"});
+}
+
+TEST(Rows, LoadsAcrossLinesTakeThePortTwice) {
+  EXPECT_EQ(sum_of_rows(64), sum_of_rows(80));  // both whole lines
+  EXPECT_GT(sum_of_rows(72), 1.2 * sum_of_rows(80));
+  EXPECT_GT(sum_of_rows(73), sum_of_rows(72));  // 15 of 16 places in a line, not 1 of 2
+}
+
+TEST(Rows, TheCallersStepsAreThoseOfTheProgram) {
+  Kernel kernel = formula("C[i,j] = A[i,j] + B[i,j]", "i=3,j=16");
+  kernel.tensors[0].strides = {24, 1};
+  const auto program = lower(
+      schedule_of({"for i by 1", "stage A in vec", "stage B in vec", "stage C in vec", "do s0 with add_f32(j=j)"}),
+      kernel, machine("x86_avx512"));
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  for (const Buffer& buffer : program->buffers)
+    if (buffer.role == BufferRole::argument)
+      EXPECT_EQ(buffer.strides, (buffer.name == kernel.tensors[0].name ? std::vector<std::int64_t>{24, 1}
+                                                                       : std::vector<std::int64_t>{16, 1}));
+}
+
+TEST(Rows, LanesTakePairsOfTheirOwnTypeOnly) {
+  const HardwareModel model = machine("x86_zen4");  // it has products of pairs of bf16
+  const auto depths = [&](const char* compute, const char* dtypes) {
+    std::vector<std::int64_t> found;
+    for (const LaneParts& parts : lanes_worth_trying(formula(compute, "i=64,k=256", dtypes), model))
+      found.push_back(parts.depth);
+    return found;
+  };
+  EXPECT_EQ(depths("y[i] += A[i,k] * x[k]", ""), (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(depths("y[i] += f32(A[i,k]) * f32(x[k])", "A=bf16,x=bf16"), (std::vector<std::int64_t>{2}));
+}
+
+}  // namespace
+}  // namespace isamap
