@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
@@ -23,6 +26,19 @@ double peak(const HardwareModel& model, const std::string& dtype) {
   return best;
 }
 
+/// Is one about fewer processors than the other, with memories of their own? It requires more, and memories differ.
+bool is_closer(const HardwareModel& one, const HardwareModel& other) {
+  const auto& all = one.needed.cpu;
+  for (const std::string& feature : other.needed.cpu)
+    if (std::find(all.begin(), all.end(), feature) == all.end()) return false;
+  const auto sizes = [](const HardwareModel& model) {
+    std::vector<std::int64_t> found;
+    for (const Memory& m : model.memories()) found.push_back(m.capacity);
+    return found;
+  };
+  return all.size() > other.needed.cpu.size() && sizes(one) != sizes(other);
+}
+
 /// As many as a line of a table takes.
 std::string families_text(const std::vector<std::string>& families) {
   constexpr std::size_t most = 40;
@@ -36,12 +52,14 @@ std::string families_text(const std::vector<std::string>& families) {
 
 Exit print_best(const Options& options) {
   std::string best;
+  std::optional<HardwareModel> best_model;
   double best_peak = 0;
   for (const auto& [model_name, path] : known_models()) {
     const auto loaded = load_hardware(path, model_folders(), {});
     if (!loaded || availability(loaded->model).how != "native") continue;
     const double found = peak(loaded->model, options.best_dtype);
-    if (found > best_peak) best = model_name, best_peak = found;
+    if (found > best_peak || (found == best_peak && best_model && is_closer(loaded->model, *best_model)))
+      best = model_name, best_model = loaded->model, best_peak = found;
   }
   if (best.empty()) {
     const Diagnostics none{error(fmt::format("no model with {} arithmetic runs natively here", options.best_dtype))};
