@@ -13,12 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 Result<std::monostate> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
                              const std::vector<std::string>& flags, const fs::path& file) {
   const auto command_for = [&](const fs::path& folder, const std::string& made) {
@@ -28,7 +22,7 @@ Result<std::monostate> build(const HardwareModel& model, const TextFiles& source
     command.insert(command.end(), flags.begin(), flags.end());
     return command;
   };
-  std::string key = join(command_for("", "program")) + "\n" + identity(model);
+  std::string key = listed_command(command_for("", "program")) + "\n" + identity(model);
   for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
   for (const auto& [name, text] : headers) key += "\n" + text;
   if (take_from_cache(key, file)) return std::monostate{};
@@ -47,12 +41,8 @@ Result<std::monostate> build(const HardwareModel& model, const TextFiles& source
   if (result.exit_code != 0) {
     Diagnostic problem = error(result.timed_out ? "the emitted program took more than 300 s to compile"
                                                 : "the emitted program does not compile",
-                               "the command was: " + join(command));
-    for (std::size_t at = 0, lines = 0; at < result.output.size() && lines < 20; ++lines) {
-      const std::size_t end = std::min(result.output.find('\n', at), result.output.size());
-      problem.notes.push_back(result.output.substr(at, end - at));
-      at = end + 1;
-    }
+                               "the command was: " + listed_command(command));
+    problem.notes = first_lines(result.output);
     return problem;
   }
   put_into_cache(key, file);

@@ -145,14 +145,34 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
 }
 
-bool compiler_works(const HardwareModel& model, const fs::path& folder) {
-  const std::string text = "int main() {}\n";
-  const fs::path source = folder / "empty.cpp";
-  if (!write_file(source, text.data(), text.size())) return false;
-  Command command = compiler_for(model).command;
-  command.insert(command.end(), {source.string(), "-o", (folder / "empty").string()});
+std::string listed_command(const Command& command) { return listed(command, " "); }
+
+std::vector<std::string> first_lines(const std::string& output) {
+  constexpr std::size_t shown = 20;
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < output.size() && lines.size() < shown;) {
+    const std::size_t end = std::min(output.find('\n', at), output.size());
+    lines.push_back(output.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string why_compiler_fails(const HardwareModel& model, const fs::path& folder) {
+  const std::string text = empty_program(model);
+  const fs::path source = folder / "empty.cpp", executable = folder / "empty";
+  if (!write_file(source, text.data(), text.size())) return "an empty program cannot be written: is the disk full?";
+  const Command command = compile_command(model, {source.string()}, executable.string());
   const auto result = run_process(command, probe_limits, folder / "empty.log");
-  return result.started && result.exit_code == 0 && fs::exists(folder / "empty");
+  if (result.started && result.exit_code == 0 && fs::exists(executable)) return "";
+  std::string why = fmt::format(
+      "the compiler '{}' does not work: it fails on an empty program with the headers and flags of '{}'\n"
+      "  the command was: {}",
+      compiler_for(model).command[0], model.name, listed_command(command));
+  if (!result.started) why += "\n  it cannot be executed";
+  if (result.timed_out) why += fmt::format("\n  it took more than {} s", probe_limits.seconds);
+  for (const std::string& line : first_lines(result.output)) why += "\n  it said: " + line;
+  return why;
 }
 
 std::string identity(const HardwareModel& model) {

@@ -60,9 +60,8 @@ class CppRunner final : public Runner {
                                         folder.path() / "program");
         !made) {
       // A compiler that fails on an empty program says nothing about ours.
-      if (compiler_works(model_, folder.path())) return made.diagnostics();
-      outcome.missing = fmt::format("the compiler '{}' does not work: it fails to compile an empty program",
-                                    compiler_for(model_).command[0]);
+      outcome.missing = why_compiler_fails(model_, folder.path());
+      if (outcome.missing.empty()) return made.diagnostics();
       outcome.executed = "unavailable";
       return outcome;
     }
