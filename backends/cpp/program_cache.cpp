@@ -74,6 +74,12 @@ bool written_safely(const fs::path& path, const std::string& content) {
   return safe;
 }
 
+bool executable_now(const fs::path& path) {
+  std::error_code failed;
+  fs::permissions(path, fs::perms::owner_all, failed);
+  return !failed;
+}
+
 /// "00c0ffee00c0ffee": the others are being made, or were left by a process that died.
 bool is_entry(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -106,6 +112,7 @@ void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made
   std::error_code failed;
   const std::string sums = sum_of("key", made_of.key) + sum_of("program", made_of.content);
   if (fs::create_directory(made, failed) && written_safely(made / "program", made_of.content) &&
+      executable_now(made / "program") &&
       written_safely(made / "key", made_of.key) && written_safely(made / "sums", sums)) {
     fs::rename(made, entry, failed);
     if (failed && (replace || !read_kept(entry))) {
@@ -137,9 +144,7 @@ void write_to_cache(const std::string& key, const std::string& content) {
 bool take_from_cache(const std::string& key, const fs::path& executable) {
   const auto content = read_from_cache(key);
   if (!content || !write_file(executable, content->data(), content->size())) return false;
-  std::error_code failed;
-  fs::permissions(executable, fs::perms::owner_all, failed);
-  return !failed;
+  return executable_now(executable);
 }
 
 void put_into_cache(const std::string& key, const fs::path& executable) {
