@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpp/compiler.h"
+#include "backends/cpp/compiler_choice.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/process.h"
 
@@ -13,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::monostate> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
-                             const std::vector<std::string>& flags, const fs::path& file) {
+Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
+                              const std::vector<std::string>& flags, const fs::path& file) {
   const auto command_for = [&](const fs::path& folder, const std::string& made) {
     std::vector<std::string> paths;
     for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
@@ -25,7 +26,7 @@ Result<std::monostate> build(const HardwareModel& model, const TextFiles& source
   std::string key = listed_command(command_for("", "program")) + "\n" + identity(model);
   for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
   for (const auto& [name, text] : headers) key += "\n" + text;
-  if (take_from_cache(key, file)) return std::monostate{};
+  if (take_from_cache(key, file)) return compiler_for(model).command;
 
   const fs::path folder = file.parent_path();
   for (const TextFiles* files : {&sources, &headers})
@@ -46,18 +47,19 @@ Result<std::monostate> build(const HardwareModel& model, const TextFiles& source
     return problem;
   }
   put_into_cache(key, file);
-  return std::monostate{};
+  return compiler_for(model).command;
 }
 
 }  // namespace
 
-Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
-                               const TextFiles& headers, const fs::path& executable) {
-  return build(model, {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, executable);
+Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+                                const TextFiles& headers, const fs::path& executable) {
+  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, executable);
 }
 
-Result<std::monostate> compile_library(const HardwareModel& model, const std::string& kernel, const fs::path& library) {
-  return build(model, {{"kernel.cpp", kernel}}, {}, {"-shared", "-fPIC"}, library);
+Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
+                                        const std::string& entries, const fs::path& library) {
+  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, library);
 }
 
 }  // namespace isamap

@@ -203,10 +203,10 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
   if (!folder.ok())
     return error("no folder for temporary files can be made in " + TemporaryDirectory::parent(),
                  "set TMPDIR to one that exists and can be written");
-  std::string text = unit->text + trampoline(unit->name, unit->arguments);
-  if (!unit->pack.empty()) text += trampoline(unit->name + "_pack", unit->pack);
+  std::string entries = trampoline(unit->name, unit->arguments);
+  if (!unit->pack.empty()) entries += trampoline(unit->name + "_pack", unit->pack);
   const auto file = folder.path() / "kernel.so";
-  if (auto made = compile_library(model, text, file); !made) return made.diagnostics();
+  if (auto made = compile_library(model, unit->text, entries, file); !made) return made.diagnostics();
 
   auto state = std::make_unique<LoadedKernel::State>();
   // What runs threads stays: they outlive a call, and with the library their code would go.
