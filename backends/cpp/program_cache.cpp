@@ -112,8 +112,8 @@ void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made
   std::error_code failed;
   const std::string sums = sum_of("key", made_of.key) + sum_of("program", made_of.content);
   if (fs::create_directory(made, failed) && written_safely(made / "program", made_of.content) &&
-      executable_now(made / "program") &&
-      written_safely(made / "key", made_of.key) && written_safely(made / "sums", sums)) {
+      executable_now(made / "program") && written_safely(made / "key", made_of.key) &&
+      written_safely(made / "sums", sums)) {
     fs::rename(made, entry, failed);
     if (failed && (replace || !read_kept(entry))) {
       // A directory with files in it cannot be renamed over: it is moved aside first.
