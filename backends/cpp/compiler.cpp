@@ -34,6 +34,16 @@ std::string file_identity(const std::string& program) {
   return program;
 }
 
+/// Value-changing optimisations are off.
+Command common_flags(bool quickly) {
+  return {"-std=c++20", quickly ? "-O1" : "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"};
+}
+
+void add_thread_flags(Command& command, const HardwareModel& model) {
+  for (const Unit& unit : model.units())
+    if (unit.count > 1) command.insert(command.end(), unit.threads.flags.begin(), unit.threads.flags.end());
+}
+
 void add_flags(Command& command, const CompilerFlags& flags, const std::vector<std::string>& sets) {
   for (const std::string& set : sets)
     if (const auto found = flags.find(set); found != flags.end())
@@ -45,17 +55,15 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
   const bool clang = std::any_of(command.begin(), command.end(),
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
   const bool emulated = model.program.language == "cuda";  // by a model of the machine: compiled quickly
-  for (const char* flag :
-       {"-std=c++20", emulated ? "-O1" : "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
-    command.emplace_back(flag);
+  const Command common = common_flags(emulated);
+  command.insert(command.end(), common.begin(), common.end());
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
   if (needs_emulator(model)) {
     command.emplace_back("-static");
     sets.emplace_back("emulated");
   }
   add_flags(command, model.program.flags, sets);
-  for (const Unit& unit : model.units())
-    if (unit.count > 1) command.insert(command.end(), unit.threads.flags.begin(), unit.threads.flags.end());
+  add_thread_flags(command, model);
   if (needs_shim(model)) {
     add_flags(command, model.program.shim.flags, sets);
     command.insert(command.end(), {"-include", model.program.shim.include});
@@ -143,6 +151,17 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
                                          const std::string& executable) {
   const Compiler& compiler = compiler_for(model);
   return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
+}
+
+std::string needed_flags(const HardwareModel& model) {
+  Command flags = common_flags(false);
+  add_flags(flags, model.program.flags, {"any"});
+  add_thread_flags(flags, model);
+  std::string text = "C++20: " + listed(flags, " ");
+  for (const auto& [set, compiler] : {std::pair("gcc", "g++"), std::pair("clang", "clang++")})
+    if (Command more; add_flags(more, model.program.flags, {set}), !more.empty())
+      text += fmt::format("; {} also: {}", compiler, listed(more, " "));
+  return text;
 }
 
 std::string listed_command(const Command& command) { return listed(command, " "); }

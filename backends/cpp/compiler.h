@@ -28,6 +28,9 @@ const Compiler& compiler_for(const HardwareModel& model);
 std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
                                          const std::string& executable);
 
+/// What an emitted file says it needs: "C++20: -std=c++20 -O3 ... -mavx2 -mfma; g++ also: ...".
+std::string needed_flags(const HardwareModel& model);
+
 /// Why the model's compiler makes no executable of an empty program with the target's headers and flags: the command
 /// and the beginning of what it said. Empty: it makes one. Leaves its files in `folder`.
 std::string why_compiler_fails(const HardwareModel& model, const std::filesystem::path& folder);
