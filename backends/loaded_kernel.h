@@ -33,9 +33,10 @@ class LoadedKernel {
   ~LoadedKernel();
 
   /// Inputs then outputs, each in the order of the kernel. Wrong numbers, dtypes, shapes and missing memory are told
-  /// and nothing is computed. Aligned views that lie as the program has it (dense, unless `lower` was told otherwise)
-  /// are used in place, others through copies. The first call packs what
-  /// the schedule packs ahead of time (of `constant` tensors). One call at a time for each object.
+  /// and nothing is computed; so are outputs whose elements share places, or that share memory with another tensor
+  /// (where strides do not tell that they share none). Aligned views that lie as the program has it (dense, unless
+  /// `lower` was told otherwise) are used in place, others through copies. The first call packs what the schedule packs
+  /// ahead of time (of `constant` tensors). One call at a time for each object.
   std::optional<Diagnostic> call(const std::vector<TensorView>& arguments);
   /// The next call packs anew: the values of constant tensors have changed.
   void forget_packed();
@@ -44,6 +45,7 @@ class LoadedKernel {
   friend Result<LoadedKernel> load_program(const Program& program, const HardwareModel& model);
   struct State;
   explicit LoadedKernel(std::unique_ptr<State> state);
+  std::optional<Diagnostic> refused(const std::vector<TensorView>& arguments) const;
   std::unique_ptr<State> state_;
 };
 

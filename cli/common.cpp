@@ -182,6 +182,8 @@ std::optional<Diagnostic> no_folder_for(const std::string& path) {
 
 Result<bool> write_file(const std::string& path, const std::string& text) {
   std::error_code ignored;
+  if (fs::is_directory(path, ignored) || path.ends_with('/'))
+    return error_at({path, 0, 0}, "is a folder, and one file is written", "name a file in it");
   if (fs::exists(path, ignored) &&
       !fs::is_regular_file(path, ignored)) {  // a device or a pipe has no half-written state
     const int problem = write_bytes(path, "wb", text);

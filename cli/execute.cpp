@@ -31,6 +31,7 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   if (!outcome) return outcome.diagnostics();
   Checked checked;
   checked.executed = outcome->executed;
+  checked.compiler = outcome->compiler;
   checked.missing = outcome->missing;
   checked.limit = outcome->limit;
   checked.environment = outcome->environment;

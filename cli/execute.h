@@ -14,6 +14,7 @@ namespace isamap::cli {
 
 struct Checked {
   std::string executed;  ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
+  std::string compiler;  ///< that made what ran; empty: none did
   std::string missing;
   std::string limit;        ///< not finished: this limit was reached
   std::string environment;  ///< not run: a setting of the user prevents it

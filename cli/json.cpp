@@ -50,6 +50,7 @@ namespace {
 
 void add_run(Json& json, const Checked& checked) {
   json["executed"] = checked.executed;
+  if (!checked.compiler.empty()) json["compiler"] = checked.compiler;
   if (!checked.missing.empty()) json["missing"] = checked.missing;
   if (const std::string why = why_not_run(checked); !why.empty()) {
     json["exit"] = static_cast<int>(exit_of(checked));

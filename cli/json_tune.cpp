@@ -1,5 +1,6 @@
 #include "cli/json_tune.h"
 
+#include "cli/compilers.h"
 #include "cli/json_internal.h"
 
 namespace isamap::cli {
@@ -24,6 +25,11 @@ std::string json_of_tune(const TuneAnswer& answer) {
                                   {"measured", row.correct ? Json(row.measured) : Json(nullptr)},
                                   {"correct", row.correct}});
     if (!row.correct) json["candidates"].back()["problem"] = row.problem;
+  }
+  if (const auto* best = fastest(answer.compilers)) {
+    json["compiler"] = best->command;
+    for (const lab::CompilerRecord& one : answer.compilers)
+      json["compilers"].push_back({{"command", one.command}, {"version", one.version}, {"seconds", one.seconds}});
   }
   json["seed"] = answer.seed;
   return text_of(json);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/trial_store.h"
 #include "scheduler/measure.h"
 #include "scheduler/scheduler.h"
 
@@ -21,6 +22,7 @@ struct TuneAnswer {
   Scheduled scheduled;
   Measured best;
   std::vector<TunedCandidate> rows;
+  std::vector<lab::CompilerRecord> compilers;  ///< what the best was made and timed with
   std::uint64_t seed = 0;
 };
 

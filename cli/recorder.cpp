@@ -246,6 +246,12 @@ bool Recorder::measured(const lab::TrialRecord& trial) {
   return !has_errors(problems) || failed(problems);
 }
 
+bool Recorder::compilers(const std::vector<lab::CompilerRecord>& compilers) {
+  if (!store_ || broken_) return true;
+  const Diagnostics problems = store_->add_compilers(run_.id, compilers);
+  return !has_errors(problems) || failed(problems);
+}
+
 bool Recorder::finish(const std::string& text) {
   if (!store_) return true;
   if (broken_) return false;

@@ -26,6 +26,7 @@ class Recorder {
   CompileHook hook();
   /// What was measured of a trial of which `add` has been told.
   bool measured(const lab::TrialRecord& trial);
+  bool compilers(const std::vector<lab::CompilerRecord>& compilers);
   /// The run has ended and printed this. Has complained when false.
   bool finish(const std::string& text);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/compilers.h"
 #include "cli/json_tune.h"
 #include "cli/recorder.h"
 #include "ir/program.h"
@@ -27,7 +28,7 @@ using Measurer = std::function<std::vector<Measured>(std::int64_t statement, con
 /// By running them.
 Measurer by_running(std::uint64_t seed);
 SearchAnswer tune_answer(const Options& options, Recorder& recorder, const Measurer& measurer,
-                         std::optional<double> seconds);
+                         const CompilerTimer& compilers, std::optional<double> seconds);
 
 /// "seconds" of a printed JSON answer.
 std::optional<double> seconds_of(const std::string& answer);

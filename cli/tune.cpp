@@ -138,6 +138,9 @@ std::string text_of(const TuneAnswer& answer) {
                         !row.correct ? row.problem
                         : clock      ? fmt::format("{:.4g} us", row.measured * 1e6)
                                      : fmt::format("{:.0f} cycles", row.measured));
+  for (const lab::CompilerRecord& one : answer.compilers)
+    text += fmt::format("# {} ({}): {:.4g} us{}\n", one.command, one.version, one.seconds * 1e6,
+                        &one == fastest(answer.compilers) ? ", which later runs of this program take" : "");
   return text + fmt::format("# best: {}, executed {}; {} evaluations\n",
                             clock ? fmt::format("{:.4g} us", answer.best.seconds * 1e6)
                                   : fmt::format("{:.0f} cycles", answer.best.cycles),
@@ -157,7 +160,7 @@ Measurer by_running(std::uint64_t seed) {
 }
 
 SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measurer& measurer,
-                         std::optional<double> seconds) {
+                         const CompilerTimer& compilers, std::optional<double> seconds) {
   Options options = given;
   if (!options.objective_given) {  // the clock knows no energy
     options.objective_given = true;
@@ -198,6 +201,9 @@ SearchAnswer tune_answer(const Options& given, Recorder& recorder, const Measure
   if (tuning.rows().empty()) return {"", fail(Exit::no_answer, "nothing to tune: every statement is scalar code")};
   answer.scheduled.schedule = tuning.schedule();
   if (const auto cost = evaluate(tuning.schedule(), inputs.kernel, inputs.model)) answer.scheduled.cost = cost->total;
+  if (const auto program = lower(tuning.schedule(), inputs.kernel, inputs.model))
+    answer.compilers = compilers(*program, inputs.model);
+  if (!recorder.compilers(answer.compilers)) return {"", Exit::wrong_input};
   answer.rows = tuning.rows();
   answer.best = tuning.best();
   return {options.json ? json_of_tune(answer) : text_of(answer), Exit::ok};

@@ -12,12 +12,14 @@
 namespace isamap::cli {
 namespace {
 
-/// Several files, or -o with a folder: each file under its own name.
+/// One file is written to the path of -o as every verb writes; several go to the folder of -o, each under its own name.
 Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
   std::error_code problem;
-  const bool folder =
-      files.size() > 1 || options.output.back() == '/' || std::filesystem::is_directory(options.output, problem);
-  if (!folder) return deliver(options, files.front().text);
+  if (files.size() == 1) return deliver(options, files.front().text);
+  if (std::filesystem::exists(options.output, problem) && !std::filesystem::is_directory(options.output, problem))
+    return fail(Exit::wrong_input,
+                fmt::format("'{}' is a file, and {} files are printed", options.output, files.size()),
+                "name a folder with -o, one that exists or a new one");
   std::filesystem::create_directories(options.output, problem);
   for (const EmittedFile& file : files) {
     const auto path = std::filesystem::path(options.output) / std::filesystem::path(file.name).filename();

@@ -120,8 +120,12 @@ Exit replay_run(const Options& asked, const lab::TrialStore& store) {
   recorder.keep_trials();
   if (!recorder.begin_as(run->known)) return Exit::wrong_input;
   const std::optional<double> seconds = seconds_of(run->result).value_or(0);
-  const SearchAnswer answer = run->verb == "tune" ? tune_answer(*options, recorder, as_recorded(*trials), seconds)
-                                                  : schedule_answer(*options, recorder, seconds);
+  const auto compilers = store.compilers(run->id);
+  if (!compilers) return fail(Exit::wrong_input, compilers.diagnostics());
+  const CompilerTimer as_timed = [&](const Program&, const HardwareModel&) { return *compilers; };
+  const SearchAnswer answer = run->verb == "tune"
+                                  ? tune_answer(*options, recorder, as_recorded(*trials), as_timed, seconds)
+                                  : schedule_answer(*options, recorder, seconds);
   if (answer.text.empty() && ended) return answer.code;
   std::string differs = first_difference(*trials, recorder.trials());
   if (differs.empty() && ended && answer.text != run->result) differs = difference(run->result, answer.text);

@@ -9,7 +9,8 @@ Exit verb_tune(const Options& given) {
   Options options = given;
   if (!options.strategy_given) options.schedule.strategy = "annealing";  // the nearest of all (docs/laboratory.md)
   Recorder recorder(options, "tune");
-  const SearchAnswer answer = tune_answer(options, recorder, by_running(options.seed), std::nullopt);
+  const SearchAnswer answer =
+      tune_answer(options, recorder, by_running(options.seed), by_every_compiler(options.seed), std::nullopt);
   if (answer.text.empty()) return answer.code;
   if (!recorder.finish(answer.text)) return Exit::wrong_input;
   return deliver(options, answer.text, answer.code);

@@ -221,6 +221,41 @@ Diagnostics TrialStore::name_features(std::int64_t run, const std::string& names
   return {};
 }
 
+// The table came later than the first stores: it is made where it is first written to.
+Diagnostics TrialStore::add_compilers(std::int64_t run, const std::vector<CompilerRecord>& compilers) {
+  if (compilers.empty()) return {};
+  if (Diagnostics failed = state_->execute(
+          "create table if not exists compiler(run integer not null references run(id), place integer not null, "
+          "command "
+          "text not null, version text not null, seconds real not null, primary key(run, place)) without rowid");
+      has_errors(failed))
+    return failed;
+  for (std::size_t place = 0; place < compilers.size(); ++place) {
+    Query query(state_->db.get(), "insert into compiler values(?,?,?,?,?)");
+    query << run << static_cast<std::int64_t>(place) << compilers[place].command << compilers[place].version
+          << compilers[place].seconds;
+    if (query.step() != SQLITE_DONE) return {state_->problem()};
+  }
+  return {};
+}
+
+Result<std::vector<CompilerRecord>> TrialStore::compilers(std::int64_t run) const {
+  std::vector<CompilerRecord> found;
+  if (state_->number("select count(*) from sqlite_master where name = 'compiler'") < 1) return found;
+  Query query(state_->db.get(), "select command, version, seconds from compiler where run = ? order by place");
+  query << run;
+  int state = query.step();
+  for (; state == SQLITE_ROW; state = query.step()) {
+    CompilerRecord one;
+    one.command = query.text();
+    one.version = query.text();
+    one.seconds = query.real();
+    found.push_back(std::move(one));
+  }
+  if (state != SQLITE_DONE) return state_->problem();
+  return found;
+}
+
 Diagnostics TrialStore::finish(std::int64_t run, const std::string& result) {
   Query query(state_->db.get(), "update run set result = ? where id = ?");
   query << result << run;

@@ -38,6 +38,12 @@ struct TrialRecord {
   bool operator==(const TrialRecord&) const = default;
 };
 
+/// What a run timed its best program with.
+struct CompilerRecord {
+  std::string command, version;
+  double seconds = 0;
+};
+
 class TrialStore {
  public:
   /// `create`: a file that is not there is made. A file that is something else is an error.
@@ -51,10 +57,12 @@ class TrialStore {
   /// What was measured of a trial, once its result has been compared: both are written at once.
   Diagnostics measured(std::int64_t run, const TrialRecord& trial);
   Diagnostics name_features(std::int64_t run, const std::string& names);
+  Diagnostics add_compilers(std::int64_t run, const std::vector<CompilerRecord>& compilers);
   Diagnostics finish(std::int64_t run, const std::string& result);
 
   Result<RunRecord> run(std::int64_t id) const;  ///< 0: the last one
   Result<std::vector<TrialRecord>> trials(std::int64_t run) const;
+  Result<std::vector<CompilerRecord>> compilers(std::int64_t run) const;
   /// The cheapest point of each statement among all runs with these hashes: by prediction, or among those that were
   /// measured and checked. Statements without one have an empty text.
   Result<std::vector<std::string>> best_points(const RunRecord& like, bool measured) const;

@@ -5,25 +5,9 @@
 
 #include <algorithm>
 
+#include "ir/overlap.h"
+
 namespace isamap {
-namespace {
-
-/// Every axis steps over all that the axes with smaller strides reach.
-bool elements_lie_apart(const std::vector<std::int64_t>& shape, const Strides& strides) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    if (shape[d] > 1) axes.emplace_back(strides[d], shape[d]);
-  std::sort(axes.begin(), axes.end());
-  std::int64_t reached = 0;
-  for (const auto& [stride, extent] : axes) {
-    if (stride <= reached) return false;
-    reached += stride * (extent - 1);
-  }
-  return true;
-}
-
-}  // namespace
-
 std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Kernel& kernel) {
   if (kernel.repeat && std::any_of(strides.begin(), strides.end(), [](const Strides& s) { return !s.empty(); }))
     return error("tensors of repeated statements are dense: their slices have strides of their own",

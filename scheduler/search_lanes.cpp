@@ -47,29 +47,42 @@ bool contiguous(const Kernel& kernel, const Access& access, const std::string& d
   return last > 0 && access.index[last - 1].is_linear() && access.index[last - 1].coefficient(dim) == 1;
 }
 
+/// Elements of the largest input.
+double most_read(const Kernel& kernel, const Computation& statement) {
+  double most = 0;
+  for (const Access& read : statement.reads)
+    most = std::max(most, static_cast<double>(element_count(kernel.tensors[read.tensor.index()])));
+  return most;
+}
+
 /// Every input with the reduction has it as what is contiguous, and no dim of the output is: lanes along that would
-/// need no sum of lanes.
-bool only_along(const Kernel& kernel, const Computation& statement, const std::string& reduction) {
+/// need no sum of lanes. An input of few elements may lie otherwise, B[k,j] of two columns say: a copy of it costs
+/// little against reading the largest, and its rows are too short to fill lanes.
+bool only_along(const Kernel& kernel, const Computation& statement, const std::string& reduction, std::int64_t lanes) {
+  constexpr double small_part = 1.0 / 8;
+  const double most = most_read(kernel, statement);
   bool any = false;
   for (const Access& read : statement.reads) {
-    if (uses(read, reduction)) {
-      if (!contiguous(kernel, read, reduction)) return false;
+    const double elements = static_cast<double>(element_count(kernel.tensors[read.tensor.index()]));
+    const bool small = elements <= most * small_part;
+    if (uses(read, reduction) && contiguous(kernel, read, reduction))
       any = true;
+    else if (uses(read, reduction) && !small)
+      return false;
+    for (const Dim& dim : statement.domain.dims) {
+      const bool fills_lanes = dim.kind == DimKind::parallel && dim.extent > 1 && !(small && dim.extent < lanes);
+      if (fills_lanes && contiguous(kernel, read, dim.name)) return false;
     }
-    for (const Dim& dim : statement.domain.dims)
-      if (dim.kind == DimKind::parallel && dim.extent > 1 && contiguous(kernel, read, dim.name)) return false;
   }
   return any;
 }
 
 /// Sums of lanes are stored and read once: more of them than there are elements of the largest input never pay.
 bool small_enough(const Kernel& kernel, const Computation& statement, std::int64_t lanes) {
-  double sums = static_cast<double>(lanes), most = 0;
+  double sums = static_cast<double>(lanes);
   for (const Dim& dim : statement.domain.dims)
     if (dim.kind == DimKind::parallel) sums *= static_cast<double>(dim.extent);
-  for (const Access& read : statement.reads)
-    most = std::max(most, static_cast<double>(element_count(kernel.tensors[read.tensor.index()])));
-  return sums > 0 && sums <= most;
+  return sums > 0 && sums <= most_read(kernel, statement);
 }
 
 /// The lanes have an instruction along them, and their sums too; else the scalar unit would take them one by one.
@@ -104,8 +117,9 @@ std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareMo
           shapes.emplace(depth, lanes);
     }
     for (const Dim& dim : statement.domain.dims) {
-      if (dim.kind != DimKind::reduction || !only_along(kernel, statement, dim.name)) continue;
+      if (dim.kind != DimKind::reduction) continue;
       for (const auto& [depth, lanes] : shapes) {
+        if (!only_along(kernel, statement, dim.name, lanes)) continue;
         const LaneParts parts{statement.name, dim.name, lanes, depth};
         const auto width = checked_mul(lanes, depth);
         if (!width || dim.extent / 2 < *width || !small_enough(kernel, statement, lanes)) continue;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpp/compiler.h"
+#include "backends/cpp/compiler_choice.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/process.h"
 
@@ -13,14 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-Result<std::monostate> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
-                             const std::vector<std::string>& flags, const fs::path& file) {
+Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
+                              const std::vector<std::string>& flags, const fs::path& file) {
   const auto command_for = [&](const fs::path& folder, const std::string& made) {
     std::vector<std::string> paths;
     for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
@@ -28,10 +23,10 @@ Result<std::monostate> build(const HardwareModel& model, const TextFiles& source
     command.insert(command.end(), flags.begin(), flags.end());
     return command;
   };
-  std::string key = join(command_for("", "program")) + "\n" + identity(model);
+  std::string key = listed_command(command_for("", "program")) + "\n" + identity(model);
   for (auto source = sources.rbegin(); source != sources.rend(); ++source) key += "\n" + source->second;
   for (const auto& [name, text] : headers) key += "\n" + text;
-  if (take_from_cache(key, file)) return std::monostate{};
+  if (take_from_cache(key, file)) return compiler_for(model).command;
 
   const fs::path folder = file.parent_path();
   for (const TextFiles* files : {&sources, &headers})
@@ -47,27 +42,24 @@ Result<std::monostate> build(const HardwareModel& model, const TextFiles& source
   if (result.exit_code != 0) {
     Diagnostic problem = error(result.timed_out ? "the emitted program took more than 300 s to compile"
                                                 : "the emitted program does not compile",
-                               "the command was: " + join(command));
-    for (std::size_t at = 0, lines = 0; at < result.output.size() && lines < 20; ++lines) {
-      const std::size_t end = std::min(result.output.find('\n', at), result.output.size());
-      problem.notes.push_back(result.output.substr(at, end - at));
-      at = end + 1;
-    }
+                               "the command was: " + listed_command(command));
+    problem.notes = first_lines(result.output);
     return problem;
   }
   put_into_cache(key, file);
-  return std::monostate{};
+  return compiler_for(model).command;
 }
 
 }  // namespace
 
-Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
-                               const TextFiles& headers, const fs::path& executable) {
-  return build(model, {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, executable);
+Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+                                const TextFiles& headers, const fs::path& executable) {
+  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, executable);
 }
 
-Result<std::monostate> compile_library(const HardwareModel& model, const std::string& kernel, const fs::path& library) {
-  return build(model, {{"kernel.cpp", kernel}}, {}, {"-shared", "-fPIC"}, library);
+Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
+                                        const std::string& entries, const fs::path& library) {
+  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, library);
 }
 
 }  // namespace isamap

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "backends/compilers.h"
 #include "hwdesc/hardware_model.h"
 #include "support/result.h"
 
@@ -15,11 +15,12 @@ namespace isamap {
 using TextFiles = std::vector<std::pair<std::string, std::string>>;  ///< name and text
 
 /// Compiles two texts to `executable`, or takes it from the cache of programs. The compiler's complaint is a diagnostic
-/// with the command.
-Result<std::monostate> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
-                               const TextFiles& headers, const std::filesystem::path& executable);
-/// The same for one text and a library that this process can load.
-Result<std::monostate> compile_library(const HardwareModel& model, const std::string& kernel,
-                                       const std::filesystem::path& library);
+/// with the command. Gives the compiler back: the one that was remembered for the text of the kernel, where one was
+/// (backends/compilers.h).
+Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
+                                const TextFiles& headers, const std::filesystem::path& executable);
+/// The same for a library that this process can load. `entries` follow the kernel in the same text.
+Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
+                                        const std::string& entries, const std::filesystem::path& library);
 
 }  // namespace isamap

@@ -34,6 +34,16 @@ std::string file_identity(const std::string& program) {
   return program;
 }
 
+/// Value-changing optimisations are off.
+Command common_flags(bool quickly) {
+  return {"-std=c++20", quickly ? "-O1" : "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"};
+}
+
+void add_thread_flags(Command& command, const HardwareModel& model) {
+  for (const Unit& unit : model.units())
+    if (unit.count > 1) command.insert(command.end(), unit.threads.flags.begin(), unit.threads.flags.end());
+}
+
 void add_flags(Command& command, const CompilerFlags& flags, const std::vector<std::string>& sets) {
   for (const std::string& set : sets)
     if (const auto found = flags.find(set); found != flags.end())
@@ -45,17 +55,15 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
   const bool clang = std::any_of(command.begin(), command.end(),
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
   const bool emulated = model.program.language == "cuda";  // by a model of the machine: compiled quickly
-  for (const char* flag :
-       {"-std=c++20", emulated ? "-O1" : "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"})
-    command.emplace_back(flag);
+  const Command common = common_flags(emulated);
+  command.insert(command.end(), common.begin(), common.end());
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
   if (needs_emulator(model)) {
     command.emplace_back("-static");
     sets.emplace_back("emulated");
   }
   add_flags(command, model.program.flags, sets);
-  for (const Unit& unit : model.units())
-    if (unit.count > 1) command.insert(command.end(), unit.threads.flags.begin(), unit.threads.flags.end());
+  add_thread_flags(command, model);
   if (needs_shim(model)) {
     add_flags(command, model.program.shim.flags, sets);
     command.insert(command.end(), {"-include", model.program.shim.include});
@@ -145,14 +153,45 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
 }
 
-bool compiler_works(const HardwareModel& model, const fs::path& folder) {
-  const std::string text = "int main() {}\n";
-  const fs::path source = folder / "empty.cpp";
-  if (!write_file(source, text.data(), text.size())) return false;
-  Command command = compiler_for(model).command;
-  command.insert(command.end(), {source.string(), "-o", (folder / "empty").string()});
+std::string needed_flags(const HardwareModel& model) {
+  Command flags = common_flags(false);
+  add_flags(flags, model.program.flags, {"any"});
+  add_thread_flags(flags, model);
+  std::string text = "C++20: " + listed(flags, " ");
+  for (const auto& [set, compiler] : {std::pair("gcc", "g++"), std::pair("clang", "clang++")})
+    if (Command more; add_flags(more, model.program.flags, {set}), !more.empty())
+      text += fmt::format("; {} also: {}", compiler, listed(more, " "));
+  return text;
+}
+
+std::string listed_command(const Command& command) { return listed(command, " "); }
+
+std::vector<std::string> first_lines(const std::string& output) {
+  constexpr std::size_t shown = 20;
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < output.size() && lines.size() < shown;) {
+    const std::size_t end = std::min(output.find('\n', at), output.size());
+    lines.push_back(output.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string why_compiler_fails(const HardwareModel& model, const fs::path& folder) {
+  const std::string text = empty_program(model);
+  const fs::path source = folder / "empty.cpp", executable = folder / "empty";
+  if (!write_file(source, text.data(), text.size())) return "an empty program cannot be written: is the disk full?";
+  const Command command = compile_command(model, {source.string()}, executable.string());
   const auto result = run_process(command, probe_limits, folder / "empty.log");
-  return result.started && result.exit_code == 0 && fs::exists(folder / "empty");
+  if (result.started && result.exit_code == 0 && fs::exists(executable)) return "";
+  std::string why = fmt::format(
+      "the compiler '{}' does not work: it fails on an empty program with the headers and flags of '{}'\n"
+      "  the command was: {}",
+      compiler_for(model).command[0], model.name, listed_command(command));
+  if (!result.started) why += "\n  it cannot be executed";
+  if (result.timed_out) why += fmt::format("\n  it took more than {} s", probe_limits.seconds);
+  for (const std::string& line : first_lines(result.output)) why += "\n  it said: " + line;
+  return why;
 }
 
 std::string identity(const HardwareModel& model) {

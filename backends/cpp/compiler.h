@@ -28,8 +28,16 @@ const Compiler& compiler_for(const HardwareModel& model);
 std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
                                          const std::string& executable);
 
-/// Does the model's compiler make an executable of an empty program without any flags? Leaves its files in `folder`.
-bool compiler_works(const HardwareModel& model, const std::filesystem::path& folder);
+/// What an emitted file says it needs: "C++20: -std=c++20 -O3 ... -mavx2 -mfma; g++ also: ...".
+std::string needed_flags(const HardwareModel& model);
+
+/// Why the model's compiler makes no executable of an empty program with the target's headers and flags: the command
+/// and the beginning of what it said. Empty: it makes one. Leaves its files in `folder`.
+std::string why_compiler_fails(const HardwareModel& model, const std::filesystem::path& folder);
+
+/// The command, and the first lines of what a compiler said: the notes and the hint of a diagnostic.
+std::string listed_command(const std::vector<std::string>& command);
+std::vector<std::string> first_lines(const std::string& output);
 
 /// What else decides what a command makes: the compiler's file and, where it stands in, the text of the shim.
 std::string identity(const HardwareModel& model);

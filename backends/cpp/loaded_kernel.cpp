@@ -11,6 +11,7 @@
 #include "backends/cpp/compile.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/process.h"
+#include "ir/overlap.h"
 #include "support/allocate.h"
 
 namespace isamap {
@@ -66,6 +67,12 @@ void copy_elements(const TensorView& view, std::uint8_t* own, const Strides& own
   }
 }
 
+StridedArray array_of(const TensorView& view) {
+  StridedArray array{reinterpret_cast<std::uintptr_t>(view.data), view.shape, strides_of(view), bytes(view.dtype)};
+  for (std::int64_t& stride : array.strides) stride *= array.element;
+  return array;
+}
+
 using Entry = void (*)(void* const* pointers);
 
 /// Calls through an array of pointers, whatever the number of arguments.
@@ -103,7 +110,7 @@ LoadedKernel& LoadedKernel::operator=(LoadedKernel&&) noexcept = default;
 LoadedKernel::~LoadedKernel() = default;
 void LoadedKernel::forget_packed() { state_->packed.clear(); }
 
-std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& arguments) {
+std::optional<Diagnostic> LoadedKernel::refused(const std::vector<TensorView>& arguments) const {
   const State& s = *state_;
   if (arguments.size() != s.tensors.size())
     return error(fmt::format("'{}' takes {} tensors, found {}", s.kernel.name, s.tensors.size(), arguments.size()),
@@ -122,6 +129,30 @@ std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& argu
     if (view.data == nullptr && element_count(tensor) > 0)
       return error(fmt::format("tensor '{}' has no memory", tensor.name));
   }
+  // The compiler has been told that what is written is seen through its own name only.
+  for (std::size_t out = 0; out < arguments.size(); ++out) {
+    if (role_of(s.kernel, s.tensors[out]) == Role::input) continue;
+    const std::string& written = s.kernel.tensors[s.tensors[out].index()].name;
+    const TensorView& view = arguments[out];
+    if (!elements_lie_apart(view.shape, strides_of(view)))
+      return error(fmt::format("elements of output '{}' share places: strides [{}] of shape [{}]", written,
+                               fmt::join(strides_of(view), ","), fmt::join(view.shape, ",")),
+                   "every axis steps over all that the axes with smaller strides reach");
+    const StridedArray array = array_of(view);
+    for (std::size_t other = 0; other < arguments.size(); ++other) {
+      if (other == out || (other < out && role_of(s.kernel, s.tensors[other]) != Role::input)) continue;
+      if (may_share_places(array, array_of(arguments[other])))
+        return error(
+            fmt::format("output '{}' overlaps tensor '{}'", written, s.kernel.tensors[s.tensors[other].index()].name),
+            "outputs need memory of their own: copy one of them");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> LoadedKernel::call(const std::vector<TensorView>& arguments) {
+  const State& s = *state_;
+  if (auto problem = refused(arguments)) return problem;
   std::vector<ArrayMemory> copies;
   std::vector<std::pair<std::size_t, std::uint8_t*>> back;
   std::vector<void*> pointers;
@@ -172,10 +203,10 @@ Result<LoadedKernel> load_program(const Program& program, const HardwareModel& m
   if (!folder.ok())
     return error("no folder for temporary files can be made in " + TemporaryDirectory::parent(),
                  "set TMPDIR to one that exists and can be written");
-  std::string text = unit->text + trampoline(unit->name, unit->arguments);
-  if (!unit->pack.empty()) text += trampoline(unit->name + "_pack", unit->pack);
+  std::string entries = trampoline(unit->name, unit->arguments);
+  if (!unit->pack.empty()) entries += trampoline(unit->name + "_pack", unit->pack);
   const auto file = folder.path() / "kernel.so";
-  if (auto made = compile_library(model, text, file); !made) return made.diagnostics();
+  if (auto made = compile_library(model, unit->text, entries, file); !made) return made.diagnostics();
 
   auto state = std::make_unique<LoadedKernel::State>();
   // What runs threads stays: they outlive a call, and with the library their code would go.

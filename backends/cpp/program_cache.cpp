@@ -1,10 +1,12 @@
 #include "backends/cpp/program_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 
@@ -18,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t max_entries = 400;
 constexpr std::size_t max_text = 256 << 20;
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): names entries; equality of the texts decides.
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): names entries, where equality of the keys decides, and tells damaged files.
 std::uint64_t hash(const std::string& text) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -46,13 +48,45 @@ std::optional<fs::path> cache_directory() {
   return path;
 }
 
-bool copied(const fs::path& from, const fs::path& to) {
+/// A line of what an entry says of itself.
+std::string sum_of(const char* file, const std::string& content) {
+  return fmt::format("{} {} {:016x}\n", file, content.size(), hash(content));
+}
+
+struct KeptProgram {
+  std::string key, content;
+};
+
+/// What an entry holds; nothing where a file is missing, cut short or changed.
+std::optional<KeptProgram> read_kept(const fs::path& entry) {
+  KeptProgram found{read_file(entry / "key", max_text), read_file(entry / "program", max_text)};
+  const std::string sums = read_file(entry / "sums", 1 << 10);
+  if (sums != sum_of("key", found.key) + sum_of("program", found.content)) return std::nullopt;
+  return found;
+}
+
+/// On the disk when this returns: a name that survives a crash never stands for a file that does not.
+bool written_safely(const fs::path& path, const std::string& content) {
+  if (!write_file(path, content.data(), content.size())) return false;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool safe = file >= 0 && fsync(file) == 0;
+  if (file >= 0) close(file);
+  return safe;
+}
+
+bool executable_now(const fs::path& path) {
   std::error_code failed;
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, failed);
+  fs::permissions(path, fs::perms::owner_all, failed);
   return !failed;
 }
 
-/// Keeps the directory small: the entries that were made first go first.
+/// "00c0ffee00c0ffee": the others are being made, or were left by a process that died.
+bool is_entry(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// Keeps the directory small: the entries that were made first go first, and what nobody finished goes after an hour.
 void prune(const fs::path& cache) {
   std::error_code failed;
   std::vector<std::pair<fs::file_time_type, fs::path>> entries;
@@ -60,6 +94,8 @@ void prune(const fs::path& cache) {
     const auto time = fs::last_write_time(it->path(), failed);
     if (failed)
       failed.clear();
+    else if (!is_entry(it->path()) && fs::file_time_type::clock::now() - time > std::chrono::hours(1))
+      fs::remove_all(it->path(), failed);
     else
       entries.emplace_back(time, it->path());
   }
@@ -68,30 +104,56 @@ void prune(const fs::path& cache) {
   for (std::size_t i = 0; i < entries.size() - max_entries * 3 / 4; ++i) fs::remove_all(entries[i].second, failed);
 }
 
-void store(const fs::path& cache, const fs::path& entry, const std::string& key, const fs::path& executable) {
+/// Another process may do the same at any moment: whoever renames last stays, and both are whole.
+void store(const fs::path& cache, const fs::path& entry, const KeptProgram& made_of, bool replace) {
   std::string pattern = (cache / "new-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return;
-  const fs::path made = pattern;
+  const fs::path folder = pattern, made = folder / "entry";
   std::error_code failed;
-  if (copied(executable, made / "program") && write_file(made / "key", key.data(), key.size()))
+  const std::string sums = sum_of("key", made_of.key) + sum_of("program", made_of.content);
+  if (fs::create_directory(made, failed) && written_safely(made / "program", made_of.content) &&
+      executable_now(made / "program") && written_safely(made / "key", made_of.key) &&
+      written_safely(made / "sums", sums)) {
     fs::rename(made, entry, failed);
-  else
-    failed = std::make_error_code(std::errc::io_error);
-  if (failed) fs::remove_all(made, failed);  // another process was first, or the disk is full
+    if (failed && (replace || !read_kept(entry))) {
+      // A directory with files in it cannot be renamed over: it is moved aside first.
+      fs::rename(entry, folder / "aside", failed);
+      fs::rename(made, entry, failed);
+    }
+  }
+  fs::remove_all(folder, failed);  // and what lost a race, or was moved aside
   prune(cache);
 }
 
+std::string place_of(const std::string& key) { return fmt::format("{:016x}", hash(key)); }
+
 }  // namespace
 
-bool take_from_cache(const std::string& key, const fs::path& executable) {
+std::optional<std::string> read_from_cache(const std::string& key) {
   const auto cache = cache_directory();
-  if (!cache) return false;
-  const fs::path entry = *cache / fmt::format("{:016x}", hash(key));
-  return read_file(entry / "key", max_text) == key && copied(entry / "program", executable);
+  if (!cache) return std::nullopt;
+  auto found = read_kept(*cache / place_of(key));
+  if (!found || found->key != key) return std::nullopt;
+  return std::move(found->content);
+}
+
+void write_to_cache(const std::string& key, const std::string& content) {
+  if (const auto cache = cache_directory()) store(*cache, *cache / place_of(key), {key, content}, true);
+}
+
+bool take_from_cache(const std::string& key, const fs::path& executable) {
+  const auto content = read_from_cache(key);
+  if (!content || !write_file(executable, content->data(), content->size())) return false;
+  return executable_now(executable);
 }
 
 void put_into_cache(const std::string& key, const fs::path& executable) {
-  if (const auto cache = cache_directory()) store(*cache, *cache / fmt::format("{:016x}", hash(key)), key, executable);
+  std::error_code failed;
+  const auto size = fs::file_size(executable, failed);
+  const auto cache = cache_directory();
+  if (!cache || failed || size >= max_text) return;
+  std::string content = read_file(executable, max_text);
+  if (content.size() == size) store(*cache, *cache / place_of(key), {key, std::move(content)}, false);
 }
 
 }  // namespace isamap

@@ -51,21 +51,22 @@ class CppRunner final : public Runner {
       return outcome;
     }
     const RunPlan plan = make_run_plan(program, *unit, on_device);
-    if (auto made = on_device ? compile(model_,
-                                        "#define ISAMAP_HOST_PART\n" + unit->text +
-                                            device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
-                                        "", {{device_header_name, device_header()}}, folder.path() / "program")
-                              : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
-                                        kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                                        folder.path() / "program");
-        !made) {
+    const auto made = on_device
+                          ? compile(model_,
+                                    "#define ISAMAP_HOST_PART\n" + unit->text +
+                                        device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
+                                    "", {{device_header_name, device_header()}}, folder.path() / "program")
+                          : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
+                                    kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                                    folder.path() / "program");
+    if (!made) {
       // A compiler that fails on an empty program says nothing about ours.
-      if (compiler_works(model_, folder.path())) return made.diagnostics();
-      outcome.missing = fmt::format("the compiler '{}' does not work: it fails to compile an empty program",
-                                    compiler_for(model_).command[0]);
+      outcome.missing = why_compiler_fails(model_, folder.path());
+      if (outcome.missing.empty()) return made.diagnostics();
       outcome.executed = "unavailable";
       return outcome;
     }
+    outcome.compiler = listed_command(*made);
     if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
     if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
     // The driver's program compiles the kernels, and leaves the code for the next run.

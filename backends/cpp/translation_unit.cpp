@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/cpp/compiler.h"
 #include "backends/cpp/functions.h"
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/names.h"
@@ -57,9 +58,10 @@ struct Scratch {
 
 }  // namespace
 
-std::string header_comment(const Program& program, const HardwareModel& model) {
-  std::string text =
-      comment(fmt::format("{}: printed by isamap for {}\n\nkernel:", entry_name(program.name), model.name), " ");
+std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs) {
+  std::string text = comment(fmt::format("{}: printed by isamap for {}{}{}\n\nkernel:", entry_name(program.name),
+                                         model.name, needs.empty() ? "" : "\nneeds ", needs),
+                             " ");
   text += comment(isamap::print(program.kernel), "   ");
   if (!program.schedule_text.empty()) text += comment("\nschedule:", " ") + comment(program.schedule_text, "   ");
   std::vector<std::string> assumptions = {"arguments do not overlap"};
@@ -81,8 +83,8 @@ Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& m
           ? print_versions(program, model, around)
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
-  unit->text = header_comment(program, model) + includes(model, around) + program_text(model, around, unit->text) +
-               compiled_for(model) + unit->text;
+  unit->text = header_comment(program, model, needed_flags(model)) + includes(model, around) +
+               program_text(model, around, unit->text) + compiled_for(model) + unit->text;
   return unit;
 }
 

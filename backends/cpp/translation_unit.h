@@ -27,8 +27,8 @@ struct TranslationUnit {
   std::string run_as, pack_as;           ///< what a run calls instead; empty: NAME, NAME_pack
 };
 
-/// What a file says first: the kernel, the schedule, what is assumed.
-std::string header_comment(const Program& program, const HardwareModel& model);
+/// What a file says first: what compiles it where `needs` says so, the kernel, the schedule, what is assumed.
+std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs = "");
 
 Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model);
 

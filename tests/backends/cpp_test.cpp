@@ -200,6 +200,16 @@ TEST(Cpp, PrintsTheGoldenFile) {
   EXPECT_EQ((*files)[0].text, read_file(path, 1 << 20)) << "ISAMAP_UPDATE_GOLDEN=1 rewrites it";
 }
 
+TEST(Cpp, SaysWhatItNeeds) {
+  const auto model = machine("x86_avx512");
+  const auto files = emit(program(model, gemm_text), model);
+  ASSERT_TRUE(files) << render(files.diagnostics());
+  EXPECT_NE((*files)[0].text.find("\n// needs C++20: -std=c++20 -O3 -ffp-contract=off -fno-math-errno "
+                                  "-fno-trapping-math -mavx512f -mfma; g++ also: -mprefer-vector-width=512\n//\n"),
+            std::string::npos)
+      << (*files)[0].text.substr(0, 500);
+}
+
 // Without `emit`, the assembly line is wrapped: constraints from the memories, the multiplier straight from memory.
 TEST(Cpp, WrapsAssemblyLines) {
   auto model = machine("x86_avx512");

@@ -205,6 +205,33 @@ TEST(Loaded, WrongTensorsAreToldAndNothingIsComputed) {
   EXPECT_EQ(said({strides, b, out}), "tensor 'A' has 2 axes, found 1 strides");
 }
 
+/// Emitted pointers are restrict: what is written must not be seen through another argument.
+TEST(Loaded, OverlappingTensorsAreToldAndNothingIsComputed) {
+  Called c = gemm(4, 4, 4, false);
+  std::vector<float> memory(256, 7.0F);
+  const auto untouched = memory;
+  float* const m = memory.data();
+  const auto at = [](float* data, const Strides& strides) { return TensorView{data, DType::f32, {4, 4}, strides}; };
+  const auto said = [&](const TensorView& a, const TensorView& b, const TensorView& out) {
+    const auto problem = c.loaded.call({a, b, out});
+    EXPECT_EQ(problem.has_value(), memory == untouched);
+    memory = untouched;
+    return problem ? problem->message : "";
+  };
+  const TensorView a = at(m, {}), b = at(m + 16, {});
+  EXPECT_EQ(said(a, b, at(m + 32, {0, 1})), "elements of output 'C' share places: strides [0,1] of shape [4,4]");
+  EXPECT_EQ(said(a, b, at(m + 32, {3, 1})), "elements of output 'C' share places: strides [3,1] of shape [4,4]");
+  EXPECT_EQ(said(a, b, at(m + 64, {-3, 1})), "elements of output 'C' share places: strides [-3,1] of shape [4,4]");
+  EXPECT_EQ(said(a, b, at(m, {})), "output 'C' overlaps tensor 'A'");
+  EXPECT_EQ(said(a, b, at(m + 31, {})), "output 'C' overlaps tensor 'B'");
+  EXPECT_EQ(said(a, b, at(m + 50, {-8, 1})), "output 'C' overlaps tensor 'B'");
+  EXPECT_EQ(said(at(m, {8, 1}), at(m + 64, {}), at(m + 3, {8, 1})), "output 'C' overlaps tensor 'A'");
+  EXPECT_EQ(said(a, b, at(m + 32, {})), "") << "side by side";
+  EXPECT_EQ(said(a, a, at(m + 16, {1, 4})), "") << "inputs may be the same";
+  EXPECT_EQ(said(at(m, {12, 1}), at(m + 4, {12, 1}), at(m + 8, {12, 1})), "") << "columns of one matrix";
+  EXPECT_EQ(said(at(m, {2, 32}), at(m + 192, {}), at(m + 1, {2, 32})), "") << "every second element";
+}
+
 /// Each version may pack otherwise, and all are called with the same arguments.
 TEST(Loaded, VersionsForSeveralLengthsPackNothingAhead) {
   Kernel kernel = *kernel_from_formula("C[i,j] += A[i,k] * B[k,j]", "i=16,j=512,k=32", "");

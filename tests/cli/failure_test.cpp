@@ -1,6 +1,7 @@
 // Failures after the start: the code says whose fault it is, stdout says why in JSON.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -68,6 +69,35 @@ TEST(Failures, ACompilerThatDoesNotWorkIsMissing) {
   const Setting setting("CXX", "/bin/false");
   fails(isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=4", {"--json"})), 77,
         "the compiler '/bin/false' does not work");
+}
+
+/// Works for `int main() {}` only: the target's flags are what it does not take.
+std::string fussy_compiler(const Folder& folder, const std::string& test) {
+  const std::string file = folder.write("fussy", "#!/bin/sh\n" + test + "exec g++ \"$@\"\n");
+  ::chmod(file.c_str(), 0700);
+  return file;
+}
+
+TEST(Failures, ABrokenCompilerIsShownWithItsCommandAndWhatItSaid) {
+  const Folder folder;
+  const std::string fussy =
+      fussy_compiler(folder, "for w in \"$@\"; do [ \"$w\" = -fwrapv ] && { echo no such flag: $w; exit 1; }; done\n");
+  const Setting setting("CXX", fussy);
+  const Said said = isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=4", {"--json"}));
+  fails(said, 77, "the compiler '" + fussy + "' does not work");
+  EXPECT_NE(said.err.find("the command was: " + fussy + " -std=c++20"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("it said: no such flag: -fwrapv"), std::string::npos) << said.err;
+}
+
+TEST(Failures, AProgramThatDoesNotCompileIsWrong) {
+  const Folder folder;
+  const std::string fussy =
+      fussy_compiler(folder, "for w in \"$@\"; do case $w in *kernel.cpp) echo I hate kernels; exit 1;; esac; done\n");
+  const Setting setting("CXX", fussy);
+  const Said said = isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=4", {"--json"}));
+  fails(said, 5, "the emitted program does not compile");
+  EXPECT_NE(said.err.find("I hate kernels"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("the command was: " + fussy), std::string::npos) << said.err;
 }
 
 TEST(Failures, OptionsOfAStrategyAreUsage) {

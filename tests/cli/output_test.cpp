@@ -38,6 +38,32 @@ TEST(Output, AFolderThatDoesNotExistIsNamed) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+/// One file is written, so a folder is no place for it; several files want one.
+TEST(Output, AFolderIsForSeveralFiles) {
+  const Folder folder;
+  fs::create_directory(folder / "out");
+  for (const std::string& place : {folder / "out", folder / "out/"}) {
+    const Said said = isamap(emit_to(place));
+    EXPECT_EQ(said.code, 1) << place;
+    EXPECT_NE(said.err.find(": is a folder"), std::string::npos) << said.err;
+    EXPECT_NE(said.err.find("name a file in it"), std::string::npos) << said.err;
+  }
+  EXPECT_TRUE(fs::is_empty(folder / "out"));
+  EXPECT_NE(isamap({"schedule", "--compute", "C[i,j] += A[i,k]*B[k,j]", "--dims", "i=8,j=8,k=8", "--target", "scalar_c",
+                    "-o", folder / "out"})
+                .err.find(": is a folder"),
+            std::string::npos);
+  const std::vector<std::string> several{"emit", example("gemm_bf16"), "--target", "nvidia_sm80", "-o"};
+  auto words = several;
+  words.push_back(folder / "out");
+  EXPECT_EQ(isamap(words).code, 0);
+  EXPECT_GT(std::distance(fs::directory_iterator(folder / "out"), fs::directory_iterator()), 1);
+  words = several;
+  words.push_back(folder.write("file", "old"));
+  EXPECT_EQ(isamap(words).code, 1);
+  EXPECT_EQ(read_file(folder / "file"), "old");
+}
+
 TEST(Output, ALinkIsWrittenThrough) {
   const Folder folder;
   folder.write("real.cpp", "old");

@@ -165,6 +165,28 @@ TEST(Lanes, AreTakenAlongRowsAndNotOtherwise) {
   }
 }
 
+/// Bytes too: their sums are whole numbers.
+TEST(Lanes, OfBytesAreAddedUp) {
+  for (const char* name : {"x86_avx512_vnni", "x86_avx2"}) {
+    const auto kernel = kernel_from_formula("y[i] += A[i,k] * x[k]", "i=64,k=512", "A=u8,x=s8,y=s32");
+    ASSERT_TRUE(kernel);
+    const auto found = search_of(*kernel, machine(name));
+    ASSERT_TRUE(found) << render(found.diagnostics());
+    EXPECT_EQ(found->scheduled.schedule.lanes.size(), 1u) << name << "\n" << print(found->scheduled.schedule);
+  }
+}
+
+/// A copy of a few columns, along the sum, costs little. Of as many as there are lanes each has one of its own.
+TEST(Lanes, AreTakenAlongRowsTimesFewColumns) {
+  const HardwareModel model = machine("x86_avx512");
+  for (const auto& [columns, taken] : {std::pair(2, 1u), std::pair(16, 0u)}) {
+    const auto found =
+        search_of(formula("C[i,j] += A[i,k] * B[k,j]", "i=256,j=" + std::to_string(columns) + ",k=333"), model);
+    ASSERT_TRUE(found) << render(found.diagnostics());
+    EXPECT_EQ(found->scheduled.schedule.lanes.size(), taken) << columns << "\n" << print(found->scheduled.schedule);
+  }
+}
+
 TEST(Lanes, WhatIsFoundIsRight) {
   const HardwareModel model = machine("x86_avx512");
   if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;

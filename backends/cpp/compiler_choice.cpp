@@ -1,0 +1,106 @@
+#include "backends/cpp/compiler_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "backends/backend.h"
+#include "backends/cpp/compiler.h"
+#include "backends/cpp/program_cache.h"
+#include "backends/cpp/translation_unit.h"
+#include "backends/process.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool user_has_chosen() {
+  const char* chosen = std::getenv("CXX");
+  return chosen != nullptr && !split_command(chosen).empty();
+}
+
+/// clang++, else clang++-N with the largest N; empty: there is none.
+std::string clang_of_path() {
+  if (command_exists("clang++")) return "clang++";
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/bin" : path);
+  int newest = 0;
+  const std::string start = "clang++-";
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code failed;
+    for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+      const std::string name = at->path().filename().string();
+      int number = 0;
+      if (!name.starts_with(start)) continue;
+      const auto [rest, problem] = std::from_chars(name.data() + start.size(), name.data() + name.size(), number);
+      if (problem == std::errc() && rest == name.data() + name.size()) newest = std::max(newest, number);
+    }
+  }
+  return newest > 0 ? start + std::to_string(newest) : "";
+}
+
+/// Everything but the compiler that decides what is made of a text.
+std::string choice_key(const HardwareModel& model, const std::string& kernel_text) {
+  std::string key = "compiler of " + model.program.language;
+  for (const auto& [set, flags] : model.program.flags) key += fmt::format("\n{}: {}", set, fmt::join(flags, " "));
+  for (const Unit& unit : model.units())
+    if (unit.count > 1) key += fmt::format("\nthreads: {}", fmt::join(unit.threads.flags, " "));
+  if (needs_shim(model)) key += "\nshim: " + model.program.shim.include;
+  return key + "\n" + kernel_text;
+}
+
+}  // namespace
+
+std::vector<CompilerCommand> compilers_for(const HardwareModel& model) {
+  if (const std::string& language = model.program.language; language != "c++") return {};
+  std::vector<CompilerCommand> candidates;
+  if (!model.program.compilers.empty())
+    for (const std::string& text : model.program.compilers) candidates.push_back(split_command(text));
+  else
+    candidates.push_back(system_compiler());
+  if (const std::string clang = clang_of_path();
+      model.program.compilers.empty() && !user_has_chosen() && !clang.empty())
+    candidates.push_back({clang});
+  std::vector<CompilerCommand> found;
+  for (const CompilerCommand& one : candidates)
+    if (!one.empty() && !compiler_for(made_by(model, one)).command.empty()) found.push_back(one);
+  return found;
+}
+
+HardwareModel made_by(HardwareModel model, const CompilerCommand& command) {
+  model.program.compilers = {fmt::format("{}", fmt::join(command, " "))};
+  return model;
+}
+
+std::string version_of(const CompilerCommand& command) {
+  const TemporaryDirectory folder;
+  if (command.empty() || !folder.ok()) return "";
+  const auto said = run_process({command[0], "--version"}, {10, 0, 1 << 20}, folder.path() / "version");
+  return said.exit_code == 0 ? said.output.substr(0, said.output.find('\n')) : "";
+}
+
+Result<bool> remember_compiler(const Program& program, const HardwareModel& model, const CompilerCommand& command) {
+  const auto unit = print_cpp(program, model);
+  if (!unit) return unit.diagnostics();
+  write_to_cache(choice_key(model, unit->text), fmt::format("{}", fmt::join(command, " ")));
+  return true;
+}
+
+HardwareModel as_remembered(const HardwareModel& model, const std::string& kernel_text) {
+  const std::vector<std::string>& named = model.program.compilers;
+  if (model.program.language != "c++" || (named.empty() ? user_has_chosen() : named.size() == 1)) return model;
+  const auto chosen = read_from_cache(choice_key(model, kernel_text));
+  if (!named.empty() && std::find(named.begin(), named.end(), chosen.value_or("")) == named.end()) return model;
+  const auto command = split_command(chosen.value_or(""));
+  if (command.empty()) return model;
+  HardwareModel with = made_by(model, command);
+  return compiler_for(with).command.empty() ? model : with;
+}
+
+}  // namespace isamap

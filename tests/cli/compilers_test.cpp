@@ -1,0 +1,95 @@
+// Which compiler makes a program: found by tune, taken by what comes later, told by what runs.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "tests/cli/program.h"
+
+namespace isamap::cli_test {
+namespace {
+
+/// A compiler in a folder of PATH: the machine's own, with a name and a delay in what it makes.
+void add_compiler(const Folder& bin, const std::string& name, const std::string& flags) {
+  const std::string file = bin.write(name, "#!/bin/sh\n[ \"$1\" = --version ] && { echo " + name +
+                                               " 1.2; exit; }\nexec /usr/bin/g++ \"$@\" " + flags + "\n");
+  ::chmod(file.c_str(), 0700);
+}
+
+/// The environment of a test: an own cache, PATH with an own folder first, no $CXX.
+class OwnCompilers : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"ISAMAP_CACHE", "PATH", "CXX"}) {
+      const char* value = std::getenv(name);
+      before_.emplace_back(name, value == nullptr ? std::nullopt : std::optional<std::string>(value));
+    }
+    ::setenv("ISAMAP_CACHE", (home_ / "cache").c_str(), 1);
+    ::setenv("PATH", ((bin_ / ".:") + *before_[1].second).c_str(), 1);
+    ::unsetenv("CXX");
+  }
+  void TearDown() override {
+    for (const auto& [name, value] : before_) value ? ::setenv(name, value->c_str(), 1) : ::unsetenv(name);
+  }
+  Said said(const std::string& verb, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words{
+        verb, "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=40,j=40,k=40", "--target", "scalar_c", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return isamap(words);
+  }
+  const Folder home_, bin_;
+
+ private:
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
+};
+
+TEST_F(OwnCompilers, TheFasterOneIsFoundRecordedAndTaken) {
+  add_compiler(bin_, "g++", "-O0");  // the last flag counts
+  add_compiler(bin_, "clang++", "-O3");
+  const std::string store = home_ / "trials.db", best = home_ / "best.yaml";
+  const Said tuned = said("tune", {"--store", store, "--measured", "1", "--budget", "evals=20"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const auto json = parsed(tuned);
+  EXPECT_EQ(json["compiler"], "clang++") << tuned.out;
+  ASSERT_EQ(json["compilers"].size(), 2u) << tuned.out;
+  EXPECT_EQ(json["compilers"][0]["command"], "g++");
+  EXPECT_EQ(json["compilers"][0]["version"], "g++ 1.2");
+  EXPECT_GT(json["compilers"][0]["seconds"].get<double>(), json["compilers"][1]["seconds"].get<double>());
+  const Said replayed = isamap({"replay", store});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, tuned.out);
+  // The same program is made by it from now on, another one is not.
+  home_.write("best.yaml", json["best"]["schedule"].get<std::string>());
+  const auto compiler = [&](const std::vector<std::string>& more) {
+    const Said ran = said("run", more);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return parsed(ran)["compiler"];
+  };
+  EXPECT_EQ(compiler({"--schedule", best}), "clang++");
+  EXPECT_EQ(parsed(isamap(
+                {"run", "--compute", "C[i] = A[i]", "--dims", "i=9", "--target", "scalar_c", "--json"}))["compiler"],
+            "g++");
+  ::setenv("CXX", "g++", 1);
+  EXPECT_EQ(compiler({"--schedule", best}), "g++") << "the user has chosen";
+  ::unsetenv("CXX");
+  bin_.write("clang++", "#!/bin/sh\nexit 1\n");
+  EXPECT_EQ(compiler({"--schedule", best}), "g++") << "it makes no programs any more";
+}
+
+TEST_F(OwnCompilers, TheUsersIsTheOnlyOne) {
+  add_compiler(bin_, "clang++", "-O3");
+  ::setenv("CXX", "/usr/bin/g++", 1);
+  const auto json = parsed(said("tune", {"--measured", "1", "--budget", "evals=5"}));
+  ASSERT_EQ(json["compilers"].size(), 1u);
+  EXPECT_EQ(json["compiler"], "/usr/bin/g++");
+}
+
+TEST_F(OwnCompilers, ExtractNamesIt) {
+  const auto json = parsed(said("extract", {"--run"}));
+  EXPECT_EQ(json["layers"][0]["compiler"], "g++");
+}
+
+}  // namespace
+}  // namespace isamap::cli_test
