@@ -210,14 +210,14 @@ TEST_F(Bench, AFolderOfOthersIsLeftAlone) {
   EXPECT_FALSE(fs::exists(place / "run.sh"));
 }
 
-// A library whose default refuses, whose way 1 computes nothing and whose way 2 does, as slowly as it may.
+// A library that refuses all it is asked for, and one whose default refuses and whose other way computes nothing.
 TEST_F(Bench, ALibraryThatIsWrongIsNoPeer) {
   make("product_s8");
-  const auto peers = [&](const std::string& run) {
+  const auto with_library = [&](const std::string& body) {
     const std::string text =
         "#include \"peers.h\"\nnamespace bench {\nint peer_ways(const PeerProduct&, std::string&) { return 2; }\n"
         "int peer_run(int way, const void*, const void*, void*, void*) { " +
-        run + " }\n}\n";
+        body + " }\n}\n";
     write_file(place / "place/stub.cpp", text.data(), text.size());
     const auto made = run_process(
         {"c++", "-std=c++20", "-c", (place / "place/stub.cpp").string(), "-o", (place / "place/peers.o").string()},
@@ -229,10 +229,10 @@ TEST_F(Bench, ALibraryThatIsWrongIsNoPeer) {
     EXPECT_EQ(ran.code, 0) << ran.said;
     return result("time/s8_17x9x40t_s0");
   };
-  const auto refusing = peers("return 1;");
+  const auto refusing = with_library("return 1;");
   EXPECT_EQ(refusing.value("what", ""), "the library refuses all of its 2 ways");
   EXPECT_FALSE(refusing.contains("peer_default_seconds"));
-  const auto idle = peers("return way == 0 ? 1 : 0;");
+  const auto idle = with_library("return way == 0 ? 1 : 0;");
   EXPECT_NE(idle.value("what", "").find("way 1 of the library is wrong: element 0: "), std::string::npos) << idle;
   EXPECT_FALSE(idle.contains("peer_best_seconds"));
   EXPECT_GT(idle.value("seconds", 0.0), 0.0);
