@@ -30,7 +30,8 @@ TEST(Doubles, AreRightHoweverTheirCopiesArrive) {
     const std::string by_eights = changed(doubles_schedule, "cp_async_16_b64", "cp_async_8_b64");
     for (const auto& [schedule, k] : {std::pair(std::string(doubles_schedule), 38), {by_eights, 37}}) {
       const Program made = lowered(product("f64", "f64", 40, 33, k, true), schedule, model);
-      for (const std::string& how : deliveries) {
+      const bool all = name == std::string("nvidia_sm80") && k % 2 == 0;
+      for (const std::string& how : all ? deliveries : std::vector<std::string>{"late", "eager"}) {
         SCOPED_TRACE(how + schedule);
         const Delivered delivered(how);
         expect_same(made, model, 7);

@@ -34,6 +34,7 @@ TEST(OwnedNames, AreNotGivenToPartsOfSumsEither) {  // which the printer adds
                model);
   const auto unit = print_cuda(made, model);
   ASSERT_TRUE(unit);
+  EXPECT_NE(unit->text.find("parts_2 = shared_array"), std::string::npos) << unit->text;
   const Emulated ran = emulate(unit->text, *unit, made, model);
   EXPECT_TRUE(ran.right) << ran.output;
 }
