@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "scheduler/dealt_time.h"
 #include "scheduler/priced_nest.h"
 
 namespace isamap {
@@ -15,7 +14,6 @@ class LatencyModel final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     const PricedNest& nest = **priced;
-    if (is_dealt_out(nest.view)) return nest.cost;  // threads share the elements: no walk of one of them takes so long
     const Latency latency = latency_of_nest(nest.view, nest.counts, flow_of(nest.view, nest.counts, nest.traffic));
     Cost cost = nest.cost;
     cost.cycles = std::ceil(latency.cycles - 1e-9);
