@@ -14,6 +14,7 @@
 #include "backends/cuda/device_run.h"
 #include "backends/process.h"
 #include "bench/gpu/bundle.h"
+#include "bench/gpu/renewal.h"
 
 namespace isamap::bench {
 namespace {
@@ -103,6 +104,7 @@ int write(const Asked& asked) {
   if (!asked.instruction.empty() && !target->model.find_instruction(asked.instruction))
     stop(2,
          fmt::format("'{}' has no instruction '{}': isamap hw show lists them", target->model.name, asked.instruction));
+  if (const Diagnostics problems = not_a_bundle(asked.bundle.folder); has_errors(problems)) stop(1, render(problems));
   std::error_code failed;
   std::filesystem::create_directories(asked.bundle.folder, failed);
   if (failed) stop(1, fmt::format("{} cannot be made: {}", asked.bundle.folder.string(), failed.message()));

@@ -8,13 +8,16 @@
 
 namespace isamap::cli {
 
-std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs) {
+std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code) {
   CompileOptions out;
   out.map = options.map;
   out.strict_float = options.strict_float;
   out.schedule = schedule_options(options, inputs.model);
   const auto costs = cost_models(options, inputs.model);
-  if (!costs) return std::nullopt;
+  if (!costs) {
+    code = Exit::missing;
+    return std::nullopt;
+  }
   out.schedule.costs = *costs;
   auto progress = std::make_shared<Progress>();
   out.schedule.progress = [progress](std::int64_t evaluations, double best) {
@@ -23,7 +26,7 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   if (options.schedule_file.empty()) return out;
   auto loaded = load_schedule(options.schedule_file, inputs.kernel, inputs.model);
   if (!loaded) {
-    fail(Exit::wrong_input, loaded.diagnostics());
+    code = fail(Exit::wrong_input, loaded.diagnostics());
     return std::nullopt;
   }
   out.hand_written = std::move(*loaded);
@@ -36,9 +39,9 @@ std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code,
   if (!inputs) return std::nullopt;
   code = Exit::usage;
   if (!strategy_accepts(options, inputs->kernel, inputs->model)) return std::nullopt;
-  auto with = compile_options(options, *inputs);
-  code = Exit::wrong_input;
+  auto with = compile_options(options, *inputs, code);
   if (!with) return std::nullopt;
+  code = Exit::wrong_input;
   with->all_sizes = all_sizes;
   if (hook && !hook(*with, *inputs)) return std::nullopt;
   Compilation compiled = compile(inputs->kernel, inputs->model, *with);

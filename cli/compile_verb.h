@@ -22,8 +22,9 @@ using CompileHook = std::function<bool(CompileOptions&, const Inputs&)>;
 std::optional<CompiledInputs> compile_inputs(const Options& options, Exit& code, bool all_sizes = false,
                                              const CompileHook& hook = {});
 
-/// The options of the user as options of the compiler. A schedule file that cannot be read is reported.
-std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs);
+/// The options of the user as options of the compiler. Empty when something failed: a schedule file that cannot be
+/// read, a machine on which nothing can be measured; it has been reported and `code` says what to return.
+std::optional<CompileOptions> compile_options(const Options& options, const Inputs& inputs, Exit& code);
 
 /// Says why on stderr and, with --json, on stdout; gives the code back.
 Exit fail_after_start(const Options& options, Exit code, const Diagnostics& problems, const Inputs& inputs,

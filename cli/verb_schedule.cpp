@@ -112,9 +112,10 @@ std::optional<Scheduled> by_asking(const Options& options, const Inputs& inputs,
   }
   code = Exit::usage;
   if (!strategy_accepts(options, inputs.kernel, inputs.model)) return {};
-  auto with = compile_options(options, inputs);
+  auto with = compile_options(options, inputs, code);
+  if (!with) return {};
   code = Exit::wrong_input;
-  if (!with || !hook(*with, inputs)) return {};
+  if (!hook(*with, inputs)) return {};
   with->schedule.must_lower = false;
   bool proved = false;
   auto scheduled = schedule(inputs.kernel, *mapped, inputs.model, with->schedule, &proved);
@@ -164,11 +165,10 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
                              "--strategy exhaustive with a larger --budget evals=N, or a smaller --space")};
     code = fail(Exit::limit, answer.problems);
   }
-  return finished(options, answer, *inputs, code,
-                  [&] {
-                    const Schedule& found = answer.scheduled.schedule;
-                    return second.of(found, in_lanes_of(one_step_of(inputs->kernel), found.lanes), inputs->model);
-                  });
+  return finished(options, answer, *inputs, code, [&] {
+    const Schedule& found = answer.scheduled.schedule;
+    return second.of(found, in_lanes_of(one_step_of(inputs->kernel), found.lanes), inputs->model);
+  });
 }
 
 Exit verb_schedule(const Options& options) {

@@ -73,6 +73,7 @@ bool rows_of_operand(const Pairing& pairing, int access, Feed& feed) {
   feed.along = dims[static_cast<std::size_t>(along)];
   feed.swizzle = strided->swizzle;
   feed.taken_there = true;
+  feed.padded = false;
   return true;
 }
 

@@ -22,6 +22,7 @@ std::optional<BlockMachine> block_machine(const Instruction& instruction, const 
 /// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
 struct Feed {
   std::vector<LayoutDigit> layout;
+  bool padded = false;       ///< rows of its tile may lie further apart than they are long
   std::string copy, fetch;   ///< empty: derived, element by element where it must be
   std::string counted;       ///< a copy of whole rows that a counter completes; empty: there is none
   std::string whole;         ///< the dim of those rows, where others follow behind its end (a batch): its tiles divide

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "hwdesc/bank_conflicts.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/promising_mappings.h"
 #include "support/arithmetic.h"
@@ -11,7 +12,7 @@ namespace isamap {
 
 namespace {
 
-constexpr std::int64_t conflict_free = 16;  // bytes: rows an odd number of these apart meet each bank once
+constexpr std::int64_t piece_of_row = 16;  // bytes that moves take from each of neighbouring rows at once
 
 /// All calls one after another on a processor, each as wide as the dims are where it has the choice.
 double cycles_of_calls(const BlockMapping& m, const HardwareModel& model) {
@@ -41,6 +42,20 @@ bool rows_agree(const BlockMapping& m, const Kernel& kernel) {
 }
 
 }  // namespace
+
+std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element) {
+  const std::int64_t size = std::max<std::int64_t>(element, 1), step = std::max<std::int64_t>(piece_of_row / size, 1);
+  if (memory.banks < 1 || memory.bank_width < 1) return 0;
+  const std::int64_t together = std::max<std::int64_t>(memory.banks * memory.bank_width / piece_of_row, 1);
+  std::int64_t best = 0, least = INT64_MAX;
+  for (std::int64_t pad = 0; pad < together * step && least > 1; pad += step) {
+    std::vector<std::int64_t> touched;
+    for (std::int64_t r = 0; r < together; ++r)
+      for (std::int64_t b = 0; b < piece_of_row; ++b) touched.push_back(r * (row + pad) * size + b);
+    if (const std::int64_t degree = conflict_degree(memory, {touched}); degree < least) best = pad, least = degree;
+  }
+  return best;
+}
 
 std::string fused_dim(const BlockMapping& m, const std::string& dim) {
   for (const Dim& d : m.statement.domain.dims)
@@ -114,7 +129,7 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
     Feed& feed = p.feeds[static_cast<std::size_t>(a)];
     for (const AffineExpr& e : natural_forms(access)) feed.layout.push_back({e, 0});
     if (feed.layout.empty()) return std::nullopt;
-    feed.layout.back().pad = std::max<std::int64_t>(conflict_free / std::max(bytes(tensor.dtype), 1), 1);
+    feed.padded = true;
     feed.copy = widest_copy(access, tensor, *machine, model);
     const int own = p.pairing.operand_access[static_cast<std::size_t>(a)];
     if (own >= 0 && form->operands[operand_of_access(*form, own).index()].memory == machine->scratch) {

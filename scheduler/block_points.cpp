@@ -16,6 +16,7 @@
 #include "scheduler/nest_view.h"
 #include "scheduler/point_form.h"
 #include "scheduler/stage_tile.h"
+#include "scheduler/tile_buffer.h"
 #include "support/arithmetic.h"
 #include "support/random.h"
 
@@ -290,6 +291,14 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     Stage line = stage(a, p.machine.scratch);
     const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
     line.layout = feed.layout;
+    if (feed.padded) {
+      Tiles tile;  // of one step: dims that calls do not walk have one point in it
+      for (const Dim& dim : p.statement.domain.dims) tile[dim.name] = {AffineExpr(0), 1};
+      for (const Tiled& t : tiled) tile[t.dim].size = t.block;
+      line.layout.back().pad =
+          pad_of_rows(model_.memory(p.machine.scratch), range_over(line.layout.back().index, tile).extent,
+                      bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype));
+    }
     line.swizzle = feed.swizzle;
     line.buffers = buffers;
     line.ahead = buffers - 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/dealt_time.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/time_bounds.h"
 #include "support/arithmetic.h"
@@ -140,6 +141,10 @@ class Explainer {
     const auto add = [&](const std::vector<Bound>& bounds) {
       for (const Bound& b : bounds) made_.overlap.push_back({b.name, b.cycles, "", bound_where(b.name)});
     };
+    if (is_dealt_out(view_)) {
+      const KernelTime dealt = dealt_time(view_, nest_.counts);
+      return add({{dealt.bound, dealt.cycles}});
+    }
     add({compute_bound(view_, nest_.counts)});
     if (view_.instruction) {
       made_.overlap.back().where = view_.instruction->timing_where;

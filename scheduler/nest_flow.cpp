@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/copy_time.h"
+#include "scheduler/dealt_time.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"
@@ -158,6 +159,9 @@ class FlowBuilder {
     CallFlow& call = made_.call;
     if (!view_.instruction) {
       call.each = call.latency = access_count(view_.statement);
+      if (is_dealt_out(view_))  // each thread's part of what all of them take
+        call.each = call.latency =
+            dealt_time(view_, counts_).cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.walks.size())));
       call.name = "scalar code";
       return;
     }

@@ -87,6 +87,25 @@ bool fuses_dims(const Mapping& mapping) {
   });
 }
 
+/// Do blocks share a processor's memory and wait their turn?
+bool blocks_wait(const HardwareModel& model) {
+  return std::any_of(model.units().begin(), model.units().end(),
+                     [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
+}
+
+/// What decides how much room a block's tiles take: its own tile, and how many stand in each memory at once.
+std::string room_of(const Nest& nest) {
+  std::string room;
+  bool own = true;
+  for (const Line& line : nest.lines) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    if (const auto* walk = std::get_if<For>(&line.is); walk != nullptr && own)
+      for (const Walk& w : walk->walks) room += fmt::format("{} {} ", w.dim, w.tile);
+    if (stage != nullptr) room += fmt::format("x{} ", stage->buffers), own = false;
+  }
+  return room;
+}
+
 class Run {
  public:
   Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
@@ -102,6 +121,7 @@ class Run {
     for (const Computation& statement : kernel_.statements) result_.schedule.nests.push_back(scalar_nest(statement));
     result_.refusals.resize(kernel_.statements.size());
     whole_dims_.resize(kernel_.statements.size());
+    kinds_.resize(kernel_.statements.size());
     if (const auto none = beyond_home(); none && options_.must_lower) {
       proved_ = true;
       return *none;
@@ -147,7 +167,9 @@ class Run {
     const JoinInput input{kernel_, model_, options_.objective, *costs,
                           [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
     Scheduled other = result_;
+    const Scheduled apart = result_;
     hand_tiles_on(input, result_.schedule, result_.statement_costs, result_.mappings);
+    join_others(input, apart);
     if (std::none_of(whole_dims_.begin(), whole_dims_.end(), [](const auto& one) { return one.has_value(); })) return;
     for (std::size_t s = 0; s < whole_dims_.size(); ++s) {
       if (!whole_dims_[s]) continue;
@@ -156,8 +178,31 @@ class Run {
       other.mappings[s] = std::move(whole_dims_[s]->mapping);
     }
     hand_tiles_on(input, other.schedule, other.statement_costs, other.mappings);
-    const auto of = [&](const Scheduled& one) { return value(sum_of(one.statement_costs), options_.objective); };
-    if (of(other) < of(result_)) result_ = std::move(other);
+    if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
+  }
+
+  double objective_of(const Scheduled& one) const { return value(sum_of(one.statement_costs), options_.objective); }
+
+  /// A tile that is handed on needs room, which the best nest by itself may have filled. Where its tile went nowhere,
+  /// the best nests with other tiles are tried, as long as they alone cost less than what is there.
+  void join_others(const JoinInput& input, const Scheduled& apart) {
+    for (std::size_t s = 0; s < kinds_.size(); ++s) {
+      const auto& lines = result_.schedule.nests[s].lines;
+      if (std::any_of(lines.begin(), lines.end(), [](const Line& line) {
+            const auto* stage = std::get_if<Stage>(&line.is);
+            return stage != nullptr && !stage->then.empty();
+          }))
+        continue;
+      for (const Statement& kind : kinds_[s]) {
+        if (value(kind.cost, options_.objective) >= objective_of(result_)) break;
+        Scheduled other = apart;
+        other.schedule.nests[s] = kind.nest;
+        other.statement_costs[s] = kind.cost;
+        other.mappings[s] = kind.mapping;
+        hand_tiles_on(input, other.schedule, other.statement_costs, other.mappings);
+        if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
+      }
+    }
   }
 
   bool read_later(StatementId id) const {
@@ -211,6 +256,8 @@ class Run {
     if (found.beside && fuses_dims(space.mapping_of(found.best->point)))
       whole_dims_[id.index()] = Statement{std::move(found.beside->nest), "", space.mapping_of(found.beside->point),
                                           std::move(found.beside->cost)};
+    for (Scored& kind : found.kinds)
+      kinds_[id.index()].push_back({std::move(kind.nest), "", space.mapping_of(kind.point), std::move(kind.cost)});
     return Statement{std::move(found.best->nest), std::move(view), space.mapping_of(found.best->point),
                      std::move(found.best->cost)};
   }
@@ -227,6 +274,7 @@ class Run {
     if (options_.must_lower) loop.refuse = lowers;
     if (options_.join && options_.must_lower && read_later(id))
       loop.kept_beside = [](const Mapping& mapping) { return !fuses_dims(mapping); };
+    if (loop.kept_beside && blocks_wait(model_)) loop.kind = room_of;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     loop.watch = [this, best = 0.0](const Trial& trial) mutable {
@@ -313,6 +361,7 @@ class Run {
   const ScheduleOptions& options_;
   CostModelFactory costs_;
   Scheduled result_;
+  std::vector<std::vector<Statement>> kinds_;  ///< the best with other tiles, where tiles of blocks may be handed on
   std::vector<std::optional<Statement>> whole_dims_;  ///< the best that fuses no dims, where the best of all does
   bool proved_ = false;
   Clock::time_point start_ = Clock::now();

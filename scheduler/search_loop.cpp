@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 
 namespace isamap {
@@ -62,6 +63,10 @@ class Searching {
     }
     found_.exhausted = strategy_.exhausted();
     found_.failure = strategy_.problems();
+    for (auto& [kind, best] : kinds_) found_.kinds.push_back(std::move(best));
+    std::stable_sort(found_.kinds.begin(), found_.kinds.end(),
+                     [](const Scored& a, const Scored& b) { return a.objective < b.objective; });
+    if (found_.kinds.size() > most_kinds) found_.kinds.resize(most_kinds);
     return std::move(found_);
   }
 
@@ -108,6 +113,7 @@ class Searching {
     if (options_.watch) options_.watch(trial);
     if (trial.objective && options_.kept_beside && options_.kept_beside(space_.mapping_of(at.point)))
       keep_beside(at, *trial.objective, trial.best);
+    if (trial.objective && options_.kind && at.nest) keep_kind(at, *trial.objective);
     if (trial.best) found_.best = Scored{*trial.objective, at.point, std::move(*at.nest), std::move(*at.cost)};
   }
 
@@ -116,6 +122,13 @@ class Searching {
     if (!at.nest) price(space_, *models_.front(), at);
     if (!at.nest || !at.cost || (!holds && options_.refuse && has_errors(options_.refuse(*at.nest)))) return;
     found_.beside = Scored{objective, at.point, *at.nest, *at.cost};
+  }
+
+  void keep_kind(const Evaluated& at, double objective) {
+    const std::string kind = options_.kind(*at.nest);
+    const auto known = kinds_.find(kind);
+    if (known != kinds_.end() && objective >= known->second.objective) return;
+    kinds_.insert_or_assign(kind, Scored{objective, at.point, *at.nest, *at.cost});
   }
 
   void judge(Evaluated& at, Trial& trial) {
@@ -147,6 +160,7 @@ class Searching {
   const LoopOptions& options_;
   std::vector<std::unique_ptr<CostModel>> models_;
   Found found_;
+  std::map<std::string, Scored> kinds_;
 };
 
 }  // namespace

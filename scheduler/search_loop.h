@@ -33,6 +33,8 @@ struct LoopOptions {
   std::function<Diagnostics(const Nest&)> refuse;
   /// The best of the points with such a mapping is kept beside the best of all; empty: none is.
   std::function<bool(const Mapping&)> kept_beside;
+  /// The best of every kind is kept too, a few of them, told apart by this word; empty: none is.
+  std::function<std::string(const Nest&)> kind;
   /// What the strategy is told instead of the objective: measurements are noisy.
   std::function<double(std::int64_t number, double objective)> disturb;
   std::function<void(const Trial&)> watch;
@@ -49,14 +51,17 @@ struct Scored {
 
 struct Found {
   std::optional<Scored> best, beside;
-  Diagnostics problems;      ///< of illegal points, each text once
-  Diagnostics refusals;      ///< of points that have a cost, would be the best, and are refused
-  Diagnostics failure;       ///< the strategy itself failed
-  std::int64_t refused = 0;  ///< how many those are
+  std::vector<Scored> kinds;  ///< the best of each kind, best first, at most `most_kinds`; nobody asked `refuse`
+  Diagnostics problems;       ///< of illegal points, each text once
+  Diagnostics refusals;       ///< of points that have a cost, would be the best, and are refused
+  Diagnostics failure;        ///< the strategy itself failed
+  std::int64_t refused = 0;   ///< how many those are
   std::int64_t evaluations = 0, legal = 0;
   bool exhausted = false;
   std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best so far), at each improvement
 };
+
+constexpr std::size_t most_kinds = 128;
 
 using CostModelFactory = std::function<std::unique_ptr<CostModel>()>;  ///< one model for each thread
 

@@ -34,7 +34,9 @@ constexpr std::array reserved =
                                      "unix",         "unsigned",     "using",         "virtual",
                                      "void",         "volatile",     "wchar_t",       "while",
                                      "xor",          "xor_eq",       "std",           "scratch",
-                                     "Scratch"});
+                                     "Scratch",      "int8_t",       "int16_t",       "int32_t",
+                                     "int64_t",      "uint8_t",      "uint16_t",      "uint32_t",
+                                     "uint64_t",     "size_t",       "ptrdiff_t",     "uintptr_t"});
 
 // What the headers of C, of POSIX and of the driver of a run declare, and what the compiler knows by itself: a function
 // of our own with such a name clashes. Of functions on reals the forms for float and long double (`expf`, `expl`) too.

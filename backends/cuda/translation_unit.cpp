@@ -13,6 +13,7 @@
 #include "backends/cuda/deal_out.h"
 #include "backends/cuda/host_objects.h"
 #include "backends/cuda/launches.h"
+#include "backends/cuda/reserved_words.h"
 #include "backends/cuda/roles.h"
 #include "backends/cuda/spread.h"
 #include "backends/cuda/synchronize.h"
@@ -66,12 +67,13 @@ class KernelFile {
       : program_(program),
         model_(model),
         grid_(grid),
-        name_(entry_name(program.name)),
+        name_(own_name(program.name)),
         elements_(model, !program.library_functions),
         wrappers_(model, elements_, names_),
         objects_(program_, model, buffers_, names_) {}
 
   Result<TranslationUnit> print() {
+    for (const std::string_view word : language_words) names_.unique(std::string(word));
     for (const std::string& helper : helper_names()) names_.unique(helper);
     for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
                                    std::string("stream"), std::string("shared_memory"), std::string("emulation"),
@@ -207,7 +209,8 @@ class KernelFile {
   std::string launch(const Launch& launch, const std::string& entry, const std::vector<Loop>& around) {
     std::vector<Node> nodes = deal_out(launch.nodes, program_, model_, grid_);
     for (std::size_t b = buffers_.size(); b < program_.buffers.size(); ++b)
-      buffers_.push_back(program_.buffers[b].name);
+      buffers_.push_back(program_.buffers[b].slots < 0 ? names_.unique(program_.buffers[b].name)
+                                                       : program_.buffers[b].name);
     const Spread spread(nodes, model_, grid_);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
     const BufferUse use = buffer_use(nodes, program_);

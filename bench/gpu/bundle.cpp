@@ -14,6 +14,7 @@
 #include "backends/cuda/translation_unit.h"
 #include "backends/process.h"
 #include "bench/gpu/cases.h"
+#include "bench/gpu/renewal.h"
 #include "frontends/frontends.h"
 #include "lab/run.h"
 #include "mapper/mapper.h"
@@ -157,40 +158,47 @@ std::string case_text(const std::string& name, const GpuKernel& wanted, const Ke
 
 class Bundle {
  public:
-  Bundle(const LoadedHardware& target, const BundleOptions& options) : target_(target), options_(options) {}
+  Bundle(const LoadedHardware& target, const BundleOptions& options)
+      : target_(target), options_(options), renewal_(options.folder) {}
 
   Diagnostics write() {
     std::vector<GpuKernel> kernels;
     std::set<std::string> families;
     for (GpuKernel& kernel : gpu_kernels(options_.small)) {
       families.insert(kernel.family);
-      if (kernel.family.starts_with(options_.family)) kernels.push_back(std::move(kernel));
+      if (kernel.family.starts_with(options_.family) && has_types(kernel)) kernels.push_back(std::move(kernel));
     }
     if (kernels.empty())
       return {error(fmt::format("no family of kernels begins with '{}'", options_.family),
                     fmt::format("the families: {}", fmt::join(families, ", ")))};
     std::error_code failed;
-    fs::create_directories(options_.folder / "place", failed);
-    bool written = put(options_.folder / "target.yaml", target_.resolved) &&
-                   put(options_.folder / "place" / device_header_name, device_header());
+    bool written = renewal_.begin() && put(options_.folder / "target.yaml", target_.resolved) &&
+                   renewal_.put_place(fs::path("place") / device_header_name, device_header());
     for (const char* file :
          {"values.h", "reference.h", "case.h", "runner.cpp", "peers.h", "peers.cpp", "probe.cpp", "run.sh"}) {
       const std::string text = read_file(source + "/bench/gpu/place/" + file, 1 << 20);
       written = written && !text.empty() &&
-                put(file == std::string("run.sh") ? options_.folder / file : options_.folder / "place" / file, text);
+                renewal_.put_place(file == std::string("run.sh") ? fs::path(file) : fs::path("place") / file, text);
     }
     fs::permissions(options_.folder / "run.sh", fs::perms::owner_exec, fs::perm_options::add, failed);
     if (!written || failed)
       return {error(fmt::format("cannot write to {}", options_.folder.string()), "is the disk full?")};
     for (const GpuKernel& wanted : kernels)
       if (const Diagnostics problems = add(wanted); has_errors(problems)) return problems;
-    for (const auto& old : fs::directory_iterator(options_.folder / "cases", failed))  // of an earlier bundle
-      if (!written_.contains(old.path().filename().string())) fs::remove_all(old.path(), failed);
+    renewal_.forget_others();
     if (!put(options_.folder / "manifest.jsonl", manifest_)) return {error("cannot write the manifest")};
     return {};
   }
 
  private:
+  /// Are the kernel's types among those that the machine's programs can name?
+  bool has_types(const GpuKernel& wanted) const {
+    const auto kernel = parse_kernel_yaml(wanted.yaml, wanted.name);
+    return !kernel || std::all_of(kernel->tensors.begin(), kernel->tensors.end(), [&](const Tensor& tensor) {
+      return target_.model.program.types.contains(std::string(name(tensor.dtype)));
+    });
+  }
+
   Diagnostics add(const GpuKernel& wanted) {
     const HardwareModel& model = target_.model;
     auto kernel = parse_kernel_yaml(wanted.yaml, wanted.name);
@@ -203,20 +211,19 @@ class Bundle {
       if (!program) return program.diagnostics();
       auto unit = print_cuda(*program, model);
       if (!unit) return unit.diagnostics();
-      const fs::path folder = options_.folder / "cases" / name;
-      written_.insert(name);
-      std::error_code failed;
-      fs::create_directories(folder, failed);
       const double seconds = (*chosen)[s].cycles / model.clock_hz;
-      bool written = put(folder / "kernel.cu", unit->text) && put(folder / "case", wanted.name + "\n") &&
-                     put(folder / "program.cpp", "#define ISAMAP_HOST_PART\n" + unit->text +
-                                                     case_text(name, wanted, *kernel, *unit, *program, model, seconds));
+      bool written = renewal_.put_case(name, "kernel.cu", unit->text) &&
+                     renewal_.put_case(name, "case", wanted.name + "\n") &&
+                     renewal_.put_case(name, "program.cpp",
+                                       "#define ISAMAP_HOST_PART\n" + unit->text +
+                                           case_text(name, wanted, *kernel, *unit, *program, model, seconds));
       if (!wanted.product) {
         const auto reference = reference_text(wanted);
         if (!reference) return reference.diagnostics();
-        written = written && put(folder / "reference.cpp", *reference);
+        written = written && renewal_.put_case(name, "reference.cpp", *reference);
       }
-      if (!written) return {error(fmt::format("cannot write to {}", folder.string()), "is the disk full?")};
+      if (!written)
+        return {error(fmt::format("cannot write to {}/cases/{}", options_.folder.string(), name), "is the disk full?")};
       manifest_ += Json{{"case", name},
                         {"kernel", wanted.name},
                         {"family", wanted.family},
@@ -239,7 +246,7 @@ class Bundle {
   const LoadedHardware& target_;
   const BundleOptions& options_;
   std::string manifest_;
-  std::set<std::string> written_;  ///< names of cases
+  Renewal renewal_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "bench/gpu/cases.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace isamap::bench {
 namespace {
@@ -30,7 +31,9 @@ std::vector<GpuKernel> memory_bound(std::int64_t rows, std::int64_t columns) {
   const auto tensor = [](const std::string& name, const std::string& of, const std::string& type) {
     return fmt::format("  {}: {{shape: {}, dtype: {}}}\n", name, of, type);
   };
-  std::vector<GpuKernel> all;
+  std::vector<GpuKernel> all{
+      // the copy is what the others' bytes a second are measured by
+      kernel("copy", tensor("X", shape, "f32") + tensor("Y", shape, "f32"), "  - Y[i,j] = X[i,j]\n")};
   for (const std::string type : {"f32", "bf16"})
     all.push_back(kernel("elementwise_" + type, tensor("X", shape, type) + tensor("Y", shape, type),
                          fmt::format("  - Y[i,j] = {}(f32(X[i,j]) * f32(X[i,j]) + f32(X[i,j]))\n", type)));
@@ -48,18 +51,56 @@ std::vector<GpuKernel> memory_bound(std::int64_t rows, std::int64_t columns) {
   return all;
 }
 
+/// Sums that are no plain product: a window, a batch, a product that goes on, one whose first factor lies the other
+/// way.
+std::vector<GpuKernel> other_sums(std::int64_t size, std::int64_t images, std::int64_t channels, std::int64_t batch) {
+  const auto shape = [](const std::vector<std::int64_t>& extents) {
+    return fmt::format("[{}]", fmt::join(extents, ", "));
+  };
+  const auto tensor = [&](const std::string& name, const std::vector<std::int64_t>& extents, const std::string& type) {
+    return fmt::format("  {}: {{shape: {}, dtype: {}}}\n", name, shape(extents), type);
+  };
+  const auto kernel = [&](const std::string& name, const std::string& tensors, const std::string& compute) {
+    return GpuKernel{fmt::format("{}_{}", name, size),
+                     "sum_" + name,
+                     "kernel: k" + name + "\ntensors:\n" + tensors + "compute:\n" + compute,
+                     {},
+                     1};
+  };
+  const std::int64_t side = images * 7;
+  return {
+      kernel("convolution",
+             tensor("I", {images, side + 2, side + 2, channels}, "bf16") +
+                 tensor("W", {3, 3, channels, channels}, "bf16") + tensor("O", {images, side, side, channels}, "f32"),
+             "  - O[n,p,q,d] += f32(I[n,p+r,q+s,c]) * f32(W[r,s,c,d])\n"),
+      kernel("batched",
+             tensor("A", {batch, size, size}, "bf16") + tensor("B", {batch, size, size}, "bf16") +
+                 tensor("C", {batch, size, size}, "f32"),
+             "  - C[b,i,j] += f32(A[b,i,k]) * f32(B[b,j,k])\n"),
+      kernel("epilogue",
+             tensor("A", {size, size}, "bf16") + tensor("B", {size, size}, "bf16") + tensor("D", {size}, "f32") +
+                 tensor("T", {size, size}, "f32") + tensor("Y", {size, size}, "bf16"),
+             "  - T[i,j] += f32(A[i,k]) * f32(B[j,k])\n  - Y[i,j] = bf16(max(T[i,j] + D[j], 0.0))\n"),
+      kernel("transposed_a",
+             tensor("A", {size, size}, "bf16") + tensor("B", {size, size}, "bf16") + tensor("C", {size, size}, "f32"),
+             "  - C[i,j] += f32(A[k,i]) * f32(B[k,j])\n")};
+}
+
 }  // namespace
 
 std::vector<GpuKernel> gpu_kernels(bool small) {
   if (small) {
-    std::vector<GpuKernel> all{product("bf16", {32, 24, 48, true}, 3), product("s8", {17, 9, 40, true}, 1)};
+    std::vector<GpuKernel> all{product("bf16", {32, 24, 48, true}, 3), product("s8", {17, 9, 40, true}, 1),
+                               product("u8", {16, 16, 32, true}, 1), product("e4m3", {16, 16, 32, true}, 1)};
+    for (GpuKernel& kernel : other_sums(16, 1, 16, 2)) all.push_back(std::move(kernel));
     for (GpuKernel& kernel : memory_bound(12, 40))
-      if (kernel.family == "softmax" || kernel.family == "elementwise_bf16") all.push_back(std::move(kernel));
+      if (kernel.family == "softmax" || kernel.family == "elementwise_bf16" || kernel.family == "copy")
+        all.push_back(std::move(kernel));
     return all;
   }
   std::vector<GpuKernel> all;
   constexpr int several = 5, some = 3;
-  for (const char* type : {"bf16", "f16", "tf32", "s8", "f64"})
+  for (const char* type : {"bf16", "f16", "tf32", "s8", "u8", "e4m3", "f64"})
     for (const std::int64_t size : {1024, 4096}) all.push_back(product(type, {size, size, size, true}, several));
   all.push_back(product("bf16", {8192, 8192, 8192, true}, several));
   all.push_back(product("bf16", {4096, 4096, 4096, false}, some));
@@ -77,13 +118,14 @@ std::vector<GpuKernel> gpu_kernels(bool small) {
                               {512, 8, 500000, false},
                               {7680, 4, 2560, false}})
     all.push_back(product("bf16", p, some));
+  for (GpuKernel& kernel : other_sums(1024, 8, 64, 4)) all.push_back(std::move(kernel));
   for (GpuKernel& kernel : memory_bound(8192, 4096)) all.push_back(std::move(kernel));
   return all;
 }
 
 std::string in_float64(const std::string& yaml) {
   std::string text = yaml;
-  for (const std::string type : {"bf16", "tf32", "f32", "f16", "s32", "s8", "u8"})
+  for (const std::string type : {"bf16", "tf32", "f32", "f16", "s32", "s8", "u8", "e4m3", "e5m2"})
     for (const std::string& form : {"dtype: " + type + "}", type + "("})
       for (std::size_t at = text.find(form); at != std::string::npos; at = text.find(form, at + 1)) {
         const std::size_t begin = at + form.find(type);

@@ -1,7 +1,8 @@
 // The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
 //
 // cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it
-// perfectly; a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots
+// perfectly; nests in blocks (kernel_time.h) and scalar code of many threads (dealt_time.h) have formulas of their own;
+// a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots
 // they share them with the computation, so a part of the rest is added; a tile in a scratchpad with one buffer cannot
 // be filled while it is used, so its transfers are added in full.
 
@@ -10,6 +11,7 @@
 #include <cmath>
 
 #include "scheduler/copy_time.h"
+#include "scheduler/dealt_time.h"
 #include "scheduler/kernel_time.h"
 #include "scheduler/levelled/evaluate.h"
 #include "scheduler/machine_costs.h"
@@ -55,6 +57,12 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
     cost.scalar_cycles = copying_cycles(view, counts, traffic);
     cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
     cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
+    return;
+  }
+  if (is_dealt_out(view)) {
+    const KernelTime dealt = dealt_time(view, counts);
+    cost.cycles = cost.scalar_cycles = std::ceil(dealt.cycles + code - 1e-9);
+    cost.bound = dealt.bound;
     return;
   }
   if (runs_in_blocks(view)) {

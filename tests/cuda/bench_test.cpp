@@ -176,6 +176,90 @@ TEST_F(Bench, ABundleHoldsNothingOfAnEarlierOne) {
   EXPECT_FALSE(fs::is_empty(place / "cases"));
 }
 
+TEST_F(Bench, WhatWasMeasuredStaysOnlyWithItsTexts) {
+  make("elementwise");
+  const std::string name = "elementwise_bf16_12x40_s0";
+  const auto leave = [&](const std::string& file) {
+    std::error_code none;
+    fs::create_directories((place / file).parent_path(), none);
+    write_file(place / file, "old", 3);
+  };
+  const std::vector<std::string> made{"cases/" + name + "/program", "cases/" + name + "/kernel.cubin",
+                                      "results/check/" + name, "results/time/" + name, "results/time/" + name + ".csv"};
+  for (const std::string& file : made) leave(file);
+  leave("results/summary.txt");
+  leave("notes.txt");
+  make("elementwise");  // the same again
+  for (const std::string& file : made) EXPECT_TRUE(fs::exists(place / file)) << file;
+  EXPECT_FALSE(fs::exists(place / "results/summary.txt"));
+  const std::string other = text_of("cases/" + name + "/program.cpp") + "// another schedule\n";
+  write_file(place / "cases" / name / "program.cpp", other.data(), other.size());
+  make("elementwise");
+  for (const std::string& file : made) EXPECT_FALSE(fs::exists(place / file)) << file;
+  EXPECT_TRUE(fs::exists(place / "notes.txt"));
+}
+
+TEST_F(Bench, AFolderOfOthersIsLeftAlone) {
+  fs::create_directories(place / "cases/mine");
+  write_file(place / "cases/mine/thesis.txt", "x", 1);
+  const Ended refused = bench({"--bundle", place.string(), "--target", "nvidia_sm80", "--small", "--no-code"});
+  EXPECT_EQ(refused.code, 1) << refused.said;
+  EXPECT_NE(refused.said.find("holds files and is no bundle: nothing is written there"), std::string::npos)
+      << refused.said;
+  EXPECT_TRUE(fs::exists(place / "cases/mine/thesis.txt"));
+  EXPECT_FALSE(fs::exists(place / "run.sh"));
+}
+
+// A library that refuses all it is asked for, and one whose default refuses and whose other way computes nothing.
+TEST_F(Bench, ALibraryThatIsWrongIsNoPeer) {
+  make("product_s8");
+  const auto with_library = [&](const std::string& body) {
+    const std::string text =
+        "#include \"peers.h\"\nnamespace bench {\nint peer_ways(const PeerProduct&, std::string&) { return 2; }\n"
+        "int peer_run(int way, const void*, const void*, void*, void*) { " +
+        body + " }\n}\n";
+    write_file(place / "place/stub.cpp", text.data(), text.size());
+    const auto made = run_process(
+        {"c++", "-std=c++20", "-c", (place / "place/stub.cpp").string(), "-o", (place / "place/peers.o").string()},
+        {60, 0, 0}, folder.path() / "log");
+    EXPECT_EQ(made.exit_code, 0) << made.output;
+    write_file(place / "place/peers.link", "\n", 1);
+    fs::remove_all(place / "results");
+    const Ended ran = run();
+    EXPECT_EQ(ran.code, 0) << ran.said;
+    return result("time/s8_17x9x40t_s0");
+  };
+  const auto refusing = with_library("return 1;");
+  EXPECT_EQ(refusing.value("what", ""), "the library refuses all of its 2 ways");
+  EXPECT_FALSE(refusing.contains("peer_default_seconds"));
+  const auto idle = with_library("return way == 0 ? 1 : 0;");
+  EXPECT_NE(idle.value("what", "").find("way 1 of the library is wrong: element 0: "), std::string::npos) << idle;
+  EXPECT_FALSE(idle.contains("peer_best_seconds"));
+  EXPECT_GT(idle.value("seconds", 0.0), 0.0);
+}
+
+TEST_F(Bench, OtherSumsAndTypesAreRight) {
+  make("sum_");
+  EXPECT_EQ(run().code, 0);
+  for (const char* name : {"convolution_16_s0", "batched_16_s0", "epilogue_16_s0", "transposed_a_16_s0"})
+    EXPECT_EQ(result(std::string("check/") + name).value("status", ""), "ok") << result(std::string("check/") + name);
+}
+
+TEST_F(Bench, MemoryBoundKernelsAreMeasuredByACopy) {
+  make("");
+  const std::string manifest = text_of("manifest.jsonl");
+  EXPECT_NE(manifest.find("\"family\":\"product_u8\""), std::string::npos);
+  EXPECT_EQ(manifest.find("product_e4m3"), std::string::npos);  // this machine has none
+  for (const auto& one : fs::directory_iterator(place / "cases")) {
+    const std::string name = one.path().filename().string();
+    if (!name.starts_with("copy") && !name.starts_with("elementwise")) fs::remove_all(one.path());
+  }
+  ASSERT_EQ(run({}, {"probe", "build", "check", "time", "summary"}).code, 0);
+  const std::string summary = text_of("results/summary.txt");
+  EXPECT_NE(summary.find(" 100.0% of the copy's GB/s"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("of 1 kernels reach 85% of the copy's GB/s"), std::string::npos) << summary;
+}
+
 TEST_F(Bench, WhatWasStoppedGoesOn) {
   make("elementwise");
   const std::string name = "elementwise_bf16_12x40_s0";
@@ -256,7 +340,8 @@ TEST(Values, AreThoseOfTheTypes) {
   const std::pair<::bench::Type, DType> types[] = {
       {::bench::Type::f64, DType::f64},   {::bench::Type::f32, DType::f32}, {::bench::Type::tf32, DType::tf32},
       {::bench::Type::bf16, DType::bf16}, {::bench::Type::f16, DType::f16}, {::bench::Type::s32, DType::s32},
-      {::bench::Type::s8, DType::s8},     {::bench::Type::u8, DType::u8}};
+      {::bench::Type::s8, DType::s8},     {::bench::Type::u8, DType::u8},   {::bench::Type::e4m3, DType::e4m3},
+      {::bench::Type::e5m2, DType::e5m2}};
   for (const auto& [type, dtype] : types)
     for (const bool whole : {true, false}) {
       const auto values = ::bench::random_values(type, 500, whole, 3);

@@ -97,6 +97,32 @@ TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
   }
 }
 
+/// Nothing is kept outside of registers.
+void expect_no_spills(const Compiled& compiled, const std::string& what) {
+  for (const char* kind : {"bytes stack frame", "bytes spill stores"})
+    EXPECT_EQ(count_of(compiled.log, kind), count_of(compiled.log, std::string(" 0 ") + kind)) << what << compiled.log;
+}
+
+void expect_example_without_spills(const std::string& file, const HardwareModel& model) {
+  auto kernel = load_kernel(file);
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  const Program made = searched(*kernel, model);
+  if (!print_cuda(made, model)) return;  // a type that the machine has no name for: there is nothing to compile
+  expect_no_spills(compile_for_device(made, model), file + " for " + model.name + "\n" + made.schedule_text);
+}
+
+TEST(ForDevice, AWindowOfBytesCompilesWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  expect_example_without_spills(std::string(ISAMAP_SOURCE_DIR) + "/examples/conv2d_s8.yaml", machine("nvidia_sm80"));
+}
+
+TEST(ForDeviceHeavy, EveryExampleCompilesWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"})
+    for (const auto& file : std::filesystem::directory_iterator(std::string(ISAMAP_SOURCE_DIR) + "/examples"))
+      if (file.path().extension() == ".yaml") expect_example_without_spills(file.path().string(), machine(name));
+}
+
 TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   const auto model = machine("nvidia_sm80");

@@ -282,6 +282,10 @@ TEST_F(CounterFaults, APhaseThatIsWrong) {
                      .right);
   }
 }
+TEST_F(CounterFaults, AParityThatIsNone) {  // the machine takes one bit: 2 would be 0 there
+  expect_found(changed(unit->text, "emulation::until(at, parity)", "emulation::until(at, parity + 2)"),
+               "; a parity is 0 or 1");
+}
 TEST_F(CounterFaults, APlaceThatIsReleasedTooEarly) {
   expect_found(
       changed(unit->text, "wait_groups_together(128, \"products\", 0)", "wait_groups_together(128, \"products\", 1)"),

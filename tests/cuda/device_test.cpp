@@ -213,5 +213,21 @@ TEST(RuntimeCompiler, TakesTensorsThatTheHostDescribes) {
   expect_code(made, model);
 }
 
+TEST_F(WithGpu, NothingIsMeasuredWithoutAGpu) {
+  for (const char* verb : {"schedule", "evaluate"}) {
+    std::string schedule_file;
+    std::vector<std::string> words{verb, example, "--target", "nvidia_sm80", "--cost", "measured"};
+    if (verb == std::string("evaluate")) {
+      ASSERT_EQ(isamap("no-device", {"schedule", example, "--target", "nvidia_sm80", "--budget", "evals=20"}).code, 0);
+      schedule_file = (cache.path() / "schedule.yaml").string();
+      std::filesystem::rename(cache.path() / "text", schedule_file);
+      words.insert(words.end(), {"--schedule", schedule_file});
+    }
+    const Ran ran = isamap("no-device", words);
+    EXPECT_EQ(ran.code, 77) << verb << ran.said;
+    EXPECT_NE(ran.said.find("nothing can be measured: "), std::string::npos) << ran.said;
+  }
+}
+
 }  // namespace
 }  // namespace isamap

@@ -49,6 +49,9 @@ inline void expect(std::uint32_t at, long bytes) {
 
 /// Until the phase of this parity has ended: one that is not the running one's.
 inline void until(std::uint32_t at, int parity) {
+  if (parity != 0 && parity != 1)
+    fail("thread %d waits at the counter at byte %u for a phase of parity %d; a parity is 0 or 1", state.thread->number,
+         at, parity);
   Counter& counter = counter_at(at);
   while (static_cast<int>(counter.phase & 1) == parity) {
     if (!counter.on_their_way.empty()) {  // as late as a wait allows

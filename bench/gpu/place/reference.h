@@ -38,13 +38,18 @@ inline std::vector<long> rows_of(const Product& p) {
 }
 
 /// Sums of |a b| in the same order say how large errors of the sums may be: each of k roundings moves a partial sum by
-/// one unit in the last place at most, and they do not all go the same way.
-inline Verdict check_product(const Product& p, const std::vector<double>& a, const std::vector<double>& b, Type out,
-                             const std::string& found, bool exact) {
+/// one unit in the last place at most, and they do not all go the same way. Products of 8-bit floats are added up in
+/// fewer bits than their sums have.
+inline Verdict check_product(const Product& p, const std::vector<double>& a, const std::vector<double>& b, Type in,
+                             Type out, const std::string& found, bool whole) {
+  const bool exact = whole && !is_byte_float(in);
   const std::vector<long> rows = rows_of(p);
   std::vector<Verdict> verdicts(std::max(1U, std::thread::hardware_concurrency()));
-  const double relative =
-      exact ? 0 : 8 * (std::sqrt(static_cast<double>(p.k)) + 8) * (out == Type::f64 ? 0x1p-53 : 0x1p-24);
+  const double relative = exact ? 0
+                                : 8 * (std::sqrt(static_cast<double>(p.k)) + 8) *
+                                      (out == Type::f64    ? 0x1p-53
+                                       : is_byte_float(in) ? 0x1p-13
+                                                           : 0x1p-24);
   const auto part = [&](std::size_t worker) {
     std::vector<double> sum(static_cast<std::size_t>(p.n)), size(sum.size());
     for (std::size_t r = worker; r < rows.size(); r += verdicts.size()) {

@@ -167,12 +167,19 @@ summary() {
       }
       END {
         if (count) printf "%-34s %12s %10s %9s %12s %12s\n", "kernel (the best schedule)", "us", "GFLOP/s", "GB/s", "of default", "of best"
+        copied = 0  # bytes a second of the copy: what the memory of this machine gives a kernel
+        for (i = 1; i <= count; ++i) { split(row[name[i]], f, ","); if (f[3] == "copy" && f[12] + 0 > copied) copied = f[12] + 0 }
         for (i = 1; i <= count; ++i) {
           split(row[name[i]], f, ",")
           line = sprintf("%-34s %12.3f %10.1f %9.1f", name[i], f[8] * 1e6, f[11], f[12])
           if (f[13] + 0 > 0) { line = line sprintf(" %11.1f%% %11.1f%%", 100 * f[13] / f[8], 100 * f[14] / f[8]); l += log(f[14] / f[8]); n++ }
+          if (copied && f[3] !~ /^(product|sum)_/) {
+            line = line sprintf(" %6.1f%% of the copy\047s GB/s", 100 * f[12] / copied)
+            if (f[3] != "copy") { bound++; if (f[12] >= 0.85 * copied) near++ }
+          }
           print line
         }
+        if (bound) printf "bound by memory: %d of %d kernels reach 85%% of the copy\047s GB/s\n", near, bound
         if (n) printf "geometric mean of best library time / ours: %.3f over %d\n", exp(l / n), n
       }' $results/results.csv
   } | tee $results/summary.txt.part

@@ -142,7 +142,8 @@ Verdict check_once(const Case& c, device::Handle stream, bool whole, std::string
     if (!array.output && found != values[a].bytes) broken = std::string("it changed its input ") + array.name;
     if (!array.output) continue;
     if (c.reference == nullptr) {
-      verdict = check_product(c.product, values[0].numbers, values[1].numbers, array.type, found, whole);
+      verdict =
+          check_product(c.product, values[0].numbers, values[1].numbers, c.arrays[0].type, array.type, found, whole);
       continue;
     }
     std::vector<const double*> inputs;
@@ -213,6 +214,26 @@ struct Sets {
   }
 };
 
+/// What the library leaves where only poison was, against the same reference as ours.
+Verdict check_peer(const Case& c, const Sets& buffers, const std::function<void(const std::vector<Pointer>&)>& run) {
+  std::size_t out = 0;
+  std::vector<std::vector<double>> inputs;
+  for (std::size_t a = 0; a < c.arrays.size(); ++a) {
+    const Array& array = c.arrays[a];
+    if (array.output)
+      out = a;
+    else
+      inputs.push_back(random_values(array.type, static_cast<std::size_t>(array.count), false, a).numbers);
+  }
+  const Buffer& result = *buffers.owned[out];
+  result.set(std::string(bytes_of(c.arrays[out]), '\xff'));
+  run(buffers.sets[0]);
+  device::finish("the library");
+  bool intact = true;
+  return check_product(c.product, inputs[0], inputs[1], c.arrays[0].type, c.arrays[out].type, result.get(intact),
+                       false);
+}
+
 void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const std::string& file) {
   const Sets buffers(c, gpu);
   const char* const wish = std::getenv("BENCH_SECONDS");
@@ -225,7 +246,10 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
           ? 0
           : peer_ways({c.arrays[0].type_name, c.product.m, c.product.n, c.product.k, c.product.transposed}, no_peer);
   const auto peer = [&](int way) {
-    return [&, way](const std::vector<Pointer>& p) { peer_run(way, p[0], p[1], p[2], stream); };
+    return [&, way](const std::vector<Pointer>& p) {
+      if (peer_run(way, p[0], p[1], p[2], stream) != 0)  // or a graph would hold nothing, and be fast
+        device::stop(device::wrong, "the library refuses its way %d, which it took before", way);
+    };
   };
   const auto graph_of = [&](const Candidate& candidate, long launches) {
     return std::make_unique<device::Timed>(stream, [&] {
@@ -234,19 +258,33 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
     });
   };
   // Each way that the library knows is tried before those two take part that are asked about.
-  int best = 0;
+  int best = -1;
+  bool has_default = false;
   double best_seconds = 0;
   for (int way = 0; way < ways; ++way) {
     if (peer_run(way, buffers.sets[0][0], buffers.sets[0][1], buffers.sets[0][2], stream) != 0) continue;
     device::finish("the library");
+    has_default = has_default || way == 0;
     const Candidate one{"", peer(way), nullptr, {}};
     const auto graph = graph_of(one, 8);
     graph->seconds();
     const double seconds = std::min({graph->seconds(), graph->seconds(), graph->seconds()});
-    if (best_seconds == 0 || seconds < best_seconds) best = way, best_seconds = seconds;
+    if (best < 0 || seconds < best_seconds) best = way, best_seconds = seconds;
   }
-  if (ways > 0) candidates.push_back({"default", peer(0), nullptr, {}});
-  if (ways > 0) candidates.push_back({"best", peer(best), nullptr, {}});
+  // A library that computes something else is no peer.
+  std::string peer_wrong;
+  const auto right = [&](int way) {
+    const Verdict verdict = check_peer(c, buffers, [&](const std::vector<Pointer>& p) { peer(way)(p); });
+    if (verdict.wrong > 0) peer_wrong = "way " + std::to_string(way) + " of the library is wrong: " + verdict.first;
+    return verdict.wrong == 0;
+  };
+  has_default = has_default && right(0);
+  if (best > 0 && !right(best)) best = -1;
+  if (best == 0 && !has_default) best = -1;
+  int default_at = 0, best_at = 0;  // 0: it takes no part
+  if (has_default)
+    default_at = static_cast<int>(candidates.size()), candidates.push_back({"default", peer(0), nullptr, {}});
+  if (best >= 0) best_at = static_cast<int>(candidates.size()), candidates.push_back({"best", peer(best), nullptr, {}});
   std::vector<double> launches;
   for (Candidate& candidate : candidates) {
     const auto turns = static_cast<long>(buffers.sets.size());
@@ -276,11 +314,13 @@ void time(const Case& c, device::Handle stream, const device::Gpu& gpu, const st
   row.value("seconds_p90", ours.at(0.9));
   row.value("gflops", c.operations / ours.at(0.5) * 1e-9);
   row.value("gbytes_per_s", c.bytes / ours.at(0.5) * 1e-9);
-  if (ways > 0)
-    row.value("peer_default_seconds", candidates[1].at(0.5)), row.value("peer_best_seconds", candidates[2].at(0.5));
-  if (ways == 0) row.none("peer_default_seconds"), row.none("peer_best_seconds");
+  for (const auto& [key, at] : {std::pair("peer_default_seconds", default_at), {"peer_best_seconds", best_at}})
+    at > 0 ? row.value(key, candidates[static_cast<std::size_t>(at)].at(0.5)) : row.none(key);
   row.value("predicted_seconds", c.predicted_seconds);
-  row.text("what", ways > 0 ? "best is way " + std::to_string(best) + " of " + std::to_string(ways) : no_peer);
+  row.text("what", !peer_wrong.empty() ? peer_wrong
+                   : ways == 0         ? no_peer
+                   : best < 0          ? "the library refuses all of its " + std::to_string(ways) + " ways"
+                                       : "best is way " + std::to_string(best) + " of " + std::to_string(ways));
   row.write(file);
 }
 

@@ -11,12 +11,14 @@
 
 namespace bench {
 
-enum class Type { f64, f32, tf32, bf16, f16, s32, s8, u8 };
+enum class Type { f64, f32, tf32, bf16, f16, s32, s8, u8, e4m3, e5m2 };
+
+inline bool is_byte_float(Type t) { return t == Type::e4m3 || t == Type::e5m2; }
 
 inline std::size_t size_of(Type t) {
   return t == Type::f64                                        ? 8
          : t == Type::f32 || t == Type::tf32 || t == Type::s32 ? 4
-         : t == Type::s8 || t == Type::u8                      ? 1
+         : t == Type::s8 || t == Type::u8 || is_byte_float(t)  ? 1
                                                                : 2;
 }
 inline bool is_float(Type t) { return t != Type::s32 && t != Type::s8 && t != Type::u8; }
@@ -29,9 +31,31 @@ inline double roundoff(Type t) {
       return 0x1p-8;
     case Type::f16:
       return 0x1p-11;
+    case Type::e4m3:
+      return 0x1p-4;
+    case Type::e5m2:
+      return 0x1p-3;
     default:
       return 0x1p-24;
   }
+}
+
+/// Numbers of a sign, an exponent of `exponent` bits and `fraction` bits: normal ones and 0.
+inline char byte_of_float(double x, int exponent, int fraction) {
+  if (x == 0) return 0;
+  int power = 0;
+  const double part = std::frexp(std::fabs(x), &power) * 2 - 1;  // |x| = (1 + part) * 2^(power - 1)
+  const int biased = power - 1 + (1 << (exponent - 1)) - 1;
+  return static_cast<char>((x < 0 ? 0x80 : 0) | biased << fraction | static_cast<int>(std::ldexp(part, fraction)));
+}
+inline double float_of_byte(unsigned char byte, int exponent, int fraction) {
+  const int biased = byte >> fraction & ((1 << exponent) - 1), bias = (1 << (exponent - 1)) - 1;
+  const int part = byte & ((1 << fraction) - 1);
+  const double sign = (byte & 0x80) != 0 ? -1 : 1;
+  if (exponent == 5 && biased == 31) return part != 0 ? NAN : sign * INFINITY;
+  if (exponent == 4 && (byte & 0x7f) == 0x7f) return NAN;
+  return sign * (biased == 0 ? std::ldexp(part, 1 - bias - fraction)
+                             : std::ldexp(part + (1 << fraction), biased - bias - fraction));
 }
 
 /// `x` must be a number of the type.
@@ -62,6 +86,10 @@ inline void encode(Type t, double x, char* to) {
       std::memcpy(to, &half, 2);
       return;
     }
+    case Type::e4m3:
+    case Type::e5m2:
+      *to = t == Type::e4m3 ? byte_of_float(x, 4, 3) : byte_of_float(x, 5, 2);
+      return;
     case Type::s32: {
       const auto i = static_cast<std::int32_t>(x);
       std::memcpy(to, &i, 4);
@@ -109,6 +137,10 @@ inline double decode(Type t, const char* from) {
     }
     case Type::s8:
       return static_cast<signed char>(*from);
+    case Type::e4m3:
+      return float_of_byte(static_cast<unsigned char>(*from), 4, 3);
+    case Type::e5m2:
+      return float_of_byte(static_cast<unsigned char>(*from), 5, 2);
     default:
       return static_cast<unsigned char>(*from);
   }
@@ -143,6 +175,9 @@ inline double random_value(Type t, bool whole, Random& random) {
       return static_cast<double>(bits % 2001) - 1000;
     case Type::bf16:
       return (static_cast<double>(bits % 257) - 128) / 128;
+    case Type::e4m3:
+    case Type::e5m2:  // quarters: both have them up to 1
+      return (static_cast<double>(bits % 9) - 4) / 4;
     case Type::f16:
     case Type::tf32:
       return (static_cast<double>(bits % 2049) - 1024) / 1024;

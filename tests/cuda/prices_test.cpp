@@ -1,0 +1,79 @@
+// What is predicted of code that no tensor instruction covers, and what a search chooses by that.
+
+#include "scheduler/cost_model.h"
+#include "tests/cuda/support.h"
+#include "tests/searched.h"
+
+namespace isamap {
+namespace {
+
+/// Cycles of the best schedule that is found.
+double predicted(const std::string& text, const HardwareModel& model,
+                 const CostModelFactory& costs = make_cost_model_closed_form) {
+  const Kernel kernel = kernel_from(text);
+  const auto mapped = enumerate_mappings(kernel, model, {});
+  EXPECT_TRUE(mapped);
+  ScheduleOptions options;
+  options.objective = Objective::cycles;
+  options.max_evaluations = 200;
+  options.costs = costs;
+  const auto scheduled = schedule(kernel, *mapped, model, options);
+  EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
+  return scheduled ? scheduled->cost.cycles : 0;
+}
+
+double cycles_of_bytes(double bytes, const HardwareModel& model) {
+  return bytes / model.memory(model.home()).read_bandwidth;
+}
+
+TEST(Dealt, ElementwiseCodeTakesWhatItsBytesTake) {
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    const auto model = machine(name);
+    const double bytes = 2.0 * 8192 * 4096 * 4;
+    const std::string square =
+        "kernel: square\ntensors: {X: {shape: [8192, 4096]}, Y: {shape: [8192, 4096]}}\ncompute:\n  - Y[i,j] = "
+        "X[i,j] * X[i,j]\n";
+    const double cycles = predicted(square, model);
+    EXPECT_GE(cycles, cycles_of_bytes(bytes, model)) << name;
+    EXPECT_LE(cycles, 1.1 * cycles_of_bytes(bytes, model)) << name;
+    EXPECT_NEAR(predicted(square, model, make_cost_model_latency), cycles, 0.01 * cycles) << name;
+  }
+}
+
+TEST(Dealt, SumsAreShared) {
+  const auto model = machine("nvidia_sm80");
+  const std::string shapes = "tensors: {X: {shape: [64, 65536]}, Y: {shape: [64]}}\ncompute:\n";
+  const double sums = predicted("kernel: sums\n" + shapes + "  - Y[i] += X[i,j]\n", model);
+  EXPECT_LT(sums, 64.0 * 65536 * 2 / 64);  // more than one thread for each sum
+  EXPECT_GT(sums, cycles_of_bytes(64.0 * 65536 * 4, model));
+}
+
+TEST(Dealt, ProductsOnPlainThreadsTakeTheirRequests) {
+  const auto model = machine("nvidia_sm80");
+  const double cycles = predicted(
+      "kernel: product\ntensors: {A: {shape: [512, 512]}, B: {shape: [512, 512]}, C: {shape: [512, 512]}}\ncompute:\n"
+      "  - C[i,j] += A[i,k] * B[k,j]\n",
+      model);
+  EXPECT_GT(cycles, 512.0 * 512 * 512 * 3 / (108 * 32));
+  EXPECT_LT(cycles, 512.0 * 512 * 512 * 3 / (108 * 32) + 2000);
+}
+
+TEST(Dealt, AnEpilogueIsFused) {
+  const auto model = machine("nvidia_sm90a");
+  const Kernel layer = kernel_from(
+      "kernel: layer\ntensors:\n  A: {shape: [4096, 4096], dtype: bf16}\n  B: {shape: [4096, 4096], dtype: bf16}\n  D: "
+      "{shape: [4096]}\n  T: {shape: [4096, 4096]}\n  Y: {shape: [4096, 4096], dtype: bf16}\ncompute:\n  - T[i,j] += "
+      "f32(A[i,k]) * f32(B[j,k])\n  - Y[i,j] = bf16(max(T[i,j] + D[j], 0))\n");
+  const auto mapped = enumerate_mappings(layer, model, {});
+  ASSERT_TRUE(mapped);
+  ScheduleOptions options;
+  options.max_evaluations = 400;
+  const auto scheduled = schedule(layer, *mapped, model, options);
+  ASSERT_TRUE(scheduled) << render(scheduled.diagnostics());
+  EXPECT_NE(print(scheduled->schedule).find("stage T in shared from s0"), std::string::npos)
+      << print(scheduled->schedule);
+  EXPECT_LT(scheduled->cost.cycles, 437e3);
+}
+
+}  // namespace
+}  // namespace isamap
