@@ -86,7 +86,7 @@ class Dealt {
 
   bool handed(int access) const {
     return std::any_of(view_.stages.begin(), view_.stages.end(), [&](const StageView& s) {
-      return s.access == access && !(s.stage.from.empty() && s.stage.then.empty());
+      return s.access == access && s.memory != model_.home() && !(s.stage.from.empty() && s.stage.then.empty());
     });
   }
 
@@ -107,13 +107,16 @@ class Dealt {
     return cycles;
   }
 
-  /// Of a first load and of a last store.
+  /// Of a first load and of a last store. Where a tile is taken over, what else is loaded has not waited for it.
   double latency() const {
     const MemoryId own = registers();
     double cycles = 0;
     if (!own.valid()) return 0;
+    bool taken = false;
+    for (int a = 1; a < access_count(view_.statement); ++a) taken = taken || handed(a);
     for (const auto& [from, to] : {std::pair(model_.home(), own), std::pair(own, model_.home())})
-      for (const LinkId link : links_between(model_, from, to)) cycles += model_.link(link).latency;
+      if (!taken || from == own)
+        for (const LinkId link : links_between(model_, from, to)) cycles += model_.link(link).latency;
     return cycles;
   }
 
