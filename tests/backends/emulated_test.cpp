@@ -8,12 +8,13 @@
 #include "backends/cpp/compiler.h"
 #include "backends/process.h"
 #include "tests/backends/support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
 
 HardwareModel beyond_this_machine(const std::string& emulator) {
-  const std::string path = testing::TempDir() + "/isamap_emulated.yaml";
+  const std::string path = scratch("emulated.yaml");
   std::ofstream(path) << "hardware: beyond\nextends: scalar_c.yaml\nrequires: {cpu: [no_such_feature]}\n"
                          "program: {run: {emulated: \""
                       << emulator << " {exe}\"}}\n";

@@ -9,6 +9,7 @@
 #include "backends/simulator/simulate.h"
 #include "backends/words/word.h"
 #include "tests/backends/support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -16,14 +17,13 @@ namespace {
 IntExpr expression(const std::string& text) { return *parse_int_expr(text); }
 
 HardwareModel model_with(const std::string& format) {
-  const std::string folder = testing::TempDir();
-  const std::string path = folder + "/isamap_words.yaml";
+  const std::string path = scratch("words.yaml");
   std::ofstream(path) << "hardware: words\nunits: [{name: u}]\n"
                          "memories: [{name: ram, per: u, kind: dram, capacity: 1KiB}]\nformats: {w: "
                       << format
                       << "}\ninstructions: [{name: nop, unit: u, compute: \"D[] = 0\", emit: \"nop {D}\",\n"
                          "  operands: {D: {memory: ram, dtype: s8}}}]\n";
-  auto loaded = load_hardware(path, {folder});
+  auto loaded = load_hardware(path, {});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
   return loaded ? loaded->model : HardwareModel{};
 }

@@ -12,6 +12,7 @@
 #include "hwdesc/yaml_loader.h"
 #include "scheduler/schedule_file.h"
 #include "tests/conformance/matrix.h"
+#include "tests/scratch.h"
 
 namespace isamap::conformance {
 namespace {
@@ -47,7 +48,7 @@ TEST(Spread, MovesWithoutATypeCarryWhatTheirMemoryHolds) {
                     free = "operands: {S: {align: 32B}}";
   ASSERT_NE(text.find(typed), std::string::npos);
   text.replace(text.find(typed), typed.size(), free);
-  const std::string path = testing::TempDir() + "isamap_spread_" + std::to_string(::getpid()) + ".yaml";
+  const std::string path = scratch("spread.yaml");
   std::ofstream(path) << text;
   const auto loaded = load_hardware(path, {});
   std::filesystem::remove(path);

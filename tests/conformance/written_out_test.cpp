@@ -11,6 +11,7 @@
 #include "scheduler/lowerable.h"
 #include "scheduler/schedule_file.h"
 #include "tests/conformance/matrix.h"
+#include "tests/scratch.h"
 
 namespace isamap::conformance {
 namespace {
@@ -79,7 +80,7 @@ TEST(WrittenOut, FormsThatAreNotWalkedSayWhy) {
 /// What maps but has no legal schedule becomes scalar code, and the result says what stood in the way.
 TEST(WrittenOut, ScalarCodeSaysWhatWasMissing) {
   std::ifstream file(ISAMAP_SOURCE_DIR "/tests/conformance/models/written_out.yaml");
-  const std::string path = testing::TempDir() + "written_out_without_zero.yaml";
+  const std::string path = scratch("without_zero.yaml");
   std::ofstream without(path);
   for (std::string line; std::getline(file, line);)
     if (line.find("name: zero") == std::string::npos) without << line << "\n";

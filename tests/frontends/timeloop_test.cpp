@@ -10,6 +10,7 @@
 #include "hwdesc/yaml_loader.h"
 #include "scheduler/cost_model.h"
 #include "scheduler/schedule_file.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -19,7 +20,7 @@ std::string data(const std::string& name) {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/timeloop_" + name + ".yaml";
+  const std::string path = scratch("timeloop_" + name + ".yaml");
   std::ofstream(path) << text;
   return path;
 }

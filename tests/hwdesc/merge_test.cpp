@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "hwdesc/yaml_loader.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -36,7 +37,7 @@ instructions:
 
 class Merge : public testing::Test {
  protected:
-  Merge() : folder_(testing::TempDir() + "isamap_merge_" + std::to_string(::getpid())) {
+  Merge() : folder_(scratch("merge")) {
     std::filesystem::create_directories(folder_);
     write("base", base);
   }

@@ -13,6 +13,7 @@
 #include "backends/process.h"
 #include "hwdesc/skeletons.h"
 #include "hwdesc/yaml_loader.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -55,7 +56,7 @@ std::string written(const Node& node) {
 }
 
 bool loads(const Node& node, std::string* messages = nullptr) {
-  const std::string path = testing::TempDir() + "isamap_schema_" + std::to_string(::getpid()) + ".yaml";
+  const std::string path = scratch("schema.yaml");
   std::ofstream(path) << written(node);
   const auto loaded = load_hardware(path, folders);
   fs::remove(path);

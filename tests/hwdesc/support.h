@@ -9,6 +9,7 @@
 #include <string>
 
 #include "hwdesc/yaml_loader.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 
@@ -17,7 +18,7 @@ inline const std::string data_folder = ISAMAP_SOURCE_DIR "/tests/hwdesc/data";
 
 /// Writes `text` to a file of its own and loads that.
 inline Result<LoadedHardware> load_text(const std::string& text, const LoadOptions& options = {}) {
-  const std::string path = testing::TempDir() + "isamap_hwdesc_" + std::to_string(::getpid()) + ".yaml";
+  const std::string path = scratch("hwdesc.yaml");
   std::ofstream(path) << text;
   auto loaded = load_hardware(path, {data_folder, model_folder}, options);
   std::filesystem::remove(path);

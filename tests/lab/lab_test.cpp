@@ -8,6 +8,7 @@
 #include "lab/optima.h"
 #include "lab/run.h"
 #include "lab/statistics.h"
+#include "tests/scratch.h"
 
 namespace isamap::lab {
 namespace {
@@ -19,7 +20,7 @@ Result<Suite> suite_named(const std::string& name) {
 }
 
 std::string suite_file(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/" + name + ".yaml";
+  const std::string path = scratch(name + ".yaml");
   std::ofstream(path) << text;
   return path;
 }

@@ -9,12 +9,13 @@
 #include <fstream>
 
 #include "lab/trial_store.h"
+#include "tests/scratch.h"
 
 namespace isamap::lab {
 namespace {
 
 std::string fresh(const std::string& name) {
-  const std::string path = testing::TempDir() + "/" + name + "_" + std::to_string(::getpid()) + ".db";
+  const std::string path = scratch(name + ".db");
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(path + end);
   return path;
 }

@@ -11,6 +11,7 @@
 #include "backends/loaded_kernel.h"
 #include "scheduler/schedule_file.h"
 #include "tests/lowering/support.h"
+#include "tests/scratch.h"
 #include "tests/searched.h"
 
 namespace isamap {
@@ -104,11 +105,11 @@ HardwareModel completing(const std::string& object, const std::string& number = 
   const std::size_t begin = text.find("  - {name: passing"), end = text.find('\n', begin);
   EXPECT_LT(begin, end);
   text.replace(begin, end - begin, "  - " + object);
-  const auto path = std::filesystem::path(testing::TempDir()) / ("isamap_passing_" + std::to_string(getpid()) + ".yaml");
+  const std::string path = scratch("passing.yaml");
   std::ofstream(path) << text;
   LoadOptions options;
   options.params = {{"cores", number}};
-  auto loaded = load_hardware(path.string(), {folder}, options);
+  auto loaded = load_hardware(path, {folder}, options);
   std::filesystem::remove(path);
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
   return loaded ? loaded->model : HardwareModel();

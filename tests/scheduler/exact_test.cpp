@@ -6,6 +6,7 @@
 
 #include "scheduler/levelled/schedule_exact.h"
 #include "tests/scheduler/levelled_support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -301,7 +302,7 @@ TEST(Exact, SaysWhichTilesExcludeEachOther) {
   std::ifstream file(std::string(ISAMAP_SOURCE_DIR) + "/hardware_models/a1.yaml");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   text.replace(text.find("512B"), 4, "4B");  // the register file: two words, three are needed
-  const std::string path = ::testing::TempDir() + "/small.yaml";
+  const std::string path = scratch("small.yaml");
   std::ofstream(path) << text;
   const auto model = load_hardware(path, {});
   ASSERT_TRUE(model);

@@ -5,6 +5,7 @@
 #include "backends/process.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -35,7 +36,7 @@ Outcome searched(const std::string& command, std::int64_t evaluations, const std
 
 /// A child made of lines of shell; it has read the space.
 std::string child(const std::string& name, const std::string& body) {
-  const std::string path = testing::TempDir() + "/external_" + name + ".sh";
+  const std::string path = scratch("external_" + name + ".sh");
   std::ofstream(path) << "read -r space\n" << body << "\n";
   return "sh " + path;
 }

@@ -11,6 +11,7 @@
 #include "scheduler/priced_nest.h"
 #include "scheduler/search_loop.h"
 #include "tests/scheduler/levelled_support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -121,7 +122,7 @@ instructions:
   for (const std::string port : {"{read: 1words/cycle, write: 1words/cycle}", "{shared: 1words/cycle}"}) {
     std::string described = text;
     described.replace(described.find("PORT"), 4, port);
-    const std::string file = ::testing::TempDir() + "shared_" + std::to_string(cycles.size()) + ".yaml";
+    const std::string file = scratch("shared_" + std::to_string(cycles.size()) + ".yaml");
     std::ofstream(file) << described;
     const auto loaded = load_hardware(file, {});
     ASSERT_TRUE(loaded) << render(loaded.diagnostics());

@@ -11,6 +11,7 @@
 #include "scheduler/scheduler.h"
 #include "tests/cost.h"
 #include "tests/scheduler/support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -37,7 +38,7 @@ Task task(const std::string& compute, const std::string& dims, const std::string
 Task crowded_task(const std::string& capacity) {
   const std::string text =
       "hardware: crowded\nextends: x86_avx512\nmemories:\n  - {name: ram, capacity: " + capacity + "}\n";
-  const std::string path = testing::TempDir() + "/crowded_" + capacity + ".yaml";
+  const std::string path = scratch("crowded_" + capacity + ".yaml");
   std::ofstream(path) << text;
   Task p{formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=128"), {}, {}};
   auto loaded = load_hardware(path, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
