@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "backends/cpp/conversions.h"
 #include "backends/cpp/real_functions.h"
 #include "support/check.h"
 
@@ -59,38 +60,21 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
   return b == 0 ? T(0) : std::is_signed_v<T> && b == T(-1) ? wrap_neg(a) : T(a / b);
 }
 )"},
-      {"smaller",
-       {},
-       {},
-       "template <class T> inline T smaller(T a, T b) { return a < b || !(a == a) ? a : b; }  // NaN wins\n"},
-      {"larger",
-       {},
-       {},
-       "template <class T> inline T larger(T a, T b) { return a > b || !(a == a) ? a : b; }  // NaN wins\n"},
-      {"clamp_to", {}, {"<limits>"}, R"(template <class T> inline T clamp_to(std::int64_t x) {
-  using Limits = std::numeric_limits<T>;
-  return x <= std::int64_t(Limits::min()) ? Limits::min() : x >= std::int64_t(Limits::max()) ? Limits::max() : T(x);
+      // Two choices of values that are both there: one of a condition with "or" becomes branches, and no vector code.
+      {"smaller", {}, {}, R"(template <class T> inline T smaller(T a, T b) {  // NaN wins
+  const T least = a < b ? a : b;
+  return a == a ? least : a;
 }
 )"},
-      {"truncate_clamped",
-       {},
-       {"<limits>"},
-       R"(template <class T, class F> inline T truncate_clamped(F x) {  // towards zero; 0 for NaN
-  using Limits = std::numeric_limits<T>;
-  if (!(x == x)) return T(0);
-  return x <= F(Limits::min()) ? Limits::min() : x >= F(Limits::max()) ? Limits::max() : T(x);
+      {"larger", {}, {}, R"(template <class T> inline T larger(T a, T b) {  // NaN wins
+  const T most = a > b ? a : b;
+  return a == a ? most : a;
 }
 )"},
-      {"truncate_wrapped",
-       {},
-       {"<cmath>"},
-       R"(template <class T> inline T truncate_wrapped(double x) {  // towards zero, modulo 2^bits; 0 for NaN and infinity
-  if (x > -0x1p62 && x < 0x1p62) return T(std::int64_t(x));
-  if (!std::isfinite(x)) return T(0);
-  const double low = std::fmod(x, 0x1p64);
-  return T(low < 0 ? 0 - std::uint64_t(-low) : std::uint64_t(low));
-}
-)"},
+      {"clamp_to", {}, {"<limits>"}, clamp_to_text},
+      {"truncate_clamped", {}, {"<limits>", "<type_traits>"}, truncate_clamped_text},
+      {"choose", {}, {}, choose_text},
+      {"truncate_wrapped", {"choose"}, {"<bit>", "<cmath>", "<type_traits>"}, truncate_wrapped_text},
       {"odd_double",
        {},
        {"<bit>"},
@@ -177,18 +161,9 @@ inline float round_bf16(float x) {
        R"(inline float tf32_value(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u); }
 )"},
       {"tf32_bits", {}, {}, "inline float tf32_bits(float x) { return x; }\n"},
-      {"round_f16",
-       {"round_small"},
-       {},
-       "inline float round_f16(double x) { return round_small(x, 11, -14, 65504, true); }\n"},
-      {"f16_value",
-       {"small_value"},
-       {},
-       "inline float f16_value(std::uint16_t raw) { return small_value(raw, 16, 11, -14, true); }\n"},
-      {"f16_bits",
-       {"small_bits"},
-       {},
-       "inline std::uint16_t f16_bits(float x) { return std::uint16_t(small_bits(x, 16, 11, -14, true)); }\n"},
+      {"round_f16", {"choose", "round_small"}, {"<bit>", "<cmath>"}, round_f16_text},
+      {"f16_value", {"choose"}, {"<bit>"}, f16_value_text},
+      {"f16_bits", {"choose"}, {"<bit>"}, f16_bits_text},
       {"round_e4m3",
        {"round_small"},
        {},

@@ -40,7 +40,7 @@ Kernel recurrent(const Sizes& sizes, const std::string& layout) {
   return *kernel;
 }
 
-Program compiled(const Kernel& kernel, const HardwareModel& model) {
+Program compiled_steps(const Kernel& kernel, const HardwareModel& model) {
   ScheduleOptions few;
   few.max_evaluations = 60;
   const auto mapped = enumerate_mappings(kernel, model, MapOptions{});
@@ -55,7 +55,7 @@ Program compiled(const Kernel& kernel, const HardwareModel& model) {
 }
 
 void expect_right(const Kernel& kernel, const HardwareModel& model) {
-  const Program program = compiled(kernel, model);
+  const Program program = compiled_steps(kernel, model);
   const auto before = random_data(kernel, Fill::real, 5);
   auto expected = before, interpreted = before, executed = before;
   interpret(kernel, expected);
@@ -105,7 +105,7 @@ bool touches(const std::vector<Node>& nodes, const std::string& name, const Prog
 TEST(StepsProgram, PacksConstantsOnce) {
   const HardwareModel model = machine("x86_avx512");
   const Kernel kernel = recurrent({3, 5, 48}, "tbj");
-  const Program program = compiled(kernel, model);
+  const Program program = compiled_steps(kernel, model);
   const std::string text = emit(program, model)->front().text;
   EXPECT_NE(text.find("void recurrent_pack("), std::string::npos);
   const std::size_t body = text.find("void recurrent(");
@@ -120,7 +120,7 @@ TEST(StepsProgram, PacksConstantsOnce) {
 /// An intermediate of a step has the size of a step.
 TEST(StepsProgram, KeepsNoHistoryThatNobodyReads) {
   const HardwareModel model = machine("scalar_c");
-  const Program program = compiled(recurrent({7, 2, 3}, "tbj"), model);
+  const Program program = compiled_steps(recurrent({7, 2, 3}, "tbj"), model);
   for (const Buffer& buffer : program.buffers) {
     const std::vector<std::int64_t> of_a_step{2, 3}, of_all{7, 2, 3};
     if (buffer.name == "P") {

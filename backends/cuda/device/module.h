@@ -89,6 +89,9 @@ template <> struct numeric_limits<double> {
     R"(#pragma once
 namespace std {
 template <class T> inline constexpr bool is_signed_v = T(-1) < T(0);
+template <bool first, class A, class B> struct conditional { using type = A; };
+template <class A, class B> struct conditional<false, A, B> { using type = B; };
+template <bool first, class A, class B> using conditional_t = typename conditional<first, A, B>::type;
 }
 )"};
 
