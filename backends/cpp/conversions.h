@@ -6,10 +6,17 @@
 
 namespace isamap {
 
+inline constexpr const char* ends_text =
+    R"(template <class T> struct ends {  // of an integer type
+  static constexpr bool sign = T(-1) < T(0);
+  static constexpr T high = T((~std::uint64_t(0) >> (64 - 8 * sizeof(T))) >> sign), low = T(~std::uint64_t(high));
+};
+)";
+
 inline constexpr const char* clamp_to_text =
     R"(template <class T, class S> inline T clamp_to(S x) {  // the nearest of T
-  constexpr std::int64_t t0 = std::int64_t(std::numeric_limits<T>::min()), t1 = std::int64_t(std::numeric_limits<T>::max());
-  constexpr std::int64_t s0 = std::int64_t(std::numeric_limits<S>::min()), s1 = std::int64_t(std::numeric_limits<S>::max());
+  constexpr std::int64_t t0 = std::int64_t(ends<T>::low), t1 = std::int64_t(ends<T>::high);
+  constexpr std::int64_t s0 = std::int64_t(ends<S>::low), s1 = std::int64_t(ends<S>::high);
   constexpr S low = S(t0 > s0 ? t0 : s0), high = S(t1 < s1 ? t1 : s1);
   x = x < low ? low : x;
   return T(x > high ? high : x);
@@ -19,13 +26,12 @@ inline constexpr const char* clamp_to_text =
 // The largest value of T need not be one of F: 2^31 - 1 is no float.
 inline constexpr const char* truncate_clamped_text =
     R"(template <class T, class F> inline T truncate_clamped(F x) {  // towards zero; 0 for NaN
-  using Limits = std::numeric_limits<T>;
   using Whole = std::conditional_t<(sizeof(T) < 4), std::int32_t, T>;
-  constexpr int bits = 8 * sizeof(T) - (T(-1) < T(0)), held = sizeof(F) == 4 ? 24 : 53;
-  constexpr F low = F(Limits::min()), high = F(bits > held ? Limits::max() - ((T(1) << (bits > held ? bits - held : 0)) - 1) : Limits::max());
+  constexpr int bits = 8 * sizeof(T) - ends<T>::sign, held = sizeof(F) == 4 ? 24 : 53, lost = bits > held ? bits - held : 0;
+  constexpr F low = F(ends<T>::low), high = F(ends<T>::high - ((T(1) << lost) - 1));
   F inside = x > low ? x : low;
   inside = inside < high ? inside : high;
-  const Whole whole = x > high ? Whole(Limits::max()) : Whole(inside);
+  const Whole whole = x > high ? Whole(ends<T>::high) : Whole(inside);
   return x == x ? T(whole) : T(0);
 }
 )";

@@ -71,8 +71,9 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
   return a == a ? most : a;
 }
 )"},
-      {"clamp_to", {}, {"<limits>"}, clamp_to_text},
-      {"truncate_clamped", {}, {"<limits>", "<type_traits>"}, truncate_clamped_text},
+      {"ends", {}, {}, ends_text},
+      {"clamp_to", {"ends"}, {}, clamp_to_text},
+      {"truncate_clamped", {"ends"}, {"<type_traits>"}, truncate_clamped_text},
       {"choose", {}, {}, choose_text},
       {"truncate_wrapped", {"choose"}, {"<bit>", "<cmath>", "<type_traits>"}, truncate_wrapped_text},
       {"odd_double",
