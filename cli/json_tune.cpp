@@ -25,6 +25,7 @@ std::string json_of_tune(const TuneAnswer& answer) {
                                   {"measured", row.correct ? Json(row.measured) : Json(nullptr)},
                                   {"correct", row.correct}});
     if (!row.correct) json["candidates"].back()["problem"] = row.problem;
+    if (!row.variation.empty()) json["candidates"].back()["variation"] = row.variation;
   }
   if (const auto* best = fastest(answer.compilers)) {
     json["compiler"] = best->command;

@@ -16,6 +16,7 @@ struct TunedCandidate {
   double measured = 0;                     ///< seconds, or cycles of a simulator
   bool correct = false;
   std::string problem;
+  std::string variation;  ///< how it differs from the best trial; empty: it is a trial
 };
 
 struct TuneAnswer {

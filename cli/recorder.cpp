@@ -235,6 +235,22 @@ void Recorder::add(const Trial& trial) {
   if (const Diagnostics problems = store_->add(run_.id, t); has_errors(problems)) failed(problems);
 }
 
+std::int64_t Recorder::add_nest(std::int64_t statement, const Nest& nest, const Cost& cost) {
+  const auto s = static_cast<std::size_t>(statement);
+  if (numbers_.size() <= s) numbers_.resize(s + 1, 0), names_.resize(s + 1);
+  lab::TrialRecord t;
+  t.statement = statement;
+  t.number = ++numbers_[s];
+  t.schedule = print_lines(nest);
+  t.objective = t.cycles = cost.cycles;
+  t.energy_pJ = cost.energy_pJ;
+  t.bytes = cost.bytes;
+  if (keep_) trials_.push_back(t);
+  if (!store_ || broken_) return t.number;
+  const Diagnostics problems = store_->add(run_.id, t);
+  return has_errors(problems) && !failed(problems) ? 0 : t.number;
+}
+
 std::int64_t Recorder::number_of(std::int64_t statement, const std::vector<int>& choice) const {
   const auto it = number_of_.find({statement, choice});
   return it == number_of_.end() ? 0 : it->second;

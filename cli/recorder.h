@@ -24,6 +24,8 @@ class Recorder {
 
   /// Begins a run, with what earlier ones know; without --store only the trials are kept.
   CompileHook hook();
+  /// A nest that is no point of the search's space; its number among the trials of its statement. 0: has complained.
+  std::int64_t add_nest(std::int64_t statement, const Nest& nest, const Cost& cost);
   /// What was measured of a trial of which `add` has been told.
   bool measured(const lab::TrialRecord& trial);
   bool compilers(const std::vector<lab::CompilerRecord>& compilers);

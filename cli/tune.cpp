@@ -1,6 +1,7 @@
 // Search with predicted cost, then the clock: of each statement the most promising candidates are emitted, compiled,
-// compared with the interpreter and timed in turn. What earlier runs measured on this machine corrects the prediction
-// that chooses them (scheduler/learned_cost.h). A wrong program is never the best, however fast.
+// compared with the interpreter and timed in turn; then the best of them beside its variations, of which the prediction
+// knows nothing (scheduler/variations.h). What earlier runs measured on this machine corrects the prediction that
+// chooses candidates (scheduler/learned_cost.h). A wrong program is never the best, however fast.
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "cli/search_answer.h"
 #include "ir/steps.h"
 #include "scheduler/lower.h"
+#include "scheduler/variations.h"
 
 namespace isamap::cli {
 namespace {
@@ -23,6 +25,7 @@ struct Tried {
   std::int64_t number = 0;
   std::vector<int> choice;
   Nest nest;
+  std::string variation = {};  ///< of the best trial; empty: it is one
 };
 
 /// The cheapest candidates of each statement, each nest once.
@@ -90,33 +93,68 @@ class Tuning {
       chosen.push_back(std::move(tried));
     }
     if (chosen.empty()) return true;  // scalar code: one schedule, nothing to choose
-    std::vector<std::int64_t> numbers;
-    for (const Tried& tried : chosen) numbers.push_back(tried.number);
-    const std::vector<Measured> measured = measurer_(static_cast<std::int64_t>(s), numbers, programs, inputs_.model);
-    return take(s, chosen, measured);
+    const auto best = measured(s, chosen, programs);
+    return best && varied(s, chosen[*best]);
   }
 
  private:
-  bool take(std::size_t s, const std::vector<Tried>& chosen, const std::vector<Measured>& measured) {
+  /// The best trial again, since times of different minutes do not compare, beside what is like it.
+  bool varied(std::size_t s, const Tried& best) {
+    const std::vector<Variation> all = variations(schedule_, s, inputs_.kernel, inputs_.model);
+    if (all.empty()) return true;
+    std::vector<Tried> chosen;
+    std::vector<Program> programs;
+    const Kernel kernel = one_step_of(inputs_.kernel);
+    const auto id = make_id<StatementId>(s);
+    const auto add = [&](const Nest& nest, const std::string& what) {
+      Schedule with = schedule_;
+      with.nests[s] = nest;
+      auto program = lower(with, inputs_.kernel, inputs_.model);
+      const auto cost = costs_->estimate({&kernel, id, &inputs_.model, nest});
+      if (!program || !cost) return true;
+      const std::int64_t number = recorder_.add_nest(static_cast<std::int64_t>(s), nest, *cost);
+      if (number == 0) return false;
+      programs.push_back(std::move(*program));
+      chosen.push_back({cost->cycles, cost->cycles, number, {}, nest, what});
+      return true;
+    };
+    if (!add(best.nest, fmt::format("trial {} again", best.number))) return false;
+    for (const Variation& one : all)
+      if (!add(one.nest, one.what)) return false;
+    return measured(s, chosen, programs).has_value();
+  }
+
+  /// The fastest of them, whose nest the schedule has then; nothing: none could be measured.
+  std::optional<std::size_t> measured(std::size_t s, const std::vector<Tried>& chosen,
+                                      const std::vector<Program>& programs) {
+    std::vector<std::int64_t> numbers;
+    for (const Tried& tried : chosen) numbers.push_back(tried.number);
+    const std::vector<Measured> times = measurer_(static_cast<std::int64_t>(s), numbers, programs, inputs_.model);
+    return take(s, chosen, times);
+  }
+
+  std::optional<std::size_t> take(std::size_t s, const std::vector<Tried>& chosen,
+                                  const std::vector<Measured>& measured) {
     std::optional<std::size_t> best;
     for (std::size_t c = 0; c < chosen.size(); ++c) {
       const Measured& m = measured[c];
       rows_.push_back(
-          {static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.checked, m.problem});
+          {static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.checked, m.problem,
+           chosen[c].variation});
       lab::TrialRecord record;
       record.statement = static_cast<std::int64_t>(s);
       record.number = chosen[c].number;
       if (m.checked) record.measured = m.value();
       record.checked = m.checked;
       record.problem = m.problem;
-      if (!recorder_.measured(record)) return false;
+      if (!recorder_.measured(record)) return std::nullopt;
       if (m.checked && (!best || m.value() < measured[*best].value())) best = c;
       if (!m.checked && problem_.empty()) problem_ = m.problem;
     }
-    if (!best) return false;
+    if (!best) return std::nullopt;
     best_ = measured[*best];
     schedule_.nests[s] = chosen[*best].nest;
-    return true;
+    return best;
   }
 
   const Options& options_;
@@ -124,6 +162,7 @@ class Tuning {
   const Measurer& measurer_;
   const Inputs& inputs_;
   Schedule schedule_;
+  std::unique_ptr<CostModel> costs_ = make_cost_model_closed_form();
   std::vector<TunedCandidate> rows_;
   Measured best_;
   std::string problem_;
@@ -133,8 +172,8 @@ std::string text_of(const TuneAnswer& answer) {
   const bool clock = answer.best.seconds > 0;
   std::string text = print(answer.scheduled.schedule) + "\n";
   for (const TunedCandidate& row : answer.rows)
-    text += fmt::format("# statement {}, trial {}: {} cycles predicted, {}\n", row.statement, row.number,
-                        short_number(row.predicted),
+    text += fmt::format("# statement {}, trial {}{}: {} cycles predicted, {}\n", row.statement, row.number,
+                        row.variation.empty() ? "" : " (" + row.variation + ")", short_number(row.predicted),
                         !row.correct ? row.problem
                         : clock      ? fmt::format("{:.4g} us", row.measured * 1e6)
                                      : fmt::format("{:.0f} cycles", row.measured));

@@ -296,7 +296,7 @@ Result<std::vector<std::string>> TrialStore::best_points(const RunRecord& like, 
   Query query(
       state_->db.get(),
       fmt::format("select statement, point, min({}) from trial join run on run.id = trial.run where kernel_hash = ? "
-                  "and target_hash = ? and space_hash = ? and {} group by statement order by statement",
+                  "and target_hash = ? and space_hash = ? and point <> '' and {} group by statement order by statement",
                   cost, legal));
   query << like.kernel_hash << like.target_hash << like.space_hash;
   std::vector<std::string> points;
