@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 
 #include "scheduler/hand_tiles_on.h"
@@ -262,10 +263,26 @@ class Run {
                      std::move(found.best->cost)};
   }
 
+  /// Of the calls for evaluations: all for statements with a good part of the kernel's work, fewer for the others, whose
+  /// schedules differ by little of what the kernel takes.
+  std::int64_t evaluations_for(StatementId id) const {
+    constexpr double good_part = 0.25, least = 0.1;
+    double all = 0, own = 0;
+    for (std::size_t s = 0; s < kernel_.statements.size(); ++s) {
+      double work = static_cast<double>(access_count(kernel_.statements[s]));
+      for (const Dim& dim : kernel_.statements[s].domain.dims) work *= static_cast<double>(dim.extent);
+      all += work;
+      if (s == id.index()) own = work;
+    }
+    const double share = all > 0 ? std::clamp(own / all / good_part, least, 1.0) : 1.0;
+    if (share == 1.0 || options_.max_seconds > 0) return options_.max_evaluations;
+    return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(options_.max_evaluations)));
+  }
+
   LoopOptions loop_options(StatementId id, const Lowers& lowers, const std::function<bool()>& out_of_time) const {
     LoopOptions loop;
     loop.objective = options_.objective;
-    loop.max_evaluations = options_.max_evaluations;
+    loop.max_evaluations = evaluations_for(id);
     if (id.index() < options_.stop_after.size())
       loop.max_evaluations = std::min(loop.max_evaluations, options_.stop_after[id.index()]);
     loop.sure_evaluations = least_evaluations;

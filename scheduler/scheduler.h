@@ -16,7 +16,7 @@ struct ScheduleOptions {
   Objective objective = Objective::edp;
   std::string strategy = "genetic";  ///< the nearest to known optima at this many evaluations (docs/laboratory.md)
   StrategyOptions strategy_options;
-  std::int64_t max_evaluations = 1000;  ///< for each statement
+  std::int64_t max_evaluations = 1000;  ///< for each statement; down to a tenth for those with little of the work
   double max_seconds = 0;  ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
   bool must_lower = true;  ///< the best is one that makes a program; false: a machine is priced, not programmed
