@@ -210,6 +210,7 @@ class Builder {
   // the walks of the dims they use, so that one register serves.
   void accumulating() {
     deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
+    for (const auto& [dim, block] : form_.blocks) walk(dim, block, false);
     for (const auto& [dim, part] : form_.cuts) walk(dim, part, false);  // then accumulators begin with partial sums
     if (!form_.parallel_order.empty()) {
       const std::string& outermost = form_.parallel_order.front();

@@ -104,6 +104,16 @@ void NormalChoices::make_decisions() {
     passing_ = decisions.size();
     decisions.push_back({"stores", {"through caches", "past caches"}, false});
   }
+  const bool blocks =
+      levels == 0 && std::any_of(unfused().domain.dims.begin(), unfused().domain.dims.end(), [](const Dim& dim) {
+        return dim.kind == DimKind::parallel && dim.extent > block_steps.back();
+      });
+  if (blocks) {
+    blocked_ = decisions.size();
+    decisions.push_back({"in blocks", decisions[order_at()].labels, false});
+    decisions.back().labels.front() = "nothing";
+    decisions.push_back({"block", numbers(block_steps), true});
+  }
   for (std::size_t d = 0; levels == 0 && d < dims; ++d) {
     const Dim& dim = unfused().domain.dims[d];
     if (dim.kind != DimKind::reduction || dim.extent <= least_cut) continue;
@@ -215,6 +225,10 @@ NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) 
       form.tiles[level][dim] = tile(
           form, p, dim, level_steps[static_cast<std::size_t>(point.choice[level_at(std::min(level, levels - 1), d)])]);
     if (this->outermost(d) == point.choice[order_at()]) outermost = dim;
+    if (blocked_ && this->outermost(d) && point.choice[*blocked_] == *this->outermost(d)) {
+      const std::int64_t block = block_steps[static_cast<std::size_t>(point.choice[*blocked_ + 1])];
+      form.blocks[dim] = std::max<std::int64_t>(block / form.register_tile[dim], 1) * form.register_tile[dim];
+    }
     if (const auto cut = cut_at(d); cut && point.choice[*cut] > 0)
       form.cuts[dim] = tile(form, p, dim, cut_steps[static_cast<std::size_t>(point.choice[*cut])]);
   }

@@ -21,6 +21,8 @@ inline const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8,
 // Parts of a reduction, where its sums stand in memory meanwhile; 0: all of it.
 inline const std::vector<std::int64_t> cut_steps = {0, 512, 256, 128, 64, 32, 16, 8};
 inline constexpr std::int64_t least_cut = 32;  ///< shorter reductions stay whole
+// Blocks of a parallel dim, so that what its tiles share stays in a cache while other dims are walked.
+inline const std::vector<std::int64_t> block_steps = {1024, 512, 256, 128, 64};
 inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
                                                       24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
 
@@ -57,6 +59,8 @@ class NormalChoices {
   std::size_t buffers_at(std::size_t level) const { return unit_at(units.size()) + level; }
   /// Whether the output passes the caches; nothing: it cannot.
   std::optional<std::size_t> passing_at() const { return passing_; }
+  /// Which dim is walked in blocks outside all else, and in blocks of how many; nothing: none is long enough.
+  std::optional<std::size_t> blocked_at() const { return blocked_; }
   /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
   std::optional<std::size_t> cut_at(std::size_t dim) const;
 
@@ -86,7 +90,7 @@ class NormalChoices {
   /// `steps` steps of a dim as a tile; under `dividing` the largest that divides the extent.
   std::int64_t tile(const NormalForm& form, const PreparedMapping& p, const std::string& dim, std::int64_t steps) const;
 
-  std::optional<std::size_t> passing_;
+  std::optional<std::size_t> passing_, blocked_;
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;
   mutable RouteTable routes_;
   mutable std::mutex mutex_;

@@ -65,7 +65,7 @@ void add_product_families(std::vector<CpuCase>& cases) {
     write_kernel(made);
     cases.push_back(made);
   };
-  for (const std::string types : {"f32", "bf16"})
+  for (const std::string types : {"f32", "bf16", "u8s8"})
     for (const auto& [ta, tb] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
       if (types == "f32" && !ta && !tb) continue;  // "gemm f32" itself
       for (const auto& s : sizes) {
