@@ -37,13 +37,16 @@ class Blocks {
     const double rounds = std::ceil(blocks / processors);
     calls();
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
-    for (const auto& [name, cycles] : busy_) note(name, cycles * rounds);
-    note("latency of its calls", chain_ * rounds);
-    note("latency of fetches", waited_for_registers() * rounds);
+    for (const auto& [name, cycles] : busy_) result_.join(name, cycles * rounds);
+    result_.join("latency of its calls", chain_ * rounds);
+    result_.join("latency of fetches", waited_for_registers() * rounds);
     outermost();
     const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
-    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds) + start_of_sums();
-    if (waits_ * rounds > result_.cycles / 2) result_.bound = "transfers that nothing hides";
+    result_.first = begins_ * (turns ? 1 : rounds) + start_of_sums();
+    result_.waits = waits_ * rounds;
+    result_.last = ends_ * rounds;
+    result_.cycles += result_.first + result_.waits + result_.last;
+    if (result_.waits > result_.cycles / 2) result_.bound = "transfers that nothing hides";
     return result_;
   }
 
@@ -62,13 +65,6 @@ class Blocks {
     const UnitId unit = view_.walks[walk].unit;
     return unit.valid() && view_.model->inside(block_, unit);
   }
-  /// Of all rounds.
-  void note(const std::string& name, double cycles) {
-    if (cycles <= result_.cycles) return;
-    result_.cycles = cycles;
-    result_.bound = name;
-  }
-
   void calls() {
     const Instruction& instruction = *view_.instruction;
     const std::vector<std::int64_t> extents = view_.call_extents();
@@ -219,8 +215,8 @@ class Blocks {
       read += parts_ * output_bytes();
       written += (parts_ - 1) * output_bytes();
     }
-    if (home.read_bandwidth > 0) note("memory " + home.name, read / home.read_bandwidth);
-    if (home.write_bandwidth > 0) note("memory " + home.name, written / home.write_bandwidth);
+    if (home.read_bandwidth > 0) result_.join("memory " + home.name, read / home.read_bandwidth);
+    if (home.write_bandwidth > 0) result_.join("memory " + home.name, written / home.write_bandwidth);
   }
 
   // Split reductions --------------------------------------------------------------------------------------------------
