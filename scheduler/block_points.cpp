@@ -349,7 +349,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
       for (const Tiled& t : tiled) tile[t.dim].size = t.block;
       line.layout.back().pad =
           pad_of_rows(model_.memory(p.machine.scratch), range_over(line.layout.back().index, tile).extent,
-                      bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype));
+                      bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype), feed);
     }
     line.swizzle = feed.swizzle;
     line.buffers = buffers;
