@@ -140,6 +140,20 @@ bool same_places(const Operand& a, const Operand& b) {
 
 }  // namespace
 
+std::vector<Feed::Place> asked_at_once(const Operand& operand, std::size_t contiguous) {
+  const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+  if (fragment == nullptr || fragment->index.size() != 2 || fragment->over.size() < 2 || contiguous > 1) return {};
+  Bindings first;  // of all units, and of elements
+  for (const auto& [name, count] : fragment->over) first[name] = 0;
+  const auto& [unit, count] = fragment->over[fragment->over.size() - 2];
+  std::vector<Feed::Place> places;
+  for (std::int64_t instance = 0; instance < count; ++instance) {
+    first[unit] = instance;
+    places.push_back({evaluate(fragment->index[1 - contiguous], first), evaluate(fragment->index[contiguous], first)});
+  }
+  return places;
+}
+
 InstructionId combine_of_blocks(const Computation& statement, const Instruction& instruction, const Tensor& output,
                                 const BlockMachine& machine, const HardwareModel& model) {
   InstructionId best;

@@ -30,7 +30,18 @@ struct Feed {
   std::optional<XorSwizzle> swizzle;
   std::string along;     ///< rows: the fused dim whose neighbours lie together
   std::int64_t row = 1;  ///< and how many of them
+
+  /// Row and column in the tile.
+  struct Place {
+    std::int64_t row = 0, column = 0;
+  };
+  std::vector<Place> asked_at_once;  ///< where instances fetch element by element: what they ask for together
+  std::int64_t piece = 0;  ///< bytes that a copy writes at once, which begin at a multiple of that; 0: elements
 };
+
+/// What instances ask for at once that fetch a fragment element by element, neighbours being those along this index;
+/// empty: it is no fragment of two indices.
+std::vector<Feed::Place> asked_at_once(const Operand& operand, std::size_t contiguous);
 
 /// Rows as an operand in the scratchpad takes them: neighbours along one subscript, so many together, permuted. False:
 /// its layout is of another kind.

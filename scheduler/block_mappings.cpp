@@ -43,17 +43,32 @@ bool rows_agree(const BlockMapping& m, const Kernel& kernel) {
 
 }  // namespace
 
-std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element) {
-  const std::int64_t size = std::max<std::int64_t>(element, 1), step = std::max<std::int64_t>(piece_of_row / size, 1);
+std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element, const Feed& feed) {
   if (memory.banks < 1 || memory.bank_width < 1) return 0;
-  const std::int64_t together = std::max<std::int64_t>(memory.banks * memory.bank_width / piece_of_row, 1);
-  std::int64_t best = 0, least = INT64_MAX;
-  for (std::int64_t pad = 0; pad < together * step && least > 1; pad += step) {
-    std::vector<std::int64_t> touched;
+  const bool by_element = !feed.asked_at_once.empty();
+  const std::int64_t size = std::max<std::int64_t>(element, 1),
+                     piece = !by_element ? piece_of_row : std::max(feed.piece, std::max(memory.bank_width, size)),
+                     step = std::max<std::int64_t>(piece / size, 1),
+                     together = std::max<std::int64_t>(memory.banks * memory.bank_width / piece_of_row, 1);
+  const auto degrees = [&](std::int64_t pad) {
+    std::vector<std::vector<std::int64_t>> fetched;  // as many as all banks serve at once
+    std::vector<std::int64_t> moved;
+    const std::int64_t served = std::max<std::int64_t>(memory.banks * memory.bank_width / size, 1);
+    for (std::size_t p = 0; p < feed.asked_at_once.size(); ++p) {
+      if (static_cast<std::int64_t>(p) % served == 0) fetched.emplace_back();
+      const Feed::Place& place = feed.asked_at_once[p];
+      for (std::int64_t b = 0; b < size; ++b)
+        fetched.back().push_back((place.row * (row + pad) + place.column) * size + b);
+    }
     for (std::int64_t r = 0; r < together; ++r)
-      for (std::int64_t b = 0; b < piece_of_row; ++b) touched.push_back(r * (row + pad) * size + b);
-    if (const std::int64_t degree = conflict_degree(memory, {touched}); degree < least) best = pad, least = degree;
-  }
+      for (std::int64_t b = 0; b < piece_of_row; ++b) moved.push_back(r * (row + pad) * size + b);
+    return std::pair(by_element ? conflict_degree(memory, fetched) : 1, conflict_degree(memory, {moved}));
+  };
+  std::int64_t best = 0;
+  auto least = degrees(0);
+  for (std::int64_t pad = step;
+       pad < together * piece_of_row / size && least > std::pair<std::int64_t, std::int64_t>(1, 1); pad += step)
+    if (const auto found = degrees(pad); found < least) best = pad, least = found;
   return best;
 }
 
@@ -148,7 +163,10 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
       if (const auto digit = p.pairing.digit_of.find(last);
           digit != p.pairing.digit_of.end() &&
           subscripts[s] == AffineExpr::dim(form->statement().domain.dims[digit->second].name))
-        feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model);
+        if (feed.fetch = gathering_move(*form, operand, s, tensor, *machine, model); feed.fetch.empty())
+          feed.asked_at_once = asked_at_once(form->operands[operand_of_access(*form, operand).index()], s);
+    if (const auto copy = model.find_instruction(feed.copy))
+      feed.piece = full_extents(model.instruction(*copy)).front() * bytes(tensor.dtype);
   }
   // Beside an operand that is taken where it lies, another that each lane fetches element by element has no point.
   const auto any = [&](const auto& test) { return std::any_of(p.feeds.begin() + 1, p.feeds.end(), test); };

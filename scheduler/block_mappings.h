@@ -29,9 +29,10 @@ struct BlockMapping {
 std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, const Mapping& mapping,
                                           const HardwareModel& model, const SpaceOptions& options);
 
-/// Elements behind each row of `row` elements, so that the pieces that moves take from neighbouring rows at once lie in
-/// different banks: as few as that takes, or those with which the fewest meet.
-std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element);
+/// Elements behind each row of `row` elements, so that what is asked for at once lies in different banks: as few as
+/// that takes, or those with which the fewest meet. That is what instances fetch by themselves, if the feed says so,
+/// and then the pieces that moves take from neighbouring rows.
+std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element, const Feed& feed);
 
 /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
 std::string fused_dim(const BlockMapping& m, const std::string& dim);

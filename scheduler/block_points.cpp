@@ -11,8 +11,10 @@
 // output (`combine`).
 
 #include <algorithm>
+#include <set>
 
 #include "scheduler/block_mappings.h"
+#include "scheduler/block_order.h"
 #include "scheduler/nest_view.h"
 #include "scheduler/point_form.h"
 #include "scheduler/stage_tile.h"
@@ -30,11 +32,21 @@ const std::vector<std::int64_t> split_counts = {1,  2,  3,  4,  6,  8,   12,  16
                                                 24, 32, 48, 64, 96, 128, 192, 256};  // blocks along a reduction
 const std::vector<std::int64_t> register_sets = {1, 2};  // of what a step of calls takes: the next is fetched ahead
 constexpr std::int64_t most_buffers = 5;
-constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken together
+constexpr std::int64_t raster_group = 8;  // rows of tiles that are taken together where blocks take turns
+constexpr std::int64_t most_in_a_group = 16;
+constexpr double noticeably_less = 0.98;  // of bytes
 /// Who copies tiles, and how often a block begins: everyone; one thread of those that compute; threads of their own;
 /// and these in blocks that take turns.
 enum Copies { by_all, by_one, by_role, in_turns };
 const std::vector<std::string> copies_labels = {"all", "one", "role", "turns"};
+
+/// A dim that calls walk, from the outside in.
+struct Tiled {
+  std::string dim;
+  std::int64_t block = 1, part = 1, step = 1, extent = 1;
+  std::int64_t share = 0;  ///< of a reduction: what one block of several adds up; 0: one adds up all
+  bool parallel = true;
+};
 
 class BlockPoints final : public PointForm {
  public:
@@ -133,6 +145,47 @@ class BlockPoints final : public PointForm {
   Result<Nest> build(const Point& point) const override;
 
  private:
+  /// How many rows of tiles are taken together: as many as let blocks fetch least, if that is noticeably less than in
+  /// order; otherwise `usual`, or what divides rows. 0: none.
+  std::int64_t group_of_rows(const BlockMapping& p, const std::vector<Tiled>& tiled, std::int64_t usual) const {
+    std::vector<const Tiled*> walked;
+    for (const Tiled& t : tiled)
+      if (t.parallel) walked.push_back(&t);
+    if (walked.size() != 2) return 0;
+    std::vector<BlockInput> inputs;
+    BlockLoop rows{static_cast<double>(ceil_div(walked[0]->extent, walked[0]->block)), {}},
+        columns{static_cast<double>(ceil_div(walked[1]->extent, walked[1]->block)), {}};
+    for (int a = 1; a < access_count(p.statement); ++a) {
+      const Access& access = access_of(p.statement, a);
+      const Tensor& tensor = kernel_.tensors[access.tensor.index()];
+      std::set<std::string> names;
+      for (const AffineExpr& index : access.index) names.merge(index.names());
+      const double size = bytes(tensor.dtype);
+      BlockInput input{size, size};
+      for (const std::int64_t extent : tensor.shape) input.all *= static_cast<double>(extent);
+      for (const Dim& dim : p.statement.domain.dims) {
+        if (!names.contains(dim.name)) continue;
+        std::int64_t points = dim.extent;
+        for (const Tiled* t : walked)
+          if (t->dim == dim.name) points = std::min(t->block, t->extent);
+        input.tile *= static_cast<double>(points);
+      }
+      inputs.push_back(input);
+      rows.used.push_back(names.contains(walked[0]->dim));
+      columns.used.push_back(names.contains(walked[1]->dim));
+    }
+    const auto divides = [&](std::int64_t group) { return static_cast<std::int64_t>(rows.trip) % group == 0; };
+    const SharedCache cache = shared_cache(model_, p.machine.scratch, p.machine.block);
+    const auto bytes_of = [&](std::int64_t group) {
+      return fetched_bytes(grouped(rows, columns, static_cast<double>(group)), inputs, cache);
+    };
+    std::int64_t chosen = std::min(usual, static_cast<std::int64_t>(rows.trip));
+    while (chosen > 1 && !divides(chosen)) --chosen;
+    double least = bytes_of(chosen) * noticeably_less;
+    for (std::int64_t group = 2; group <= most_in_a_group && cache.capacity > 0; ++group)
+      if (divides(group) && bytes_of(group) < least) chosen = group, least = bytes_of(group);
+    return chosen > 1 ? chosen : 0;
+  }
   void undivided(Point& point) const {
     for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d)
       if (unfused().domain.dims[d].kind == DimKind::reduction) point.choice[parts_at(d)] = 0;
@@ -187,12 +240,6 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   Nest nest;
   const auto walk = [&](const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
     nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
-  };
-  struct Tiled {
-    std::string dim;
-    std::int64_t block = 1, part = 1, step = 1, extent = 1;
-    std::int64_t share = 0;  ///< of a reduction: what one block of several adds up; 0: one adds up all
-    bool parallel = true;
   };
   std::vector<Tiled> tiled;
   std::vector<std::string> lone, alone;  // reductions and parallel dims that calls do not walk
@@ -262,10 +309,15 @@ Result<Nest> BlockPoints::build(const Point& point) const {
         all.walks.push_back({t.dim, tile});
         if (t.extent % tile != 0) all.tail = Tail::pad;
       }
-    const std::int64_t rows = ceil_div(tiled.front().extent, tiled.front().block);
-    for (std::int64_t group = std::min(raster_group, rows);
-         group > 1 && all.walks.size() == 2 && !split && all.raster == 0; --group)
-      if (rows % group == 0) all.raster = group;
+    if (all.walks.size() == 2 && !split) all.raster = group_of_rows(p, tiled, raster_group);
+  } else if (const std::int64_t group = alone.empty() && !split ? group_of_rows(p, tiled, 1) : 0; group > 0) {
+    For all{{}, block, Tail::none, false, "", false, group};
+    for (const Tiled& t : tiled) {
+      if (!t.parallel) continue;
+      all.walks.push_back({t.dim, t.block});
+      if (t.extent % t.block != 0) all.tail = Tail::pad;
+    }
+    nest.lines.push_back({all});
   } else {
     for (const std::string& dim : alone) walk(dim, 1, block, false, false);
     for (const Tiled& t : tiled) {
@@ -297,7 +349,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
       for (const Tiled& t : tiled) tile[t.dim].size = t.block;
       line.layout.back().pad =
           pad_of_rows(model_.memory(p.machine.scratch), range_over(line.layout.back().index, tile).extent,
-                      bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype));
+                      bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype), feed);
     }
     line.swizzle = feed.swizzle;
     line.buffers = buffers;

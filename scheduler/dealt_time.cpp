@@ -37,10 +37,12 @@ class Dealt {
     const double rounds = asked ? std::ceil(blocks / processors) : 1;
     const double busy = asked ? blocks / rounds : processors;
     const double threads = std::max(1.0, std::min(elements(), busy * at_once()));
-    KernelTime time{all * access_count(view_.statement) / threads, "scalar code"};
-    if (const double memory = outermost(all); memory > time.cycles)
-      time = {memory, "memory " + model_.memory(model_.home()).name};
-    time.cycles += rounds * latency();
+    KernelTime time;
+    time.bound = "scalar code";
+    time.join("scalar code", all * access_count(view_.statement) / threads);
+    time.join("memory " + model_.memory(model_.home()).name, outermost(all));
+    time.last = rounds * latency();
+    time.cycles += time.last;
     return time;
   }
 
@@ -131,5 +133,13 @@ class Dealt {
 bool is_dealt_out(const NestView& view) { return !view.instruction && block_of_scalar_code(view); }
 
 KernelTime dealt_time(const NestView& view, const TileCounts& counts) { return Dealt(view, counts).run(); }
+
+bool comes_in_rounds(const NestView& view) { return is_dealt_out(view) || runs_in_blocks(view); }
+
+std::optional<KernelTime> time_in_rounds(const NestView& view, const TileCounts& counts) {
+  if (is_dealt_out(view)) return dealt_time(view, counts);
+  if (runs_in_blocks(view)) return kernel_time(view, counts);
+  return std::nullopt;
+}
 
 }  // namespace isamap

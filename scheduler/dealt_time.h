@@ -12,6 +12,8 @@
 // innermost instances take parts, where it has a step for each of them. A tile that another statement hands on, or
 // takes over, costs its accesses, no bytes.
 
+#include <optional>
+
 #include "scheduler/kernel_time.h"
 
 namespace isamap {
@@ -20,5 +22,11 @@ namespace isamap {
 bool is_dealt_out(const NestView& view);
 
 KernelTime dealt_time(const NestView& view, const TileCounts& counts);
+
+/// Do its blocks, or those that its scalar code is dealt out to, come in rounds on the processors?
+bool comes_in_rounds(const NestView& view);
+
+/// Of such a nest, with what overlap cannot hide; nothing: of any other.
+std::optional<KernelTime> time_in_rounds(const NestView& view, const TileCounts& counts);
 
 }  // namespace isamap

@@ -141,9 +141,9 @@ class Explainer {
     const auto add = [&](const std::vector<Bound>& bounds) {
       for (const Bound& b : bounds) made_.overlap.push_back({b.name, b.cycles, "", bound_where(b.name)});
     };
-    if (is_dealt_out(view_)) {
-      const KernelTime dealt = dealt_time(view_, nest_.counts);
-      return add({{dealt.bound, dealt.cycles}});
+    if (const auto rounds = time_in_rounds(view_, nest_.counts)) {
+      add(rounds->parts);
+      return sort(made_.overlap);
     }
     add({compute_bound(view_, nest_.counts)});
     if (view_.instruction) {
@@ -163,7 +163,10 @@ class Explainer {
       made_.overlap[i].how = second || m->read_bandwidth <= 0 ? "fills and updates" : "reads";
     }
     if (issues_moves(model_)) add(move_bounds(view_, nest_.counts, nest_.traffic));
-    std::stable_sort(made_.overlap.begin(), made_.overlap.end(),
+    sort(made_.overlap);
+  }
+  static void sort(std::vector<CostTerm>& terms) {
+    std::stable_sort(terms.begin(), terms.end(),
                      [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
   }
   /// "memory GLB", "link ld", "port load".
@@ -178,6 +181,7 @@ class Explainer {
   }
 
   void latency() {
+    if (const auto rounds = time_in_rounds(view_, nest_.counts)) return latency(*rounds);
     const Latency latency = latency_of_nest(view_, nest_.counts, flow_);
     made_.latency_cycles = std::ceil(latency.cycles - 1e-9);
     made_.times = latency;
@@ -193,6 +197,21 @@ class Explainer {
           latency.waited[f], slowest(flow));
     }
     add("last results, after the last call", latency.drain, {});
+  }
+  void latency(const KernelTime& rounds) {
+    made_.latency_cycles = nest_.cost.cycles;
+    made_.times.cycles = nest_.cost.cycles;
+    made_.times.fill = rounds.first;
+    made_.times.drain = rounds.last;
+    made_.times.compute = rounds.cycles - rounds.first - rounds.waits - rounds.last;
+    made_.times.bound = rounds.bound;
+    const auto add = [&](const std::string& name, double cycles) {
+      if (cycles > 0) made_.latency.push_back({name, cycles, "", {}});
+    };
+    add("first tiles, before the first step", rounds.first);
+    add("the longest of what overlaps", made_.times.compute);
+    add("meeting, and waiting for tiles, at every step", rounds.waits);
+    add("last results, behind the last step", rounds.last);
   }
   /// The line of the resource that takes the longest for a tile.
   SourceLocation slowest(const TileFlow& flow) const {
@@ -222,8 +241,7 @@ class Explainer {
     if (view_.instruction)
       term("calls of " + view_.instruction->name, nest_.counts.visits(static_cast<int>(view_.walks.size())), "calls",
            view_.instruction->energy_pJ, view_.instruction->energy_where);
-    std::stable_sort(made_.energy.begin(), made_.energy.end(),
-                     [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
+    sort(made_.energy);
   }
   void term(const std::string& name, double amount, const char* what, double each, const SourceLocation& where) {
     if (amount * each > 0)

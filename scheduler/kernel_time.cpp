@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hwdesc/side_by_side.h"
+#include "scheduler/block_order.h"
 #include "scheduler/combining.h"
 #include "scheduler/copy_time.h"
 #include "scheduler/machine_costs.h"
@@ -37,13 +38,16 @@ class Blocks {
     const double rounds = std::ceil(blocks / processors);
     calls();
     for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
-    for (const auto& [name, cycles] : busy_) note(name, cycles * rounds);
-    note("latency of its calls", chain_ * rounds);
-    note("latency of fetches", waited_for_registers() * rounds);
+    for (const auto& [name, cycles] : busy_) result_.join(name, cycles * rounds);
+    result_.join("latency of its calls", chain_ * rounds);
+    result_.join("latency of fetches", waited_for_registers() * rounds);
     outermost();
     const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
-    result_.cycles += (waits_ + ends_) * rounds + begins_ * (turns ? 1 : rounds) + start_of_sums();
-    if (waits_ * rounds > result_.cycles / 2) result_.bound = "transfers that nothing hides";
+    result_.first = begins_ * (turns ? 1 : rounds) + start_of_sums();
+    result_.waits = waits_ * rounds;
+    result_.last = ends_ * rounds;
+    result_.cycles += result_.first + result_.waits + result_.last;
+    if (result_.waits > result_.cycles / 2) result_.bound = "transfers that nothing hides";
     return result_;
   }
 
@@ -62,13 +66,6 @@ class Blocks {
     const UnitId unit = view_.walks[walk].unit;
     return unit.valid() && view_.model->inside(block_, unit);
   }
-  /// Of all rounds.
-  void note(const std::string& name, double cycles) {
-    if (cycles <= result_.cycles) return;
-    result_.cycles = cycles;
-    result_.bound = name;
-  }
-
   void calls() {
     const Instruction& instruction = *view_.instruction;
     const std::vector<std::int64_t> extents = view_.call_extents();
@@ -201,7 +198,7 @@ class Blocks {
     return count;
   }
 
-  /// What the whole kernel reads and writes at least once.
+  /// What the whole kernel reads and writes: each tensor once, or as often as the order of blocks asks for it.
   void outermost() {
     const Memory& home = view_.model->memory(view_.model->home());
     double read = 0, written = 0;
@@ -215,12 +212,50 @@ class Blocks {
       for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
       (a == 0 ? written : read) += size;
     }
+    read = std::max(read, fetched());
     if (combine_.valid() && !kept_on_the_way()) {  // each part reads what is there and writes it back
       read += parts_ * output_bytes();
       written += (parts_ - 1) * output_bytes();
     }
-    if (home.read_bandwidth > 0) note("memory " + home.name, read / home.read_bandwidth);
-    if (home.write_bandwidth > 0) note("memory " + home.name, written / home.write_bandwidth);
+    if (home.read_bandwidth > 0) result_.join("memory " + home.name, read / home.read_bandwidth);
+    if (home.write_bandwidth > 0) result_.join("memory " + home.name, written / home.write_bandwidth);
+  }
+
+  /// Bytes of inputs, where what a cache does not hold until another block asks for it comes again.
+  double fetched() const {
+    std::size_t outside = 0;  // walks on blocks
+    while (outside < view_.walks.size() && on_blocks(outside)) ++outside;
+    std::vector<BlockInput> inputs;
+    SharedCache cache;
+    for (int a = 1; a < access_count(view_.statement); ++a) {
+      const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, a).tensor.index()];
+      BlockInput input{counts_.tile(a, static_cast<int>(outside)) * bytes(tensor.dtype), bytes(tensor.dtype) * 1.0};
+      for (const std::int64_t extent : tensor.shape) input.all *= static_cast<double>(extent);
+      inputs.push_back(input);
+      for (const StageView& s : view_.stages)
+        if (s.access == a && s.parent < 0) {
+          const SharedCache own = shared_cache(*view_.model, s.memory, block_);
+          if (own.capacity > cache.capacity) cache = own;
+        }
+    }
+    if (cache.capacity <= 0) return 0;
+    const auto loop = [&](std::size_t w) {
+      BlockLoop made{trip(w), {}};
+      for (int a = 1; a < access_count(view_.statement); ++a)
+        made.used.push_back(counts_.uses_walk(a, static_cast<int>(w)));
+      return made;
+    };
+    std::vector<BlockLoop> loops;
+    for (std::size_t w = 0; w < outside; ++w) {
+      if (view_.walks[w].raster > 0 && w + 1 < outside) {
+        for (BlockLoop& l : grouped(loop(w), loop(w + 1), static_cast<double>(view_.walks[w].raster)))
+          loops.push_back(std::move(l));
+        ++w;
+      } else {
+        loops.push_back(loop(w));
+      }
+    }
+    return fetched_bytes(loops, inputs, cache);
   }
 
   // Split reductions --------------------------------------------------------------------------------------------------

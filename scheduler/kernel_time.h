@@ -11,7 +11,8 @@
 //   larger
 // and what nothing hides: a barrier at every step, where tiles have one buffer the latency of the links too; the links
 // before the first step and behind the last one, once for each round. All blocks together take at least what the
-// outermost memory needs for the bytes that it gives and takes once, and what the caches give in all.
+// outermost memory needs for the bytes that it gives and takes: once, or as often as the order of blocks brings tiles
+// again that the caches have lost (scheduler/block_order.h).
 //
 // Where blocks share reductions (`combine`), the output is set before: size / bandwidth + latency. Each block's part
 // goes out by the combine, at its interval; where no cache on the way has room for the output, each part is read and
@@ -25,8 +26,20 @@ namespace isamap {
 bool runs_in_blocks(const NestView& view);
 
 struct KernelTime {
-  double cycles = 0;
-  std::string bound;  ///< the largest part
+  double cycles = 0;         ///< the longest of what overlaps, and what does not
+  std::string bound;         ///< the largest part
+  std::vector<Bound> parts;  ///< what overlaps, of all rounds
+  double first = 0;          ///< cycles until first tiles are there, and until what is added to has been set
+  double waits = 0;          ///< at every step
+  double last = 0;           ///< of last results
+
+  /// A part that overlaps.
+  void join(const std::string& name, double part) {
+    parts.push_back({name, part});
+    if (part <= cycles) return;
+    cycles = part;
+    bound = name;
+  }
 };
 KernelTime kernel_time(const NestView& view, const TileCounts& counts);
 

@@ -95,7 +95,7 @@ class Resolver {
 
   void walk(const For& f) {
     WalkView w;
-    w.unroll = f.unroll, w.wrap = f.wrap, w.line = line_;
+    w.unroll = f.unroll, w.wrap = f.wrap, w.raster = f.raster, w.line = line_;
     if (!f.unit.empty() && !unit(f.unit, w)) return;
     if (!f.combine.empty()) w.combine = combined(f);
     for (const Walk& step : f.walks) {

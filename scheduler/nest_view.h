@@ -23,7 +23,8 @@ struct WalkView {
   UnitId unit;    ///< invalid: time
   int axis = -1;  ///< of the unit; -1: the unit has none
   bool unroll = false;
-  bool wrap = false;  ///< instances take turns
+  bool wrap = false;        ///< instances take turns
+  std::int64_t raster = 0;  ///< so many steps of this walk for each of the next one on its line; 0: in order
   /// By which instances add up their parts of a reduction; invalid: they have no parts of one.
   InstructionId combine = {};
   int line = 0;

@@ -240,8 +240,6 @@ std::set<std::string> helper_includes(const std::set<std::string>& used) {
   return includes;
 }
 
-namespace {
-
 bool says(const std::string& code, const std::string& name) {
   const auto in_word = [&](std::size_t at) {
     return at < code.size() && (std::isalnum(static_cast<unsigned char>(code[at])) != 0 || code[at] == '_');
@@ -250,8 +248,6 @@ bool says(const std::string& code, const std::string& name) {
     if (!in_word(at + name.size()) && (at == 0 || !in_word(at - 1))) return true;
   return false;
 }
-
-}  // namespace
 
 std::string machine_helpers(const ProgramText& program, const std::string& code) {
   std::string named;

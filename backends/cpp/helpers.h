@@ -22,4 +22,7 @@ std::string helper_text(const std::set<std::string>& used);
 /// Headers that the used helpers include: "<cmath>".
 std::set<std::string> helper_includes(const std::set<std::string>& used);
 
+/// Whether `code` has this name as a word: says("a + i2", "i") is false.
+bool says(const std::string& code, const std::string& name);
+
 }  // namespace isamap

@@ -7,6 +7,7 @@
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/declarations.h"
 #include "backends/cpp/dialect.h"
+#include "backends/cpp/helpers.h"
 #include "backends/cpp/index_text.h"
 #include "backends/cpp/outgrows.h"
 #include "backends/cpp/places.h"
@@ -117,13 +118,19 @@ class Printer {
     condition_.clear();
   }
 
-  /// An instance asks for its number.
+  /// An instance asks for its number, unless nothing it does depends on it.
   void print_instances(const Loop& loop, const Item& item, const Dialect::Number& number) {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     line(number.opening(loop.unit, dialect_->loop_number));
-    line(fmt::format("  const long {} = {};", name, number.text));
+    const std::size_t at = text.size();
     ranges_[loop.variable] = {0, loop.trip - 1};
     nested(item.body);
+    if (says(text.substr(at), name)) {
+      const std::string body = text.substr(at);
+      text.resize(at);
+      line(fmt::format("  const long {} = {};", name, number.text));
+      text += body;
+    }
     ranges_.erase(loop.variable);
     names_.release(name);
     line("}");

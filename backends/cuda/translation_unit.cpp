@@ -11,6 +11,7 @@
 #include "backends/cpp/types.h"
 #include "backends/cuda/budgets.h"
 #include "backends/cuda/deal_out.h"
+#include "backends/cuda/device_names.h"
 #include "backends/cuda/host_objects.h"
 #include "backends/cuda/launches.h"
 #include "backends/cuda/reserved_words.h"
@@ -55,12 +56,6 @@ template <class T> emulation::SharedPointer<T> shared_array(unsigned char* at, c
 
 )";
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 class KernelFile {
  public:
   KernelFile(const Program& program, const HardwareModel& model, UnitId grid)
@@ -75,6 +70,7 @@ class KernelFile {
   Result<TranslationUnit> print() {
     for (const std::string_view word : language_words) names_.unique(std::string(word));
     for (const std::string& helper : helper_names()) names_.unique(helper);
+    for (const std::string& name : device_names()) names_.unique(name);
     for (const std::string& own : {name_, name_ + "_pack", name_ + "_emulated", name_ + "_pack_emulated",
                                    std::string("stream"), std::string("shared_memory"), std::string("emulation"),
                                    std::string("loop_number"), std::string(Dialect::turn)})
@@ -98,8 +94,9 @@ class KernelFile {
     if (has_errors(diagnostics_)) return diagnostics_;
     unit.text = header_comment(program_, model_) +
                 "// arrays are on the device and begin at multiples of 16 bytes\n\n" + includes() +
-                replaced(environment, "MEMORIES", memories()) + "#if !defined(ISAMAP_HOST_PART)\n" + functions() +
-                kernels_ + "#endif\n" + "#if !defined(__CUDACC_RTC__)\n" + launch_helpers() + entries + "#endif\n";
+                replaced(environment, "MEMORIES", memories()) + "#if !defined(ISAMAP_HOST_PART)\n" +
+                with_device_names(functions() + kernels_) + "#endif\n" + "#if !defined(__CUDACC_RTC__)\n" +
+                launch_helpers() + entries + "#endif\n";
     return unit;
   }
 
@@ -413,7 +410,8 @@ class KernelFile {
 
   std::string functions() const {
     std::string text = machine_helpers(model_.program, wrappers_.device() + wrappers_.host() + kernels_);
-    text += replaced(helper_text(elements_.used_helpers()), "inline ", "__host__ __device__ inline ");
+    // Some are used by the emulation only.
+    text += replaced(helper_text(elements_.used_helpers()), "inline ", "[[maybe_unused]] __host__ __device__ inline ");
     if (!wrappers_.device().empty())
       text += "#if defined(__CUDACC__)\n" + wrappers_.device() + "#else\n" + wrappers_.host() + "#endif\n\n";
     return text;

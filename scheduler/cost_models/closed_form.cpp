@@ -12,7 +12,6 @@
 
 #include "scheduler/copy_time.h"
 #include "scheduler/dealt_time.h"
-#include "scheduler/kernel_time.h"
 #include "scheduler/levelled/evaluate.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/priced_nest.h"
@@ -59,16 +58,10 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
     cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
     return;
   }
-  if (is_dealt_out(view)) {
-    const KernelTime dealt = dealt_time(view, counts);
-    cost.cycles = cost.scalar_cycles = std::ceil(dealt.cycles + code - 1e-9);
-    cost.bound = dealt.bound;
-    return;
-  }
-  if (runs_in_blocks(view)) {
-    const KernelTime kernel = kernel_time(view, counts);
-    cost.cycles = std::ceil(kernel.cycles + code - 1e-9);
-    cost.bound = kernel.bound;
+  if (const auto rounds = time_in_rounds(view, counts)) {
+    cost.cycles = std::ceil(rounds->cycles + code - 1e-9);
+    cost.bound = rounds->bound;
+    if (!view.instruction) cost.scalar_cycles = cost.cycles;
     return;
   }
   const bool program = issues_moves(*view.model);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "scheduler/dealt_time.h"
 #include "scheduler/priced_nest.h"
 
 namespace isamap {
@@ -14,6 +15,7 @@ class LatencyModel final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     const PricedNest& nest = **priced;
+    if (comes_in_rounds(nest.view)) return nest.cost;  // whose cycles have that already
     const Latency latency = latency_of_nest(nest.view, nest.counts, flow_of(nest.view, nest.counts, nest.traffic));
     Cost cost = nest.cost;
     cost.cycles = std::ceil(latency.cycles - 1e-9);

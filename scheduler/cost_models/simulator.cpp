@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "scheduler/dealt_time.h"
 #include "scheduler/event_simulation.h"
 #include "scheduler/priced_nest.h"
 
@@ -13,6 +14,7 @@ class SimulatorModel final : public CostModel {
     auto priced = price_nest(candidate);
     if (!priced) return priced.diagnostics();
     const PricedNest& nest = **priced;
+    if (comes_in_rounds(nest.view)) return nest.cost;  // blocks that wait their turn are no nest of one processor
     const NestFlow flow = flow_of(nest.view, nest.counts, nest.traffic);
     const auto simulated = simulate_nest(nest.view, nest.counts, nest.traffic, flow);
     if (!simulated) return simulated.diagnostics();

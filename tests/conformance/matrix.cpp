@@ -93,6 +93,11 @@ std::vector<std::string> models_with_symbols(bool wanted) {
 }  // namespace
 
 std::vector<std::string> fixed_model_names() { return models_with_symbols(false); }
+std::vector<std::string> kernel_model_names() {
+  std::vector<std::string> names = model_names();
+  std::erase_if(names, [](const std::string& name) { return load_model(name).program.language != "cuda"; });
+  return names;
+}
 std::vector<std::string> accelerator_names() {
   std::vector<std::string> names = model_names();
   std::erase_if(names, [](const std::string& name) {
@@ -151,6 +156,27 @@ std::optional<Variant> odd(const std::string& example) {
   }
 }
 
+std::vector<Variant> elongated(const std::string& example) {
+  constexpr std::int64_t steps = 512;
+  constexpr double most_points = 3e6;
+  std::vector<Variant> found;
+  const NamedSizes sizes = sizes_of(text_of(example));
+  for (std::size_t longest = 0; longest < sizes.size(); ++longest) {
+    if (sizes[longest].second <= 3) continue;
+    for (std::int64_t others = 32; others >= 8; others /= 2) {
+      NamedSizes tried = sizes;
+      for (auto& [name, size] : tried)
+        if (size > 3) size = others;
+      tried[longest].second = steps;
+      auto one = variant(example, tried[longest].first + "=" + std::to_string(steps), tried);
+      if (!one || point_count(one->kernel) > most_points) continue;
+      found.push_back(std::move(*one));
+      break;
+    }
+  }
+  return found;
+}
+
 std::optional<Variant> ones(const std::string& example) {
   NamedSizes sizes = sizes_of(text_of(example));
   for (auto& [name, size] : sizes) size = 1;
@@ -169,13 +195,14 @@ std::vector<Variant> zeros(const std::string& example) {
   return found;
 }
 
-Compiled compile(const Kernel& kernel, const HardwareModel& model) {
+Compiled compile(const Kernel& kernel, const HardwareModel& model, bool in_order) {
   Compiled reached;
   auto mapped = enumerate_mappings(kernel, model, MapOptions{});
   if (!mapped) return reached.problem = render(mapped.diagnostics()), reached;
   reached.mapped = std::move(*mapped);
   ScheduleOptions options;
   options.objective = Objective::cycles;
+  options.space.sums_in_order = in_order;
   options.strategy = "greedy";  // thousands of schedules: what is tested is that they run
   auto scheduled = schedule(kernel, reached.mapped, model, options);
   if (!scheduled) return reached.problem = render(scheduled.diagnostics()), reached;

@@ -24,6 +24,7 @@ inline std::string model_of_case(const testing::TestParamInfo<std::string>& info
 
 HardwareModel load_model(const std::string& name);
 std::vector<std::string> fixed_model_names();   ///< those whose sizes are all in the file
+std::vector<std::string> kernel_model_names();  ///< those whose programs are kernels of a GPU
 std::vector<std::string> accelerator_names();   ///< those whose commands are simulated, beside a host
 std::vector<std::string> scaled_model_names();  ///< those with sizes that only the machine knows
 
@@ -42,6 +43,8 @@ Kernel original(const std::string& example);
 std::optional<Variant> small(const std::string& example, std::int64_t points);
 /// Odd and prime sizes that no instruction's extent divides.
 std::optional<Variant> odd(const std::string& example);
+/// One size of many steps, each in turn, and the others short multiples of what moves take at once.
+std::vector<Variant> elongated(const std::string& example);
 std::optional<Variant> ones(const std::string& example);
 /// Each size 0 in turn, the others tiny. Sizes that make a shape negative are left out.
 std::vector<Variant> zeros(const std::string& example);
@@ -53,7 +56,8 @@ struct Compiled {
   std::optional<Program> program;
   std::string problem;  ///< rendered diagnostics
 };
-Compiled compile(const Kernel& kernel, const HardwareModel& model);
+/// `in_order`: no sum is shared.
+Compiled compile(const Kernel& kernel, const HardwareModel& model, bool in_order = false);
 /// With a version for every size of the machine and scalar code for all others.
 Compiled compile_all_sizes(const Kernel& kernel, const HardwareModel& model);
 

@@ -1,106 +1,78 @@
-// The target's own compiler, where it is installed: printed kernels compile without spills, stack or warnings about
-// performance, and hold as many tensor instructions as were printed.
+// The target's own compiler, where it is installed: printed kernels compile without spills, stack or warnings, and hold
+// as many tensor instructions as were printed.
 
-#include <cstring>
-#include <map>
-
+#include "tests/cuda/cubin.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"
 
 namespace isamap {
 namespace {
 
-std::string compiler() {
-  for (const char* place : {"nvcc", "/usr/local/cuda/bin/nvcc"})
-    if (command_exists(place)) return place;
-  return "";
-}
-
 constexpr unsigned load_wide = 0x981 << 4 | 6, store_wide = 0x986 << 4 | 6;  // of device memory, 16 bytes
-
-/// Instructions of all kernels of a cubin by opcode: the low 12 bits of each 16 bytes of a .text section. Those that
-/// load from or store to device memory also by opcode and size, bits 73 to 75: 4 is 4 bytes, 5 is 8, 6 is 16.
-std::map<unsigned, int> opcodes(const std::string& elf) {
-  const auto number = [&](std::size_t at, std::size_t size) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, elf.data() + at, size);
-    return value;
-  };
-  std::map<unsigned, int> found;
-  const std::size_t sections = number(40, 8), size = number(58, 2), count = number(60, 2), names = number(62, 2);
-  const std::size_t text_of_names = number(sections + names * size + 24, 8);
-  for (std::size_t s = 0; s < count; ++s) {
-    const std::size_t at = sections + s * size;
-    if (std::strncmp(elf.data() + text_of_names + number(at, 4), ".text.", 6) != 0) continue;
-    const std::size_t from = number(at + 24, 8), length = number(at + 32, 8);
-    for (std::size_t i = from; i < from + length; i += 16) {
-      const auto opcode = static_cast<unsigned>(number(i, 2) & 0xfff);
-      ++found[opcode];
-      if (opcode == 0x981 || opcode == 0x986) ++found[opcode << 4 | static_cast<unsigned>(number(i + 8, 8) >> 9 & 7)];
-    }
-  }
-  return found;
-}
-
-std::size_t count_of(const std::string& text, const std::string& what) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
-
-struct Compiled {
-  std::string log;
-  std::map<unsigned, int> opcodes;
-};
 
 Compiled compile_for_device(const Program& program, const HardwareModel& model) {
   const auto unit = print_cuda(program, model);
   EXPECT_TRUE(unit) << render(unit.diagnostics());
-  const TemporaryDirectory folder;
-  write_file(folder.path() / "kernel.cu", unit->text.data(), unit->text.size());
-  std::vector<std::string> command = {compiler(), "-cubin", "-Xptxas", "-v"};
-  const auto flags = model.program.flags.find("nvcc");
-  if (flags != model.program.flags.end()) command.insert(command.end(), flags->second.begin(), flags->second.end());
-  command.insert(command.end(),
-                 {"-o", (folder.path() / "kernel.cubin").string(), (folder.path() / "kernel.cu").string()});
-  const auto ran = run_process(command, {120, 0, 0}, folder.path() / "log");
-  EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  return {ran.output, opcodes(read_file(folder.path() / "kernel.cubin", std::size_t{1} << 26))};
-}
-
-TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
-  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
-  struct Type {
-    const char *type, *sum;
-    unsigned opcode, wide;  ///< of a warp, of a warpgroup
-  };
-  constexpr unsigned half = 0x23c, integer = 0x237, real = 0x23f;  // as single instructions compile
-  constexpr unsigned wide_half = 0x9f0, wide_integer = 0x9f1;
-  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
-    const auto model = machine(name);
-    for (const Type& t : {Type{"bf16", "f32", half, wide_half},
-                          {"f16", "f32", half, wide_half},
-                          {"tf32", "f32", half, wide_half},
-                          {"s8", "s32", integer, wide_integer},
-                          {"f64", "f64", real, real}}) {
-      SCOPED_TRACE(std::string(name) + " " + t.type);
-      const Kernel kernel = product(t.type, t.sum, 512, 512, 512, true);
-      const Program made = searched(kernel, model, 300);
-      const Compiled compiled = compile_for_device(made, model);
-      EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame"))
-          << compiled.log;
-      EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
-          << compiled.log;
-      EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
-      EXPECT_GT(compiled.opcodes.count(t.opcode) + compiled.opcodes.count(t.wide), 0U) << made.schedule_text;
-    }
-  }
+  return unit ? compile_for_device(unit->text, model) : Compiled{};
 }
 
 /// Nothing is kept outside of registers.
 void expect_no_spills(const Compiled& compiled, const std::string& what) {
   for (const char* kind : {"bytes stack frame", "bytes spill stores"})
     EXPECT_EQ(count_of(compiled.log, kind), count_of(compiled.log, std::string(" 0 ") + kind)) << what << compiled.log;
+}
+
+TEST(ForDevice, SearchedProductsCompileWithoutSpills) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    const auto model = machine(name);
+    for (const ProductType& t : product_types) {
+      if (t.only_on != nullptr && t.only_on != model.name) continue;
+      SCOPED_TRACE(std::string(name) + " " + t.type);
+      const Program made = searched(product(t.type, t.sum, 512, 512, 512, true), model, 300);
+      const auto unit = print_cuda(made, model);
+      ASSERT_TRUE(unit) << render(unit.diagnostics());
+      const Compiled compiled = compile_for_device(unit->text, model);
+      expect_no_spills(compiled, made.schedule_text);
+      EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
+      expect_products_of(unit->text, t, model, compiled);
+    }
+  }
+}
+
+/// The schedules that docs/gpu.md shows: how many products they print, as their comments say.
+TEST(ForDevice, SchedulesOfThePageHaveTheProductsThatWerePrinted) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  const ProductType& bf16 = product_types[0];
+  struct Case {
+    const char *schedule, *machine;
+    Kernel kernel;
+    int products;
+  };
+  const Kernel window = kernel_from(
+      "kernel: window\ntensors:\n  I: {shape: [2, 14, 14, 64], dtype: bf16, outside: 0}\n"
+      "  F: {shape: [48, 3, 3, 64], dtype: bf16}\n  O: {shape: [2, 14, 14, 48], dtype: f32}\n"
+      "compute:\n  - O[n,p,q,k] += f32(I[n,p + r - 1,q + s - 1,c]) * f32(F[k,r,s,c])\n");
+  for (const Case& c : {Case{"ring", "nvidia_sm80", product("bf16", "f32", 256, 256, 256, true), 2 * 4 * 8},
+                        {"wide", "nvidia_sm90a", product("bf16", "f32", 512, 256, 512, true), 4},
+                        {"persistent", "nvidia_sm90a", product("bf16", "f32", 4096, 256, 512, true), 4},
+                        {"shared_sum", "nvidia_sm80", product("bf16", "f32", 128, 128, 4096, true), 2 * 2 * 4},
+                        {"window", "nvidia_sm80", window, 2 * 3}}) {
+    SCOPED_TRACE(c.schedule);
+    const auto model = machine(c.machine);
+    const auto parsed = parse_schedule(schedule_of_page(c.schedule), "schedule.yaml", c.kernel, model);
+    ASSERT_TRUE(parsed) << render(parsed.diagnostics());
+    const auto program = lower(*parsed, c.kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const auto unit = print_cuda(*program, model);
+    ASSERT_TRUE(unit) << render(unit.diagnostics());
+    int printed = 0;
+    for (const auto& [name, count] : products_printed(unit->text)) printed += count;
+    EXPECT_EQ(printed, c.products);
+    const Compiled compiled = compile_for_device(unit->text, model);
+    expect_no_spills(compiled, c.schedule);
+    expect_products_of(unit->text, bf16, model, compiled);
+  }
 }
 
 void expect_example_without_spills(const std::string& file, const HardwareModel& model) {
@@ -128,11 +100,10 @@ TEST(ForDevice, TheRingHasTheInstructionsThatWerePrinted) {
   const auto model = machine("nvidia_sm80");
   const Program ring = lowered(product("bf16", "f32", 128, 128, 256, true), ring_schedule, model);
   const auto unit = print_cuda(ring, model);
-  const Compiled compiled = compile_for_device(ring, model);
-  const int printed = static_cast<int>(count_of(unit->text, "mma_bf16(C_reg"));
-  EXPECT_EQ(printed, 2 * 4 * 2);                       // 32 x 32 of a warp, two calls deep
-  EXPECT_EQ(compiled.opcodes.at(0x23c) % printed, 0);  // a loop may be unrolled
-  EXPECT_EQ(compiled.opcodes.count(0x983) + compiled.opcodes.count(0x387), 0U) << "local memory is used";
+  EXPECT_EQ(products_printed(unit->text).at("mma_bf16"), 2 * 4 * 2);  // 32 x 32 of a warp, two calls deep
+  const Compiled compiled = compile_for_device(unit->text, model);
+  expect_products_of(unit->text, product_types[0], model, compiled);
+  EXPECT_EQ(compiled.count(0x983) + compiled.count(0x387), 0) << "local memory is used";
 }
 
 TEST(ForDevice, SumsThatBlocksShareAreAddedWithoutAskingForThem) {
@@ -145,7 +116,7 @@ TEST(ForDevice, SumsThatBlocksShareAreAddedWithoutAskingForThem) {
     const Compiled compiled = compile_for_device(made, model);
     EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
         << compiled.log << made.schedule_text;
-    EXPECT_GT(compiled.opcodes.count(opcode), 0U) << made.schedule_text;
+    EXPECT_GT(compiled.count(opcode), 0) << made.schedule_text;
   }
 }
 
@@ -164,16 +135,17 @@ TEST(ForDevice, TwoSetsOfRegistersAreTwo) {
 TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
   if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
   const auto model = machine("nvidia_sm90a");
-  constexpr unsigned wide_half = 0x9f0, wide_integer = 0x9f1;
-  for (const auto& [type, sum, opcode] :
-       {std::tuple("bf16", "f32", wide_half), {"f16", "f32", wide_half}, {"s8", "s32", wide_integer}}) {
-    SCOPED_TRACE(type);
-    const Program made = searched(product(type, sum, 4096, 4096, 4096, true), model);
-    const Compiled compiled = compile_for_device(made, model);
-    EXPECT_EQ(count_of(compiled.log, "bytes spill stores"), count_of(compiled.log, " 0 bytes spill stores"))
-        << compiled.log << made.schedule_text;
+  for (const ProductType& t : product_types) {
+    if (t.wide == 0) continue;
+    SCOPED_TRACE(t.type);
+    const Program made = searched(product(t.type, t.sum, 4096, 4096, 4096, true), model);
+    const auto unit = print_cuda(made, model);
+    ASSERT_TRUE(unit) << render(unit.diagnostics());
+    const Compiled compiled = compile_for_device(unit->text, model);
+    expect_no_spills(compiled, made.schedule_text);
     EXPECT_EQ(compiled.log.find("C75"), std::string::npos) << compiled.log;
-    EXPECT_GT(compiled.opcodes.count(opcode), 0U) << made.schedule_text;
+    EXPECT_GT(compiled.count(t.wide), 0) << made.schedule_text;
+    expect_products_of(unit->text, t, model, compiled);
     EXPECT_EQ(compiled.log.find("used 16 barriers"), std::string::npos)  // all that there are
         << compiled.log << made.schedule_text;
   }
@@ -205,9 +177,24 @@ TEST(ForDevice, NeighboursAreWideRequests) {
       const Compiled compiled = compile_for_device(made, model);
       EXPECT_EQ(count_of(compiled.log, "bytes stack frame"), count_of(compiled.log, " 0 bytes stack frame"))
           << compiled.log;
-      const auto count = [&](unsigned what) { return compiled.opcodes.contains(what) ? compiled.opcodes.at(what) : 0; };
-      EXPECT_GE(count(load_wide), c.loads);
-      EXPECT_GE(count(store_wide), c.stores);
+      EXPECT_GE(compiled.count(load_wide), c.loads);
+      EXPECT_GE(compiled.count(store_wide), c.stores);
+    }
+  }
+}
+
+/// As whoever is handed a printed file compiles it first.
+TEST(ForDevice, FilesCompileWithoutOptionsAndWarnings) {
+  if (compiler().empty()) GTEST_SKIP() << "nvcc is not installed";
+  for (const char* name : {"nvidia_sm80", "nvidia_sm90a"}) {
+    auto model = machine(name);
+    std::erase_if(model.program.flags.at("nvcc"), [](const std::string& flag) { return !flag.starts_with("-arch="); });
+    ASSERT_EQ(model.program.flags.at("nvcc").size(), 1U);
+    for (const char* example : {"gemm_bf16", "requantise", "softmax", "linear_s8"}) {
+      SCOPED_TRACE(std::string(name) + " " + example);
+      auto kernel = load_kernel(std::string(ISAMAP_SOURCE_DIR) + "/examples/" + example + ".yaml");
+      ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+      compile_for_device(searched(*kernel, model), model);  // which takes a warning for a failure
     }
   }
 }

@@ -16,6 +16,30 @@ TEST(Kernels, ARingOfTilesIsRightHoweverCopiesArrive) {
   }
 }
 
+// Tiles that all threads copy, in groups of rows: the same, in another order.
+TEST(Kernels, OrdinaryTilesComeInGroupsOfRows) {
+  const auto model = machine("nvidia_sm80");
+  const std::string in_groups =
+      changed(ring_schedule, "for i by 64 on block tail pad\n  - for j by 64 on block tail pad",
+              "for i by 64, j by 64 on block raster grouped(2) tail pad");
+  const Program ring = lowered(product("bf16", "f32", 200, 72, 200, true), in_groups, model);
+  for (const std::string& how : deliveries) {
+    SCOPED_TRACE(how);
+    const Delivered delivered(how);
+    expect_same(ring, model, 7);
+  }
+}
+
+// Of large products the cache loses what rows would share; of small ones it holds all of it.
+TEST(Kernels, TheSearchGroupsRowsWhereTheCacheLosesThem) {
+  const auto model = machine("nvidia_sm80");
+  for (const auto& [size, grouped] : {std::pair(8192, true), {1024, false}}) {
+    SCOPED_TRACE(size);
+    const Program made = searched(product("bf16", "f32", size, size, size, true), model, 300);
+    EXPECT_EQ(made.schedule_text.find(" on block raster grouped(") != std::string::npos, grouped) << made.schedule_text;
+  }
+}
+
 /// What the search makes of the kernel, printed and run.
 void expect_right(const Kernel& kernel, const HardwareModel& model) {
   const Program made = searched(kernel, model, 100);

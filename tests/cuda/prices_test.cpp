@@ -58,6 +58,16 @@ TEST(Dealt, ProductsOnPlainThreadsTakeTheirRequests) {
   EXPECT_LT(cycles, 512.0 * 512 * 512 * 3 / (108 * 32) + 2000);
 }
 
+/// The cycles of blocks in rounds have fills and drains in them: there is no other latency.
+TEST(Dealt, LatencyIsThatOfTheRounds) {
+  const auto model = machine("nvidia_sm90a");
+  const std::string layer =
+      "kernel: layer\ntensors:\n  A: {shape: [4096, 4096], dtype: bf16}\n  B: {shape: [4096, 4096], dtype: bf16}\n  D: "
+      "{shape: [4096]}\n  T: {shape: [4096, 4096]}\n  Y: {shape: [4096, 4096], dtype: bf16}\ncompute:\n  - T[i,j] += "
+      "f32(A[i,k]) * f32(B[k,j])\n  - Y[i,j] = bf16(max(T[i,j] + D[j], 0))\n";
+  EXPECT_EQ(predicted(layer, model, make_cost_model_latency), predicted(layer, model));
+}
+
 TEST(Dealt, AnEpilogueIsFused) {
   const auto model = machine("nvidia_sm90a");
   const Kernel layer = kernel_from(

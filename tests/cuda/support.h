@@ -12,17 +12,10 @@
 #include "scheduler/lower.h"
 #include "scheduler/schedule_file.h"
 #include "tests/backends/support.h"
+#include "tests/delivery.h"
 
 namespace isamap {
 
-/// How asynchronous copies are delivered while it lives.
-class Delivered {
- public:
-  explicit Delivered(const std::string& how) { setenv("ISAMAP_EMULATION", how.c_str(), 1); }
-  ~Delivered() { unsetenv("ISAMAP_EMULATION"); }
-  Delivered(const Delivered&) = delete;
-  Delivered& operator=(const Delivered&) = delete;
-};
 inline const std::vector<std::string> deliveries = {"late", "eager", "random:1", "random:2", "random:3"};
 
 inline Kernel kernel_from(const std::string& text) {
