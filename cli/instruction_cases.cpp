@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "cli/instruction_kernel.h"
+#include "cli/isolated_program.h"
+#include "cli/joined_programs.h"
 #include "scheduler/addressing.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower.h"
@@ -12,127 +15,6 @@
 
 namespace isamap::cli {
 namespace {
-
-constexpr const char* vector_dim = "v";
-constexpr std::int64_t max_elements = 1 << 22;  // of one tensor
-
-/// Bits of any type are compared as unsigned numbers.
-DType as_number(DType type) {
-  switch (type) {
-    case DType::b8:
-      return DType::u8;
-    case DType::b16:
-      return DType::u16;
-    case DType::b32:
-      return DType::u32;
-    case DType::b64:
-      return DType::s64;
-    default:
-      return type;
-  }
-}
-
-std::string unused_name(std::string wish, const Computation& statement) {
-  while (statement.domain.find(wish) >= 0) wish += "v";
-  return wish;
-}
-
-struct Wanted {
-  std::vector<std::int64_t> extents;  ///< of the instruction's dims
-  DType type = DType::f32;            ///< of operands that say none
-  bool twice = false;                 ///< two uses add to one output that starts at the identity
-  std::string what;
-};
-
-/// The read of the instruction that is a number in the command (a state field, an immediate): its access, or 0.
-int number_operand(const Instruction& instruction) {
-  for (int a = 1; a < access_count(instruction.statement()); ++a)
-    if (!instruction.operands[operand_of_access(instruction, a).index()].memory.valid()) return a;
-  return 0;
-}
-
-/// What stands there: a value that is allowed, and for reals one that changes what it multiplies.
-double number_for(const Operand& operand) {
-  const bool real = operand.dtype && is_float(*operand.dtype);
-  if (!operand.immediate.empty() && real)
-    return constant_value(operand, Ref{BufferId{}, {AffineExpr(operand.immediate.front())}})->real;
-  if (!operand.immediate.empty()) return static_cast<double>(operand.immediate.front());
-  return real ? 0.25 : 1;
-}
-
-ScalarExpr hold(const ScalarExpr& e, int read, double value) {
-  if (const auto* r = std::get_if<Read>(&e.op)) {
-    if (r->access == read) return constant(value, e.type);
-    return isamap::read(r->access - (r->access > read ? 1 : 0), e.type);
-  }
-  ScalarExpr copy = e;
-  for (ScalarExpr& arg : copy.args) arg = hold(arg, read, value);
-  return copy;
-}
-
-/// The number stands in the statement; its tensor is no longer one.
-void hold_number(Kernel& kernel, Computation& statement, const Instruction& instruction) {
-  const int a = number_operand(instruction);
-  if (a == 0) return;
-  const auto at = static_cast<std::ptrdiff_t>(a - 1);
-  const TensorId gone = statement.reads[static_cast<std::size_t>(at)].tensor;
-  statement.body = hold(statement.body, a - 1, number_for(instruction.operands[gone.index()]));
-  statement.reads.erase(statement.reads.begin() + at);
-  kernel.tensors.erase(kernel.tensors.begin() + static_cast<std::ptrdiff_t>(gone.index()));
-  const auto moved = [&](TensorId& id) { id = id.index() > gone.index() ? make_id<TensorId>(id.index() - 1) : id; };
-  moved(statement.write.tensor);
-  for (Access& access : statement.reads) moved(access.tensor);
-}
-
-/// The instruction's statement over `vectors` independent vectors.
-Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, std::int64_t vectors) {
-  Kernel kernel;
-  kernel.name = instruction.name;
-  kernel.tensors = instruction.tensors;
-  Computation statement = instruction.statement();
-  statement.name = "s0";
-  const std::string v = unused_name(vector_dim, statement), again = unused_name("r", statement);
-  for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
-  const Ranges ranges = ranges_of(statement.domain);
-  Ranges touched = ranges;
-  const std::vector<std::int64_t> box = touched_extents(instruction, wanted.extents);
-  for (std::size_t d = 0; d < box.size(); ++d) touched[statement.domain.dims[d].name].high = box[d] - 1;
-  for (int a = 0; a < access_count(statement); ++a) {
-    Access& access = a == 0 ? statement.write : statement.reads[static_cast<std::size_t>(a - 1)];
-    Tensor& tensor = kernel.tensors[access.tensor.index()];
-    const Operand& operand = instruction.operands[access.tensor.index()];
-    tensor.dtype = as_number(operand.dtype.value_or(wanted.type));
-    tensor.shape = {vectors};
-    std::vector<AffineExpr> index = {AffineExpr::dim(v)};
-    if (wanted.twice && a > 0) {
-      index.push_back(AffineExpr::dim(again));
-      tensor.shape.push_back(2);
-    }
-    double elements = static_cast<double>(vectors) * 2;
-    // What it sets to zero in memory beyond its extents belongs to the tensor.
-    const bool all_of_it = a == 0 && instruction.inactive == Inactive::zero;
-    for (const AffineExpr& e : access.index) {
-      const auto range = bounds(e, all_of_it ? touched : ranges);
-      if (!range || range->low < 0) return error("a subscript has no bounds");
-      tensor.shape.push_back(range->high + 1);
-      elements *= static_cast<double>(range->high + 1);
-      index.push_back(e);
-    }
-    if (elements > static_cast<double>(max_elements)) return error("its operands are too large to be tried");
-    access.index = std::move(index);
-  }
-  if (wanted.twice) statement.domain.dims.insert(statement.domain.dims.begin(), {again, 2, DimKind::reduction});
-  statement.domain.dims.insert(statement.domain.dims.begin(), {v, vectors, DimKind::parallel});
-  kernel.tensors[statement.write.tensor.index()].inout = statement.reduction != Reduction::assign && !wanted.twice;
-  // Operands without a type take what the case says: the body must know.
-  if (std::any_of(instruction.operands.begin(), instruction.operands.end(),
-                  [](const Operand& o) { return !o.dtype || is_bits(*o.dtype); }))
-    if (is_move(instruction)) statement.body = read(0, kernel.tensors[statement.write.tensor.index()].dtype);
-  hold_number(kernel, statement, instruction);
-  kernel.statements = {std::move(statement)};
-  if (const Diagnostics problems = verify(kernel); has_errors(problems)) return problems;
-  return kernel;
-}
 
 /// An operand that is read several times is fetched once: the sum over its reads is walked.
 InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
@@ -162,18 +44,6 @@ std::vector<Computation> statements_as_written(const Instruction& written, const
     for (const Access& own : summed.reads)
       if (own.tensor == read.tensor) with_outer(read, own);
   return {std::move(statement)};
-}
-
-Mapping identity(const Instruction& instruction, InstructionId id) {
-  Mapping mapping;
-  mapping.statement = make_id<StatementId>(0);
-  mapping.instruction = id;
-  mapping.operands.clear();
-  const int number = number_operand(instruction), accesses = access_count(instruction.statement());
-  for (int a = 0; a < accesses; ++a)
-    mapping.operands.push_back(number == 0 || a < number ? a : a == number ? accesses - 1 : a - 1);
-  if (number > 0) mapping.constant = number_for(instruction.operands[operand_of_access(instruction, number).index()]);
-  return mapping;
 }
 
 Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag, int buffers) {
@@ -281,7 +151,8 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
     for (const auto& [flag, buffers] : {std::pair(true, turns), {true, 1}, {false, turns}, {false, 1}}) {
       if (flag && !(can_start_at_zero(instruction) && !kernel->tensors[statement.write.tensor.index()].inout)) continue;
       InstructionCase made{
-          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers), {}};
+          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers),
+          {}, {}};
       auto program = program_of({made}, model);
       if (program) collect_calls(program->program.body, made.uses);
       if (program) return made;
@@ -294,26 +165,55 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   return refused;
 }
 
+std::vector<std::int64_t> largest(const Instruction& instruction) {
+  std::vector<std::int64_t> extents;
+  for (const DimRange& range : instruction.ranges) extents.push_back(range.max);
+  return extents;
+}
+/// An extent that the dim may have, near what is wished.
+std::int64_t extent_near(const DimRange& range, std::int64_t wish) {
+  return std::clamp(wish / range.multiple_of * range.multiple_of, std::max(range.min, range.multiple_of), range.max);
+}
+std::string smaller_along(const Instruction& instruction, std::size_t dim, std::int64_t extent) {
+  return fmt::format("{} of {} along {}", extent, instruction.ranges[dim].max,
+                     instruction.statement().domain.dims[dim].name);
+}
+
 /// Extents to try: all at their largest; each ranged dim in turn at 1 and at an odd one between.
 std::vector<Wanted> extents_to_try(const Instruction& instruction) {
   Wanted full;
-  for (const DimRange& range : instruction.ranges) full.extents.push_back(range.max);
+  full.extents = largest(instruction);
   std::vector<Wanted> all{full};
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     const DimRange& range = instruction.ranges[d];
     std::vector<std::int64_t> tried{range.max};
     for (const std::int64_t wish : {range.max / 2 + 1, std::int64_t{1}}) {
-      const std::int64_t step = range.multiple_of;
-      const std::int64_t extent = std::clamp(wish / step * step, std::max(range.min, step), range.max);
+      const std::int64_t extent = extent_near(range, wish);
       if (std::find(tried.begin(), tried.end(), extent) != tried.end()) continue;
       tried.push_back(extent);
       all.push_back(full);
       all.back().extents[d] = extent;
-      all.back().what =
-          fmt::format("{} of {} along {}", extent, range.max, instruction.statement().domain.dims[d].name);
+      all.back().what = smaller_along(instruction, d, extent);
     }
   }
   return all;
+}
+
+constexpr const char* afresh = "started afresh, then added to";
+
+/// The same for programs by hand, of which a machine of hundreds of instructions has hundreds: all dims at their
+/// largest, and all ranged ones between; where sums can start afresh they do so the second time.
+std::vector<Wanted> few_to_try(const Instruction& instruction) {
+  Wanted full, between;
+  full.extents = between.extents = largest(instruction);
+  for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
+    between.extents[d] = extent_near(instruction.ranges[d], instruction.ranges[d].max / 2 + 1);
+    if (between.extents[d] != full.extents[d])
+      between.what += (between.what.empty() ? "" : ", ") + smaller_along(instruction, d, between.extents[d]);
+  }
+  between.twice = instruction.statement().reduction != Reduction::assign && can_start_at_zero(instruction);
+  if (between.twice) between.what += (between.what.empty() ? "" : ", ") + std::string(afresh);
+  return between.what.empty() ? std::vector{full} : std::vector{full, between};
 }
 
 /// Types for operands that leave theirs open: those that the language or a register file names.
@@ -330,13 +230,48 @@ std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& i
 }
 
 std::string beyond(const HardwareModel& model, const Instruction& instruction) {
-  if (is_setter(instruction)) return "a setter computes nothing; it is used by the programs of the others";
+  if (is_setter(instruction))
+    return "a setter computes nothing; programs use it where an instruction needs what it sets";
   if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not lowered yet";
   const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];
   if (out.memory.valid() && model.memory(out.memory).kind == MemoryKind::cache)
     return "it writes to a cache, which changes no value";
   if (out.dtype == DType::b1) return "its result is a mask, which no move brings out";
   return "";
+}
+
+void by_hand(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors, InstructionCases& found) {
+  for (Wanted wanted : few_to_try(model.instruction(id))) {
+    wanted.type = type;
+    for (const DType wide : {DType::s64, DType::f64}) {  // a register file may name one of them only
+      wanted.wide = wide;
+      const auto number = static_cast<int>(8 * id.index() + found.cases.size());
+      auto made = isolated_program(model, id, wanted, vectors, number);
+      if (!made) continue;
+      found.cases.push_back({id, wanted.what, made->kernel, made->kernel, {}, std::move(made->program), {}});
+      collect_calls(found.cases.back().program->body, found.cases.back().uses);
+      break;
+    }
+  }
+}
+
+/// By nests, and by hand where none does the largest extents.
+void find_cases(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors,
+                InstructionCases& found) {
+  const Instruction& instruction = model.instruction(id);
+  const bool updates = instruction.statement().reduction != Reduction::assign;
+  for (Wanted wanted : extents_to_try(instruction)) {
+    wanted.type = type;
+    auto made = make_case(model, id, wanted, vectors);
+    if (!made && found.why_not.empty()) found.why_not = words_of(made.diagnostics());
+    if (!made && wanted.what.empty()) by_hand(model, id, type, vectors, found);
+    if (!made && wanted.what.empty() && !found.cases.empty()) return;
+    if (made) found.cases.push_back(std::move(*made));
+    if (!updates || !wanted.what.empty() || (made && !can_start_at_zero(instruction))) continue;
+    wanted.twice = true;
+    wanted.what = can_start_at_zero(instruction) ? afresh : "cleared, then added to";
+    if (auto again = make_case(model, id, wanted, vectors)) found.cases.push_back(std::move(*again));
+  }
 }
 
 }  // namespace
@@ -352,18 +287,8 @@ InstructionCases instruction_cases(const HardwareModel& model, InstructionId id,
   InstructionCases found;
   found.why_not = beyond(model, instruction);
   if (!found.why_not.empty()) return found;
-  const bool updates = instruction.statement().reduction != Reduction::assign;
   for (const DType type : types_to_try(model, instruction)) {
-    for (Wanted wanted : extents_to_try(instruction)) {
-      wanted.type = type;
-      auto made = make_case(model, id, wanted, vectors);
-      if (made) found.cases.push_back(std::move(*made));
-      if (!made && found.why_not.empty()) found.why_not = words_of(made.diagnostics());
-      if (!updates || !wanted.what.empty() || (made && !can_start_at_zero(instruction))) continue;
-      wanted.twice = true;
-      wanted.what = can_start_at_zero(instruction) ? "started afresh, then added to" : "cleared, then added to";
-      if (auto again = make_case(model, id, wanted, vectors)) found.cases.push_back(std::move(*again));
-    }
+    find_cases(model, id, type, vectors, found);
     if (!found.cases.empty()) break;  // one type is enough for what moves any
   }
   if (!found.cases.empty()) found.why_not.clear();
@@ -372,34 +297,52 @@ InstructionCases instruction_cases(const HardwareModel& model, InstructionId id,
 
 Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const HardwareModel& model) {
   CaseProgram out;
+  out.first.resize(cases.size());
   Kernel kernel;
   Schedule schedule;
   kernel.name = schedule.name = schedule.kernel = "hw_verify";
   schedule.target = model.name;
+  const auto renamed = [](const std::string& name, std::size_t c) { return fmt::format("{}_{}", name, c); };
   for (std::size_t c = 0; c < cases.size(); ++c) {
-    const std::size_t first = kernel.tensors.size();
-    out.first.push_back(first);
-    const auto renamed = [&](const std::string& name) { return fmt::format("{}_{}", name, c); };
+    if (cases[c].program) continue;
+    const std::size_t first = out.first[c] = kernel.tensors.size();
     for (Tensor tensor : cases[c].walked.tensors) {
-      tensor.name = renamed(tensor.name);
+      tensor.name = renamed(tensor.name, c);
       kernel.tensors.push_back(std::move(tensor));
     }
     Computation statement = cases[c].walked.statements[0];
-    statement.name = renamed(statement.name);
+    statement.name = renamed(statement.name, c);
     const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
     statement.write.tensor = moved(statement.write.tensor);
     for (Access& access : statement.reads) access.tensor = moved(access.tensor);
     kernel.statements.push_back(std::move(statement));
     Nest nest = cases[c].nest;
     for (Line& line : nest.lines) {
-      if (auto* stage = std::get_if<Stage>(&line.is)) stage->tensor = renamed(stage->tensor);
-      if (auto* last = std::get_if<Do>(&line.is)) last->statement = renamed(last->statement);
+      if (auto* stage = std::get_if<Stage>(&line.is)) stage->tensor = renamed(stage->tensor, c);
+      if (auto* last = std::get_if<Do>(&line.is)) last->statement = renamed(last->statement, c);
     }
     schedule.nests.push_back(std::move(nest));
   }
-  auto program = lower(schedule, kernel, model, DoLines::trusted);
-  if (!program) return program.diagnostics();
-  out.program = std::move(*program);
+  out.program.name = "hw_verify";
+  out.program.kernel = kernel;
+  out.program.sizes = model.sizes();
+  if (!schedule.nests.empty()) {
+    auto program = lower(schedule, kernel, model, DoLines::trusted);
+    if (!program) return program.diagnostics();
+    out.program = std::move(*program);
+  }
+  std::size_t tensors = kernel.tensors.size();
+  std::vector<Program> by_hand;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (!cases[c].program) continue;
+    out.first[c] = tensors;
+    tensors += cases[c].kernel.tensors.size();
+    by_hand.push_back(*cases[c].program);
+    for (Buffer& buffer : by_hand.back().buffers) buffer.name = renamed(buffer.name, c);
+    for (Tensor& tensor : by_hand.back().kernel.tensors) tensor.name = renamed(tensor.name, c);
+    for (Computation& statement : by_hand.back().kernel.statements) statement.name = renamed(statement.name, c);
+  }
+  out.program = joined(std::move(out.program), by_hand);
   out.program.as_named = true;  // what states the same in another state is another instruction
   return out;
 }

@@ -3,6 +3,7 @@
 // instruction, its result brought back. The statement of the instruction over one more dim `v`, the test vectors, is a
 // kernel; what the program computes must be what that kernel says.
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ struct InstructionCase {
   Kernel kernel;     ///< one statement; its tensors are those of the instruction, in order, with vectors outermost
   Kernel walked;     ///< what the nest walks: `kernel`, or with a sum that the instruction writes out as a dim
   Nest nest;
-  std::set<std::size_t> uses;  ///< instructions of the model that its program calls
+  std::optional<Program> program;  ///< no nest does it: put together by hand (isolated_program.h), and of `kernel`
+  std::set<std::size_t> uses;      ///< instructions of the model that its program calls
 };
 
 struct InstructionCases {

@@ -56,6 +56,7 @@ class Gathered {
     points_.push_back(index);
     values_.push_back(value);
   }
+  bool empty() const { return points_.empty(); }
   std::pair<std::string, std::string> words(const std::string& name) const {
     constexpr std::size_t most = 8;
     std::string place, text;
@@ -99,11 +100,13 @@ std::vector<std::pair<std::string, std::string>> values_at(const Kernel& kernel,
       const TensorData& data = before[s.reads[r].tensor.index()];
       std::vector<std::int64_t> index;
       std::int64_t position = 0;
+      bool inside = true;
       for (std::size_t d = 0; d < reads[r].size(); ++d) {
         index.push_back(reads[r][d](point.data()));
+        inside = inside && index.back() >= 0 && index.back() < data.shape[d];
         position = position * data.shape[d] + index.back();
       }
-      gathered[r].add(index, text_of(data.dtype, data.get(position)));
+      gathered[r].add(index, inside ? text_of(data.dtype, data.get(position)) : "outside");
     }
     more = false;
     for (std::size_t d = names.size(); d-- > 1 && !more;) {
@@ -113,7 +116,7 @@ std::vector<std::pair<std::string, std::string>> values_at(const Kernel& kernel,
   }
   std::vector<std::pair<std::string, std::string>> all;
   for (std::size_t r = 0; r < reads.size(); ++r)
-    all.push_back(gathered[r].words(kernel.tensors[s.reads[r].tensor.index()].name));
+    if (!gathered[r].empty()) all.push_back(gathered[r].words(kernel.tensors[s.reads[r].tensor.index()].name));
   const TensorData& out = before[s.write.tensor.index()];
   if (kernel.tensors[s.write.tensor.index()].inout) {
     std::int64_t position = 0;

@@ -97,11 +97,11 @@ class Verifier {
     for (std::size_t c = begin; c < end; ++c) some.push_back(cases_[c].is);
     const auto made = program_of(some, model_);
     if (!made) return halves(begin, end, made.diagnostics());
-    std::vector<TensorData> data;
+    std::vector<TensorData> data(made->program.kernel.tensors.size());
     std::vector<std::vector<TensorData>> before;
-    for (const InstructionCase& one : some) {
-      before.push_back(operands_of(one));
-      data.insert(data.end(), before.back().begin(), before.back().end());
+    for (std::size_t c = 0; c < some.size(); ++c) {
+      before.push_back(operands_of(some[c]));
+      std::copy(before[c].begin(), before[c].end(), data.begin() + static_cast<std::ptrdiff_t>(made->first[c]));
     }
     const auto outcome = [&] {
       Doing doing("compiling and running the instructions");

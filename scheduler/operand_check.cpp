@@ -113,13 +113,24 @@ std::string room_refusal(const Instruction& instruction, const Operand& operand,
   return "";
 }
 
-std::string strides_refusal(const Instruction& instruction, int access, const Buffer& buffer,
-                            const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel& model) {
+std::string strides_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
+                            const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
+                            const HardwareModel& model) {
   const auto dollars = dollar_names(instruction);
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
   const AffineExpr walk = simplify(offset - at_zero(offset), ranges);
   const LayoutTerms layout = demanded(instruction, access, operand, dollars);
+  if (!layout.apart.empty()) {
+    const auto steps = own_addresses(instruction, access, extents, offset);
+    if (!steps)
+      return fmt::format("the elements of {} that belong together for {} do not lie together in {}", operand.name,
+                         instruction.name, buffer.name);
+    for (const std::int64_t step : *steps)
+      if (step * bytes(buffer.dtype) % operand.align != 0)
+        return fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so",
+                           instruction.name, operand.align, buffer.name);
+  }
   const auto without_single = [&](AffineExpr e) {  // a dim of extent 1 has no neighbours
     for (const std::string& name : e.names())
       if (const auto it = ranges.find(name); name.front() == '$' && it != ranges.end() && it->second.high <= 0)
@@ -263,7 +274,8 @@ std::string described_refusal(const Instruction& instruction, int access, const 
     return made.diagnostics().front().message;
   if (!operand.outside)
     if (std::string no = bounds_refusal(buffer, index, ranges, lowering.nonnegative); !no.empty()) return no;
-  if (std::string no = strides_refusal(instruction, access, buffer, index, ranges, lowering.model); !no.empty())
+  if (std::string no = strides_refusal(instruction, access, extents, buffer, index, ranges, lowering.model);
+      !no.empty())
     return no;
   if (buffer.align % operand.align == 0) return "";
   return fmt::format("{} of {} begins at multiples of {} B; {} begins at multiples of {} B", operand.name,
@@ -313,7 +325,8 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
     return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,
                        operand.group, buffer.name, buffer.registers_per_slot);
   if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
-  if (std::string reason = strides_refusal(instruction, access, buffer, simple, ranges, model); !reason.empty())
+  if (std::string reason = strides_refusal(instruction, access, extents, buffer, simple, ranges, model);
+      !reason.empty())
     return reason;
   if (std::string reason = swizzle_refusal(instruction, access, buffer, simple, ranges); !reason.empty()) return reason;
   return alignment_refusal(instruction, operand, buffer, simple, ranges, model);

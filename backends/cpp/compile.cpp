@@ -14,6 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A model of the machine runs hundreds of kernels, each for a moment: to optimise them takes longer than to run them.
+bool longer_to_compile(const HardwareModel& model, const TextFiles& sources) {
+  constexpr std::size_t most_optimised = std::size_t{1} << 18;  // bytes of text
+  std::size_t size = 0;
+  for (const auto& [name, text] : sources) size += text.size();
+  return model.program.language == "cuda" && size > most_optimised;
+}
+
 Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
                               const std::vector<std::string>& flags, const fs::path& file) {
   const auto command_for = [&](const fs::path& folder, const std::string& made) {
@@ -21,6 +29,7 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
     for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
     auto command = compile_command(model, paths, made);
     command.insert(command.end(), flags.begin(), flags.end());
+    if (longer_to_compile(model, sources)) command.emplace_back("-O0");
     return command;
   };
   std::string key = listed_command(command_for("", "program")) + "\n" + identity(model);

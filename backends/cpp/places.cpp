@@ -18,6 +18,14 @@ AffineExpr of_term(const AffineTerm& term) {
          term.coefficient;
 }
 
+/// Those that share an operand.
+std::int64_t instances_of(const Operand& operand) {
+  const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+  std::int64_t count = 1;
+  for (std::size_t u = 0; fragment != nullptr && u + 1 < fragment->over.size(); ++u) count *= fragment->over[u].second;
+  return count;
+}
+
 class Finder {
  public:
   Finder(const Program& program, const HardwareModel& model, bool instances, Names& names, Places& places,
@@ -83,16 +91,21 @@ class Finder {
       item.places.push_back(
           place(call.operands[i], i == 0 ? ranges_of_call(ranges_, instruction, call, 0) : ranges, instruction.name));
       if (const int v = item.places.back().variable; v >= 0)
-        hold(places_.variables[static_cast<std::size_t>(v)], operand_of(instruction, static_cast<int>(i)),
-             call.operands[i].buffer);
+        hold(places_.variables[static_cast<std::size_t>(v)], instruction, static_cast<int>(i), call.operands[i].buffer);
     }
     for (const Ref& ref : call.masks) item.places.push_back(place(ref, ranges, instruction.name));
   }
-  void hold(Variable& variable, const Operand& operand, BufferId id) {
+  void hold(Variable& variable, const Instruction& by, int access, BufferId id) {
+    const Operand& operand = operand_of(by, access);
+    if (variable.shared_by != nullptr &&
+        instances_of(operand) < instances_of(operand_of(*variable.shared_by, variable.access)))
+      return;  // it takes a part
     const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
     variable.in_order = fragment != nullptr && fragment->over.size() == 1 &&
                         fragment->index == std::vector<AffineExpr>{AffineExpr::dim(fragment->over[0].first)};
     variable.count = registers_of_fragment(operand, id);
+    variable.shared_by = &by;
+    variable.access = access;
   }
   /// 0: no fragment.
   std::int64_t registers_of_fragment(const Operand& operand, BufferId id) const {
@@ -262,6 +275,55 @@ std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& pro
     if (pointer.uses > 1) pointer.name = names.unique(places.buffers[pointer.buffer.index()] + "_" + pointer.variable);
   finder.needs(items);
   return items;
+}
+
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
+                                              int access, const Ranges& ranges, const Program& program,
+                                              const HardwareModel& model) {
+  const Operand& taken = operand_of(by, access);
+  const Operand& shared = operand_of(*variable.shared_by, variable.access);
+  if (instances_of(taken) >= instances_of(shared)) return RegisterPart{0, variable.count};
+  const auto all = positions(shared, operand_box(*variable.shared_by, variable.access));
+  const auto own = positions(taken, operand_box(by, access));
+  if (!all || !own) return std::nullopt;
+  const std::int64_t elements = std::get<FragmentLayout>(shared.layout).over.back().second;
+  const auto number = static_cast<std::int64_t>(own->size());
+  // Its points, row-major, and the loops around.
+  std::vector<std::string> names;
+  std::vector<std::int64_t> extents;
+  for (const Dim& dim : by.statement().domain.dims) names.push_back("$" + dim.name), extents.push_back(dim.extent);
+  for (const std::string& name : place.inside.names())
+    if (const auto loop = ranges.find(name); loop != ranges.end() && name.front() != '$')
+      names.push_back(name), extents.push_back(loop->second.high + 1);
+  const CompiledAffine inside(place.inside, names);
+  std::vector<CompiledAffine> subscripts;
+  for (const AffineExpr& e : access_of(by.statement(), access).index) {
+    std::map<std::string, AffineExpr> dims;
+    for (const std::string& name : e.names()) dims[name] = AffineExpr::dim("$" + name);
+    subscripts.emplace_back(substitute(e, dims), names);
+  }
+  const auto box = operand_box(by, access);
+  std::optional<std::int64_t> first;
+  std::vector<std::int64_t> point(names.size(), 0);
+  while (true) {
+    std::int64_t flat = 0;
+    for (std::size_t s = 0; s < subscripts.size(); ++s) flat = flat * box[s] + subscripts[s](point.data());
+    const std::int64_t at = inside(point.data());
+    if (at < 0 || at >= static_cast<std::int64_t>(all->size())) return std::nullopt;
+    const std::int64_t begin = (*all)[static_cast<std::size_t>(at)] % elements - (*own)[static_cast<std::size_t>(flat)];
+    if (begin != first.value_or(begin) || begin < 0) return std::nullopt;
+    first = begin;
+    std::size_t d = point.size();
+    while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
+    if (d == 0) break;
+  }
+  const Buffer& buffer = program.buffers[place.buffer.index()];
+  const Memory& memory = model.memory(buffer.memory);
+  const bool own_type = std::any_of(memory.value.begin(), memory.value.end(),
+                                    [&](const auto& entry) { return entry.first == name(buffer.dtype); });
+  const std::int64_t size = own_type ? 1 : bytes(buffer.dtype), held = own_type ? 1 : memory.size;
+  if (*first * size % held != 0) return std::nullopt;
+  return RegisterPart{*first * size / held, std::max<std::int64_t>(1, (number * size + held - 1) / held)};
 }
 
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places) {

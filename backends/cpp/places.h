@@ -7,6 +7,7 @@
 //   for i  { const float* A_i = A + 37*i;  for k { ... A_i[k] ... } }
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ struct Variable {
   std::string name, type;
   std::int64_t count = 0;  ///< an array: registers that a fragment takes of each instance
   bool in_order = false;   ///< which hold elements 0, 1, 2.. of one instance
+  /// Of the instructions that use it, one of the most instances, and which of its operands it is.
+  const Instruction* shared_by = nullptr;
+  int access = 0;
 };
 
 /// A node with what it, and all nodes inside it, use.
@@ -67,6 +71,15 @@ struct Places {
 /// their own registers. Problems are appended to `diagnostics`.
 std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
                               bool instances, Names& names, Places& places, Diagnostics& diagnostics);
+
+/// Registers that an instruction of fewer instances takes of a variable that many share: the first of them and how
+/// many. Nothing: its elements are not those registers in order, in every instance.
+struct RegisterPart {
+  std::int64_t first = 0, count = 0;
+};
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
+                                              int access, const Ranges& ranges, const Program& program,
+                                              const HardwareModel& model);
 
 /// The pointer and the rest that name a memory place.
 std::pair<int, AffineExpr> resolve(const Place& place, const Places& places);

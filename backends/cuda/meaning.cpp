@@ -38,7 +38,8 @@ class Meaning {
     if (instruction_.semantics.size() != 1) return refuse("is a sequence of statements");
     if (!instruction_.masks.empty()) return refuse("has masks");
     if (!instruction_.async_by.empty() && is_move(instruction_))
-      return operands_.size() > 1 && operands_[1].described ? counted_copy() : asynchronous_copy();
+      return operands_.size() > 1 && (operands_[0].described || operands_[1].described) ? described_copy()
+                                                                                        : asynchronous_copy();
     begin();
     for (int a = 0; a < access_count(statement_); ++a) {
       declare(a);
@@ -214,7 +215,7 @@ class Meaning {
     if (by_lanes)
       line(fmt::format("emulation::BankRequest {}(emulation::Access::{}, {}, threads[0], at[0]->{}, here);", request,
                        kind, threads_, o.name));
-    open_dims();
+    open_dims(access);
     if (operand.align > 1)
       line(fmt::format("emulation::aligned({}, {}, \"{}\");", address, operand.align, instruction_.name));
     std::string where = address + offset;
@@ -230,7 +231,7 @@ class Meaning {
                  : fmt::format("emulation::{}({}.of(reinterpret_cast<char*>({}){}, {}))",
                                instruction_.atomic.valid() ? "added" : "written", request, address, offset, size);
     copy(fmt::format("{}[{}]", array(access), flat(access, subscripts(access))), place, size, gather);
-    close_dims();
+    close_dims(access);
     return std::nullopt;
   }
   /// A term of a layout, which speaks of the operand's subscripts, in the dims of the statement.
@@ -242,11 +243,17 @@ class Meaning {
     return isamap::print(substitute(term, values));
   }
 
-  void open_dims() {
-    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) loop(statement_.domain.dims[d].name, extents_[d]);
+  /// Loops over the dims, or over those of one operand: the others reach the same elements again.
+  bool loops_over(std::size_t d, int access) const {
+    return access < 0 || uses(access_of(statement_, access), statement_.domain.dims[d].name);
   }
-  void close_dims() {
-    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) close();
+  void open_dims(int access = -1) {
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
+      if (loops_over(d, access)) loop(statement_.domain.dims[d].name, extents_[d]);
+  }
+  void close_dims(int access = -1) {
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d)
+      if (loops_over(d, access)) close();
   }
 
   void compute() {
@@ -262,38 +269,43 @@ class Meaning {
     close_dims();
   }
 
-  /// A box of a tensor that the host described, which arrives later and is counted.
-  Result<std::string> counted_copy() {
-    const WrapperOperand &to = operands_[0], &from = operands_[1];
-    const Operand& operand = operand_of(instruction_, 0);
+  /// A box of a tensor that the host described: it arrives later and is counted, or leaves as one of a group.
+  Result<std::string> described_copy() {
+    const int near = operands_[0].described ? 1 : 0;
+    const WrapperOperand &inside = operands_[static_cast<std::size_t>(near)],
+                         &box_of = operands_[static_cast<std::size_t>(1 - near)];
+    const Operand& operand = operand_of(instruction_, near);
     const auto* strided = std::get_if<StridedLayout>(&operand.layout);
-    if (strided == nullptr || !to.shared || !instruction_.async_bytes)
-      return refuse("is asynchronous and no copy into shared memory whose bytes are counted");
-    const int size = bytes(type_of(0));
+    if (strided == nullptr || !inside.shared || (near == 0 && !instruction_.async_bytes))
+      return refuse("is asynchronous, and no copy into shared memory whose bytes are counted, or out of it");
+    const int size = bytes(type_of(near));
     if (operand.align > 1)
-      line(fmt::format("emulation::aligned({}, {}, \"{}\");", to.name, operand.align, instruction_.name));
+      line(fmt::format("emulation::aligned({}, {}, \"{}\");", inside.name, operand.align, instruction_.name));
     std::string box, offset, at;
-    for (std::size_t d = 0; d < from.positions.size(); ++d) {
-      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", from.walked_by[d]}));
-      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", from.positions[d], from.walked_by[d]);
+    for (std::size_t d = 0; d < box_of.positions.size(); ++d) {
+      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", box_of.walked_by[d]}));
+      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", box_of.positions[d], box_of.walked_by[d]);
     }
     for (const StrideTerm& term : strided->terms) {
       const auto stride =
           term.stride ? evaluate(*term.stride, [&](const Reference& r) { return extent(r); }) : std::nullopt;
-      if (!stride) return refuse(fmt::format("writes {} with a free stride", to.name));
-      offset += fmt::format(" + {}*({})", *stride * size, in_subscripts(0, operand, term.term));
+      if (!stride) return refuse(fmt::format("reads or writes {} with a free stride", inside.name));
+      offset += fmt::format(" + {}*({})", *stride * size, in_subscripts(near, operand, term.term));
     }
-    std::string place = to.name + offset;
+    std::string place = inside.name + offset;
     if (strided->swizzle)
       place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits, strided->swizzle->from,
                           strided->swizzle->to);
-    line(fmt::format("emulation::check_box({}, {{{}}}, \"{}\");", from.name, box, instruction_.name));
-    open(fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size));
+    line(fmt::format("emulation::check_box({}, {{{}}}, \"{}\");", box_of.name, box, instruction_.name));
+    open(near == 0 ? fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size)
+                   : fmt::format("emulation::issue_store(\"{}\", {}, {}, [=](auto each)", instruction_.async_by, size,
+                                 !operand.view.empty()));
     open_dims();
     line(fmt::format("each({}, {{{}}});", place, at));
     close_dims();
     --depth_;
-    line(fmt::format("}}, {});", from.name));
+    line(near == 0 ? fmt::format("}}, {});", box_of.name)
+                   : fmt::format("}}, {}, \"{}\");", box_of.name, instruction_.name));
     return text_;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "backends/cpp/types.h"
 #include "support/overloaded.h"
@@ -73,11 +74,14 @@ class Synchronizer {
       if (const auto* sync = std::get_if<Sync>(&node.is)) {
         if (sync->object.empty()) pending = {};
         if (!sync->object.empty() && sync->step == Sync::Step::wait) arrive(*sync, pending);
+        if (sync->step == Sync::Step::fence) add(pending, std::exchange(unfenced_, {}));
       }
       if (unit == grid_) {
         asynchronous_only_ = true;
         add(on_their_way_, accesses(node, unit));
         asynchronous_only_ = false;
+        for (const Touch& touch : accesses(node, unit))
+          if (touch.written && touch.many) add(unfenced_, {touch});
       }
     }
     return out;
@@ -244,6 +248,7 @@ class Synchronizer {
   bool blocks_;
   Ranges ranges_;         ///< of the loops in time around
   Touches on_their_way_;  ///< by calls that complete later
+  Touches unfenced_;      ///< written: a fence makes it visible, so a barrier before the fence is none for its readers
   bool asynchronous_only_ = false;
 };
 

@@ -107,7 +107,17 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
       const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
       o.type = variable.type;
       o.registers = std::max<std::int64_t>(variable.count, 1);
-      add_to(made.arguments, variable.name);
+      const auto part =
+          part_of_registers(variable, place, instruction, static_cast<int>(i), item.ranges, context.program, model_);
+      if (!part)
+        context.diagnostics.push_back(
+            error(fmt::format("{} of '{}' is not in registers of '{}' that follow one another", o.name,
+                              instruction.name, variable.name)));
+      const bool all = !part || part->count == variable.count;
+      if (!all) o.registers = part->count;
+      add_to(made.arguments,
+             all ? variable.name
+                 : fmt::format("reinterpret_cast<{}(&)[{}]>({}[{}])", o.type, part->count, variable.name, part->first));
       add_to(made.parameters, fmt::format("{}{} (&{})[{}]", o.written ? "" : "const ", o.type, o.name, o.registers));
     } else if (place.kind == Place::Kind::memory) {
       const Memory& memory = model_.memory(context.program.buffers[place.buffer.index()].memory);

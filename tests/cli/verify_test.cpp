@@ -113,9 +113,53 @@ TEST(Verify, EveryModelThatRunsHereIsTrue) {
     EXPECT_EQ(said.code, 0) << name << "\n" << said.out << said.err;
     EXPECT_EQ(json.value("wrong", -1), 0) << name << "\n" << said.out;
     EXPECT_GT(json.value("equal", 0), 0) << name;
-    for (const auto& one : json["instructions"])
+    for (const auto& one : json["instructions"]) {
       EXPECT_TRUE(one.value("verdict", "") == "equal" || !one.value("why", "").empty()) << name << one.dump();
+      // Of the GPUs every instruction that computes or moves anything is executed by itself.
+      const bool isolated = one.value("verdict", "") == "equal";
+      EXPECT_TRUE(!name.starts_with("nvidia_") || isolated ||
+                  one.value("why", "").starts_with("a setter computes nothing"))
+          << name << one.dump();
+    }
   }
+}
+
+/// Results that were recorded with a true description, against one in which a statement is false: what a GPU computed
+/// once catches it wherever there is none.
+void expect_caught_by_record(const std::string& target, const std::string& instruction, const std::string& text,
+                             const std::string& what, const std::string& by) {
+  const Folder folder;
+  const std::string right = folder.write("right.yaml", text), record = folder / "vectors.jsonl";
+  const Said said = isamap({"hw", "verify", right, "--instruction", instruction, "--record", record, "--json"});
+  EXPECT_EQ(said.code, 0) << said.out << said.err;
+  EXPECT_EQ(row(parsed(said), instruction).value("verdict", ""), "equal") << target << said.out;
+  EXPECT_EQ(isamap({"hw", "verify", right, "--instruction", instruction, "--replay", record}).code, 0) << target;
+  const std::string wrong = folder.write("wrong.yaml", changed(text, what, by));
+  const Said caught = isamap({"hw", "verify", wrong, "--instruction", instruction, "--replay", record, "--json"});
+  EXPECT_EQ(caught.code, 5) << caught.out << caught.err;
+  EXPECT_EQ(row(parsed(caught), instruction).value("verdict", ""), "differs") << caught.out;
+}
+
+TEST(Verify, RecordsCatchWhatATensorCoreIsSaidToCompute) {
+  const std::string text = model_text("nvidia_sm90a");
+  expect_caught_by_record("nvidia_sm90a", "wgmma_s8_sw128", text, "${acc}(A[i,k]) * ${acc}(B[k,j])",
+                          "${acc}(A[i,k]) * ${acc}(B[k,j]) + ${acc}(A[i,k])");
+}
+
+TEST(Verify, RecordsCatchWhereAMatrixLoadIsSaidToPutElements) {
+  expect_caught_by_record("nvidia_sm80", "ldmatrix_x2", model_text("nvidia_sm80"),
+                          "D[l,m,h] = S[8*m + l/4, 2*(l%4) + h]\"}", "D[l,m,h] = S[8*m + 7 - l/4, 2*(l%4) + h]\"}");
+}
+
+/// A copy of a box that is said to bring more bytes than it does would be waited for for ever.
+TEST(Verify, BytesOfATensorCopyAreCounted) {
+  const Folder folder;
+  const std::string text = model_text("nvidia_sm90a");
+  const std::string planted =
+      folder.write("planted.yaml", changed(text, "bytes: \"extent[y]*${s}\"", "bytes: \"extent[y]*${s} + 16\""));
+  const Said said = isamap({"hw", "verify", planted, "--instruction", "tma_load_b16_sw64", "--json"});
+  EXPECT_EQ(said.code, 5) << said.out << said.err;
+  EXPECT_EQ(row(parsed(said), "tma_load_b16_sw64").value("verdict", ""), "failed") << said.out;
 }
 
 TEST(Verify, TheSameSeedSaysTheSame) {
@@ -152,8 +196,8 @@ TEST(Verify, ExchangedOperandsAreCaught) {
 }
 
 TEST(Verify, AnUpdateThatOverwritesIsCaught) {
-  expect_caught(changed(model_text("x86_avx2"), "_mm256_fmadd_${s}({A}, {B}, {C})", "_mm256_mul_${s}({A}, {B})"), "fma_f32",
-                "C is overwritten; the description says that it is updated");
+  expect_caught(changed(model_text("x86_avx2"), "_mm256_fmadd_${s}({A}, {B}, {C})", "_mm256_mul_${s}({A}, {B})"),
+                "fma_f32", "C is overwritten; the description says that it is updated");
 }
 
 // A 2x4 tile that the machine keeps column by column.

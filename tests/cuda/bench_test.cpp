@@ -86,6 +86,19 @@ class Bench : public ::testing::Test {
   }
 };
 
+/// What no nest isolates is in the bundle as well, and its record is replayed.
+TEST_F(Bench, InstructionsByHandComeBack) {
+  make("product_bf16", "ldmatrix_x2");
+  const Ended ran = run({}, {"probe", "build", "instructions"});
+  ASSERT_EQ(ran.code, 0) << ran.said;
+  const std::string record = (folder.path() / "vectors.jsonl").string();
+  const Ended back = bench({"--import", place.string(), "--record", record, "--instruction", "ldmatrix_x2"});
+  EXPECT_NE(back.said.find("1 of 1 instructions executed (native), 1 equal, 0 wrong"), std::string::npos) << back.said;
+  const Ended replayed =
+      with({}, {ISAMAP_PROGRAM, "hw", "verify", "nvidia_sm80", "--instruction", "ldmatrix_x2", "--replay", record});
+  EXPECT_EQ(replayed.code, 0) << replayed.said;
+}
+
 TEST_F(Bench, EveryPhaseAndTheWayBack) {
   make("product_bf16");
   const Ended ran = run();

@@ -1,4 +1,4 @@
-// Counters in shared memory, and copies that they count.
+// Counters in shared memory, copies of boxes that they count, and boxes that leave shared memory.
 
 #pragma once
 
@@ -116,6 +116,35 @@ void issue_counted(std::uint32_t at, std::uint32_t size, Elements elements, cons
   counter.on_their_way.push_back(deliver);
   for (const int thread : counter.waiting) state.block->threads[static_cast<std::size_t>(thread)].blocked = false;
   counter.waiting.clear();
+}
+
+/// The same for elements that leave shared memory, at the latest when their group is waited for: what stands there
+/// then. What lies outside the tensor is left out. `by_path`: they are read by another path than threads write them by.
+template <class Elements, class Map>
+void issue_store(const char* object, std::uint32_t size, bool by_path, Elements elements, const Map& map,
+                 const char* what) {
+  using At = std::initializer_list<int>;
+  Thread& thread = *state.thread;
+  elements([&](std::uint32_t from, At) {
+    for (std::uint32_t b = from; by_path && b < from + size; ++b) fenced(b, what);
+    note_read(thread, from, size);
+  });
+  const auto deliver = [&thread, size, elements, map] {
+    elements([&](std::uint32_t from, At position) {
+      note_read(thread, from, size);
+      unsigned char* to = const_cast<unsigned char*>(static_cast<const unsigned char*>(map.base));
+      int d = 0;
+      for (const int p : position) {
+        if (p < 0 || static_cast<unsigned long>(p) >= map.sizes[d]) return;
+        to += static_cast<unsigned long>(p) * map.pitches[d++];
+      }
+      std::memcpy(written(to), state.block->bytes.data() + from, size);
+    });
+  };
+  const bool now =
+      delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
+  if (now) return deliver();
+  thread.groups[object].open.push_back(deliver);
 }
 
 }  // namespace emulation

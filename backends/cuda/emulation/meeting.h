@@ -12,9 +12,12 @@ inline void release(Meeting& meeting) {
   meeting.arrived = 0;
 }
 
-/// The last of `instances` neighbouring threads does `body(arguments of all)`, then all go on.
-template <class Arguments, class Body>
-void together(int instances, const char* what, Arguments& mine, Body body) {
+/// What several threads do together: with what each of them brought, and the first of them.
+using Joint = std::function<void(void* const* at, Thread* threads)>;
+
+/// The last of `instances` neighbouring threads does `body(what all brought)`, then all go on. No template: a printed
+/// file has hundreds of these.
+inline void do_together(int instances, const char* what, void* mine, const Joint& body) {
   const int group = state.thread->number / instances;
   if ((group + 1) * instances > state.thread_count)
     fail("%s needs %d threads; the block has %d", what, instances, state.thread_count);
@@ -26,13 +29,18 @@ void together(int instances, const char* what, Arguments& mine, Body body) {
     fail("the threads that do one instruction together have parted: some are at %s, this one at %s", meeting.what,
          what);
   }
-  meeting.arguments[static_cast<std::size_t>(state.thread->number % instances)] = &mine;
+  meeting.arguments[static_cast<std::size_t>(state.thread->number % instances)] = mine;
   if (++meeting.arrived < instances) {
     meeting.waiting.push_back(state.thread->number);
     return wait(what);
   }
-  body(reinterpret_cast<Arguments* const*>(meeting.arguments.data()), state.block->threads.data() + group * instances);
+  body(meeting.arguments.data(), state.block->threads.data() + group * instances);
   release(meeting);
+}
+template <class Arguments, class Body>
+void together(int instances, const char* what, Arguments& mine, Body body) {
+  do_together(instances, what, &mine,
+              [body](void* const* at, Thread* threads) { body(reinterpret_cast<Arguments* const*>(at), threads); });
 }
 
 /// All threads of the block, or `participants` of them at barrier `index`.
@@ -94,16 +102,16 @@ inline void commit(const char* object) {
   groups.committed.push_back(std::move(groups.open));
   groups.open.clear();
 }
-/// What several threads begin together and is done when its group is waited for at the latest; the first of them keeps
-/// the groups.
-template <class Arguments, class Body>
-void together_later(int instances, const char* object, const char* what, Arguments& mine, Body body) {
-  together(instances, what, mine, [instances, object, body](Arguments* const* at, Thread* threads) {
-    std::vector<Arguments> kept;
-    for (int i = 0; i < instances; ++i) kept.push_back(*at[i]);
-    auto carry_out = [kept, body, threads]() mutable {
-      std::vector<Arguments*> pointers;
-      for (Arguments& one : kept) pointers.push_back(&one);
+/// What several threads begin together and is done when its group is waited for at the latest, with what they brought;
+/// the first of them keeps the groups.
+inline void begin_together(int instances, const char* object, const char* what, void* mine, std::size_t size,
+                           const Joint& body) {
+  do_together(instances, what, mine, [instances, object, size, &body](void* const* at, Thread* threads) {
+    std::vector<unsigned char> kept(static_cast<std::size_t>(instances) * size);
+    for (int i = 0; i < instances; ++i) std::memcpy(kept.data() + static_cast<std::size_t>(i) * size, at[i], size);
+    auto carry_out = [kept, instances, size, body, threads]() mutable {
+      std::vector<void*> pointers;
+      for (int i = 0; i < instances; ++i) pointers.push_back(kept.data() + static_cast<std::size_t>(i) * size);
       body(pointers.data(), threads);
     };
     const bool now =
@@ -111,6 +119,12 @@ void together_later(int instances, const char* object, const char* what, Argumen
     if (now && threads->groups[object].pending() == 0 && threads->groups[object].open.empty()) return carry_out();
     threads->groups[object].open.push_back(carry_out);
   });
+}
+template <class Arguments, class Body>
+void together_later(int instances, const char* object, const char* what, Arguments& mine, Body body) {
+  static_assert(std::is_trivially_copyable_v<Arguments>);
+  begin_together(instances, object, what, &mine, sizeof mine,
+                 [body](void* const* at, Thread* threads) { body(reinterpret_cast<Arguments* const*>(at), threads); });
 }
 inline void wait_groups(const char* object, std::size_t pending) {
   Groups& groups = state.thread->groups[object];

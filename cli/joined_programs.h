@@ -1,0 +1,13 @@
+#pragma once
+// Several programs as one, so that a target is compiled once.
+
+#include <vector>
+
+#include "ir/program.h"
+
+namespace isamap::cli {
+
+/// `all` and behind it the others: tensors, buffers and nodes one after the other, arguments first.
+Program joined(Program all, const std::vector<Program>& others);
+
+}  // namespace isamap::cli
