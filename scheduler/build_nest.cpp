@@ -158,6 +158,8 @@ class Builder {
     if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
         !form_.units.empty() || !in_registers(form_, 0) || form_.parallel_order.empty())
       return false;
+    for (const auto& [dim, block] : form_.blocks)  // every block would pack it anew
+      if (!uses(access_of(*form_.statement, access), dim)) return false;
     const std::string& outermost = form_.parallel_order.front();
     const auto& index = access_of(*form_.statement, access).index;
     return uses(access_of(*form_.statement, access), outermost) &&
