@@ -15,8 +15,8 @@ namespace isamap {
 /// How an instruction dim is written in an index: `$j`.
 inline std::string point_name(const std::string& dim) { return "$" + dim; }
 
-/// `loops` and, for each instruction dim, [0, extent of this call - 1]; of access 0 also the points beyond that the call
-/// sets, whose places must be said too.
+/// `loops` and, for each instruction dim, [0, extent of this call - 1]; of access 0 also the points beyond that the
+/// call sets, whose places must be said too.
 Ranges ranges_of_call(const Ranges& loops, const Instruction& instruction, const Call& call, int access = -1);
 
 /// The element offset of an index from the first element of a memory buffer, over all its names.

@@ -47,9 +47,9 @@ std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareMod
     of.push_back(c);
   }
   if (const auto* best = fastest(found); best != nullptr && commands.size() > 1)
-    // A choice that cannot be kept costs the next run time, and nothing else.
-    [[maybe_unused]] const auto kept =
-        remember_compiler(program, model, commands[of[static_cast<std::size_t>(best - found.data())]]);
+      // A choice that cannot be kept costs the next run time, and nothing else.
+      [[maybe_unused]]
+    const auto kept = remember_compiler(program, model, commands[of[static_cast<std::size_t>(best - found.data())]]);
   return found;
 }
 

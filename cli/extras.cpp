@@ -8,7 +8,8 @@ namespace isamap::cli {
 std::optional<Extras> extras_of(const Options& options, const Schedule& schedule, const std::string& schedule_text,
                                 const Kernel& whole, const HardwareModel& model, const std::optional<RunnerUp>& second,
                                 Exit& code) {
-  const Kernel kernel = in_lanes_of(one_step_of(whole), schedule.lanes);  // of repeated statements one step is explained
+  const Kernel kernel =
+      in_lanes_of(one_step_of(whole), schedule.lanes);  // of repeated statements one step is explained
   Extras extras;
   code = Exit::wrong_input;
   auto statements = explain(schedule, kernel, model);

@@ -115,10 +115,10 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
                   [&](const Mapping& m) { return sums_lanes_in_any_order(model.instruction(m.instruction)); });
 
   bool proved = false;
-  auto scheduled = by_hand
-                       ? take(*options.hand_written, kernel, model, options.schedule.costs)
-                       : found(schedule_or_in_lanes(kernel, reached.mapped, model, options.schedule, options.map, &proved),
-                               reached);
+  auto scheduled =
+      by_hand
+          ? take(*options.hand_written, kernel, model, options.schedule.costs)
+          : found(schedule_or_in_lanes(kernel, reached.mapped, model, options.schedule, options.map, &proved), reached);
   if (!scheduled) {
     const Exit code = by_hand ? Exit::wrong_input : proved ? Exit::no_answer : Exit::limit;
     return stopped(reached, code, scheduled.diagnostics());

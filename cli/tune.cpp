@@ -138,9 +138,8 @@ class Tuning {
     std::optional<std::size_t> best;
     for (std::size_t c = 0; c < chosen.size(); ++c) {
       const Measured& m = measured[c];
-      rows_.push_back(
-          {static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.checked, m.problem,
-           chosen[c].variation});
+      rows_.push_back({static_cast<std::int64_t>(s), chosen[c].number, chosen[c].predicted, m.value(), m.checked,
+                       m.problem, chosen[c].variation});
       lab::TrialRecord record;
       record.statement = static_cast<std::int64_t>(s);
       record.number = chosen[c].number;

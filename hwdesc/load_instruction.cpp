@@ -190,7 +190,8 @@ void read_async(const Node& node, Reading& r) {
   if (by && by->kind != Kind::scalar)
     r.fail(by->where, "'by' of 'async' of " + r.what + " must be the name of one completion object",
            "write {by: " + (objects.empty() ? std::string("NAME") : objects.front().name) + "}");
-  else if (by && std::none_of(objects.begin(), objects.end(), [&](const AsyncObject& o) { return o.name == by->scalar; }))
+  else if (by &&
+           std::none_of(objects.begin(), objects.end(), [&](const AsyncObject& o) { return o.name == by->scalar; }))
     r.fail(by->where, "'async' of " + r.what + " names completion object '" + by->scalar + "', which is not declared");
   r.instruction.async_by = by ? by->scalar : "";
   r.instruction.async_pending = map.texts("pending");

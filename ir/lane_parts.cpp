@@ -32,8 +32,8 @@ std::string refused_lanes(const Kernel& kernel, const LaneParts& parts, std::siz
     return fmt::format("{} lanes of {} of {}; at least 2 lanes of 1 are needed", parts.lanes, parts.depth, parts.dim);
   const auto width = checked_mul(parts.lanes, parts.depth);
   if (!width || dim.extent < *width)
-    return fmt::format("{} of {} has {} points; {} lanes of {} need at least {}", parts.dim, parts.statement, dim.extent,
-                       parts.lanes, parts.depth, width.value_or(INT64_MAX));
+    return fmt::format("{} of {} has {} points; {} lanes of {} need at least {}", parts.dim, parts.statement,
+                       dim.extent, parts.lanes, parts.depth, width.value_or(INT64_MAX));
   if (!statement.domain.faces.empty()) return fmt::format("{} has a cut domain", parts.statement);
   const Tensor& output = kernel.tensors[statement.write.tensor.index()];
   if (output.inout)
@@ -70,11 +70,13 @@ class InLanes {
     std::vector<Computation> made;
     if (sizes.tail == 0) {
       const Access sums = new_tensor("parts", parts_.lanes, lane());
-      made = {steps("parts", sums, 0, sizes.rounds, parts_.lanes, parts_.depth), added(whole_.name, whole_.write, sums)};
+      made = {steps("parts", sums, 0, sizes.rounds, parts_.lanes, parts_.depth),
+              added(whole_.name, whole_.write, sums)};
     } else {
       // Where whole lanes are left over they are taken as before; odd elements one by one.
       const std::int64_t depth = sizes.tail % parts_.depth == 0 ? parts_.depth : 1;
-      const Access sums = new_tensor("parts", parts_.lanes, lane()), tail = new_tensor("tail", sizes.tail / depth, lane());
+      const Access sums = new_tensor("parts", parts_.lanes, lane()),
+                   tail = new_tensor("tail", sizes.tail / depth, lane());
       const Access of_sums = new_tensor("whole", 0, {}), of_tail = new_tensor("rest", 0, {});
       made = {steps("parts", sums, 0, sizes.rounds, parts_.lanes, parts_.depth),
               steps("tail", tail, sizes.width * sizes.rounds, 1, sizes.tail / depth, depth),
@@ -191,9 +193,11 @@ Result<LaneParts> parse_lane_parts(const std::string& text, const SourceLocation
   const bool begun = static_cast<bool>(words >> parts.statement >> parts.dim >> parts.lanes);
   const bool deeper = begun && static_cast<bool>(words >> by);
   if (deeper && (by != "by" || !(words >> parts.depth) || (words >> more)))
-    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text), "write s0 k 16, or s0 k 16 by 2");
+    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text),
+                    "write s0 k 16, or s0 k 16 by 2");
   if (!begun)
-    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text), "write s0 k 16, or s0 k 16 by 2");
+    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text),
+                    "write s0 k 16, or s0 k 16 by 2");
   return parts;
 }
 
@@ -206,7 +210,8 @@ Result<Kernel> in_lanes(const Kernel& kernel, const std::vector<LaneParts>& part
       return error_at(where, fmt::format("lanes {}: {} has no statement '{}'", print(one), kernel.name, one.statement));
     const auto at = static_cast<std::size_t>(s - made.statements.begin());
     if (s->reduction == Reduction::assign || s->reduction == Reduction::saturating_add)
-      return error_at(where, fmt::format("lanes {}: {} adds nothing up that lanes could share", print(one), one.statement));
+      return error_at(where,
+                      fmt::format("lanes {}: {} adds nothing up that lanes could share", print(one), one.statement));
     if (const std::string why = refused_lanes(made, one, at); !why.empty())
       return error_at(where, fmt::format("lanes {}: {}", print(one), why));
     made = InLanes(made, one, at).run();

@@ -4,8 +4,8 @@
 //   packed copies at home
 //   for each memory between home and the registers: walks over parallel dims, the output's tile, walks over reductions,
 //     the inputs' tiles
-//   walks over blocks of parallel dims, over parts of reductions, over the register tile, accumulators, walks over reductions, input registers,
-//   unrolled walks, do
+//   walks over blocks of parallel dims, over parts of reductions, over the register tile, accumulators, walks over
+//   reductions, input registers, unrolled walks, do
 
 #include <map>
 #include <string>
@@ -25,8 +25,8 @@ struct NormalForm {
   std::vector<Route> routes;                               ///< one for each access of the statement, in order
   std::vector<std::map<std::string, std::int64_t>> tiles;  ///< per level between home and registers, outermost first
   std::vector<int> buffers;                                ///< per level: of each tile there; missing: one
-  std::map<std::string, std::int64_t> cuts;           ///< reductions: done in parts of so many, outside; missing: whole
-  std::map<std::string, std::int64_t> blocks;         ///< parallel dims: walked in blocks outside all else; missing: not
+  std::map<std::string, std::int64_t> cuts;    ///< reductions: done in parts of so many, outside; missing: whole
+  std::map<std::string, std::int64_t> blocks;  ///< parallel dims: walked in blocks outside all else; missing: not
   std::map<std::string, std::int64_t> register_tile;  ///< extent of each dim that is unrolled; missing: one step
   std::vector<std::string> parallel_order;            ///< parallel dims, outermost first
   struct OnUnit {

@@ -263,8 +263,8 @@ class Run {
                      std::move(found.best->cost)};
   }
 
-  /// Of the calls for evaluations: all for statements with a good part of the kernel's work, fewer for the others, whose
-  /// schedules differ by little of what the kernel takes.
+  /// Of the calls for evaluations: all for statements with a good part of the kernel's work, fewer for the others,
+  /// whose schedules differ by little of what the kernel takes.
   std::int64_t evaluations_for(StatementId id) const {
     constexpr double good_part = 0.25, least = 0.1;
     double all = 0, own = 0;

@@ -103,8 +103,9 @@ TEST_F(WithGpu, FaultsAreToldInWords) {
   expect_failure(run("compile-fails"), 5, "identifier \"nonsense\" is undefined");
   expect_failure(run("load-fails"), 5, "the driver does not load the kernels: CUDA_ERROR_NO_BINARY_FOR_GPU");
   const Ran launched = run("launch-fails");
-  for (const char* words : {"kernel gemm_bf16_1 was not launched (", " blocks of ", " bytes of shared memory): "
-                                                                                   "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"})
+  for (const char* words : {"kernel gemm_bf16_1 was not launched (", " blocks of ",
+                            " bytes of shared memory): "
+                            "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"})
     expect_failure(launched, 5, words);
   expect_failure(run("kernel-fails"), 5, "the program failed: CUDA_ERROR_ILLEGAL_ADDRESS");
   expect_failure(run("memory=4000"), 77,

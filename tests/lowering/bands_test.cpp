@@ -14,7 +14,8 @@ Kernel block(int p, int c, int k, const std::string& between = "") {
   const std::string read = between.empty() ? "D" : "E";
   auto kernel = parse_kernel_yaml(
       "kernel: block\ndims: {P: " + std::to_string(p) + ", C: " + std::to_string(c) + ", K: " + std::to_string(k) +
-          ", R: 3}\ntensors:\n  I: {shape: [P + 2, P + 2, C], dtype: f32}\n  F: {shape: [R, R, C], dtype: f32, constant: "
+          ", R: 3}\ntensors:\n  I: {shape: [P + 2, P + 2, C], dtype: f32}\n  F: {shape: [R, R, C], dtype: f32, "
+          "constant: "
           "true}\n  V: {shape: [C, K], dtype: f32, constant: true}\n  D: {shape: [P, P, C], dtype: f32}\n" +
           (between.empty() ? "" : "  E: {shape: [P, P, C], dtype: f32}\n") +
           "  O: {shape: [P, P, K], dtype: f32}\ncompute:\n"

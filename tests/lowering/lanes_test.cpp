@@ -1,11 +1,10 @@
 // Reductions in lanes: the kernel in lanes computes what the kernel does, schedules say it and keep it, and the search
 // takes it where neighbours along the sum lie side by side.
 
-#include "scheduler/search_lanes.h"
-
 #include "backends/backend.h"
 #include "backends/loaded_kernel.h"
 #include "scheduler/schedule_file.h"
+#include "scheduler/search_lanes.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {
@@ -82,7 +81,8 @@ TEST(Lanes, RefusalsNameWhatWasFound) {
   EXPECT_NE(why(column(3, 32), {"s0", "z", 16, 1}).find("s0 has no dim 'z'"), std::string::npos);
   EXPECT_NE(why(column(3, 32), {"s7", "k", 16, 1}).find("no statement 's7'"), std::string::npos);
   EXPECT_NE(why(column(3, 32), {"s0", "k", 1, 1}).find("at least 2 lanes"), std::string::npos);
-  EXPECT_NE(why(formula("C[i] = A[i,0] + A[i,1]", "i=4"), {"s0", "i", 2, 1}).find("adds nothing up"), std::string::npos);
+  EXPECT_NE(why(formula("C[i] = A[i,0] + A[i,1]", "i=4"), {"s0", "i", 2, 1}).find("adds nothing up"),
+            std::string::npos);
   EXPECT_FALSE(parse_lane_parts("s0 k"));
   EXPECT_FALSE(parse_lane_parts("s0 k 16 of 2"));
   EXPECT_EQ(print(*parse_lane_parts("s0 k 16 by 2")), "s0 k 16 by 2");
@@ -91,8 +91,8 @@ TEST(Lanes, RefusalsNameWhatWasFound) {
 TEST(Lanes, AddedUpAnywhereIsSaid) {
   const HardwareModel model = machine("x86_avx512");
   const Kernel kernel = formula("y[i] += A[i,k]", "i=3,k=21");
-  const auto program =
-      lower(schedule_of({"for i by 1", "for k by 16", "stage A in vec", "do s0 with sum_f32_masked(j=k)"}), kernel, model);
+  const auto program = lower(
+      schedule_of({"for i by 1", "for k by 16", "stage A in vec", "do s0 with sum_f32_masked(j=k)"}), kernel, model);
   ASSERT_TRUE(program) << render(program.diagnostics());
   ASSERT_FALSE(program->assumptions.empty());
   EXPECT_NE(program->assumptions.back().find("in any order"), std::string::npos);

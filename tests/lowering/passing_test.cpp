@@ -25,8 +25,12 @@ HardwareModel cores(const char* name, const std::string& number) {
   return loaded->model;
 }
 
-const std::vector<std::string> a_sum{"for i by 4",       "for j by 16",      "stage C in vec via pass_f32.store_f32_masked",
-                                     "for i by 1 unroll", "stage A in vec",   "stage B in vec",
+const std::vector<std::string> a_sum{"for i by 4",
+                                     "for j by 16",
+                                     "stage C in vec via pass_f32.store_f32_masked",
+                                     "for i by 1 unroll",
+                                     "stage A in vec",
+                                     "stage B in vec",
                                      "do s0 with add_f32(j=j)"};
 
 std::string text_of(const Program& program, const HardwareModel& model) {
@@ -85,7 +89,8 @@ TEST(Passing, WhereverTheOutputLies) {
   auto loaded = load_program(*program, model);
   ASSERT_TRUE(loaded) << render(loaded.diagnostics());
   std::vector<float> a(720), b(720), room(720 + 64, -1);
-  for (int e = 0; e < 720; ++e) a[static_cast<std::size_t>(e)] = static_cast<float>(e), b[static_cast<std::size_t>(e)] = 3;
+  for (int e = 0; e < 720; ++e)
+    a[static_cast<std::size_t>(e)] = static_cast<float>(e), b[static_cast<std::size_t>(e)] = 3;
   for (std::size_t off = 0; off < 17; ++off) {
     float* const c = room.data() + off;
     std::fill(room.begin(), room.end(), -1.0F);
@@ -116,13 +121,14 @@ HardwareModel completing(const std::string& object, const std::string& number = 
 }
 
 TEST(Passing, StoresThatNothingAwaitsAreRefused) {
-  const HardwareModel groups = completing(
-      "{name: passing, kind: groups, per: core, commit: \"a();\", wait: \"_mm_sfence(); // {pending}\"}");
+  const HardwareModel groups =
+      completing("{name: passing, kind: groups, per: core, commit: \"a();\", wait: \"_mm_sfence(); // {pending}\"}");
   auto lines = a_sum;
   const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), groups);
   ASSERT_FALSE(program) << text_of(*program, groups);
   const Diagnostic& said = program.diagnostics()[0];
-  EXPECT_NE(said.message.find("stage C in vec: no move takes C_vec from vec to ram"), std::string::npos) << said.message;
+  EXPECT_NE(said.message.find("stage C in vec: no move takes C_vec from vec to ram"), std::string::npos)
+      << said.message;
   ASSERT_EQ(said.notes.size(), 1u);
   EXPECT_EQ(said.notes[0], "pass_f32 completes later, by 'passing', and only a fence is placed behind stores");
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
@@ -162,9 +168,7 @@ TEST(Passing, AFenceMayBeAnAssemblyLine) {
   EXPECT_EQ(c, std::vector<float>(99, 5));
 }
 
-std::string chosen(const Kernel& kernel) {
-  return searched(kernel, machine("x86_avx512"), 300).schedule_text;
-}
+std::string chosen(const Kernel& kernel) { return searched(kernel, machine("x86_avx512"), 300).schedule_text; }
 
 TEST(Passing, IsForResultsLargerThanTheCachesOfACore) {
   const auto sum = [](const char* dims) { return chosen(formula("C[i,j] = A[i,j] + B[i,j]", dims)); };

@@ -1,6 +1,7 @@
 // What `tune` measures beside the best of a search: each variation lowers, computes the same, and says what it is.
 
 #include "scheduler/variations.h"
+
 #include "tests/lowering/support.h"
 
 namespace isamap {
@@ -10,10 +11,9 @@ TEST(Variations, OfDistancesAndShortTiles) {
   const HardwareModel model = machine("x86_avx512");
   Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=13,j=100,k=90");
   kernel.tensors[1].constant = true;
-  Schedule schedule =
-      schedule_of({"stage B in ram as [j/32, k, j%32] aot", "for j by 32", "for i by 6", "stage C in vec", "for k by 1",
-                   "stage B in l1 ahead 5", "stage B in vec", "for i by 1 unroll", "for j by 16 unroll",
-                   "do s0 with fma_f32_bcast(j=j)"});
+  Schedule schedule = schedule_of({"stage B in ram as [j/32, k, j%32] aot", "for j by 32", "for i by 6",
+                                   "stage C in vec", "for k by 1", "stage B in l1 ahead 5", "stage B in vec",
+                                   "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
   expect_schedule_right(kernel, model, schedule);
   const std::vector<Variation> found = variations(schedule, 0, kernel, model);
   std::vector<std::string> words;

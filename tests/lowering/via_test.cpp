@@ -7,8 +7,8 @@ namespace isamap {
 namespace {
 
 std::vector<std::string> product(const std::string& output, const std::string& input, bool cut) {
-  std::vector<std::string> lines{"for j by 16", "for i by 4",  output, "for k by 1", input, "for i by 1 unroll",
-                                 "do s0 with fma_f32_bcast(j=j)"};
+  std::vector<std::string> lines{
+      "for j by 16", "for i by 4", output, "for k by 1", input, "for i by 1 unroll", "do s0 with fma_f32_bcast(j=j)"};
   if (cut) lines.insert(lines.begin(), "for k by 4");
   return lines;
 }

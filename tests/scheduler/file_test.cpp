@@ -75,10 +75,11 @@ TEST(ScheduleFile, WhatALineCannotSay) {
             "3:5: 'stage B in ram via load_f3': no move 'load_f3' in x86_avx512 | did you mean 'load_f32'?\n");
   EXPECT_EQ(with("stage B in ram first flag"),
             "3:5: 'stage B in ram first flag': 'first' says how sums begin; B is only read | leave it out\n");
-  EXPECT_EQ(with("stage C in vec first flag"),
-            "3:5: 'stage C in vec first flag': first flag: fma_f32_bcast always adds on to what is in C, and what is there "
-            "at the first visit is nothing | leave it out: the tile is cleared first; or describe the choice at the "
-            "instruction, start: {OPERAND: [zero, keep]}\n");
+  EXPECT_EQ(
+      with("stage C in vec first flag"),
+      "3:5: 'stage C in vec first flag': first flag: fma_f32_bcast always adds on to what is in C, and what is there "
+      "at the first visit is nothing | leave it out: the tile is cleared first; or describe the choice at the "
+      "instruction, start: {OPERAND: [zero, keep]}\n");
   EXPECT_EQ(
       with("stage B in ram as [k]"),
       "3:5: 'stage B in ram as [k]': the layout does not say j, of which the tile has 64 | each dim of B stands in "
