@@ -30,6 +30,20 @@ struct Asked {
   std::exit(code);
 }
 
+constexpr const char* usage = R"(bench_gpu [OPTIONS]     measures the GPU of this machine
+  --bundle DIR         only writes the folder that does so elsewhere: DIR/run.sh
+  --import DIR         takes the results of such a folder back
+  --store FILE         the store of trials that times go to (default DIR/store.db)
+  --record FILE        what instructions computed, for ever
+  --target HW          the described machine (default: the GPU here, else the newest)
+  --family TEXT        only cases whose family begins so
+  --instruction NAME   only this one
+  --folder DIR         where it works (default build/bench_gpu_bundle)
+  --isamap PROGRAM     writes and reads the programs of instructions; without it they are left out
+  --small              small cases, for a try
+  --no-code            no code for the GPU is made here
+)";
+
 Asked read(int argc, char** argv) {
   Asked asked;
   for (int i = 1; i < argc; ++i) {
@@ -60,13 +74,10 @@ Asked read(int argc, char** argv) {
       asked.bundle.small = true;
     else if (word == "--no-code")
       asked.bundle.code = false;
+    else if (word == "--help" || word == "-h")
+      std::fputs(usage, stdout), std::exit(0);
     else
-      stop(2,
-           fmt::format(
-               "'{}' is none of: --bundle DIR, --import DIR, --store FILE, --record FILE, --target HW, --family TEXT, "
-               "--instruction NAME, "
-               "--folder DIR, --small, --no-code",
-               word));
+      stop(2, fmt::format("'{}' is no option\n{}", word, usage));
   }
   return asked;
 }
@@ -80,6 +91,8 @@ std::string usual_target() {
     if (const auto loaded = load_hardware(name, models); loaded && no_device_for(loaded->model).empty()) return name;
   return known.front();
 }
+
+constexpr const char* only_one = "instruction";  ///< names the only one whose programs are in the folder
 
 /// `isamap` as a user has it, its words on stderr.
 int isamap(const Asked& asked, std::vector<std::string> words) {
@@ -112,11 +125,17 @@ int write(const Asked& asked) {
   std::vector<std::string> words{"hw", "verify", asked.bundle.target, "--bundle",
                                  (asked.bundle.folder / "instructions").string()};
   if (!asked.bundle.code) words.emplace_back("--no-code");
+  // The import must ask for the same programs.
+  if (!asked.instruction.empty())
+    write_file(asked.bundle.folder / only_one, asked.instruction.data(), asked.instruction.size());
+  else
+    std::filesystem::remove(asked.bundle.folder / only_one, failed);
   return isamap(asked, words);
 }
 
-int import(const Asked& asked) {
+int import(Asked asked) {
   const std::filesystem::path folder = asked.import;
+  if (asked.instruction.empty()) asked.instruction = read_file(folder / only_one, 4096);
   if (!std::filesystem::is_directory(folder)) stop(1, fmt::format("there is no folder '{}'", folder.string()));
   int code = 0;
   if (std::filesystem::exists(folder / "instructions")) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "backends/cuda/device_program.h"
 #include "cli/common.h"
@@ -122,6 +123,22 @@ std::string machine_of(const std::string& folder) {
                                                                                : "another machine";
 }
 
+/// A record is for ever: one that has results of instructions of which this run has none is not written over.
+Diagnostics would_lose(const std::string& path, const Recording& record) {
+  if (record.cases.empty()) return {error(fmt::format("nothing was executed, so {} is not written", path))};
+  if (!std::filesystem::exists(path)) return {};
+  const auto text = yaml::read_text_file(path);
+  const auto before = text ? parse_recording(*text, path) : Result<Recording>(text.diagnostics());
+  if (!before) return before.diagnostics();
+  std::set<std::string> lost;
+  for (const RecordedCase& one : before->cases) lost.insert(one.instruction);
+  for (const RecordedCase& one : record.cases) lost.erase(one.instruction);
+  if (lost.empty()) return {};
+  return {error(fmt::format("{} has results of {} instruction{} of which this run has none, {} among them", path,
+                            lost.size(), lost.size() == 1 ? "" : "s", *lost.begin()),
+                "write to another file, or remove this one")};
+}
+
 }  // namespace
 
 Exit verb_hw_verify(const Options& options) {
@@ -161,8 +178,11 @@ Exit verb_hw_verify(const Options& options) {
   const Exit code = exit_of(done);
   record.executed = done.executed;
   record.machine = options.import.empty() ? availability(*model).why : "on " + machine_of(options.import);
-  if (!options.record.empty() && code != Exit::missing && !write_file(options.record, print_recording(record)))
-    return Exit::wrong_input;
+  if (!options.record.empty() && code != Exit::missing) {
+    if (const Diagnostics lost = would_lose(options.record, record); !lost.empty())
+      return fail(Exit::wrong_input, lost);
+    if (!write_file(options.record, print_recording(record))) return Exit::wrong_input;
+  }
   if (const std::string why = not_run(done); !why.empty()) fail(code, "not run: " + why);
   return deliver(options, options.json ? json_of(done, options) : text_of(done, options.target), code);
 }

@@ -69,7 +69,8 @@ class DeviceReader final : public Runner {
     std::error_code ignored;
     if (!std::filesystem::exists(folder, ignored)) {
       outcome.missing =
-          fmt::format("{} has no such program: it was written from another description", folder_.string());
+          fmt::format("{} has no such program: it was written from another description, or for other instructions",
+                      folder_.string());
     } else if (!std::filesystem::exists(folder / "result", ignored)) {
       const std::string said = read_file(folder / "log", 4096);
       outcome.missing = said.empty() ? "it was not run there" : "it failed there: " + said;

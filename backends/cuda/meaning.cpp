@@ -296,7 +296,8 @@ class Meaning {
     if (strided->swizzle)
       place = fmt::format("emulation::permuted({}, {}, {}, {})", place, strided->swizzle->bits, strided->swizzle->from,
                           strided->swizzle->to);
-    line(fmt::format("emulation::check_box({}, {{{}}}, \"{}\");", box_of.name, box, instruction_.name));
+    line(fmt::format("emulation::check_box({}, {{{}}}, {}, \"{}\");", box_of.name, box,
+                     strided->swizzle ? strided->swizzle->bits : 0, instruction_.name));
     open(near == 0 ? fmt::format("emulation::issue_counted(counter_, {}, [=](auto each)", size)
                    : fmt::format("emulation::issue_store(\"{}\", {}, {}, [=](auto each)", instruction_.async_by, size,
                                  !operand.view.empty()));

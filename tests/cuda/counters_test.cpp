@@ -313,6 +313,14 @@ TEST_F(CounterFaults, RowsPermutedOnOneSideOnly) {
   EXPECT_FALSE(
       emulate(changed(unit->text, one, "each((([](auto a, int, int, int) { return a; }))("), *unit, made, model).right);
 }
+TEST_F(CounterFaults, RowsThatTheHostDescribesInOrder) {
+  std::string text = unit->text;
+  const std::string described = "_tensormap_box, ";
+  const std::size_t at = text.find(described);
+  ASSERT_NE(at, std::string::npos);
+  text[at + described.size()] = '0';
+  expect_found(text, "the host has described a box with 0");
+}
 
 }  // namespace
 }  // namespace isamap

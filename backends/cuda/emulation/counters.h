@@ -67,11 +67,13 @@ inline void until(std::uint32_t at, int parity) {
 }
 
 template <class Map>
-void check_box(const Map& map, std::initializer_list<unsigned> box, const char* what) {
+void check_box(const Map& map, std::initializer_list<unsigned> box, int swizzle, const char* what) {
   std::size_t d = 0;
   for (const unsigned extent : box)
     if (d >= static_cast<std::size_t>(map.rank) || map.box[d++] != extent)
       fail("%s takes a box of other extents than the host has described", what);
+  if (map.swizzle != swizzle)
+    fail("%s permutes bytes by %d bits; the host has described a box with %d", what, swizzle, map.swizzle);
 }
 
 /// `elements(each)` calls each(shared address, {position in the tensor, innermost first}) for every element.

@@ -3,12 +3,14 @@
 # the CUDA toolkit is; code for the GPU is in the folder, or is made by the toolkit's runtime compiler.
 #
 #   ./run.sh [PHASE...] [--retry]      phases: probe build instructions check time summary; without any: all, in turn
+#                                      (one at a time in a folder: a second one ends at once with 3)
 #
 # It may be stopped at any time and started again: each step leaves a file below results/ that is written whole or not at
-# all, and a step that has one is not done again (--retry: those that failed are). Each phase has a limit of its own in
+# all, and a step that has one is not done again (--retry: those that failed are). What was skipped, since there was no
+# GPU or it has too little memory, is tried by every run. Each phase has a limit of its own in
 # seconds (LIMIT_build=1800 and so on), and so has each of its steps (STEP_build=300). BENCH_SECONDS is how long each
 # candidate is timed (0.5); BENCH_PEERS=0 leaves cuBLASLt out; CUDA_HOME says where the toolkit is, CXX what compiles. Exit codes: 0 all is right,
-# 5 something is wrong, 4 a phase's time was over before it had ended, 77 there is no GPU.
+# 5 something is wrong, 4 a phase's time was over before it had ended, 77 there is no GPU, or none of a phase's steps ran.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
@@ -17,13 +19,17 @@ declare -A step=([probe]=60 [build]=300 [instructions]=120 [check]=300 [time]=30
 for phase in "${!limit[@]}"; do
   from=LIMIT_$phase; limit[$phase]=${!from:-${limit[$phase]}}
   from=STEP_$phase; step[$phase]=${!from:-${step[$phase]}}
+  for word in "LIMIT_$phase=${limit[$phase]}" "STEP_$phase=${step[$phase]}"; do
+    [[ ${word#*=} =~ ^[0-9]+$ ]] || { echo "$word: whole seconds are wanted" >&2; exit 2; }
+  done
 done
 phases=() retry=0
 for word in "$@"; do
   case $word in
     --retry) retry=1 ;;
     probe|build|instructions|check|time|summary) phases+=("$word") ;;
-    *) sed -n '2,13p' "$0" >&2; exit 2 ;;
+    -h|--help) sed -n '2,/^set /p' "$0" | sed '/^set /d; s/^# \{0,1\}//'; exit 0 ;;
+    *) echo "'$word' is no phase: probe build instructions check time summary (--help says more)" >&2; exit 2 ;;
   esac
 done
 [ ${#phases[@]} -gt 0 ] || phases=(probe build instructions check time summary)
@@ -34,9 +40,14 @@ mkdir -p $results/build $results/instructions $results/check $results/time
 
 say() { printf '== %s\n' "$*" >&2; }
 
+# Two at once would disturb each other's times, and write the same files.
+exec 9> $results/lock
+if command -v flock > /dev/null && ! flock -n 9; then say "another run.sh is at work in $PWD"; exit 3; fi
+
 # done_before FILE: it is there, and it is not to be tried again.
 done_before() {
   [ -s "$1" ] || return 1
+  grep -q '"status": "skipped"' "$1" && return 1
   [ $retry = 1 ] && grep -qE '"status": "(failed|timeout|wrong)"' "$1" && return 1
   return 0
 }
@@ -92,7 +103,9 @@ build() {
     if [ "${BENCH_PEERS:-1}" != 0 ] &&
       "$compiler" -std=c++20 -O2 -Iplace "-I$toolkit/include" -c place/peers.cpp -o place/peers.o > place/peers.log 2>&1
     then echo "-L$toolkit/lib64 -L$toolkit/lib -Wl,-rpath,$toolkit/lib64:$toolkit/lib -lcublasLt -lcudart" > place/peers.link
-    else say "without cuBLASLt: $(grep -m1 error place/peers.log 2>/dev/null)"
+    else
+      if [ "${BENCH_PEERS:-1}" = 0 ]; then say "without cuBLASLt, as asked (BENCH_PEERS=0)"
+      else say "without cuBLASLt: $(grep -m1 error place/peers.log 2>/dev/null)"; fi
       "$compiler" -std=c++20 -O2 -DBENCH_NO_PEERS -Iplace -c place/peers.cpp -o place/peers.o && : > place/peers.link
     fi
   fi
@@ -147,7 +160,7 @@ time_() { cases_of time; }
 summary() {
   {
     echo "phase,case,family,kernel,target,status,max_error,seconds,seconds_min,seconds_p90,gflops,gbytes_per_s,peer_default_seconds,peer_best_seconds,predicted_seconds,what"
-    cat $results/check/*.csv $results/time/*.csv 2>/dev/null
+    find $results/check $results/time -name '*.csv' | sort | xargs -r cat
   } > $results/results.csv.part && mv $results/results.csv.part $results/results.csv
   { cat $results/probe.json; find $results/build $results/instructions $results/check $results/time -type f \
       ! -name '*.log' ! -name '*.csv' ! -name '*.part' | sort | xargs cat; } 2>/dev/null > $results/results.jsonl.part
@@ -195,6 +208,10 @@ for phase in "${phases[@]}"; do
     say "the time of phase '$phase' is over; ./run.sh goes on where it was"
     code=4
   fi
+done
+for phase in "${phases[@]}"; do  # nothing but skipped steps: there is no GPU
+  if [ $code = 0 ] && grep -qs '"status": "skipped"' $results/$phase/* && ! grep -qs '"status": "ok"' $results/$phase/*
+  then code=77; fi
 done
 grep -qsE '"status": "(wrong|failed|timeout)"' $results/*/* && code=5
 exit $code
