@@ -70,10 +70,11 @@ TEST(Rows, TheCallersStepsAreThoseOfTheProgram) {
       schedule_of({"for i by 1", "stage A in vec", "stage B in vec", "stage C in vec", "do s0 with add_f32(j=j)"}),
       kernel, machine("x86_avx512"));
   ASSERT_TRUE(program) << render(program.diagnostics());
-  for (const Buffer& buffer : program->buffers)
-    if (buffer.role == BufferRole::argument)
-      EXPECT_EQ(buffer.strides, (buffer.name == kernel.tensors[0].name ? std::vector<std::int64_t>{24, 1}
-                                                                       : std::vector<std::int64_t>{16, 1}));
+  for (const Buffer& buffer : program->buffers) {
+    if (buffer.role != BufferRole::argument) continue;
+    EXPECT_EQ(buffer.strides, (buffer.name == kernel.tensors[0].name ? std::vector<std::int64_t>{24, 1}
+                                                                     : std::vector<std::int64_t>{16, 1}));
+  }
 }
 
 TEST(Rows, LanesTakePairsOfTheirOwnTypeOnly) {
