@@ -155,6 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
     Kernels, ConversionCode,
     testing::Values(Seen{"O[i] = sat_s8(round(f32(X[i]) * S[i]))", "X=s32,S=f32,O=s8", "^vcvttps2dq"},
                     Seen{"O[i] = u8(max(min(round(f32(X[i]) * S[i]), 255), 0))", "X=s32,S=f32,O=u8", "^vcvttps2dq"},
+                    Seen{"O[i] = max(min(X[i], 255), 0)", "X=f32,O=f32", "^v(cmp[a-z_]*|max|min)ps"},
                     Seen{"O[i] = s16(X[i])", "X=f32,O=s16", "^vcvttps2dq"},
                     Seen{"O[i] = sat_u8(X[i])", "X=s32,O=u8", "^vpmins?d"},
                     Seen{"O[i] = f16(f32(X[i]) * f32(Y[i]))", "X=f16,Y=f16,O=f16", "^vmulps"},
