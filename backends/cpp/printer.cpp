@@ -8,10 +8,11 @@
 #include "backends/cpp/declarations.h"
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/helpers.h"
+#include "backends/cpp/hoist_guards.h"
 #include "backends/cpp/index_text.h"
-#include "backends/cpp/outgrows.h"
 #include "backends/cpp/places.h"
 #include "backends/cpp/program_state.h"
+#include "backends/cpp/register_hints.h"
 #include "backends/cpp/types.h"
 #include "backends/expand.h"
 
@@ -196,8 +197,7 @@ class Printer {
     }
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
-    if (dialect_ == nullptr && threads.empty() && outgrows_registers(loop, item, places_, program_, model_))
-      line("#pragma GCC unroll 1");
+    forget_before(item);
     line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
@@ -208,6 +208,10 @@ class Printer {
     ++depth_;
     if (!threads.empty()) declare(fresh);  // each thread has its own
     --depth_;
+    if (hints_.rolled.contains(&item))  // its number is not known: the steps cannot be told apart
+      line(fmt::format(
+          "  __asm__ volatile(\"\" : \"+r\"({}) : : \"memory\");  // step by step: no room to keep what is read",
+          name));
     if (threads.empty())
       nested(item.body);
     else
@@ -257,7 +261,11 @@ class Printer {
         declare_in_place(statement, places_.variables[static_cast<std::size_t>(written)]))
       left.erase(written);
     declare(left);
+    forget_before(item);
     lines(statement);
+  }
+  void forget_before(const Item& item) {
+    if (hints_.forget.contains(&item)) line(forgets);
   }
   void print(const Element& element, const Item& item, const std::set<int>& fresh) {
     declare(fresh);
@@ -372,8 +380,11 @@ class Printer {
     return index_text(e, ranges, variable_names_, elements_);
   }
 
+  static constexpr const char* forgets = "__asm__ volatile(\"\" ::: \"memory\");  // no room to keep what was read";
+
  public:
   std::set<std::int32_t> const_;  ///< buffers that are `const` in this function
+  RegisterHints hints_;
 
  private:
   const Program& program_;
@@ -401,6 +412,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& p
                                 Names names, ElementText& elements, const Dialect* dialect) {
   auto expanded = expand(nodes, model, max_statements);
   if (!expanded) return expanded.diagnostics();
+  if (dialect == nullptr) *expanded = hoist_guards(*std::move(expanded));
   Places places;
   places.buffers = buffers;
   Diagnostics diagnostics;
@@ -408,6 +420,7 @@ Result<FunctionBody> print_body(const std::vector<Node>& nodes, const Program& p
   if (has_errors(diagnostics)) return diagnostics;
   Printer printer(program, model, places, names, elements, dialect, diagnostics);
   printer.const_ = constant;
+  if (dialect == nullptr) printer.hints_ = register_hints(items, places, program, model);
   printer.function(items);
   if (has_errors(diagnostics)) return diagnostics;
   return FunctionBody{printer.text, printer.attributes()};

@@ -7,6 +7,19 @@
 
 namespace isamap::bench {
 
+/// A window that moves along one axis of an image.
+struct Axis {
+  std::int64_t size = 0, window = 0, stride = 1, pad = 0;
+  std::int64_t out() const { return (size + 2 * pad - window) / stride + 1; }
+};
+
+/// A window over each of some images, every output channel from all input channels or (depthwise) from its own.
+struct Filter {
+  bool depthwise = false;
+  std::int64_t images = 1, in = 0, out = 0;  ///< out: = in if depthwise
+  Axis down, across;
+};
+
 /// Tensors are row-major; of images [n, h, w, channels].
 struct CpuCase {
   enum class Kind { gemm, convolution, depthwise, block, gru, lstm };
@@ -17,15 +30,14 @@ struct CpuCase {
   double operations = 0;  ///< two for each multiply-add; of padding too
   bool packed = false;    ///< weights are constant
   std::string types;      ///< "f32", "bf16", "u8s8"
-  // gemm: m x n over k. gru, lstm: m the batch, n the state, k the steps; the input is as wide as the state. Images:
-  // channels c, height and width h, output channels n, window r, stride, padding.
+  // gemm: m x n over k. gru, lstm: m the batch, n the state, k the steps; the input is as wide as the state.
   std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t c = 0, h = 0, r = 0, stride = 1, pad = 0;
+  Filter filter;           ///< of images
+  std::int64_t mixed = 0;  ///< of a block: the channels that the depthwise layer's are mixed into
   // gemm, besides: in turn for each of a batch; a factor may lie transposed; `gap` elements that belong to others
   // follow every row of the caller's arrays.
   std::int64_t batch = 1, gap = 0;
   bool transposed_a = false, transposed_b = false;
-  std::int64_t out() const { return (h + 2 * pad - r) / stride + 1; }
 };
 
 /// How a factor or the result of a product lies: `rows` x `columns` as written, rows `step` elements apart.
@@ -36,6 +48,10 @@ struct MatrixPlace {
 MatrixPlace place_a(const CpuCase& c);
 MatrixPlace place_b(const CpuCase& c);
 MatrixPlace place_c(const CpuCase& c);
+
+/// Of a block: its second layer, and how much the first hands to it.
+Filter pointwise_of(const CpuCase& c);
+std::size_t elements_between(const CpuCase& c);
 
 /// Two for each multiply-add, those with padding left out: what no implementation can do without.
 double needed_operations(const CpuCase& c);

@@ -3,20 +3,28 @@
 #include "bench/cpu/cases.h"
 
 namespace isamap::bench {
+namespace {
+
+/// Taps inside the image, all positions of the window together.
+double taps_inside(const Axis& axis) {
+  double taps = 0;
+  for (std::int64_t p = 0; p < axis.out(); ++p)
+    for (std::int64_t r = 0; r < axis.window; ++r) {
+      const std::int64_t at = p * axis.stride + r - axis.pad;
+      if (at >= 0 && at < axis.size) ++taps;
+    }
+  return taps;
+}
+
+}  // namespace
 
 double needed_operations(const CpuCase& c) {
-  if (c.r == 0) return c.operations;  // no window
-  // Taps inside the image, counted along one axis; both axes are alike.
-  double taps = 0;
-  for (std::int64_t p = 0; p < c.out(); ++p)
-    for (std::int64_t r = 0; r < c.r; ++r) {
-      const std::int64_t at = p * c.stride + r - c.pad;
-      if (at >= 0 && at < c.h) ++taps;
-    }
-  const auto points = static_cast<double>(c.out() * c.out());
-  const auto channels = static_cast<double>(c.c), outputs = static_cast<double>(c.n);
-  if (c.kind == CpuCase::Kind::convolution) return 2 * taps * taps * channels * outputs;
-  return 2 * taps * taps * channels + (c.kind == CpuCase::Kind::block ? 2 * points * channels * outputs : 0);
+  const Filter& f = c.filter;
+  if (f.in == 0) return c.operations;  // no images
+  const double taps = taps_inside(f.down) * taps_inside(f.across);
+  const auto in = static_cast<double>(f.images * f.in), out = static_cast<double>(f.out);
+  const auto mixed = static_cast<double>(f.down.out() * f.across.out() * c.mixed);
+  return 2 * in * (taps * (f.depthwise ? 1 : out) + mixed);
 }
 
 }  // namespace isamap::bench

@@ -125,18 +125,17 @@ struct Library {
   }
 
   /// Data lie as [n, h, w, channels] and weights as [r, s, c, k] or [r, s, c], as ours.
-  std::function<void()> convolve(bool depthwise, std::int64_t c, std::int64_t h, std::int64_t n, std::int64_t out,
-                                 std::int64_t r, std::int64_t stride, std::int64_t pad, void* image, void* filter,
-                                 void* result) const {
-    const auto picture = [](std::int64_t channels, std::int64_t size) {
-      return Layout{f32, {1, channels, size, size}, {size * size * channels, 1, size * channels, channels}};
+  std::function<void()> convolve(const Filter& f, void* image, void* filter, void* result) const {
+    const auto pictures = [&](std::int64_t channels, std::int64_t high, std::int64_t wide) {
+      return Layout{f32, {f.images, channels, high, wide}, {high * wide * channels, 1, wide * channels, channels}};
     };
-    const Layout in = picture(c, h), to = picture(n, out);
-    const Layout plain = depthwise ? Layout{f32, {c, 1, 1, r, r}, {1, c, c, r * c, c}}
-                                   : Layout{f32, {n, c, r, r}, {1, n, r * c * n, c * n}};
+    const Layout in = pictures(f.in, f.down.size, f.across.size), to = pictures(f.out, f.down.out(), f.across.out());
+    const std::int64_t r = f.down.window, s = f.across.window;
+    const Layout plain = f.depthwise ? Layout{f32, {f.in, 1, 1, r, s}, {1, f.in, f.in, s * f.in, f.in}}
+                                     : Layout{f32, {f.out, f.in, r, s}, {1, f.out, s * f.in * f.out, f.in * f.out}};
     Layout wanted = plain;
     wanted.steps.clear();
-    const Dims strides{stride, stride}, dilations{}, padding{pad, pad};
+    const Dims strides{f.down.stride, f.across.stride}, dilations{}, padding{f.down.pad, f.across.pad};
     const auto *step = static_cast<const std::int64_t*>(strides), *apart = static_cast<const std::int64_t*>(dilations),
                *beside = static_cast<const std::int64_t*>(padding);
     Handle plan = nullptr;
@@ -178,18 +177,15 @@ bool add_onednn3(const CpuCase& c, const std::function<Arrays()>& arrays, std::v
   if (c.kind != Kind::gemm && c.kind != Kind::convolution && c.kind != Kind::depthwise && c.kind != Kind::block)
     return false;
   std::function<void()> run;
-  const std::int64_t out = c.out();
   const Arrays at = arrays();
   if (c.kind == Kind::gemm) {
     run = l.multiply(c, at);
   } else if (c.kind != Kind::block) {
-    run = l.convolve(c.kind == Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad, at.inputs[0], at.inputs[1],
-                     at.output);
+    run = l.convolve(c.filter, at.inputs[0], at.inputs[1], at.output);
   } else {
-    const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
-    const auto first =
-        l.convolve(true, c.c, c.h, c.c, out, c.r, c.stride, c.pad, at.inputs[0], at.inputs[1], between->data());
-    const auto second = l.convolve(false, c.c, out, c.n, out, 1, 1, 0, between->data(), at.inputs[2], at.output);
+    const auto between = std::make_shared<std::vector<float>>(elements_between(c));
+    const auto first = l.convolve(c.filter, at.inputs[0], at.inputs[1], between->data());
+    const auto second = l.convolve(pointwise_of(c), between->data(), at.inputs[2], at.output);
     if (first && second)
       run = [first, second, between] {
         first();

@@ -70,20 +70,23 @@ struct OneDnn {
   }
 
   /// Data in the order [n, h, w, c], as ours.
-  Peer convolve(bool depthwise, std::int64_t c, std::int64_t h, std::int64_t n, std::int64_t out, std::int64_t r,
-                std::int64_t stride, std::int64_t pad, void* image, void* weights, void* result) {
+  Peer convolve(const Filter& f, void* image, void* weights, void* result) {
     using dnnl::convolution_forward;
-    const memory::dims shape = depthwise ? memory::dims{c, 1, 1, r, r} : memory::dims{n, c, r, r};
-    const memory::desc source({1, c, h, h}, Type::f32, Tag::nhwc), target({1, n, out, out}, Type::f32, Tag::nhwc),
-        plain(shape, Type::f32, depthwise ? Tag::hwigo : Tag::hwio), any(shape, Type::f32, Tag::any);
+    const Axis &down = f.down, &across = f.across;
+    const memory::dims shape = f.depthwise ? memory::dims{f.in, 1, 1, down.window, across.window}
+                                           : memory::dims{f.out, f.in, down.window, across.window};
+    const memory::desc source({f.images, f.in, down.size, across.size}, Type::f32, Tag::nhwc),
+        target({f.images, f.out, down.out(), across.out()}, Type::f32, Tag::nhwc),
+        plain(shape, Type::f32, f.depthwise ? Tag::hwigo : Tag::hwio), any(shape, Type::f32, Tag::any);
+    const memory::dims padding{down.pad, across.pad};
     const convolution_forward::primitive_desc plan({dnnl::prop_kind::forward_inference,
                                                     dnnl::algorithm::convolution_auto,
                                                     source,
                                                     any,
                                                     target,
-                                                    {stride, stride},
-                                                    {pad, pad},
-                                                    {pad, pad}},
+                                                    {down.stride, across.stride},
+                                                    padding,
+                                                    padding},
                                                    engine);
     return peer(convolution_forward(plan),
                 {{DNNL_ARG_SRC, memory(source, engine, image)},
@@ -149,25 +152,22 @@ void add_onednn(const CpuCase& c, const std::function<Arrays()>& arrays, std::ve
   static OneDnn library;
   const auto [in, result] = arrays();
   try {
-    const std::int64_t out = c.out();
     switch (c.kind) {
       case CpuCase::Kind::gemm:
         found.push_back(library.multiply(c, in[0], in[1], result));
         break;
       case CpuCase::Kind::convolution:
       case CpuCase::Kind::depthwise:
-        found.push_back(library.convolve(c.kind == CpuCase::Kind::depthwise, c.c, c.h, c.n, out, c.r, c.stride, c.pad,
-                                         in[0], in[1], result));
+        found.push_back(library.convolve(c.filter, in[0], in[1], result));
         break;
       case CpuCase::Kind::gru:
       case CpuCase::Kind::lstm:
         found.push_back(library.recur(c, in, result));
         break;
       case CpuCase::Kind::block: {
-        const auto between = std::make_shared<std::vector<float>>(static_cast<std::size_t>(out * out * c.c));
-        const Peer first =
-            library.convolve(true, c.c, c.h, c.c, out, c.r, c.stride, c.pad, in[0], in[1], between->data());
-        const Peer second = library.convolve(false, c.c, out, c.n, out, 1, 1, 0, between->data(), in[2], result);
+        const auto between = std::make_shared<std::vector<float>>(elements_between(c));
+        const Peer first = library.convolve(c.filter, in[0], in[1], between->data());
+        const Peer second = library.convolve(pointwise_of(c), between->data(), in[2], result);
         found.push_back({"oneDNN", [first, second, between] {
                            first.run();
                            second.run();
