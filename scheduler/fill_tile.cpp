@@ -8,7 +8,8 @@
 
 namespace isamap {
 
-std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value) {
+std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value,
+                          std::optional<LastOfAxis> last) {
   const Buffer& buffer = lowering.buffer(tile.buffer);
   Element element;
   element.unit = unit;
@@ -21,16 +22,35 @@ std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId uni
       element.write.index.push_back(*tile.turn);
       continue;
     }
-    if (extent == 1) {
-      element.write.index.emplace_back(0);
+    const std::int64_t first = last && last->axis == axis ? last->first : 0;
+    if (extent - first == 1) {
+      element.write.index.emplace_back(first);
       continue;
     }
-    loops.emplace_back(lowering.variable("z", extent), extent);
-    element.write.index.push_back(AffineExpr::dim(loops.back().first));
+    loops.emplace_back(lowering.variable("z", extent - first), extent - first);
+    element.write.index.push_back(AffineExpr::dim(loops.back().first) + first);
   }
   std::vector<Node> nodes{Node{std::move(element)}};
   for (std::size_t i = loops.size(); i-- > 0;)
     nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
+  return nodes;
+}
+
+std::vector<Node> set_padding(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value) {
+  std::vector<Node> nodes;
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
+    const Coordinate& c = tile.coordinates[i];
+    if (c.padded == c.extent) continue;
+    std::optional<LastOfAxis> last;
+    for (std::size_t axis = 0; axis < tile.axes.size(); ++axis) {
+      const auto digit = split_digit(tile.axes[axis]);
+      const auto name = digit && digit->modulo == 0 ? digit->form.as_dim() : std::nullopt;
+      if (name && *name == fmt::format("#{}", i)) last = LastOfAxis{axis, c.extent / digit->divide};
+    }
+    if (!last) return set_all(lowering, tile, unit, value);
+    auto set = set_all(lowering, tile, unit, value, last);
+    nodes.insert(nodes.end(), set.begin(), set.end());
+  }
   return nodes;
 }
 

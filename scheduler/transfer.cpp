@@ -49,14 +49,18 @@ bool has_two_borders(const Copy& copy) {
   return false;
 }
 
-/// All of a tile that has padding is set before what stands in the tensor comes in.
+/// What holds no element of the tensor is set before those come in: the last blocks, or all where points outside lie
+/// anywhere.
 std::vector<Node> padding_set(Lowering& lowering, const Copy& copy, UnitId unit) {
   const bool outside = copy.outside.has_value() && !has_two_borders(copy);
   bool padded = outside;
   for (const Coordinate& c : copy.inner->coordinates) padded |= c.padded != c.extent;
   if (!copy.into_inner || !padded) return {};
   const DType type = lowering.buffer(copy.inner->buffer).dtype;
-  return set_all(lowering, *copy.inner, unit, convert({outside ? *copy.outside : 0, 0}, DType::f64, type, true));
+  const Scalar value = convert({outside ? *copy.outside : 0, 0}, DType::f64, type, true);
+  const bool only_last =
+      !outside && std::none_of(copy.ends.begin(), copy.ends.end(), [](const auto& end) { return end.has_value(); });
+  return only_last ? set_padding(lowering, *copy.inner, unit, value) : set_all(lowering, *copy.inner, unit, value);
 }
 
 /// The conditions under which a point lies before the end of its domain; `tail pad` takes tiles beyond it.

@@ -143,6 +143,22 @@ struct Visit {
 Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
                                          const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
                                          bool unroll, const BlockBody& body) {
+  // Whole blocks of the layout, in pieces, and what is left of one by itself.
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
+    const Coordinate& c = tile.coordinates[i];
+    if (!covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
+    TileBuffer whole = tile, rest = tile;
+    const std::int64_t left = c.extent % c.block;
+    whole.coordinates[i].extent -= left;
+    rest.coordinates[i].start += whole.coordinates[i].extent;
+    rest.coordinates[i].extent = left;
+    auto nodes = for_each_block(lowering, whole, blocks, covered, unroll, body);
+    if (!nodes) return nodes;
+    auto more = for_each_block(lowering, rest, blocks, covered, unroll, body);
+    if (!more) return more;
+    nodes->insert(nodes->end(), more->begin(), more->end());
+    return nodes;
+  }
   Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered), {}};
   const std::size_t n = tile.coordinates.size();
   std::vector<std::size_t> ragged;  // coordinates with both whole blocks and a short one, or only a short one

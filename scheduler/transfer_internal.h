@@ -44,6 +44,14 @@ std::string other_moves_to_name(Lowering& lowering, const Copy& copy);
 
 /// Loops over every element of the tile's place in its buffer, padding included; not over those of tiles in other
 /// places.
-std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value);
+/// Of an axis of a buffer only what stands from `first` on.
+struct LastOfAxis {
+  std::size_t axis = 0;
+  std::int64_t first = 0;
+};
+std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value,
+                          std::optional<LastOfAxis> last = std::nullopt);
+/// The last blocks of each coordinate that has padding.
+std::vector<Node> set_padding(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value);
 
 }  // namespace isamap
