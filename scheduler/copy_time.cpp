@@ -14,6 +14,36 @@ const Tensor& copied_tensor(const NestView& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
 }
 
+std::optional<Rearranging> move_of(const NestView& view, const StageView& s) {
+  if (s.parent >= 0 || !s.stage.via.empty() || s.stage.layout.empty() || s.memory != view.model->home())
+    return std::nullopt;
+  return rearranging({&view.statement.domain, &access_of(view.statement, s.access), &copied_tensor(view, s.access),
+                      &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
+                     *view.model);
+}
+
+/// Innermost last, as copies visit them: all digits of the dim that runs along rows together, if the last one is of it
+/// or what stands inside it is laid out by a move (scheduler/transfer.cpp).
+std::vector<SplitDigit> digits_as_visited(const StageView& s, const AffineExpr& offset, bool by_move) {
+  std::vector<SplitDigit> digits;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split) return {};
+    digits.push_back(*split);
+  }
+  for (std::size_t q = digits.size(); q-- > 0;) {
+    const auto name = digits[q].form.as_dim();
+    if (name && offset.coefficient(*name) == 1) {
+      const AffineExpr form = digits[q].form;
+      std::stable_partition(digits.begin(), digits.begin() + static_cast<std::ptrdiff_t>(q),
+                            [&](const SplitDigit& d) { return !(d.form == form); });
+      break;
+    }
+    if (!by_move) break;
+  }
+  return digits;
+}
+
 /// Elements that lie together in the tensor and are passed one after the other, while other digits take some rows at a
 /// time. 0: everything, or it is not known.
 double run_of(const NestView& view, const StageView& s, const Memory& cache) {
@@ -21,10 +51,11 @@ double run_of(const NestView& view, const StageView& s, const Memory& cache) {
   const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
   if (!offset.is_linear()) return 0;
   const std::vector<std::int64_t> tile = view.tiles(s.walks);
+  const std::vector<SplitDigit> digits = digits_as_visited(s, offset, move_of(view, s).has_value());
+  if (digits.empty()) return 0;
   double run = 1, rows = 1;
-  for (std::size_t q = s.stage.layout.size(); q-- > 0;) {
-    const auto split = split_digit(s.stage.layout[q].index);
-    const auto name = split ? split->form.as_dim() : std::nullopt;
+  for (auto split = digits.rbegin(); split != digits.rend(); ++split) {
+    const auto name = split->form.as_dim();
     const int d = name ? view.statement.domain.find(*name) : -1;
     if (d < 0) return 0;
     const auto extent = static_cast<double>(digit_extent(*split, tile[static_cast<std::size_t>(d)]));
@@ -71,11 +102,7 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
 double copy_cycles(const NestView& view, const StageView& s) {
   const Access& access = access_of(view.statement, s.access);
   const Tensor& tensor = copied_tensor(view, s.access);
-  if (s.parent < 0 && s.stage.via.empty() && !s.stage.layout.empty() && s.memory == view.model->home())
-    if (const auto move = rearranging(
-            {&view.statement.domain, &access, &tensor, &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
-            *view.model))
-      return move->cycles;
+  if (const auto move = move_of(view, s)) return move->cycles;
   const AffineExpr offset = simplify(position(access.index, tensor), ranges_of(view.statement.domain));
   if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
   Tiles whole;

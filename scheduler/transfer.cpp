@@ -88,6 +88,18 @@ Node or_value(std::vector<AffineExpr> conditions, Node then, const Element& elem
   return Node{std::move(guard)};
 }
 
+/// Rows of a tensor lie in order, and what fetches ahead follows them; the parts that a tile of blocks takes them apart
+/// into are begun one by one only where they are written (64 of 2048 columns at a time, rows 2072 apart: 8.8 GB/s,
+/// whole rows: 20).
+std::optional<std::size_t> along_rows(const Copy& copy) {
+  if (!copy.outer->whole_tensor || copy.outer->axes.empty()) return std::nullopt;
+  const AffineExpr& last = copy.outer->axes.back();
+  const auto& coordinates = copy.visited().coordinates;
+  for (std::size_t i = 0; i < coordinates.size(); ++i)
+    if (last - last.constant() == coordinates[i].form) return i;
+  return std::nullopt;
+}
+
 Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, UnitId unit) {
   const Buffer& inner_buffer = lowering.buffer(copy.inner->buffer);
   std::vector<Node> nodes = padding_set(lowering, copy, unit);
@@ -136,7 +148,8 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
     guard.then = {Node{std::move(element)}};
     return std::vector<Node>{Node{std::move(guard)}};
   };
-  auto copied = for_each_block(lowering, clipped, blocks, std::vector<bool>(blocks.size(), false), false, body);
+  auto copied =
+      for_each_block(lowering, clipped, blocks, std::vector<bool>(blocks.size(), false), false, body, along_rows(copy));
   if (!copied) return copied;
   nodes.insert(nodes.end(), copied->begin(), copied->end());
   return nodes;
@@ -150,6 +163,7 @@ Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
   if (!copy.arranged_by.empty() && !copy.outside) {
     Copy named = copy;
     named.via = {copy.arranged_by};
+    named.along_rows = along_rows(copy);
     std::vector<Node> nodes = padding_set(lowering, copy, *unit);
     named.cleared = !nodes.empty();
     if (auto moved = moves_by_name(lowering, named)) {  // else some block is cut in a way that it cannot leave out

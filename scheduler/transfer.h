@@ -56,6 +56,9 @@ struct Copy {
   /// What lies beyond is set to 0 on the way in and left out on the way out.
   std::vector<std::optional<std::int64_t>> ends;
 
+  /// The coordinate of inner along which outer's rows run, if whole rows are to be copied one after another.
+  std::optional<std::size_t> along_rows = {};
+
   const TileBuffer& visited() const { return part != nullptr ? *part : *inner; }
 };
 
@@ -76,11 +79,13 @@ std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bo
 /// Visits a tile block by block. `blocks[i]`: elements of coordinate i in one block; `covered[i]`: the block is one
 /// instruction's doing (the body adds `$dim`s), else its elements are looped over. The body gets each coordinate's
 /// value at the block's (or element's) begin and the number of valid elements of each block; a coordinate that its
-/// block does not divide has its last, shorter block visited by a body of its own.
+/// block does not divide has its last, shorter block visited by a body of its own. In the order of the tile's axes;
+/// where the last of them is part of the coordinate `last`, all of that coordinate is visited before others go on.
 using BlockBody = std::function<Result<std::vector<Node>>(const std::vector<AffineExpr>& begin,
                                                           const std::vector<std::int64_t>& valid)>;
 Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
                                          const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
-                                         bool unroll, const BlockBody& body);
+                                         bool unroll, const BlockBody& body,
+                                         std::optional<std::size_t> last = std::nullopt);
 
 }  // namespace isamap

@@ -48,9 +48,10 @@ bool is_inner_digit(const AffineExpr& axis) {
   return false;
 }
 
-// Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first.
+// Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first. The blocks
+// of `last` come late if its elements, or pieces, come last.
 std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std::int64_t>& blocks,
-                                  const std::vector<bool>& covered) {
+                                  const std::vector<bool>& covered, std::optional<std::size_t> last) {
   using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
   std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
@@ -77,6 +78,12 @@ std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std:
     if (!outer_seen[i]) order.insert(order.begin(), outer(i));
     if (!inner_seen[i] && blocks[i] > 1) add_inner(i);
   }
+  if (last && order.size() > 2 && order.back().coordinate == *last)
+    for (auto at = order.begin(); at + 2 < order.end(); ++at)
+      if (at->coordinate == *last) {
+        std::rotate(at, at + 1, order.end() - 1);
+        break;
+      }
   return order;
 }
 
@@ -142,7 +149,7 @@ struct Visit {
 
 Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
                                          const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
-                                         bool unroll, const BlockBody& body) {
+                                         bool unroll, const BlockBody& body, std::optional<std::size_t> last) {
   // Whole blocks of the layout, in pieces, and what is left of one by itself.
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
@@ -152,14 +159,14 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& t
     whole.coordinates[i].extent -= left;
     rest.coordinates[i].start += whole.coordinates[i].extent;
     rest.coordinates[i].extent = left;
-    auto nodes = for_each_block(lowering, whole, blocks, covered, unroll, body);
+    auto nodes = for_each_block(lowering, whole, blocks, covered, unroll, body, last);
     if (!nodes) return nodes;
-    auto more = for_each_block(lowering, rest, blocks, covered, unroll, body);
+    auto more = for_each_block(lowering, rest, blocks, covered, unroll, body, last);
     if (!more) return more;
     nodes->insert(nodes->end(), more->begin(), more->end());
     return nodes;
   }
-  Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered), {}};
+  Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered, last), {}};
   const std::size_t n = tile.coordinates.size();
   std::vector<std::size_t> ragged;  // coordinates with both whole blocks and a short one, or only a short one
   std::vector<bool> tail(n, false);

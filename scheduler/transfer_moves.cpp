@@ -378,7 +378,7 @@ Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
       return reaches_out ? one(begin, valid) : up_to_ends(lowering, copy, shape, begin, valid, 0, in_tensor);
     };
-    return for_each_block(lowering, copy.visited(), shape.blocks, shape.covered(), copy.unroll, body);
+    return for_each_block(lowering, copy.visited(), shape.blocks, shape.covered(), copy.unroll, body, copy.along_rows);
   };
   std::vector<const MoveShape*> hopeless, failed_shapes;
   const auto has_failed = [&](const MoveShape& shape) {  // with one move as with the others
