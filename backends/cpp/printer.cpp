@@ -198,6 +198,7 @@ class Printer {
     if (!threads.empty()) line(threads);
     if (dialect_ == nullptr && threads.empty() && outgrows_registers(loop, item, places_, program_, model_))
       line("#pragma GCC unroll 1");
+    if (dialect_ != nullptr && !dialect_->before_loop.empty()) line(dialect_->before_loop);
     line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,
