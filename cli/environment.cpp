@@ -17,7 +17,7 @@ bool is_delivery(const std::string& text) {
 
 std::optional<Diagnostic> environment_problem() {
   const char* const delivery = std::getenv("ISAMAP_EMULATION");
-  if (delivery != nullptr && !is_delivery(delivery))
+  if (delivery != nullptr && *delivery != '\0' && !is_delivery(delivery))
     return error("ISAMAP_EMULATION is '" + std::string(delivery) + "', which is none of: late, eager, random:SEED",
                  "SEED is a whole number below 1000000000; unset it where a GPU is to be used");
   const char* const counts = std::getenv("ISAMAP_EMULATION_COUNTS");

@@ -85,6 +85,7 @@ std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
   if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
   text += fmt::format("; largest error {:.3g}", checked.max_error);
+  if (checked.executed == "emulated") text += "; no time, as it was emulated";
   if (checked.seconds > 0) text += fmt::format("; {:.6g} s, {:.4g} GFLOP/s", checked.seconds, checked.gflops);
   const Cost& cost = scheduled.cost;
   const auto whole = [](double cycles) { return short_number(std::max(0.0, std::ceil(cycles - 1e-6))); };

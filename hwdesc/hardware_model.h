@@ -69,6 +69,8 @@ struct StatePool {
   std::string field;
   UnitId unit;
   std::int64_t total = 0;  ///< 0: the sum at entry
+  /// Registers: with what is held at entry an instruction must do, for its operands and so many more.
+  std::int64_t beside = 0;
 };
 
 /// `count` instances; with 3 of them `ld` is spelled ld0, ld1, ld2.

@@ -133,6 +133,7 @@ void check_pool(const StatePool& pool, const State& state, const Node& node, con
     return context.problems.error(node.where, what + ": unit '" + units[state.per.index()].name + "' is not inside '" +
                                                   units[pool.unit.index()].name + "'");
   if (pool.total < 0) context.problems.error(node.where, what + " has a negative 'total'");
+  if (pool.beside < 0) context.problems.error(node.where, what + " has a negative 'beside'");
   for (const StateField& field : state.fields) {
     const auto least = checked_mul(field.min, sharers);
     if (field.name == pool.field && pool.total > 0 && (!least || *least > pool.total))
@@ -162,6 +163,7 @@ void load_pool(const Node& node, State& state, Context& context) {
       Fields map(value, what, context.problems);
       if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, what, context).value_or(UnitId{});
       pool.total = map.integer("total", true).value_or(0);
+      pool.beside = map.integer("beside").value_or(0);
     } else {
       pool.unit = unit_named(value, what, context).value_or(UnitId{});
     }

@@ -122,14 +122,13 @@ class LineReader {
 
   bool buffers(Stage& line) {  // x2
     const std::string& text = word_;
-    if (text.size() < 2 || text.size() > 8 || text[0] != 'x' ||
+    if (text.size() < 2 || text[0] != 'x' ||
         !std::all_of(text.begin() + 1, text.end(), [](char c) { return c >= '0' && c <= '9'; }))
       return false;
     take(text);
-    const int count = std::stoi(text.substr(1));
+    const int count = text.size() > 8 ? 0 : std::stoi(text.substr(1));
     if (count < 1 || count > max_count)
-      cursor_.fail(word_at_,
-                   "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + std::to_string(count));
+      cursor_.fail(word_at_, "a stage has 1 to " + std::to_string(max_count) + " buffers, found " + text.substr(1, 20));
     line.buffers = count;
     return true;
   }

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <set>
 
-#include "hwdesc/side_by_side.h"
+#include "hwdesc/budgets.h"
 #include "scheduler/line_splits.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stage_tile.h"
+#include "scheduler/tile_buffer.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 
@@ -49,6 +51,28 @@ class Ports {
   std::map<std::pair<std::int32_t, std::string>, Bound> ports_;
 };
 
+/// How much larger a tile is for what its layout leaves free behind digits (`k pad 8`).
+double padding_of(const NestView& view, const StageView& s) {
+  if (std::none_of(s.stage.layout.begin(), s.stage.layout.end(), [](const LayoutDigit& d) { return d.pad > 0; }))
+    return 1;
+  Tiles tiles;
+  const std::vector<std::int64_t> extents = view.tiles(s.walks);
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), round_up(extents[d], view.block[d])};
+  double factor = 1;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    if (digit.pad == 0) continue;
+    const auto split = split_digit(digit.index);
+    if (!split) continue;
+    const auto names = split->form.names();
+    if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return tiles.contains(name); }))
+      continue;
+    const auto extent = static_cast<double>(digit_extent(*split, range_over(split->form, tiles).extent));
+    factor *= (extent + static_cast<double>(digit.pad)) / extent;
+  }
+  return factor;
+}
+
 /// Registers (true) or bytes of one stage, all its buffers.
 double needed_by(const NestView& view, const TileCounts& counts, int stage) {
   const StageView& s = view.stages[static_cast<std::size_t>(stage)];
@@ -60,6 +84,8 @@ double needed_by(const NestView& view, const TileCounts& counts, int stage) {
               ? counts.slots(s.access, s.walks) *
                     registers_of(*view.instruction, operand, tensor_of(view, s.access).dtype, m)
               : std::ceil(own / static_cast<double>(m.size));
+  } else {
+    own *= padding_of(view, s);
   }
   return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.walks);
 }
@@ -233,21 +259,53 @@ double instances_in(const NestView& view, const TileCounts& counts, const Memory
   return std::max(instances, 1.0);
 }
 
-}  // namespace
+/// The outermost unit inside the one that shares a pool, and how many owners of registers one instance of it has.
+std::pair<UnitId, double> sharer(const Memory& memory, const HardwareModel& model) {
+  double owners = 1;
+  UnitId at = memory.per;
+  for (; at.valid() && model.unit(at).parent.valid() && model.unit(at).parent != memory.pool->unit;
+       at = model.unit(at).parent)
+    owners *= static_cast<double>(model.unit(at).count);
+  return {at, owners * static_cast<double>(model.unit(at).at_most ? 1 : model.unit(at).count)};
+}
 
-/// Registers of those who only fill tiles: one instance of the outermost unit inside a block, which keeps as much as
-/// any.
-static double of_roles(const NestView& view, const Memory& memory) {
+/// What each of those that compute may hold, and what all hold before registers are shared out.
+struct OwnRegisters {
+  double available = 0;
+  Budgets budgets = {};
+};
+
+/// Those who only fill tiles are one more instance each of the outermost unit inside a block.
+OwnRegisters own_registers(const NestView& view, const TileCounts& counts, const Memory& memory) {
+  OwnRegisters own{static_cast<double>(memory.count)};
+  if (!memory.pool) return own;
+  const double instances = instances_in(view, counts, memory);
   std::set<std::string> roles;
   for (const StageView& s : view.stages) roles.insert(s.stage.role);
   roles.erase("");
-  const auto block = roles.empty() ? std::nullopt : outermost_numbered(*view.model, memory.per);
-  double threads = 1;
-  for (UnitId u = memory.per; block && u.valid() && view.model->unit(u).parent != *block;
-       u = view.model->unit(u).parent)
-    threads *= static_cast<double>(view.model->unit(u).count);
-  return static_cast<double>(roles.size()) * threads * static_cast<double>(memory.pool->kept);
+  double of_roles = 0;
+  if (!roles.empty()) {
+    const auto [unit, owners] = sharer(memory, *view.model);
+    of_roles = static_cast<double>(roles.size()) * owners;
+    own.budgets = budgets(*view.model, memory.pool->unit, unit, static_cast<std::int64_t>(roles.size()),
+                          std::max<std::int64_t>(1, static_cast<std::int64_t>(instances / owners)));
+  }
+  const double shared = own.budgets.others ? static_cast<double>(own.budgets.others->value)
+                                           : static_cast<double>(memory.pool->total) / (instances + of_roles);
+  own.available = std::min(own.available, shared) - static_cast<double>(memory.pool->kept);
+  return own;
 }
+
+/// Registers of the operands of one call.
+std::int64_t of_one_call(const NestView& view, MemoryId registers) {
+  std::int64_t sum = 0;
+  for (int a = 0; view.instruction && a < access_count(view.statement); ++a)
+    if (const int operand = instruction_access(view.mapping, a); operand >= 0 && operand_memory(view, a) == registers)
+      sum += registers_of(*view.instruction, operand, tensor_of(view, a).dtype, view.model->memory(registers));
+  return sum;
+}
+
+}  // namespace
 
 Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
   Diagnostics problems;
@@ -255,14 +313,14 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
     const MemoryId id = make_id<MemoryId>(number);
     const Memory& m = view.model->memory(id);
     if (m.kind == MemoryKind::cache) continue;
-    double needed = 0;
+    double needed = 0, largest = 0;
     std::string parts;
-    SourceLocation where;
+    SourceLocation where;  // of the largest
     for (std::size_t i = 0; i < view.stages.size(); ++i) {
       const StageView& s = view.stages[i];
       if (s.memory != id) continue;
-      where = s.where;
       const double own = needed_by(view, counts, static_cast<int>(i));
+      if (own >= largest) largest = own, where = s.where;
       needed += own;
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
     }
@@ -271,11 +329,16 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
       parts += fmt::format("{}operands taken in place {}", parts.empty() ? "" : ", ", held);
     }
     const bool registers = m.is_register() && m.size > 0;
-    double available = static_cast<double>(registers ? m.count : m.capacity);
-    if (registers && m.pool)
-      available = std::min(available,
-                           (static_cast<double>(m.pool->total) - of_roles(view, m)) / instances_in(view, counts, m)) -
-                  static_cast<double>(m.pool->kept);
+    const OwnRegisters own = registers ? own_registers(view, counts, m) : OwnRegisters{static_cast<double>(m.capacity)};
+    const double available = own.available;
+    if (const std::int64_t call = of_one_call(view, id);
+        registers && own.budgets.others && !parts.empty() && call + own.budgets.beside > own.budgets.entry)
+      problems.push_back(
+          error_at(where,
+                   fmt::format("memory {}: {} registers needed by one call of {}, {} available before "
+                               "those of a role are shared out",
+                               m.name, call, view.instruction->name, own.budgets.entry - own.budgets.beside),
+                   "choose smaller calls, or fewer of them side by side"));
     if (parts.empty() || available <= 0 || !(needed > available)) continue;  // no points: no number
     problems.push_back(error_at(where,
                                 fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,

@@ -18,6 +18,7 @@ struct Dialect {
 
   static constexpr const char* turn = "turn";
   std::string loop_number = "long";  ///< the type of a number that a thread counts through
+  std::string before_loop = {};      ///< a line above each loop in time; empty: none
 
   /// An instance asks for its number instead of walking the loop, and does nothing where `condition` fails (empty: all
   /// instances have work).

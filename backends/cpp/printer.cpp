@@ -198,6 +198,7 @@ class Printer {
     const std::string name = variable_names_[loop.variable] = names_.unique(loop.variable);
     if (!threads.empty()) line(threads);
     forget_before(item);
+    if (dialect_ != nullptr && !dialect_->before_loop.empty()) line(dialect_->before_loop);
     line(fmt::format("for ({3} {0} = 0; {0} < {1}; ++{0}) {{{2}", name, loop.trip,
                      loop.unit.empty() ? ""
                                        : fmt::format("  // instances of {}, {}", loop.unit,

@@ -177,7 +177,8 @@ std::string wanted_arch(const HardwareModel& model) {
 }
 
 std::string no_device_for(const HardwareModel& model) {
-  if (std::getenv("ISAMAP_EMULATION") != nullptr) return "ISAMAP_EMULATION asks for the emulation";
+  if (const char* asked = std::getenv("ISAMAP_EMULATION"); asked != nullptr && *asked != '\0')
+    return "ISAMAP_EMULATION asks for the emulation";
   if (!model.program.flags.contains("nvrtc"))
     return fmt::format("the file of '{}' has no flags for the runtime compiler (program: flags: nvrtc)", model.name);
   const DeviceProbe& probe = probe_device();

@@ -9,7 +9,6 @@
 #include "backends/cpp/names.h"
 #include "backends/cpp/printer.h"
 #include "backends/cpp/types.h"
-#include "backends/cuda/budgets.h"
 #include "backends/cuda/deal_out.h"
 #include "backends/cuda/device_names.h"
 #include "backends/cuda/host_objects.h"
@@ -19,6 +18,7 @@
 #include "backends/cuda/spread.h"
 #include "backends/cuda/synchronize.h"
 #include "backends/cuda/wrappers.h"
+#include "hwdesc/budgets.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -383,6 +383,7 @@ class KernelFile {
       return on_device(program_.buffers[id.index()]) ? global_pointer(type) : "shared_pointer<" + type + ">";
     };
     dialect.loop_number = "loop_number";
+    if (alone) dialect.before_loop = "#pragma unroll 1";  // a role keeps few registers
     dialect.address = [](BufferId, const std::string& address) { return address; };
     return dialect;
   }

@@ -1,6 +1,7 @@
 // The target's own compiler, where it is installed: printed kernels compile without spills, stack or warnings, and hold
 // as many tensor instructions as were printed.
 
+#include "scheduler/cost_model.h"
 #include "tests/cuda/cubin.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"
@@ -149,6 +150,72 @@ TEST(ForDevice, ProductsOfWarpgroupsCompileWithoutSpills) {
     EXPECT_EQ(compiled.log.find("used 16 barriers"), std::string::npos)  // all that there are
         << compiled.log << made.schedule_text;
   }
+}
+
+/// A block of `i` x `j` sums of which each warpgroup has `part` rows; a role fetches its tiles.
+std::string with_loader(int i, int j, int part, const std::string& swizzle, const std::string& instruction) {
+  const std::string along = instruction.find("_ij_") != std::string::npos ? "k, " : "";
+  const auto stage = [&](const std::string& tensor, const std::string& rows) {
+    const std::string layout = along.empty() ? "k/64, " + rows + ", k%64" : rows + "/16, k, " + rows + "%16";
+    return "  - stage " + tensor + " in shared x3 as [" + layout + "] xor " + swizzle + " role loader\n";
+  };
+  return "schedule: product\nnest:\n  - for i by " + std::to_string(i) + ", j by " + std::to_string(j) +
+         " on block wrap tail pad\n  - stage C in reg\n  - for k by " + (along.empty() ? "64" : "32") + " tail pad\n" +
+         stage("A", "i") + stage("B", "j") + "  - for i by " + std::to_string(part) +
+         " on warpgroup\n  - for k by 16 unroll\n  - for i by 64 unroll\n  - do s0 with " + instruction +
+         "(i=i, j=j, k=k)\n";
+}
+
+/// The role gives up all but the least that the file allows: what 192 sums a thread need, and it needs no more itself,
+/// however many boxes it asks for.
+TEST(ForDevice, RegistersOfARoleAreSharedOutAsTheyAreNeeded) {
+  const auto model = machine("nvidia_sm90a");
+  const std::string rows = "3 from 7 to 4 via tma_load_b16_sw128", columns = "1 from 7 to 4 via tma_load_b16_sw32";
+  const Kernel square = product("bf16", "f32", 4096, 4096, 4096, true);
+  const Kernel turned = kernel_from(
+      "kernel: product\ntensors:\n  A: {shape: [2048, 4096], dtype: bf16}\n  B: {shape: [2048, 4096], dtype: bf16}\n"
+      "  C: {shape: [4096, 4096], dtype: f32}\ncompute:\n  - C[i,j] += f32(A[k,i]) * f32(B[k,j])\n");
+  struct Case {
+    const Kernel& kernel;
+    std::string schedule;
+    int others;
+  };
+  for (const Case& c : {Case{square, with_loader(384, 128, 192, rows, "wgmma_bf16_kk_sw128"), 240},
+                        {square, with_loader(256, 192, 128, rows, "wgmma_bf16_kk_sw128"), 240},
+                        {square, with_loader(384, 112, 128, rows, "wgmma_bf16_kk_sw128"), 160},
+                        {turned, with_loader(512, 32, 256, columns, "wgmma_bf16_ij_sw32"), 240}}) {
+    SCOPED_TRACE(c.schedule);
+    const auto parsed = parse_schedule(c.schedule, "schedule.yaml", c.kernel, model);
+    ASSERT_TRUE(parsed) << render(parsed.diagnostics());
+    const auto program = lower(*parsed, c.kernel, model);
+    ASSERT_TRUE(program) << render(program.diagnostics());
+    const auto unit = print_cuda(*program, model);
+    ASSERT_TRUE(unit) << render(unit.diagnostics());
+    EXPECT_NE(unit->text.find("set_registers_dec_24();"), std::string::npos);
+    EXPECT_NE(unit->text.find("set_registers_inc_" + std::to_string(c.others) + "();"), std::string::npos);
+    if (!compiler().empty()) expect_no_spills(compile_for_device(unit->text, model), c.schedule);
+  }
+}
+
+/// What the compiler refuses (C7602) costs refuse: 96 registers are there before the role gives up its own.
+TEST(ForDevice, ACallWithMoreOperandsThanThereAreRegistersAtTheStartIsRefused) {
+  const auto model = machine("nvidia_sm90a");
+  const Kernel kernel = product("bf16", "f32", 4096, 4096, 4096, true);
+  const auto said = [&](int j) {
+    const std::string text =
+        changed(with_loader(256, j, 64, "3 from 7 to 4 via tma_load_b16_sw128", "wgmma_bf16_kk_sw128"),
+                "  - for i by 64 unroll\n", "");
+    const auto parsed = parse_schedule(text, "schedule.yaml", kernel, model);
+    EXPECT_TRUE(parsed) << render(parsed.diagnostics());
+    if (!parsed) return std::string();
+    const auto cost =
+        make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &model, parsed->nests[0]});
+    return cost ? std::string() : cost.diagnostics().front().message;
+  };
+  EXPECT_EQ(said(136), "");
+  EXPECT_EQ(said(144),
+            "memory reg: 72 registers needed by one call of wgmma_bf16_kk_sw128, 70 available before those "
+            "of a role are shared out");
 }
 
 TEST(ForDevice, NeighboursAreWideRequests) {

@@ -78,5 +78,16 @@ TEST_F(Faults, AnAddressThatIsNotAligned) {
                 "no multiple of 16");
 }
 
+TEST_F(Faults, AreThoseOfAKernel) {
+  expect_report(with("wait_groups(\"copies\", 1)", "wait_groups(\"copies\", 2)"), "emulation of product_1, block 0");
+  const std::string launch = unit->text.substr(unit->text.rfind("  ISAMAP_LAUNCH(product_1"));
+  const std::string line = launch.substr(0, launch.find('\n') + 1);
+  std::string twice = changed(unit->text, line, line + changed(line, "C);", "(C + (1L << 50)));"));
+  const Emulated outside = emulate(twice, *unit, ring, model);
+  EXPECT_NE(outside.code, 0);
+  EXPECT_NE(outside.output.find("emulation of product_1, launch 2, block 0, thread "), std::string::npos)
+      << outside.output;
+}
+
 }  // namespace
 }  // namespace isamap

@@ -57,6 +57,21 @@ TEST(RegisterSets, AreCountedWithTheOthers) {  // 8 x 16 fragments of C, 8 of A 
   EXPECT_FALSE(cycles(changed(large, "x2 via", "x8 via")));
 }
 
+TEST(RegisterSets, CapacityCountsWhatStandsFreeBetweenRows) {  // 64 x 40 and 64 x 40 of two bytes in 20 places
+  const HardwareModel model = machine("nvidia_sm80");
+  const Kernel kernel = product("bf16", "f32", 4096, 4096, 4096, true);
+  const std::string text =
+      changed(changed(ring_schedule, "shared x3", "shared x20"), "B in shared x20", "B in shared x21");
+  const auto schedule = parse_schedule(text, "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto cost =
+      make_cost_model_closed_form()->estimate({&kernel, make_id<StatementId>(0), &model, schedule->nests[0]});
+  ASSERT_FALSE(cost);
+  EXPECT_EQ(cost.diagnostics().front().message,
+            "memory shared: 209920 bytes needed, 166912 available (A 102400, B 107520)");
+  EXPECT_EQ(cost.diagnostics().front().where.line, 8);  // of B, the larger one
+}
+
 TEST(RegisterSets, ElsewhereTheyAreRefused) {
   const auto model = machine("nvidia_sm80");
   const Kernel kernel = product("bf16", "f32", 100, 72, 200, true);

@@ -56,6 +56,8 @@ TEST(ScheduleLine, Errors) {
             "s.yaml:6:21: expected a tail (partial, mask, pad, split), found 'cut'\n");
   EXPECT_EQ(line_reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 x99999999999"),
+            "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 99999999999\n");
   EXPECT_EQ(line_reprinted("stage A in L1 as [k/8 ^ i%8]"),
             "s.yaml:6:27: exclusive or stands behind the layout: as [..] xor 3 from 7 to 4\n");
   EXPECT_EQ(line_reprinted("stage A in L1 as [i, k] xor 3 from 5 to 4"),

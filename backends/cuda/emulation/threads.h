@@ -14,8 +14,10 @@
 #undef _FORTIFY_SOURCE  // it takes a jump between stacks for an error
 
 #include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,7 +73,7 @@ inline Delivery delivery() {
   static const Delivery chosen = [] {
     const char* const text = std::getenv("ISAMAP_EMULATION");
     Delivery d;
-    if (text == nullptr) return d;
+    if (text == nullptr || *text == '\0') return d;
     const std::string all = text;
     const std::size_t colon = all.find(':');
     const std::string kind = all.substr(0, colon);
@@ -171,6 +173,7 @@ inline State state;
 [[noreturn]] inline void fail(const char* format, ...) {
   std::fflush(stdout);
   std::fprintf(stderr, "emulation of %s", state.kernel_name);
+  if (state.launches > 1) std::fprintf(stderr, ", launch %llu", static_cast<unsigned long long>(state.launches));
   if (state.block != nullptr && state.thread != nullptr)
     std::fprintf(stderr, ", block %u, thread %d", state.block->number.x, state.thread->number);
   std::fprintf(stderr, ": ");
@@ -181,6 +184,36 @@ inline State state;
   std::fprintf(stderr, "\n");
   std::fflush(stderr);
   std::_Exit(3);
+}
+
+/// A fault that the processor sees, such as an address in no memory: it ends the program as without this, with the
+/// kernel's name before.
+inline void report_fault(int number) {
+  char text[256];
+  const int size = std::snprintf(text, sizeof text, "emulation of %s, launch %llu, block %u, thread %d: signal %d\n",
+                                 state.kernel_name, static_cast<unsigned long long>(state.launches),
+                                 state.block != nullptr ? state.block->number.x : 0,
+                                 state.thread != nullptr ? state.thread->number : -1, number);
+  if (size > 0) [[maybe_unused]]
+    const auto written = write(2, text, std::min<std::size_t>(size, sizeof text - 1));
+  signal(number, SIG_DFL);
+  raise(number);
+}
+/// On a stack of its own: that of a fiber may be what is full.
+inline void watch_faults() {
+  static const bool once = [] {
+    static unsigned char stack[64 << 10];
+    stack_t other{};
+    other.ss_sp = stack;
+    other.ss_size = sizeof stack;
+    if (sigaltstack(&other, nullptr) != 0) return false;
+    struct sigaction action {};
+    action.sa_handler = report_fault;
+    action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+    return true;
+  }();
+  (void)once;
 }
 
 // Fibers -------------------------------------------------------------------------------------------------------------
@@ -282,6 +315,7 @@ void count_requests();  // requests.h
 template <class Kernel>
 void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, const Memories& memories,
             Kernel kernel) {
+  watch_faults();
   state.kernel = kernel;
   state.kernel_name = name;
   ++state.launches;

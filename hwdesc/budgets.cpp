@@ -1,4 +1,4 @@
-#include "backends/cuda/budgets.h"
+#include "hwdesc/budgets.h"
 
 #include <algorithm>
 
@@ -6,13 +6,6 @@
 
 namespace isamap {
 namespace {
-
-std::int64_t kept_by_threads(const HardwareModel& model, UnitId block) {
-  std::int64_t kept = 0;
-  for (const Memory& memory : model.memories())
-    if (memory.pool && memory.pool->unit == block) kept = std::max(kept, memory.pool->kept);
-  return kept;
-}
 
 std::optional<InstructionId> setter_of(const HardwareModel& model, const std::string& field, Change way) {
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
@@ -27,8 +20,7 @@ std::optional<InstructionId> setter_of(const HardwareModel& model, const std::st
 }  // namespace
 
 Budgets budgets(const HardwareModel& model, UnitId block, UnitId unit, std::int64_t roles, std::int64_t others) {
-  const std::int64_t kept = kept_by_threads(model, block);
-  if (roles < 1 || others < 1 || kept == 0) return {};
+  if (roles < 1 || others < 1) return {};
   for (const State& state : model.states())
     for (const StatePool& pool : state.pools) {
       const auto field = std::find_if(state.fields.begin(), state.fields.end(),
@@ -39,11 +31,12 @@ Budgets budgets(const HardwareModel& model, UnitId block, UnitId unit, std::int6
         return std::min(value / step * step, field->max > 0 ? field->max : value);
       };
       const std::int64_t entry = fitting(pool.total / (roles + others));
-      const std::int64_t role = std::max(round_up(kept, step), field->min);
+      const std::int64_t role = round_up(std::max(field->min, step), step);
       const std::int64_t rest = fitting((entry * (roles + others) - role * roles) / others);
       const auto down = setter_of(model, state.name + "." + field->name, Change::lower),
                  up = setter_of(model, state.name + "." + field->name, Change::raise);
-      if (role < entry && rest > entry && down && up) return {Budget{*down, role}, Budget{*up, rest}};
+      if (role < entry && rest > entry && down && up)
+        return {Budget{*down, role}, Budget{*up, rest}, entry, pool.beside};
     }
   return {};
 }

@@ -2,8 +2,8 @@
 // What the threads of a block share unevenly: a field of state with a pool, such as how many registers each has.
 //
 // At the start all instances of a unit hold the same, as much of the pool's total as the field allows. Those of a role
-// keep what the register file says that every thread keeps beside its sums (`kept` of its pool); the others get what
-// that leaves. With 3 instances and 512: 168 each, then 40 and 2 x 232.
+// keep the least that the field may hold: one thread of them counts and asks, and has no sums. The others get what
+// that leaves. With 3 instances, 512 in all, 24 at least and steps of 8: 168 each, then 24 and 2 x 240.
 
 #include <optional>
 #include <string>
@@ -18,6 +18,8 @@ struct Budget {
 };
 struct Budgets {
   std::optional<Budget> role, others;  ///< both or none
+  std::int64_t entry = 0;              ///< what all hold at the start
+  std::int64_t beside = 0;             ///< of which a call needs so many beside its operands (StatePool)
 };
 
 /// `roles` and `others`: instances of `unit`, which stand inside `block`. Nothing where the machine has no such field,
