@@ -128,8 +128,11 @@ double copy_cycles(const NestView& view, const StageView& s) {
   double each = divided_cycles;
   if (offset.is_linear()) {
     std::int64_t stride = 0;
-    for (const std::string& name : s.stage.layout.back().index.names())
-      stride = std::max(stride, std::abs(offset.coefficient(name)));
+    const auto split = split_digit(s.stage.layout.back().index);
+    for (const std::string& name : s.stage.layout.back().index.names()) {  // of 2*q + s, one step of 2*q is two of it
+      const std::int64_t step = split ? std::max<std::int64_t>(1, std::abs(split->form.coefficient(name))) : 1;
+      stride = std::max(stride, std::abs(offset.coefficient(name)) / step);
+    }
     each = stride == 1 ? contiguous_cycles : strided_cycles;
   }
   return each * std::max(1.0, copied / std::max(natural, 1.0));
