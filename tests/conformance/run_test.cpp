@@ -2,12 +2,14 @@
 // the interpreter; kernels of a GPU on whole numbers once for each way in which their copies may arrive. Those whose
 // sizes the machine decides: sizes_test.cpp.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "backends/backend.h"
+#include "frontends/frontends.h"
 #include "tests/conformance/features.h"
 #include "tests/conformance/matrix.h"
 #include "tests/delivery.h"
@@ -93,6 +95,20 @@ TEST_P(Execution, SizesThatDoNotDivide) {
 TEST_P(Execution, AnEmptyTransposedConvolution) {
   for (const Variant& variant : zeros("conv2d_transposed"))
     if (variant.label.ends_with(" H=0")) take(variant);
+}
+
+/// Every second element of a row, where a machine has loads that pick them: from the first to the last, none beyond.
+TEST_P(Execution, WindowsOfStrideTwoAlongRows) {
+  for (const int size : {1, 7, 16, 23}) {
+    const auto kernel = parse_kernel_yaml(
+        fmt::format("kernel: strided\ndims: {{C: 3, P: {}, R: 3}}\ntensors:\n  I: {{shape: [C, 2*P + 1, 2*P + 1]}}\n"
+                    "  F: {{shape: [C, R, R]}}\n  O: {{shape: [C, P, P]}}\ncompute:\n"
+                    "  - O[c,p,q] += I[c,2*p+r,2*q+s] * F[c,r,s]\n",
+                    size),
+        "strided.yaml");
+    ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+    take(Variant{fmt::format("windows of stride 2, {}", size), *kernel});
+  }
 }
 
 /// Are copies under way while it goes on?
