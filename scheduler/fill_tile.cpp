@@ -47,7 +47,7 @@ std::vector<Node> set_padding(Lowering& lowering, const TileBuffer& tile, UnitId
       const auto name = digit && digit->modulo == 0 ? digit->form.as_dim() : std::nullopt;
       if (name && *name == fmt::format("#{}", i)) last = LastOfAxis{axis, c.extent / digit->divide};
     }
-    if (!last) return set_all(lowering, tile, unit, value);
+    if (!last || last->first == 0) return set_all(lowering, tile, unit, value);  // each has its last blocks
     auto set = set_all(lowering, tile, unit, value, last);
     nodes.insert(nodes.end(), set.begin(), set.end());
   }

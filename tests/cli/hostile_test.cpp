@@ -116,7 +116,7 @@ TEST(Hostile, AScheduleIsRefusedAtItsLineByEveryVerb) {
              "      - stage B in ram as [j/32, k, j%31]\n        ^\n");
     says(order,
          order + ":8:5: stage B in vec: no move takes B_vec from ram to vec\n      - stage B in vec\n        ^\n");
-    says(crowded, crowded + ":8:5: memory vec: ");
+    says(crowded, crowded + ":6:5: memory vec: ");
   }
 }
 
