@@ -106,9 +106,15 @@ TEST(Rearranging, ChangesNoValueWhereBlocksAreCut) {
 
 /// The instructions' own text, on this processor.
 TEST(Rearranging, AsPrinted) {
+  std::string missing;
+  int seen = 0;
   for (const Case& c : cases()) {
     const HardwareModel model = machine(c.target);
-    if (const Availability here = availability(model); here.how != "native") GTEST_SKIP() << here.why;
+    if (const Availability here = availability(model); here.how != "native") {
+      missing = here.why;
+      continue;
+    }
+    ++seen;
     for (const std::string dims : {"i=32,j=64,k=64", "i=17,j=35,k=67", "i=3,j=34,k=2", "i=5,j=47,k=130"}) {
       const Kernel kernel = formula(c.compute, dims, c.dtypes);
       const auto program = lower(schedule_of(c.lines), kernel, model);
@@ -123,6 +129,7 @@ TEST(Rearranging, AsPrinted) {
       EXPECT_EQ(expected.back().bytes, found.back().bytes) << c.compute << " " << c.target << " " << dims;
     }
   }
+  if (seen == 0) GTEST_SKIP() << missing;
 }
 
 }  // namespace
