@@ -39,9 +39,9 @@ void stop(const std::string& why) {
 std::string only_target;
 
 std::vector<HardwareModel> models_for(const std::string& types, int cores) {
-  std::vector<std::string> targets{"x86_zen4", "x86_avx512", "x86_avx2", "scalar_c"};
-  if (types == "bf16") targets = {"intel_amx", "x86_zen4", "x86_avx512_bf16", "x86_avx2"};
-  if (types == "u8s8") targets = {"intel_amx", "x86_zen4", "x86_avx512_vnni", "x86_avx_vnni", "x86_avx2"};
+  std::vector<std::string> targets{"x86_zen5", "x86_zen4", "x86_avx512", "x86_avx2", "scalar_c"};
+  if (types == "bf16") targets = {"intel_amx", "x86_zen5", "x86_zen4", "x86_avx512_bf16", "x86_avx2"};
+  if (types == "u8s8") targets = {"intel_amx", "x86_zen5", "x86_zen4", "x86_avx512_vnni", "x86_avx_vnni", "x86_avx2"};
   if (!only_target.empty()) targets = {only_target};
   std::vector<HardwareModel> found;
   for (const std::string& target : targets) {
