@@ -2,9 +2,9 @@
 // medians, outputs compared. What the processor can do is measured in the same rounds, by programs made from the
 // descriptions of its instructions; what is above that is no result.
 //
-//   bench_cpu [--family TEXT] [--out FILE.jsonl] [--page FILE.html] [--seconds S] [--target HW] [--processor N]
+//   bench_cpu [--family TEXT].. [--out FILE.jsonl] [--page FILE.html] [--seconds S] [--target HW] [--processor N]
 //
-// Families (and "choice of the model", "two threads") whose names begin with TEXT. `--from FILE.jsonl` measures
+// Families (and "choice of the model", "two threads") whose names begin with a TEXT. `--from FILE.jsonl` measures
 // nothing: it draws the page of an earlier run.
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +30,8 @@ namespace isamap::bench {
 namespace {
 
 struct Options {
-  std::string family, out, page, from;
+  std::vector<std::string> families;  ///< what their names begin with; none: all
+  std::string out, page, from;
   double seconds = 0.6;  ///< for the samples of one shape
   int processor = -1;
   bool threads_only = false;  ///< the process that has two threads
@@ -51,7 +53,10 @@ void choose_kernels_of_peers() {
   setenv("BLIS_ARCH_TYPE", "0", 0);
 }
 
-bool wanted(const Options& options, const std::string& name) { return name.rfind(options.family, 0) == 0; }
+bool wanted(const Options& options, const std::string& name) {
+  const auto begins = [&](const std::string& text) { return name.rfind(text, 0) == 0; };
+  return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), begins);
+}
 
 /// Lines of the results file, and the same as values.
 class Results {
@@ -230,7 +235,7 @@ int main(int argc, char** argv) {
     if (i + 1 >= argc) isamap::bench::stop(key + " wants a value");
     const char* value = argv[i + 1];
     if (key == "--family") {
-      options.family = value;
+      options.families.push_back(value);
     } else if (key == "--out") {
       options.out = value;
     } else if (key == "--page") {
