@@ -252,7 +252,8 @@ std::string json_of_hardware(const HardwareModel& model) {
                              {"from", model.memory(link.from).name},
                              {"to", model.memory(link.to).name},
                              {"bandwidth", link.bandwidth},
-                             {"latency", link.latency}});
+                             {"latency", link.latency},
+                             {"begin", link.begin >= 0 ? Json(link.begin) : Json(nullptr)}});
   json["completion"] = Json::array();
   for (const Barrier& barrier : model.barriers())
     json["completion"].push_back({{"name", barrier.name}, {"kind", "barrier"}, {"count", barrier.count}});

@@ -187,6 +187,7 @@ std::string explanation_text(const std::vector<NestExplanation>& statements, con
     text += "\n" + table(tile_rows(e)) + "\n";
     if (!e.links.empty()) text += table(link_rows(e)) + "\n";
     text += table(term_rows("cycles with perfect overlap", "cycles", e.overlap, 0)) + "\n";
+    if (!e.parts.empty()) text += table(term_rows("cycles predicted", "cycles", e.parts, sum_of(e.parts))) + "\n";
     text += table(term_rows("cycles with fill, drain and buffers", "cycles", e.latency, sum_of(e.latency))) + "\n";
     if (!e.energy.empty()) text += table(term_rows("energy", "pJ", e.energy, sum_of(e.energy))) + "\n";
     text += binding(e) + "\n";
@@ -216,6 +217,7 @@ std::string schedule_page(const std::string& title, const std::string& schedule,
     }
     if (!e.links.empty()) body += "<h3>Links</h3>\n" + html_table(link_rows(e));
     body += "<h3>Cycles</h3>\n" + html_table(term_rows("perfect overlap", "cycles", e.overlap, 0)) +
+            (e.parts.empty() ? "" : html_table(term_rows("predicted", "cycles", e.parts, sum_of(e.parts)))) +
             html_table(term_rows("fill, drain and buffers", "cycles", e.latency, sum_of(e.latency)));
     if (!e.energy.empty())
       body += "<h3>Energy</h3>\n" + html_table(term_rows("energy", "pJ", e.energy, sum_of(e.energy)));

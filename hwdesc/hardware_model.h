@@ -134,6 +134,7 @@ struct Link {
   std::vector<MemoryId> via;  ///< caches on the way
   double bandwidth = 0;       ///< bytes/cycle; 0: unlimited
   double latency = 0;         ///< cycles
+  double begin = -1;          ///< into a cache: cycles that the first line of a row takes longer; below 0: not known
   double energy = 0;          ///< pJ/B
   std::string port;
   SourceLocation where, bandwidth_where, latency_where, energy_where;

@@ -397,6 +397,14 @@ void load_link(const Node& node, Context& context) {
     link.latency_where = latency->where;
     link.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
   }
+  if (const Node* begin = fields.child("begin")) {
+    link.begin = read_time(*begin, "'begin' of " + what, context).value_or(-1);
+    if (link.to.valid() && context.parts.memories[link.to.index()].kind != MemoryKind::cache)
+      context.problems.error(begin->where,
+                             "'begin' of " + what + " is for caches, and '" +
+                                 context.parts.memories[link.to.index()].name + "' is none",
+                             "what every transfer waits is its 'latency'");
+  }
   if (const Node* energy = fields.child("energy")) {
     link.energy_where = energy->where;
     link.energy = read_energy_per_byte(*energy, "'energy' of " + what, context).value_or(0);

@@ -35,7 +35,8 @@ struct Passing {
   int own = 0;    ///< handed from statement to statement below so many walks, in one place; 0: it is not
   std::optional<Packed> packed;
   double copies = 1;  ///< of each element there
-  double begins = 0;  ///< lines
+  bool far = false;   ///< another cache stands between this one and the core
+  double begin = 0;   ///< bytes that come in the time that a row takes to begin
 };
 
 /// What a tile spans of an axis of memory, and what lies there, in elements; from one to the next.
@@ -155,7 +156,7 @@ class CacheModel {
   /// innermost walk: one that runs along them uses them up.
   LineParts part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a,
                           int walks) const {
-    const bool far = a.begins >= begins_far;
+    const bool far = a.far;
     const int outer = walks;
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
@@ -192,7 +193,7 @@ class CacheModel {
       const Footprint f = footprint(cache, a, inner);
       if (f.rows <= row_streams(cache)) continue;
       const double piece = counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces;
-      most = std::max(most, a.begins * line / std::max(piece, line));
+      most = std::max(most, a.begin / std::max(piece, line));
     }
     return most;
   }
@@ -282,7 +283,7 @@ class CacheModel {
     const double lines = std::ceil(row * size / line);
     f.bytes = elements / row * (lines + (row < elements && !aligned ? 1 : 0)) * line;
     f.lines = elements / row * lines * line;
-    f.begun = whole ? 0 : elements / row * a.begins * line;
+    f.begun = whole ? 0 : elements / row * a.begin;
     f.crowded = elements / row * lines * line / sets * uneven;
     f.pieces = elements / row;
     f.pages = apart * (1 + between / page);
@@ -322,6 +323,13 @@ bool passes_caches(const NestView& view, const Transfer& t) {
 
 }  // namespace
 
+double begin_bytes(const HardwareModel& model, MemoryId cache, bool nearest) {
+  for (const Link& link : model.links())
+    if (link.to == cache && link.begin >= 0 && link.bandwidth > 0) return link.begin * link.bandwidth;
+  const auto line = static_cast<double>(std::max<std::int64_t>(1, model.memory(cache).line));
+  return line * (nearest ? 2 : 8);
+}
+
 void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic) {
   std::map<MemoryId, std::vector<Passing>> passing;
   std::map<MemoryId, double> bandwidth;
@@ -345,7 +353,8 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back({t.access,
                                         t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own,
-                                        packed, t.copies_at, i + 1 == link.via.size() ? begins_near : begins_far});
+                                        packed, t.copies_at, i + 1 < link.via.size(),
+                                        begin_bytes(*view.model, link.via[i], i + 1 == link.via.size())});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

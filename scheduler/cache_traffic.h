@@ -9,10 +9,11 @@
 
 namespace isamap {
 
-/// What it costs to begin a row anew instead of going on along one, in lines. Whatever fetches neighbouring lines ahead
-/// goes a line too far. It does not cross pages: the first lines of rows far apart are waited for, longer where they
-/// come from farther. Measured (docs/cost.md).
-inline constexpr double begins_near = 2, begins_far = 8;
+/// What it costs to begin a row anew instead of going on along one, in bytes that come in that time: `begin` of the link
+/// into the cache. Whatever fetches neighbouring lines ahead goes a line too far. It does not cross pages: the first
+/// lines of rows far apart are waited for, longer where they come from farther. By default two lines into the nearest
+/// cache, eight into others (docs/cost.md).
+double begin_bytes(const HardwareModel& model, MemoryId cache, bool nearest);
 /// It follows so many rows at a time, each within a page (32 where a description says nothing: Intel's optimization
 /// reference manual on the streamer). Of more rows every line is a beginning, though the next tile goes on along them.
 inline double row_streams(const Memory& cache) { return cache.streams > 0 ? static_cast<double>(cache.streams) : 32; }

@@ -89,9 +89,8 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
     const auto capacity = static_cast<double>(cache.capacity);
     const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
     const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
-    const auto line = static_cast<double>(cache.line);
     const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
-    const double begun = run > 0 ? elements / run * begins_far * line : 0;
+    const double begun = run > 0 ? elements / run * begin_bytes(model, link.to, false) : 0;
     most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth);
   }
   return most;
@@ -138,13 +137,20 @@ double copy_cycles(const NestView& view, const StageView& s) {
   return each * std::max(1.0, copied / std::max(natural, 1.0));
 }
 
-double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
-  double total = 0;
+std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  std::vector<Bound> bounds;
   for (const Transfer& t : traffic.transfers)
     if (t.stage >= 0 && t.from == t.to)
-      total += std::max((t.elements_in + t.elements_out) * t.copies_in *
-                            copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]),
-                        cycles_through_caches(view, counts, t));
+      bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
+                        std::max((t.elements_in + t.elements_out) * t.copies_in *
+                                     copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]),
+                                 cycles_through_caches(view, counts, t))});
+  return bounds;
+}
+
+double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  double total = 0;
+  for (const Bound& copy : copy_bounds(view, counts, traffic)) total += copy.cycles;
   return total;
 }
 

@@ -2,8 +2,7 @@
 // What packed copies take: a scalar unit makes them element by element, or a move within their memory lays them out.
 
 #include "scheduler/nest_view.h"
-#include "scheduler/tile_counts.h"
-#include "scheduler/traffic.h"
+#include "scheduler/time_bounds.h"
 
 namespace isamap {
 
@@ -11,7 +10,9 @@ namespace isamap {
 /// for the elements of its layout that there are for each of the tensor (an im2col copy repeats them).
 double copy_cycles(const NestView& view, const StageView& stage);
 
-/// Of all copies; nothing hides them. At least what passes the caches for them.
+/// "packed copy of B", each at least what passes the caches for it; nothing hides them.
+std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+/// Of all of them.
 double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic);
 
 }  // namespace isamap

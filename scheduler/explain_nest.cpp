@@ -34,6 +34,9 @@ class Explainer {
     loops();
     links();
     overlap();
+    for (const Bound& b : nest_.parts)
+      if (b.cycles > 0) made_.parts.push_back({b.name, b.cycles, "", {}});
+    sort(made_.parts);
     latency();
     energy();
     return std::move(made_);

@@ -39,6 +39,7 @@ struct NestExplanation {
   std::vector<TileRow> tiles;
   std::vector<LinkRow> links;
   std::vector<CostTerm> overlap;  ///< with perfect overlap: the largest is the binding bound
+  std::vector<CostTerm> parts;    ///< of the predicted cycles, their sum; empty where these are the largest bound
   std::vector<CostTerm> latency;  ///< their sum
   std::vector<CostTerm> energy;   ///< their sum
   Cost cost;                      ///< closed form

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "scheduler/traffic.h"
+#include "scheduler/time_bounds.h"
 
 namespace isamap {
 
@@ -16,6 +16,7 @@ struct PricedNest {
   const TileCounts counts;
   Traffic traffic;
   Cost cost;
+  std::vector<Bound> parts;  ///< of cost.cycles, whose sum they are; of programs whose moves are instructions only
 };
 
 /// Diagnostics as of CostModel::estimate.

@@ -50,7 +50,11 @@ void add_energy(const NestView& view, const TileCounts& counts, const Traffic& t
     cost.energy_pJ += counts.visits(static_cast<int>(view.walks.size())) * view.instruction->energy_pJ;
 }
 
-void add_time(const NestView& view, const TileCounts& counts, const Traffic& traffic, double code, Cost& cost) {
+void add_time(PricedNest& nest, double code) {
+  const NestView& view = nest.view;
+  const TileCounts& counts = nest.counts;
+  const Traffic& traffic = nest.traffic;
+  Cost& cost = nest.cost;
   if (view.instruction && executes_a_stream(*view.model)) {
     const StreamTime stream = stream_time(view, counts, traffic);
     cost.scalar_cycles = copying_cycles(view, counts, traffic);
@@ -85,10 +89,22 @@ void add_time(const NestView& view, const TileCounts& counts, const Traffic& tra
   cost.cycles = most;
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
-    const double alone = serial_cycles(view, traffic) + (view.instruction ? cost.scalar_cycles : 0) +
-                         begin_cycles(traffic) + burst_cycles(view, counts, traffic, bounds.front().cycles, moving);
-    if (alone > most) cost.bound = "transfers that nothing hides";
-    cost.cycles = most * overlap(bounds) + (sum - most) * shared_issue + alone + code;
+    std::vector<Bound> alone{
+        {"waits for first lines of rows", begin_cycles(traffic)},
+        {"transfers with one buffer", serial_cycles(view, traffic)},
+        {"bursts of stores", burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
+    if (view.instruction)
+      for (Bound& copy : copy_bounds(view, counts, traffic)) alone.push_back(std::move(copy));
+    double together = 0;
+    for (const Bound& b : alone) together += b.cycles;
+    nest.parts = {{cost.bound, most},
+                  {"core and caches at once", most * (overlap(bounds) - 1)},
+                  {"the other bounds, a sixteenth", (sum - most) * shared_issue},
+                  {"code, once", code}};
+    nest.parts.insert(nest.parts.end(), alone.begin(), alone.end());
+    if (together > most) cost.bound = "transfers that nothing hides";
+    cost.cycles = 0;
+    for (const Bound& b : nest.parts) cost.cycles += b.cycles;
   }
   cost.cycles = std::ceil(cost.cycles - 1e-9);
 }
@@ -130,7 +146,7 @@ Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate) {
     cost.link_bytes[priced->view.model->link(link).name] += moved;
     cost.bytes += moved;
   }
-  add_time(priced->view, priced->counts, priced->traffic, code, cost);
+  add_time(*priced, code);
   add_energy(priced->view, priced->counts, priced->traffic, cost);
   return priced;
 }
