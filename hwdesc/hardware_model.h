@@ -31,6 +31,7 @@ struct Unit {
   bool tokens = false;                                     ///< order: tokens
   std::string index;  ///< how an instance asks for its number; empty: not addressable
   std::map<std::string, std::int64_t> ports;
+  double loop_end = 0;  ///< cycles that nothing begins in when a loop ends (a jump that was not foreseen)
   Threads threads;
   SourceLocation where;
 };

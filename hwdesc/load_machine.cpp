@@ -1,166 +1,15 @@
-// Units, memories and links.
+// Memories and links.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "hwdesc/loader_internal.h"
+#include "hwdesc/loader_names.h"
 
 namespace isamap::loader {
 
 namespace {
-
-constexpr std::int64_t max_instances = std::int64_t{1} << 40;
-
-template <class Named>
-std::vector<std::string> names_of(const std::vector<Named>& list) {
-  std::vector<std::string> names;
-  for (const Named& item : list)
-    if (item.name != "?") names.push_back(item.name);
-  return names;
-}
-
-template <class IdType, class Named>
-std::optional<IdType> find_declared(const Node& node, const std::vector<Named>& list, const std::string& what,
-                                    const std::string& kind, const std::string& kinds, Context& context) {
-  if (node.kind != Kind::scalar) {
-    context.problems.error(node.where, what + " must name a " + kind);
-    return std::nullopt;
-  }
-  for (std::size_t i = 0; i < list.size(); ++i)
-    if (list[i].name == node.scalar) return make_id<IdType>(i);
-  if (context.written.contains({kind, node.scalar}) || (kind == "unit" && list.empty()))
-    return std::nullopt;  // what is wrong with it, or with all of them, has been said
-  const auto known = names_of(list);
-  const std::string guess = yaml::nearest(node.scalar, known);
-  context.problems.error(node.where, what + " names " + kind + " '" + node.scalar + "', which is not declared",
-                         guess.empty() ? "" : "did you mean '" + guess + "'?",
-                         {"declared " + kinds + ": " + (known.empty() ? "none" : join(known))});
-  return std::nullopt;
-}
-
-/// The name of an entry of `list`, checked; "?" keeps the place when there is none.
-template <class Named>
-std::string take_name(Fields& fields, const std::vector<Named>& list, const std::string& kind, Context& context) {
-  const auto name = fields.text("name", true);
-  if (!name) return "?";
-  const bool plain = !name->empty() && std::all_of(name->begin(), name->end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
-  if (!plain)
-    context.problems.error(fields.node().find("name")->where,
-                           kind + " name '" + *name + "' may hold only letters, digits, '_' and '-'");
-  for (const Named& other : list)
-    if (other.name == *name)
-      context.problems.error(fields.node().find("name")->where, "a second " + kind + " is called '" + *name + "'",
-                             "names are unique", {"the first stands in line " + std::to_string(other.where.line)});
-  return *name;
-}
-
-std::string what_of(const std::string& kind, const Node& node) {
-  const Node* name = node.find("name");
-  return kind + (name && name->kind == Kind::scalar ? " '" + name->scalar + "'" : "");
-}
-
-std::optional<std::int64_t> read_positive(const Node& node, const std::string& what, Context& context,
-                                          std::int64_t largest) {
-  const auto value = yaml::to_integer(node);
-  if (value && *value >= 1 && *value <= largest) return value;
-  context.problems.error(node.where,
-                         what + " must be an integer from 1 to " + std::to_string(largest) + ", found " +
-                             (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"),
-                         "write decimal digits, as 16");
-  return std::nullopt;
-}
-
-std::int64_t positive(const Node& node, const std::string& what, Context& context,
-                      std::int64_t largest = max_instances) {
-  return read_positive(node, what, context, largest).value_or(1);
-}
-
-void load_count(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  const bool at_most = node.kind == Kind::map && node.entries.size() == 1 && node.find("max");
-  if (node.kind != Kind::map || at_most) {
-    const auto count = read_positive(at_most ? *node.find("max") : node, "'count' of " + what, context, max_instances);
-    unit.at_most = at_most || !count;  // an unreadable count contradicts nothing
-    unit.count = count.value_or(1);
-    return;
-  }
-  for (const auto& [axis, extent] : node.entries) {
-    unit.axes.emplace_back(axis, positive(extent, "axis '" + axis + "' of " + what, context, 1 << 20));
-    unit.count = std::min(unit.count * unit.axes.back().second, max_instances + 1);
-  }
-}
-
-void load_ports(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  if (node.kind != Kind::map)
-    context.problems.error(node.where, "'ports' of " + what + " must be a map", "write {load: 2, store: 1}");
-  for (const auto& [port, count] : node.entries)
-    unit.ports[port] = positive(count, "port '" + port + "' of " + what, context, 1 << 20);
-}
-
-void load_threads(const Node& node, Unit& unit, const std::string& what, Context& context) {
-  Fields fields(node, "'threads' of " + what, context.problems);
-  unit.threads.loop = fields.text("loop", true).value_or("");
-  unit.threads.flags = fields.texts("flags");
-}
-
-std::int64_t count_all(const std::vector<Unit>& units, const Unit& unit) {
-  std::int64_t product = unit.count;
-  for (UnitId u = unit.parent; u.valid() && product <= max_instances; u = units[u.index()].parent)
-    product *= units[u.index()].count;
-  return product;
-}
-
-/// Outermost first, as the rest of the compiler reads the list; else as written. A file that inserts a unit into an
-/// inherited tree has it at the end.
-void parents_first(std::vector<Unit>& units) {
-  constexpr std::size_t open = SIZE_MAX;
-  std::vector<std::size_t> place(units.size(), open), order;
-  for (bool more = true; more;) {
-    more = false;
-    for (std::size_t i = 0; i < units.size() && !more; ++i) {
-      const UnitId parent = units[i].parent;
-      if (place[i] != open || (parent.valid() && place[parent.index()] == open)) continue;
-      place[i] = order.size();
-      order.push_back(i);
-      more = true;
-    }
-  }
-  if (order.size() != units.size()) return;  // one is inside itself, which is reported
-  std::vector<Unit> sorted;
-  for (const std::size_t i : order) {
-    sorted.push_back(std::move(units[i]));
-    if (UnitId& parent = sorted.back().parent; parent.valid()) parent = make_id<UnitId>(place[parent.index()]);
-  }
-  units = std::move(sorted);
-}
-
-/// Parents by name, once all names are known: a unit may stand inside one that a later file inserts.
-void place_units(const std::vector<const Node*>& nodes, Context& context) {
-  auto& units = context.parts.units;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (const Node* inside = nodes[i]->find("inside")) {
-      if (const auto parent = unit_named(*inside, "'inside' of unit '" + units[i].name + "'", context))
-        units[i].parent = *parent;
-    } else if (i > 0) {
-      units[i].parent = make_id<UnitId>(i - 1);
-    }
-  }
-  for (Unit& unit : units) {
-    std::size_t steps = 0;
-    for (UnitId u = unit.parent; u.valid() && steps <= units.size(); u = units[u.index()].parent) ++steps;
-    if (steps <= units.size()) continue;
-    context.problems.error(unit.where, "unit '" + unit.name + "' is inside itself", "follow its 'inside' keys");
-    unit.parent = {};
-  }
-  for (const Unit& unit : units)
-    if (count_all(units, unit) > max_instances)
-      context.problems.error(unit.where, "unit '" + unit.name + "' has more than 2^40 instances",
-                             "a unit has its own 'count' times those of the units around it");
-  parents_first(units);
-}
 
 /// Reads `{read: .., write: ..}` with `one`, which reads a quantity.
 template <class One>
@@ -415,43 +264,11 @@ void load_link(const Node& node, Context& context) {
 
 }  // namespace
 
-std::optional<UnitId> unit_named(const Node& node, const std::string& what, Context& context) {
-  return find_declared<UnitId>(node, context.parts.units, what, "unit", "units", context);
-}
 std::optional<MemoryId> memory_named(const Node& node, const std::string& what, Context& context) {
   return find_declared<MemoryId>(node, context.parts.memories, what, "memory", "memories", context);
 }
 std::optional<LinkId> link_named(const Node& node, const std::string& what, Context& context) {
   return find_declared<LinkId>(node, context.parts.links, what, "link", "links", context);
-}
-
-void load_units(const Node& root, Context& context) {
-  const auto nodes = items(root, "units", context.problems);
-  for (const Node* node : nodes) {
-    const std::string what = what_of("unit", *node);
-    Fields fields(*node, what, context.problems);
-    Unit unit;
-    unit.where = node->where;
-    unit.name = take_name(fields, context.parts.units, "unit", context);
-    fields.child("inside");
-    if (const Node* count = fields.child("count")) load_count(*count, unit, what, context);
-    unit.index = fields.text("index").value_or("");
-    unit.queued = fields.boolean("queued").value_or(false);
-    unit.scalar = fields.boolean("scalar").value_or(false);
-    if (const Node* ports = fields.child("ports")) load_ports(*ports, unit, what, context);
-    if (const Node* threads = fields.child("threads")) load_threads(*threads, unit, what, context);
-    const std::string order = fields.text("order").value_or("program");
-    if (order != "program" && order != "tokens")
-      context.problems.error(node->find("order")->where,
-                             "'order' of " + what + " must be program or tokens, found '" + order + "'",
-                             "results are as if in program order, or queues that tokens order");
-    unit.tokens = order == "tokens";
-    context.parts.units.push_back(std::move(unit));
-  }
-  place_units(nodes, context);
-  if (nodes.empty() && (!root.find("units") || root.find("units")->kind == Kind::list))
-    context.problems.error(root.where, root.find("units") ? "there are no 'units'" : "the hardware file has no 'units'",
-                           "write units: [{name: host}]");
 }
 
 void load_memories(const Node& root, Context& context) {

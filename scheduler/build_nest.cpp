@@ -183,14 +183,33 @@ class Builder {
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
   }
 
+  /// Steps of the walks in the first lines, from the innermost up to one whose dim the access uses.
+  std::int64_t passes_over(const Access& access, std::size_t lines) const {
+    std::map<std::string, std::int64_t> tiles;
+    for (const Dim& dim : form_.statement->domain.dims) tiles[dim.name] = dim.extent;
+    std::int64_t passes = 1;
+    for (std::size_t l = 0; l < lines; ++l) {
+      const auto* loop = std::get_if<For>(&nest_.lines[l].is);
+      if (loop == nullptr) continue;
+      for (const Walk& w : loop->walks) {
+        const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
+        passes = uses(access, w.dim) && steps > 1 ? 1 : passes * steps;
+        tiles[w.dim] = w.tile;
+      }
+    }
+    return passes;
+  }
+
   /// Right below the innermost walk over a reduction.
   void ask(const std::map<std::string, std::int64_t>& tile_before) {
     const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
     if (innermost == nullptr || innermost->walks.empty()) return;
-    const std::string dim = innermost->walks.back().dim;
-    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->walks.back().tile);
+    InnermostWalk walk{innermost->walks.back().dim};
+    const std::size_t around = nest_.lines.size() - 1;
+    walk.steps = ceil_div(tile_before.at(walk.dim), innermost->walks.back().tile);
     for (int a = 1; a < access_count(*form_.statement); ++a) {
-      const auto asking = uses(access_of(*form_.statement, a), dim) ? asking_for(form_, a, steps) : std::nullopt;
+      walk.passes = passes_over(access_of(*form_.statement, a), around);
+      const auto asking = uses(access_of(*form_.statement, a), walk.dim) ? asking_for(form_, a, walk) : std::nullopt;
       if (!asking) continue;
       Stage line;
       line.tensor = tensor(a);

@@ -128,6 +128,18 @@ static double partial_sums(const NestView& view, const TileCounts& counts, int s
   return counts.steps(s.walks) * (of_call + of_load);
 }
 
+/// A core does not foresee the end of a loop with many steps, and begins anew what stands behind it.
+static double ends_of_loops(const NestView& view, const TileCounts& counts) {
+  constexpr std::int64_t foreseen = 8;
+  const double each = view.model->unit(view.instruction->unit).loop_end;
+  if (each <= 0) return 0;
+  double total = 0;
+  for (std::size_t w = 0; w < view.walks.size(); ++w)
+    if (const WalkView& walk = view.walks[w]; !walk.unroll && !walk.unit.valid())
+      if (const auto at = static_cast<int>(w); counts.trip(at) >= foreseen) total += counts.steps(at) * each;
+  return total;
+}
+
 Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const double steps = counts.steps(static_cast<int>(view.walks.size()));
   if (!view.instruction) return {"scalar code", steps * access_count(view.statement)};
@@ -137,8 +149,9 @@ Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const int stage = view.innermost[0];
   const bool chained = view.statement.reduction != Reduction::assign && stage >= 0 &&
                        view.model->memory(view.memory_of(stage)).is_register();
-  if (!chained) return {"compute", steps * each};
-  const double again = partial_sums(view, counts, stage, latency_of(instruction, extents, *view.model));
+  const double ends = ends_of_loops(view, counts);
+  if (!chained) return {"compute", steps * each + ends};
+  const double again = ends + partial_sums(view, counts, stage, latency_of(instruction, extents, *view.model));
   const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].walks));
   const double latency = latency_of(instruction, extents, *view.model) / chains;
   if (latency <= each) return {"compute", steps * each + again};
