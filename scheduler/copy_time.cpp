@@ -96,6 +96,23 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
   return most;
 }
 
+/// Of a tensor that the outermost cache holds, other data have driven out a share as large as its share of the cache;
+/// nothing hides that it is fetched again.
+double cycles_of_lost(const NestView& view, const Transfer& t) {
+  const HardwareModel& model = *view.model;
+  const Tensor& tensor = copied_tensor(view, t.access);
+  double whole = bytes(tensor.dtype);
+  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
+  const Link* outermost = nullptr;
+  for (const Link& link : model.links())
+    if (model.memory(link.to).kind == MemoryKind::cache && link.bandwidth > 0 &&
+        (outermost == nullptr || model.memory(link.to).capacity > model.memory(outermost->to).capacity))
+      outermost = &link;
+  if (outermost == nullptr) return 0;
+  const double share = whole / static_cast<double>(model.memory(outermost->to).capacity);
+  return share > 1 ? 0 : std::min(whole, (t.elements_in + t.elements_out) * bytes(tensor.dtype)) * share / outermost->bandwidth;
+}
+
 }  // namespace
 
 double copy_cycles(const NestView& view, const StageView& s) {
@@ -144,7 +161,8 @@ std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, c
       bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
                         std::max((t.elements_in + t.elements_out) * t.copies_in *
                                      copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]),
-                                 cycles_through_caches(view, counts, t))});
+                                 cycles_through_caches(view, counts, t)) +
+                            cycles_of_lost(view, t)});
   return bounds;
 }
 
