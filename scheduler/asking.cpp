@@ -126,6 +126,7 @@ std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const 
   if (packed == hops.end()) {
     const auto rows = rows_in_place(form, access, walk.dim);
     if (!rows || rows->part < near.line || !far || next == nullptr || walk.passes > most_passes) return std::nullopt;
+    if (walk.again > 0 && walk.again <= next->capacity) return std::nullopt;
     if (static_cast<double>(rows->part) > most_beside * step * bandwidth_into(model, *next)) return std::nullopt;
     ahead = std::min(ahead, std::floor(static_cast<double>(rows_with_room(*rows, near)) / 3));
     if (ahead < 1) return std::nullopt;

@@ -17,6 +17,7 @@ struct InnermostWalk {
   std::string dim;
   std::int64_t steps = 1;   ///< a short walk is left before what it asks for is of use
   std::int64_t passes = 1;  ///< over the same elements of the access, one after the other
+  std::int64_t again = 0;   ///< bytes of the access that a walk further out takes again; 0: none does
 };
 
 /// A packed copy that does not fit into the cache nearest to the registers is streamed through it along the innermost

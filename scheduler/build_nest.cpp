@@ -183,33 +183,42 @@ class Builder {
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
   }
 
-  /// Steps of the walks in the first lines, from the innermost up to one whose dim the access uses.
-  std::int64_t passes_over(const Access& access, std::size_t lines) const {
+  /// How often the walks in the first lines, the innermost first, take the same elements of an input.
+  void count_passes(int a, std::size_t lines, InnermostWalk& innermost) const {
+    const Access& access = access_of(*form_.statement, a);
+    struct Around {
+      bool used;
+      std::int64_t steps, bytes;  ///< of the input below it
+    };
+    std::vector<Around> walks;
     std::map<std::string, std::int64_t> tiles;
     for (const Dim& dim : form_.statement->domain.dims) tiles[dim.name] = dim.extent;
-    std::int64_t passes = 1;
-    for (std::size_t l = 0; l < lines; ++l) {
-      const auto* loop = std::get_if<For>(&nest_.lines[l].is);
-      if (loop == nullptr) continue;
-      for (const Walk& w : loop->walks) {
-        const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
-        passes = uses(access, w.dim) && steps > 1 ? 1 : passes * steps;
-        tiles[w.dim] = w.tile;
-      }
-    }
-    return passes;
+    for (std::size_t l = 0; l < lines; ++l)
+      if (const auto* loop = std::get_if<For>(&nest_.lines[l].is))
+        for (const Walk& w : loop->walks) {
+          const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
+          tiles[w.dim] = w.tile;
+          std::int64_t bytes = isamap::bytes(form_.kernel->tensors[access.tensor.index()].dtype);
+          for (const auto& [dim, tile] : tiles)
+            if (uses(access, dim)) bytes *= tile;
+          if (steps > 1) walks.push_back({uses(access, w.dim), steps, bytes});
+        }
+    for (; !walks.empty() && !walks.back().used; walks.pop_back()) innermost.passes *= walks.back().steps;
+    for (; !walks.empty() && innermost.again == 0; walks.pop_back())
+      if (!walks.back().used) innermost.again = walks.back().bytes;
   }
 
   /// Right below the innermost walk over a reduction.
   void ask(const std::map<std::string, std::int64_t>& tile_before) {
     const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
     if (innermost == nullptr || innermost->walks.empty()) return;
-    InnermostWalk walk{innermost->walks.back().dim};
     const std::size_t around = nest_.lines.size() - 1;
-    walk.steps = ceil_div(tile_before.at(walk.dim), innermost->walks.back().tile);
+    const std::string dim = innermost->walks.back().dim;
+    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->walks.back().tile);
     for (int a = 1; a < access_count(*form_.statement); ++a) {
-      walk.passes = passes_over(access_of(*form_.statement, a), around);
-      const auto asking = uses(access_of(*form_.statement, a), walk.dim) ? asking_for(form_, a, walk) : std::nullopt;
+      InnermostWalk walk{dim, steps};
+      count_passes(a, around, walk);
+      const auto asking = uses(access_of(*form_.statement, a), dim) ? asking_for(form_, a, walk) : std::nullopt;
       if (!asking) continue;
       Stage line;
       line.tensor = tensor(a);

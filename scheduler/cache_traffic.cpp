@@ -314,6 +314,16 @@ Packed packed_copy(const StageView& s) {
   return copy;
 }
 
+/// Of the rows that begin, those that are waited for though they may have been asked for: all that the first steps of
+/// each round of the walk need, and half of the others (of none, half and all, half chose best: docs/cost.md).
+double unasked(const NestView& view, const TileCounts& counts, int access) {
+  double part = 1;
+  for (const AskedFor& asked : view.asked)
+    if (asked.access == access && asked.walks > 0)
+      part = std::min(part, 0.5 + 0.5 * asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.walks - 1))));
+  return part;
+}
+
 /// An output of which nothing is read, stored over links that no cache stands on.
 bool passes_caches(const NestView& view, const Transfer& t) {
   const auto links = links_of(*view.model, view.via(t.stage), t.to, t.from);
@@ -354,7 +364,8 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
         passing[link.via[i]].push_back({t.access,
                                         t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own,
                                         packed, t.copies_at, i + 1 < link.via.size(),
-                                        begin_bytes(*view.model, link.via[i], i + 1 == link.via.size())});
+                                        unasked(view, counts, t.access) *
+                                            begin_bytes(*view.model, link.via[i], i + 1 == link.via.size())});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

@@ -197,7 +197,10 @@ class Resolver {
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
       if (name != s.tensor) continue;
       found = true;
-      if (view_.model->memory(*memory).kind == MemoryKind::cache) continue;  // it keeps what passes by itself
+      if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // it keeps what passes by itself
+        if (s.ahead > 0) view_.asked.push_back({a, static_cast<int>(view_.walks.size()), s.ahead});
+        continue;
+      }
       int& last = view_.innermost[static_cast<std::size_t>(a)];
       view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s,
                               nest_.lines[static_cast<std::size_t>(line_)].where});

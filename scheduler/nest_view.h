@@ -41,6 +41,11 @@ struct StageView {
   SourceLocation where;  ///< of the line
 };
 
+/// Lines of an access are asked for so many steps of the last of the first `walks` walks before they are used.
+struct AskedFor {
+  int access = 0, walks = 0, steps = 0;
+};
+
 struct NestView {
   const Kernel* kernel = nullptr;
   const HardwareModel* model = nullptr;
@@ -53,6 +58,7 @@ struct NestView {
   std::vector<WalkView> walks;       ///< outermost first
   std::vector<StageView> stages;     ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
+  std::vector<AskedFor> asked;       ///< into caches
   double inside = 1;                 ///< share of the points that are computed (scheduler/inside_share.h)
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
