@@ -108,9 +108,11 @@ struct Memory {
   std::int64_t granularity = 1;      ///< bytes that one address step means
   std::int64_t base = 0;             ///< where addresses start
   std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
+  std::int64_t fetch = 0;    ///< of a cache: bytes that come together, lines and their neighbours; 0: lines
   std::int64_t misses = 0;   ///< of a cache: lines that it can be waiting for; 0: not known
   std::int64_t ways = 0;     ///< of a cache: lines of a set; 0: not known
   std::int64_t streams = 0;  ///< of a cache: rows along which lines are fetched ahead at a time; 0: not known
+  std::int64_t pages = 0;    ///< of a cache: pages of 4 KiB that it finds without delay; 0: not known
   std::vector<std::pair<std::string, std::string>> value;  ///< dtype (or "any") -> type name
   std::string print;                                       ///< spelling of a register that isamap numbers
   std::map<std::string, std::string> constraint;

@@ -94,6 +94,7 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
+  size("fetch", memory.fetch);
   if (const Node* node = fields.child("transaction"))
     memory.transaction = load_transaction(*node, memory, kind_known, "'transaction' of " + what, context);
   size("word", memory.word);
@@ -108,6 +109,7 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   of_a_cache("misses", memory.misses);
   of_a_cache("ways", memory.ways);
   of_a_cache("streams", memory.streams);
+  of_a_cache("pages", memory.pages);
   const Node* count = fields.child("count");
   if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);
   if (!kind_known) {

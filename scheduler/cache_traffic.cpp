@@ -19,8 +19,8 @@ constexpr double default_ways = 8;  ///< lines of a set, where a description doe
 constexpr double outward = 0.25;
 
 constexpr double page = 4096;
-/// Pages whose places in memory a core has at hand; to begin a row of another one is what costs near by (the same
-/// manual on first-level data translation).
+/// Pages whose places in memory a core has at hand, where a description does not say; to begin a row of another one is
+/// what costs near by (the same manual on first-level data translation).
 constexpr double pages_at_hand = 64;
 
 /// A packed copy that an access reads.
@@ -35,8 +35,8 @@ struct Passing {
   int own = 0;    ///< handed from statement to statement below so many walks, in one place; 0: it is not
   std::optional<Packed> packed;
   double copies = 1;  ///< of each element there
-  bool far = false;   ///< another cache stands between this one and the core
-  double begin = 0;   ///< bytes that come in the time that a row takes to begin
+  MemoryId nearest;   ///< cache of the core on that way
+  BeginCost begin;
 };
 
 /// What a tile spans of an axis of memory, and what lies there, in elements; from one to the next.
@@ -48,7 +48,7 @@ struct Axis {
 struct Footprint {
   double bytes = 0;    ///< in whole lines, one more where a row does not follow the one before
   double lines = 0;    ///< the same, where rows begin at lines
-  double begun = 0;    ///< what it costs to begin its rows, in bytes
+  double begins = 0;   ///< of rows that do not follow the one before
   double crowded = 0;  ///< lines for each set that it can use
   double pieces = 1;   ///< of rows
   double rows = 0;     ///< on pages of their own
@@ -56,7 +56,7 @@ struct Footprint {
 };
 
 struct LineParts {
-  double lines = 0, begun = 0;
+  double lines = 0, begun = 0;  ///< bytes
 };
 
 struct Moved {
@@ -89,7 +89,8 @@ class CacheModel {
     for (; walks < all; ++walks) {
       const double taken = needed(cache, accesses, a, walks);
       if (taken <= capacity) break;
-      missing = 1 - capacity / taken;
+      const double crowding = footprint(cache, a, std::max(walks, a.own)).crowded / ways(cache);
+      missing = std::min(1.0, (1 - capacity / taken) * (crowding > 1 && a.begin.crowded > 0 ? 2 : 1));
     }
     const Moved here = moved(cache, accesses, a, walks),
                 further_out = moved(cache, accesses, a, std::max(walks - 1, 0));
@@ -156,25 +157,39 @@ class CacheModel {
   /// innermost walk: one that runs along them uses them up.
   LineParts part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a,
                           int walks) const {
-    const bool far = a.far;
+    const Memory& nearest = view_.model->memory(a.nearest);
+    const bool far = &cache != &nearest;
     const int outer = walks;
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
-    double anew = 1;
+    double anew = 1, lost = 0;
     const bool goes_on = w >= 0 && runs_along(a, w);
     if (goes_on && far && footprint(cache, a, walks).rows <= row_streams(cache)) {
       walks = w;
     } else if (goes_on && !far) {
-      anew = lost_ahead(cache, a, walks);
-      if (anew == 0) walks = w;
-    } else if (!far) {
+      anew = 0, lost = lost_ahead(cache, a, walks);
+      if (lost == 0) walks = w;
+    } else {
       while (w >= 0 && !runs_along(a, w)) --w;
-      if (w >= 0)
-        anew = std::max(1 - usable * pages_at_hand / pages(cache, accesses, w + 1), lost_ahead(cache, a, w + 1));
+      if (w >= 0) lost = lost_ahead(nearest, a, w + 1);
+      if (w >= 0 && !far) anew = std::max(0.0, 1 - usable * at_hand(cache) / pages(cache, accesses, w + 1));
     }
     const Footprint f = footprint(cache, a, walks);
     const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
-    return {f.lines / all, std::max(anew * f.begun / all, far ? of_many_rows(cache, a, outer) : 0)};
+    const double lines = goes_on || lost_ahead(cache, a, walks) > 0 ? f.lines : with_neighbours(cache, f);
+    const LineParts inner = far ? of_many_rows(cache, a, outer) : LineParts{};
+    return {lines / all + std::max(lost * a.begin.crowded * f.begins / all, inner.lines),
+            std::max(a.begin.of(anew, lost) * f.begins / all, inner.begun)};
+  }
+
+  /// Where no step goes on along the rows, lines that come with others are not used.
+  static double with_neighbours(const Memory& cache, const Footprint& f) {
+    const auto together = static_cast<double>(std::max(cache.fetch, cache.line));
+    return f.pieces > 1 ? f.pieces * std::ceil(f.lines / f.pieces / together) * together : f.lines;
+  }
+
+  static double at_hand(const Memory& cache) {
+    return cache.pages > 0 ? static_cast<double>(cache.pages) : pages_at_hand;
   }
 
   /// Lines that are fetched ahead of the next step lie in sets as crowded as those in use. What part of them is gone
@@ -183,17 +198,18 @@ class CacheModel {
     return std::clamp(2 * (footprint(cache, a, walks).crowded / ways(cache) - 1), 0.0, 1.0);
   }
 
-  /// Bytes for which rows are begun, for each byte in use, where walks further in first take pieces of more rows than
-  /// are followed.
-  double of_many_rows(const Memory& cache, const Passing& a, int walks) const {
-    double most = 0;
+  /// What pieces of rows cost, for each byte in use, that walks further in take first: of more rows than are followed,
+  /// or of rows that crowd sets of the nearest cache.
+  LineParts of_many_rows(const Memory& cache, const Passing& a, int walks) const {
+    const Memory& nearest = view_.model->memory(a.nearest);
+    LineParts most;
     const auto line = static_cast<double>(cache.line);
     for (int inner = walks + 1; inner <= a.walks; ++inner) {
       if (!counts_.uses_walk(a.access, inner - 1)) continue;
       const Footprint f = footprint(cache, a, inner);
-      if (f.rows <= row_streams(cache)) continue;
-      const double piece = counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces;
-      most = std::max(most, a.begin / std::max(piece, line));
+      const double piece = std::max(line, counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces);
+      most.lines = std::max(most.lines, lost_ahead(nearest, a, inner) * a.begin.crowded / piece);
+      if (f.rows > row_streams(cache)) most.begun = std::max(most.begun, a.begin.of(1, 0) / piece);
     }
     return most;
   }
@@ -283,7 +299,7 @@ class CacheModel {
     const double lines = std::ceil(row * size / line);
     f.bytes = elements / row * (lines + (row < elements && !aligned ? 1 : 0)) * line;
     f.lines = elements / row * lines * line;
-    f.begun = whole ? 0 : elements / row * a.begin;
+    f.begins = whole ? 0 : elements / row;
     f.crowded = elements / row * lines * line / sets * uneven;
     f.pieces = elements / row;
     f.pages = apart * (1 + between / page);
@@ -333,11 +349,14 @@ bool passes_caches(const NestView& view, const Transfer& t) {
 
 }  // namespace
 
-double begin_bytes(const HardwareModel& model, MemoryId cache, bool nearest) {
+double BeginCost::of(double anew, double lost) const { return row * (crowded > 0 ? anew : std::max(anew, lost)); }
+
+BeginCost begin_cost(const HardwareModel& model, MemoryId cache, bool nearest) {
   for (const Link& link : model.links())
-    if (link.to == cache && link.begin >= 0 && link.bandwidth > 0) return link.begin * link.bandwidth;
+    if (link.to == cache && link.begin >= 0 && link.bandwidth > 0)
+      return {link.begin * link.bandwidth, link.latency / 4 * link.bandwidth};
   const auto line = static_cast<double>(std::max<std::int64_t>(1, model.memory(cache).line));
-  return line * (nearest ? 2 : 8);
+  return {line * (nearest ? 2 : 8), 0};
 }
 
 void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic) {
@@ -357,15 +376,15 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
     // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no
     // cache.
     if (t.access == 0 && passes_caches(view, t)) continue;
+    const double part = unasked(view, counts, t.access);
     for (LinkId l : links_between(*view.model, t.from, t.to)) {
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back({t.access,
                                         t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own,
-                                        packed, t.copies_at, i + 1 < link.via.size(),
-                                        unasked(view, counts, t.access) *
-                                            begin_bytes(*view.model, link.via[i], i + 1 == link.via.size())});
+                                        packed, t.copies_at, link.via.back(),
+                                        begin_cost(*view.model, link.via[i], i + 1 == link.via.size()).times(part)});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

@@ -9,11 +9,19 @@
 
 namespace isamap {
 
-/// What it costs to begin a row anew instead of going on along one, in bytes that come in that time: `begin` of the link
-/// into the cache. Whatever fetches neighbouring lines ahead goes a line too far. It does not cross pages: the first
-/// lines of rows far apart are waited for, longer where they come from farther. By default two lines into the nearest
-/// cache, eight into others (docs/cost.md).
-double begin_bytes(const HardwareModel& model, MemoryId cache, bool nearest);
+/// What it costs to begin a row anew instead of going on along one, in bytes that come in that time. Whatever fetches
+/// neighbouring lines ahead goes a line too far. It does not cross pages: the first lines of rows far apart are waited
+/// for, longer where they come from farther: `begin` of the link into the cache. Where sets of the nearest cache are
+/// crowded, what was fetched ahead is gone before it is used, and half the latency of the link is waited for. Where
+/// nothing is said: two lines into the nearest cache, eight into others, in either case (docs/cost.md).
+struct BeginCost {
+  double row = 0, crowded = 0;  ///< crowded: 0 where nothing is said
+
+  /// Of a row of which so much is anew, and so much was lost.
+  double of(double anew, double lost) const;
+  BeginCost times(double part) const { return {row * part, crowded}; }
+};
+BeginCost begin_cost(const HardwareModel& model, MemoryId cache, bool nearest);
 /// It follows so many rows at a time, each within a page (32 where a description says nothing: Intel's optimization
 /// reference manual on the streamer). Of more rows every line is a beginning, though the next tile goes on along them.
 inline double row_streams(const Memory& cache) { return cache.streams > 0 ? static_cast<double>(cache.streams) : 32; }

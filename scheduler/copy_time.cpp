@@ -90,7 +90,7 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
     const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
     const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
     const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
-    const double begun = run > 0 ? elements / run * begin_bytes(model, link.to, false) : 0;
+    const double begun = run > 0 ? elements / run * begin_cost(model, link.to, false).row : 0;
     most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth);
   }
   return most;
