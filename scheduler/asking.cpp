@@ -17,9 +17,9 @@ constexpr double most_ahead = 64;
 /// Past the last step of a walk other lines follow than those that are next. So many times as many steps as ahead are
 /// needed where the copy fits into the next cache, and where it comes from farther.
 constexpr double least_steps = 4, least_steps_far = 2;
-/// Of rows in place, measured (docs/search.md): later passes find the lines in near caches, and where links are busy all
-/// the time, asking makes nothing come sooner.
-constexpr std::int64_t most_passes = 16;
+/// Of rows in place, measured (docs/search.md): later passes find the lines in near caches; where links are busy all the
+/// time, asking makes nothing come sooner, and with room for many rows it disturbs.
+constexpr std::int64_t most_passes = 16, least_passes = 4, most_room = 32;
 constexpr double most_beside = 2;
 
 /// The smallest cache that lines of this type can be asked into.
@@ -128,7 +128,9 @@ std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const 
     if (!rows || rows->part < near.line || !far || next == nullptr || walk.passes > most_passes) return std::nullopt;
     if (walk.again > 0 && walk.again <= next->capacity) return std::nullopt;
     if (static_cast<double>(rows->part) > most_beside * step * bandwidth_into(model, *next)) return std::nullopt;
-    ahead = std::min(ahead, std::floor(static_cast<double>(rows_with_room(*rows, near)) / 3));
+    const std::int64_t room = rows_with_room(*rows, near);
+    if (room > most_room && walk.passes < least_passes) return std::nullopt;
+    ahead = std::min(ahead, std::floor(static_cast<double>(room) / 3));
     if (ahead < 1) return std::nullopt;
   }
   const double least = far ? least_steps_far : least_steps;
