@@ -109,6 +109,7 @@ struct Memory {
   std::int64_t base = 0;             ///< where addresses start
   std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
   std::int64_t fetch = 0;    ///< of a cache: bytes that come together, lines and their neighbours; 0: lines
+  std::int64_t usable = 0;   ///< of a cache: bytes that stay beside what passes through; 0: not known
   std::int64_t misses = 0;   ///< of a cache: lines that it can be waiting for; 0: not known
   std::int64_t ways = 0;     ///< of a cache: lines of a set; 0: not known
   std::int64_t streams = 0;  ///< of a cache: rows along which lines are fetched ahead at a time; 0: not known

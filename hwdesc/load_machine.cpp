@@ -94,18 +94,30 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
-  size("fetch", memory.fetch);
   if (const Node* node = fields.child("transaction"))
     memory.transaction = load_transaction(*node, memory, kind_known, "'transaction' of " + what, context);
   size("word", memory.word);
-  const auto of_a_cache = [&](const char* key, std::int64_t& value) {
-    const Node* node = fields.child(key);
-    if (node == nullptr) return;
-    value = read_positive(*node, fmt::format("'{}' of {}", key, what), context, 1 << 20).value_or(0);
-    if (kind_known && memory.kind != MemoryKind::cache)
+  const auto caches_only = [&](const char* key) {
+    const Node* node = fields.node().find(key);
+    if (node != nullptr && kind_known && memory.kind != MemoryKind::cache)
       context.problems.error(node->where, fmt::format("{} is no cache and has no '{}'", what, key),
                              "leave it out, or write kind: cache");
   };
+  const auto of_a_cache = [&](const char* key, std::int64_t& value) {
+    const Node* node = fields.child(key);
+    if (node != nullptr)
+      value = read_positive(*node, fmt::format("'{}' of {}", key, what), context, 1 << 20).value_or(0);
+    caches_only(key);
+  };
+  for (const auto& [key, value] : {std::pair("fetch", &memory.fetch), std::pair("usable", &memory.usable)}) {
+    size(key, *value);
+    caches_only(key);
+  }
+  if (memory.kind == MemoryKind::cache && memory.usable > memory.capacity)
+    context.problems.error(fields.node().find("usable")->where,
+                           fmt::format("'usable' of {} is {} bytes, and its capacity {}", what, memory.usable,
+                                       memory.capacity),
+                           "leave it out for three quarters");
   of_a_cache("misses", memory.misses);
   of_a_cache("ways", memory.ways);
   of_a_cache("streams", memory.streams);

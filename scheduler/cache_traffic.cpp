@@ -12,7 +12,7 @@ namespace isamap {
 
 namespace {
 
-constexpr double usable = 0.75;     ///< of a cache: the rest is other data
+constexpr double usable = 0.75;     ///< of a cache, where a description does not say: the rest is other data
 constexpr double default_ways = 8;  ///< lines of a set, where a description does not say
 /// Descriptions that give no link into a cache: each step outwards passes a quarter. 128 B/cycle of loads then means
 /// 32 B/cycle from the second cache and 8 B/cycle from memory, as measured on a current server core.
@@ -82,7 +82,7 @@ class CacheModel {
  private:
   /// Each access by itself: lines that crowd few sets drive one another out, not those that lie elsewhere.
   Moved of_access(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a) const {
-    const double capacity = usable * static_cast<double>(cache.capacity);
+    const double capacity = cache.usable > 0 ? static_cast<double>(cache.usable) : usable * static_cast<double>(cache.capacity);
     const int all = static_cast<int>(view_.walks.size());
     int walks = 0;
     double missing = 0;  // of what the walk outside would like to keep
