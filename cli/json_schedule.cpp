@@ -108,6 +108,7 @@ std::string json_of_evaluate(const Evaluation& evaluation, const std::string& co
   if (!simulated.empty()) json["simulated"] = simulated_json(simulated);
   if (explained.size() == 1) {
     json["terms"] = {{"overlap", terms_json(explained.front().overlap)},
+                     {"predicted", terms_json(explained.front().parts)},
                      {"latency", terms_json(explained.front().latency)},
                      {"energy", terms_json(explained.front().energy)}};
     json["links"] = Json::object();

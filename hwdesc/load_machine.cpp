@@ -114,10 +114,10 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
     caches_only(key);
   }
   if (memory.kind == MemoryKind::cache && memory.usable > memory.capacity)
-    context.problems.error(fields.node().find("usable")->where,
-                           fmt::format("'usable' of {} is {} bytes, and its capacity {}", what, memory.usable,
-                                       memory.capacity),
-                           "leave it out for three quarters");
+    context.problems.error(
+        fields.node().find("usable")->where,
+        fmt::format("'usable' of {} is {} bytes, and its capacity {}", what, memory.usable, memory.capacity),
+        "leave it out for three quarters");
   of_a_cache("misses", memory.misses);
   of_a_cache("ways", memory.ways);
   of_a_cache("streams", memory.streams);
@@ -263,10 +263,10 @@ void load_link(const Node& node, Context& context) {
   if (const Node* begin = fields.child("begin")) {
     link.begin = read_time(*begin, "'begin' of " + what, context).value_or(-1);
     if (link.to.valid() && context.parts.memories[link.to.index()].kind != MemoryKind::cache)
-      context.problems.error(begin->where,
-                             "'begin' of " + what + " is for caches, and '" +
-                                 context.parts.memories[link.to.index()].name + "' is none",
-                             "what every transfer waits is its 'latency'");
+      context.problems.error(
+          begin->where,
+          "'begin' of " + what + " is for caches, and '" + context.parts.memories[link.to.index()].name + "' is none",
+          "what every transfer waits is its 'latency'");
   }
   if (const Node* energy = fields.child("energy")) {
     link.energy_where = energy->where;

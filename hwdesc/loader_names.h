@@ -61,7 +61,7 @@ inline std::string what_of(const std::string& kind, const Node& node) {
 }
 
 inline std::optional<std::int64_t> read_positive(const Node& node, const std::string& what, Context& context,
-                                          std::int64_t largest) {
+                                                 std::int64_t largest) {
   const auto value = yaml::to_integer(node);
   if (value && *value >= 1 && *value <= largest) return value;
   context.problems.error(node.where,
@@ -72,7 +72,7 @@ inline std::optional<std::int64_t> read_positive(const Node& node, const std::st
 }
 
 inline std::int64_t positive(const Node& node, const std::string& what, Context& context,
-                      std::int64_t largest = max_instances) {
+                             std::int64_t largest = max_instances) {
   return read_positive(node, what, context, largest).value_or(1);
 }
 

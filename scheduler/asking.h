@@ -22,8 +22,8 @@ struct InnermostWalk {
 
 /// A packed copy that does not fit into the cache nearest to the registers is streamed through it along the innermost
 /// reduction, from panel to panel. What fetches neighbouring lines by itself stops at pages and learns each panel anew;
-/// so it does where each step of that walk takes parts of another row of the tensor itself, which comes from farther than
-/// the second cache, and rows crowd few sets of the nearest. So many steps ahead as the caches behind need: their
+/// so it does where each step of that walk takes parts of another row of the tensor itself, which comes from farther
+/// than the second cache, and rows crowd few sets of the nearest. So many steps ahead as the caches behind need: their
 /// latencies / cycles of one step of the register tile; of rows, a third of those that have room. Nothing: the machine
 /// has no such move or says no latencies, neighbours are fewer than a line, most passes find the lines there, or the
 /// links take much longer than the calls.

@@ -82,7 +82,8 @@ class CacheModel {
  private:
   /// Each access by itself: lines that crowd few sets drive one another out, not those that lie elsewhere.
   Moved of_access(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a) const {
-    const double capacity = cache.usable > 0 ? static_cast<double>(cache.usable) : usable * static_cast<double>(cache.capacity);
+    const double capacity =
+        cache.usable > 0 ? static_cast<double>(cache.usable) : usable * static_cast<double>(cache.capacity);
     const int all = static_cast<int>(view_.walks.size());
     int walks = 0;
     double missing = 0;  // of what the walk outside would like to keep
@@ -162,23 +163,23 @@ class CacheModel {
     const int outer = walks;
     int w = walks - 1;
     while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
-    double anew = 1, lost = 0;
+    double anew = 1, lost = 0, crowded = 0;
     const bool goes_on = w >= 0 && runs_along(a, w);
     if (goes_on && far && footprint(cache, a, walks).rows <= row_streams(cache)) {
       walks = w;
     } else if (goes_on && !far) {
-      anew = 0, lost = lost_ahead(cache, a, walks);
+      anew = 0, lost = lost_ahead(cache, a, walks), crowded = lost_in_few_sets(cache, a, walks);
       if (lost == 0) walks = w;
     } else {
       while (w >= 0 && !runs_along(a, w)) --w;
-      if (w >= 0) lost = lost_ahead(nearest, a, w + 1);
+      if (w >= 0) lost = lost_ahead(nearest, a, w + 1), crowded = lost_in_few_sets(nearest, a, w + 1);
       if (w >= 0 && !far) anew = std::max(0.0, 1 - usable * at_hand(cache) / pages(cache, accesses, w + 1));
     }
     const Footprint f = footprint(cache, a, walks);
     const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
     const double lines = goes_on || lost_ahead(cache, a, walks) > 0 ? f.lines : with_neighbours(cache, f);
     const LineParts inner = far ? of_many_rows(cache, a, outer) : LineParts{};
-    return {lines / all + std::max(lost * a.begin.crowded * f.begins / all, inner.lines),
+    return {lines / all + std::max(crowded * a.begin.crowded * f.begins / all, inner.lines),
             std::max(a.begin.of(anew, lost) * f.begins / all, inner.begun)};
   }
 
@@ -198,6 +199,12 @@ class CacheModel {
     return std::clamp(2 * (footprint(cache, a, walks).crowded / ways(cache) - 1), 0.0, 1.0);
   }
 
+  /// The same, where these sets hold twice as many lines as if all sets held equally many.
+  double lost_in_few_sets(const Memory& cache, const Passing& a, int walks) const {
+    const Footprint f = footprint(cache, a, walks);
+    return lost_ahead(cache, a, walks) * std::clamp(f.crowded * set_bytes(cache) / f.lines - 1, 0.0, 1.0);
+  }
+
   /// What pieces of rows cost, for each byte in use, that walks further in take first: of more rows than are followed,
   /// or of rows that crowd sets of the nearest cache.
   LineParts of_many_rows(const Memory& cache, const Passing& a, int walks) const {
@@ -208,7 +215,7 @@ class CacheModel {
       if (!counts_.uses_walk(a.access, inner - 1)) continue;
       const Footprint f = footprint(cache, a, inner);
       const double piece = std::max(line, counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces);
-      most.lines = std::max(most.lines, lost_ahead(nearest, a, inner) * a.begin.crowded / piece);
+      most.lines = std::max(most.lines, lost_in_few_sets(nearest, a, inner) * a.begin.crowded / piece);
       if (f.rows > row_streams(cache)) most.begun = std::max(most.begun, a.begin.of(1, 0) / piece);
     }
     return most;
@@ -381,10 +388,9 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
-        passing[link.via[i]].push_back({t.access,
-                                        t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own,
-                                        packed, t.copies_at, link.via.back(),
-                                        begin_cost(*view.model, link.via[i], i + 1 == link.via.size()).times(part)});
+        passing[link.via[i]].push_back(
+            {t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own, packed,
+             t.copies_at, link.via.back(), begin_cost(*view.model, link.via[i], i + 1 == link.via.size()).times(part)});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

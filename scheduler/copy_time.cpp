@@ -110,7 +110,9 @@ double cycles_of_lost(const NestView& view, const Transfer& t) {
       outermost = &link;
   if (outermost == nullptr) return 0;
   const double share = whole / static_cast<double>(model.memory(outermost->to).capacity);
-  return share > 1 ? 0 : std::min(whole, (t.elements_in + t.elements_out) * bytes(tensor.dtype)) * share / outermost->bandwidth;
+  return share > 1
+             ? 0
+             : std::min(whole, (t.elements_in + t.elements_out) * bytes(tensor.dtype)) * share / outermost->bandwidth;
 }
 
 }  // namespace

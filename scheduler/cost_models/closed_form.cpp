@@ -89,10 +89,9 @@ void add_time(PricedNest& nest, double code) {
   cost.cycles = most;
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
-    std::vector<Bound> alone{
-        {"waits for first lines of rows", begin_cycles(traffic)},
-        {"transfers with one buffer", serial_cycles(view, traffic)},
-        {"bursts of stores", burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
+    std::vector<Bound> alone{{"waits for first lines of rows", begin_cycles(traffic)},
+                             {"transfers with one buffer", serial_cycles(view, traffic)},
+                             {"bursts of stores", burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
     if (view.instruction)
       for (Bound& copy : copy_bounds(view, counts, traffic)) alone.push_back(std::move(copy));
     double together = 0;

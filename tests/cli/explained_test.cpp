@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/cli/program.h"
 
 namespace isamap::cli_test {
@@ -58,6 +60,39 @@ TEST(Explained, EveryModelOfCostIsChosenByName) {
   EXPECT_NE(wrong.err.find("'guess' is none of: closed_form, latency, simulator, measured, learned"), std::string::npos)
       << wrong.err;
   EXPECT_EQ(isamap(on_a1("evaluate", "64", {"--schedule", file, "--cost", "learned"})).code, 2);
+}
+
+TEST(Explained, PartsOfPredictedCyclesAddUpToThem) {
+  const Folder folder;
+  const std::string file = folder.write("s.yaml", R"(schedule: packed
+target: x86_avx512
+nest:
+  - for j by 64
+  - stage B in ram as [j/32, k, j%32]
+  - for k by 40
+  - for i by 6
+  - for j by 32
+  - stage C in vec
+  - for k by 1
+  - stage B in vec
+  - for i by 1 unroll
+  - for j by 16 unroll
+  - do s0 with fma_f32_bcast(j=j)
+)");
+  const std::vector<std::string> words{"evaluate",   "--compute",        "C[i,j] += A[i,k] * B[k,j]",
+                                       "--dims",     "i=96,j=700,k=901", "--target",
+                                       "x86_avx512", "--schedule",       file};
+  std::vector<std::string> as_json = words, in_words = words;
+  as_json.push_back("--json");
+  in_words.push_back("--explain");
+  const Json json = parsed(isamap(as_json));
+  double sum = 0;
+  std::set<std::string> names;
+  for (const Json& term : json["terms"]["predicted"])
+    sum += term["value"].get<double>(), names.insert(term["name"].get<std::string>());
+  EXPECT_NEAR(sum, json["cycles"].get<double>(), 1);
+  EXPECT_TRUE(names.contains("packed copy of B")) << json["terms"].dump();
+  EXPECT_NE(isamap(in_words).out.find("cycles predicted"), std::string::npos);
 }
 
 TEST(Explained, FiguresNameTheirLines) {

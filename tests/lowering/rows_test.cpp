@@ -1,8 +1,12 @@
 // What rows cost in caches: along how many lines are fetched ahead, what crowds their sets, where in a line they begin.
 
+#include <filesystem>
+#include <fstream>
+
 #include "scheduler/cost_model.h"
 #include "scheduler/search_lanes.h"
 #include "tests/lowering/support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -55,6 +59,55 @@ double sum_of_rows(std::int64_t step) {
   return cycles_of(
       kernel, machine("x86_avx512"),
       {"for i by 1", "for j by 16", "stage A in vec", "stage B in vec", "stage C in vec", "do s0 with add_f32(j=j)"});
+}
+
+/// x86_avx512 with other facts of a cache or of a link into it.
+HardwareModel with(const std::string& facts) {
+  const std::string path = scratch("rows.yaml");
+  std::ofstream(path) << "hardware: changed\nextends: x86_avx512\n" << facts;
+  const auto loaded = load_hardware(path, {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"});
+  std::filesystem::remove(path);
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel{};
+}
+
+/// Rows of B, 16 numbers of each at a time, out of the third cache.
+double columns_of(int row, const HardwareModel& model) {
+  return cycles_of(formula("C[i,j] += A[i,k] * B[k,j]", "i=8,k=2048,j=" + std::to_string(row)), model,
+                   {"for j by 16", "stage C in vec", "for k by 1", "stage B in vec", "for i by 1 unroll",
+                    "do s0 with fma_f32_bcast(j=j)"}) /
+         row;
+}
+
+TEST(Rows, CrowdedOnesCostWhereTheDescriptionSaysWhatBeginningsCost) {
+  const HardwareModel said = with("links:\n  - {name: fill_l2, begin: 2cycles}\n  - {name: fill_l1, begin: 0cycles}\n");
+  EXPECT_GT(columns_of(1024, said), 1.3 * columns_of(1040, said));  // 4096 bytes apart: one set of the nearest cache
+  const HardwareModel dear =
+      with("links:\n  - {name: fill_l2, begin: 40cycles}\n  - {name: fill_l1, begin: 0cycles}\n");
+  EXPECT_GT(columns_of(1040, dear), 1.3 * columns_of(1040, said));
+}
+
+TEST(Rows, NeighboursThatComeTogetherAreUsedOrLost) {
+  const auto depthwise = [](const HardwareModel& model, const char* channels) {
+    return cycles_of(formula("O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "p=14,q=14,c=384,r=3,s=3"), model,
+                     {channels, "for p by 7", "for q by 1", "for c by 16", "stage O in vec", "for r by 1", "for s by 1",
+                      "stage F in vec", "for p by 1 unroll", "stage I in vec", "do s0 with fma_f32(j=c)"});
+  };
+  const HardwareModel pairs = with("memories:\n  - {name: l1, fetch: 128B}\n"), lines = with("");
+  const auto dearer = [&](const char* channels) { return depthwise(pairs, channels) / depthwise(lines, channels); };
+  EXPECT_GT(dearer("for c by 16"), 1.04);
+  EXPECT_LT(dearer("for c by 64"), 1.03);  // the next step takes them
+}
+
+TEST(Rows, EndsOfLongLoopsCost) {
+  const HardwareModel none = with(""), some = with("units:\n  - {name: core, loop_end: 20cycles}\n");
+  const auto product = [](const HardwareModel& model, int part) {
+    return cycles_of(formula("C[i,j] += A[i,k] * B[k,j]", "i=64,k=1024,j=64"), model,
+                     {"for k by " + std::to_string(part), "for i by 4", "for j by 32", "stage C in vec", "for k by 1",
+                      "stage B in vec", "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
+  };
+  EXPECT_GT(product(some, 16), 1.1 * product(none, 16));
+  EXPECT_LT(product(some, 1024), 1.01 * product(none, 1024));
 }
 
 TEST(Rows, LoadsAcrossLinesTakeThePortTwice) {
