@@ -17,7 +17,7 @@ constexpr double most_ahead = 64;
 /// Past the last step of a walk other lines follow than those that are next. So many times as many steps as ahead are
 /// needed where the copy fits into the next cache, and where it comes from farther.
 constexpr double least_steps = 4, least_steps_far = 2;
-/// Of rows in place, measured (docs/search.md): later passes find the lines in near caches; where links are busy all
+/// Of rows in place, measured (docs/schedule.md): later passes find the lines in near caches; where links are busy all
 /// the time, asking makes nothing come sooner, and with room for many rows it disturbs.
 constexpr std::int64_t most_passes = 16, least_passes = 4, most_room = 32;
 constexpr double most_beside = 2;
