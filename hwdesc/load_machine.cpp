@@ -113,6 +113,17 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
     size(key, *value);
     caches_only(key);
   }
+  if (memory.kind == MemoryKind::cache && memory.line > memory.capacity && memory.capacity > 0)
+    context.problems.error(
+        fields.node().find("line")->where,
+        fmt::format("'line' of {} is {} bytes, and its capacity {}", what, memory.line, memory.capacity),
+        "a cache holds many lines");
+  if (memory.kind == MemoryKind::cache && memory.fetch > 0 &&
+      (memory.fetch > memory.capacity || memory.fetch % std::max<std::int64_t>(1, memory.line) != 0))
+    context.problems.error(fields.node().find("fetch")->where,
+                           fmt::format("'fetch' of {} is {} bytes: no whole lines of {} within its {}", what,
+                                       memory.fetch, memory.line, memory.capacity),
+                           "write a few lines, as 128B of lines of 64B");
   if (memory.kind == MemoryKind::cache && memory.usable > memory.capacity)
     context.problems.error(
         fields.node().find("usable")->where,

@@ -55,6 +55,8 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
     problem.notes = first_lines(result.output);
     return problem;
   }
+  if (std::error_code none; !fs::exists(file, none))
+    return error("the compiler reported no error and made no program", "the command was: " + listed_command(command));
   put_into_cache(key, file);
   return compiler_for(model).command;
 }

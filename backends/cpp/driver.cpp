@@ -37,6 +37,22 @@ char* allocate(const Array& a) {
   return first + length - padded(a);
 }
 
+// The same elements where an application would have them: masked lanes that reach into a page that nobody may touch
+// take microseconds, and large arrays lie in large pages.
+char* moved(const Array& a) {
+  constexpr long large = 2 << 20;
+  const long length = padded(a) + page;
+  void* block = mmap(nullptr, static_cast<std::size_t>(length + large), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) fail("not enough memory");
+  char* at = static_cast<char*>(block);
+  if (length >= 256 << 10) {
+    at += (large - reinterpret_cast<long>(at) % large) % large;
+    madvise(at, static_cast<std::size_t>(length), MADV_HUGEPAGE);
+  }
+  std::memcpy(at, a.at, static_cast<std::size_t>(padded(a)));
+  return at;
+}
+
 void transfer(char* at, long bytes, long number, const char* kind, bool in) {
   char name[64];
   std::snprintf(name, sizeof name, "%ld.%s", number, kind);
@@ -97,7 +113,10 @@ const char* const main_text = R"(int main(int argc, char** argv) {
   for (const Array& a : arrays) check_end(a);
   for (std::size_t i = 0; i < count; ++i)
     if (arrays[i].output) transfer(arrays[i].at, arrays[i].bytes, long(i), "out", false);
-  const double seconds = measure(entry, once, std::atof(argv[2]));
+  const double min_seconds = std::atof(argv[2]);
+  if (min_seconds > 0)
+    for (Array& a : arrays) a.at = moved(a);
+  const double seconds = measure(entry, once, min_seconds);
   std::FILE* file = std::fopen("result", "w");
   if (file == nullptr || std::fprintf(file, "seconds %.9g\n", seconds) < 0 || std::fclose(file) != 0) fail("cannot write the result");
 }
