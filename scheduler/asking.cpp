@@ -21,6 +21,9 @@ constexpr double least_steps = 4, least_steps_far = 2;
 /// the time, asking makes nothing come sooner, and with room for many rows it disturbs.
 constexpr std::int64_t most_passes = 16, least_passes = 4, most_room = 32;
 constexpr double most_beside = 2;
+/// Each load asks for what one like it takes later on: what loads elements one by one asks for the same line over and
+/// over.
+constexpr std::int64_t most_asks_of_a_line = 2;
 
 /// The smallest cache that lines of this type can be asked into.
 std::optional<MemoryId> nearest_cache(const HardwareModel& model, DType dtype) {
@@ -74,7 +77,7 @@ std::int64_t row_of(const std::vector<LayoutDigit>& layout) {
 
 /// Parts of rows of the tensor itself, of which each step of the walk takes another one.
 struct Rows {
-  std::int64_t part = 0, pitch = 0;  ///< bytes
+  std::int64_t part = 0, pitch = 0, load = 0;  ///< bytes; `load`: those of one call
 };
 
 /// Nothing: steps go on along rows, or not from row to row.
@@ -88,9 +91,10 @@ std::optional<Rows> rows_in_place(const NormalForm& form, int access, const std:
     rows.pitch += std::abs(taken.index[axis].coefficient(dim)) * strides[axis] * bytes(tensor.dtype);
   for (const std::string& name : taken.index.back().names()) {
     const auto tile = form.register_tile.find(name);
-    if (taken.index.back().coefficient(name) == 1)
-      rows.part = std::max(
-          rows.part, (tile == form.register_tile.end() ? step_of(form, name) : tile->second) * bytes(tensor.dtype));
+    if (taken.index.back().coefficient(name) != 1) continue;
+    rows.load = std::max(rows.load, step_of(form, name) * bytes(tensor.dtype));
+    rows.part = std::max(rows.part,
+                         (tile == form.register_tile.end() ? step_of(form, name) : tile->second) * bytes(tensor.dtype));
   }
   return strides.back() == 1 && rows.pitch > rows.part ? std::optional(rows) : std::nullopt;
 }
@@ -125,7 +129,8 @@ std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const 
   double ahead = std::clamp(std::ceil(latency / step), 1.0, most_ahead);
   if (packed == hops.end()) {
     const auto rows = rows_in_place(form, access, walk.dim);
-    if (!rows || rows->part < near.line || !far || next == nullptr || walk.passes > most_passes) return std::nullopt;
+    if (!rows || rows->part < near.line || rows->load * most_asks_of_a_line < near.line) return std::nullopt;
+    if (!far || next == nullptr || walk.passes > most_passes) return std::nullopt;
     if (walk.again > 0 && walk.again <= next->capacity) return std::nullopt;
     if (static_cast<double>(rows->part) > most_beside * step * bandwidth_into(model, *next)) return std::nullopt;
     const std::int64_t room = rows_with_room(*rows, near);

@@ -61,6 +61,7 @@ struct LineParts {
 
 struct Moved {
   double bytes = 0, of_output = 0, begun = 0;
+  double most = 0;  ///< bytes, if nothing that is kept in part were
 };
 
 class CacheModel {
@@ -69,12 +70,13 @@ class CacheModel {
 
   CacheTraffic into(const Memory& cache, const std::vector<Passing>& accesses, double bandwidth,
                     double instances) const {
-    CacheTraffic all{0, 0, bandwidth, instances, 0};
+    CacheTraffic all{0, 0, bandwidth, instances, 0, 0};
     for (const Passing& a : accesses) {
       const Moved moved = of_access(cache, accesses, a);
       all.bytes += moved.bytes;
       all.of_output += moved.of_output;
       all.begun += moved.begun;
+      all.most += moved.most;
     }
     return all;
   }
@@ -97,7 +99,7 @@ class CacheModel {
                 further_out = moved(cache, accesses, a, std::max(walks - 1, 0));
     const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
     return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output),
-            between(here.begun, further_out.begun)};
+            between(here.begun, further_out.begun), missing > 0 ? here.bytes : further_out.bytes};
   }
 
   /// Capacity that what stands below some walks takes: all lines, or more where many of those of one access fall into
@@ -134,7 +136,7 @@ class CacheModel {
         counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
     const LineParts parts = part_of_lines(cache, accesses, a, at);
     const double once = elements * element_bytes(a.access) * a.copies, bytes = once * parts.lines;
-    return {bytes, a.access == 0 ? bytes : 0, once * parts.begun};
+    return {bytes, a.access == 0 ? bytes : 0, once * parts.begun, bytes};
   }
 
   const Tensor& tensor(int access) const {
@@ -337,14 +339,13 @@ Packed packed_copy(const StageView& s) {
   return copy;
 }
 
-/// Of the rows that begin, those that are waited for though they may have been asked for: all that the first steps of
-/// each round of the walk need, and half of the others (of none, half and all, half chose best: docs/cost.md).
-double unasked(const NestView& view, const TileCounts& counts, int access) {
-  double part = 1;
+/// The part of the rows that is asked for ahead: all but what the first steps of each round of the walk need.
+double asked_part(const NestView& view, const TileCounts& counts, int access) {
+  double part = 0;
   for (const AskedFor& asked : view.asked)
     if (asked.access == access && asked.walks > 0)
-      part = std::min(part, 0.5 + 0.5 * asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.walks - 1))));
-  return part;
+      part = std::max(part, 1 - asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.walks - 1))));
+  return std::max(0.0, part);
 }
 
 /// An output of which nothing is read, stored over links that no cache stands on.
@@ -383,14 +384,15 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
     // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no
     // cache.
     if (t.access == 0 && passes_caches(view, t)) continue;
-    const double part = unasked(view, counts, t.access);
+    const double asked = asked_part(view, counts, t.access);
     for (LinkId l : links_between(*view.model, t.from, t.to)) {
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back(
             {t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own, packed,
-             t.copies_at, link.via.back(), begin_cost(*view.model, link.via[i], i + 1 == link.via.size()).times(part)});
+             t.copies_at, link.via.back(),
+             begin_cost(*view.model, link.via[i], i + 1 == link.via.size()).with_asked(asked)});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);
       }
     }

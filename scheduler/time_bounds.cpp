@@ -171,6 +171,9 @@ std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, c
     const double calls =
         registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
     ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
+    const auto asked = [&](const AskedFor& a) { return a.access == t.access; };
+    if (registers && std::any_of(view.asked.begin(), view.asked.end(), asked))  // beside each load
+      ports.add(t.from, t.to, t, t.elements_in / t.instances, calls);
     if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
   }
   return ports.bounds();
@@ -254,6 +257,43 @@ double burst_cycles(const NestView& view, const TileCounts& counts, const Traffi
           storing, moved->second / link.bandwidth / (copies == traffic.link_instances.end() ? 1 : copies->second));
   }
   return waiting * std::min({storing, computing, std::max(0.0, moving - computing)});
+}
+
+double stretch_cycles(const NestView& view, const Traffic& traffic, const std::vector<Bound>& bounds) {
+  const CacheTraffic* outermost = nullptr;
+  const Memory* cache = nullptr;
+  for (const auto& [id, passing] : traffic.caches)
+    if (const Memory& m = view.model->memory(id); cache == nullptr || m.capacity > cache->capacity)
+      cache = &m, outermost = &passing;
+  if (cache == nullptr || outermost->bandwidth <= 0 || outermost->bytes <= 0) return 0;
+  double longest = 0, others = 0;
+  for (const Bound& b : bounds) {
+    longest = std::max(longest, b.cycles);
+    if (!b.of_cache || b.name != "cache " + cache->name) others = std::max(others, b.cycles);
+  }
+  const double lost = outermost->bytes / outermost->bandwidth / outermost->instances;
+  const double share = std::min(1.0, outermost->bytes / std::max(outermost->most, outermost->bytes));
+  return others + std::max(0.0, lost - share * others) - longest;
+}
+
+double resume_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  const int stage = view.innermost[0];
+  if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
+  const auto t = std::find_if(traffic.transfers.begin(), traffic.transfers.end(),
+                              [&](const Transfer& one) { return one.stage == stage; });
+  if (t == traffic.transfers.end() || t->elements_in <= 0 || t->elements_out <= 0) return 0;
+  const double size = bytes(tensor_of(view, 0).dtype), stored = t->elements_out * size;
+  const double tile = counts.tile(0, view.stages[static_cast<std::size_t>(stage)].walks);
+  const double refills = t->elements_in / std::max(1.0, tile);
+  double total = 0;
+  for (const Link& link : view.model->links()) {
+    const auto cache = traffic.caches.find(link.to);
+    if (cache == traffic.caches.end() || link.bandwidth <= 0) continue;
+    const double share = std::min(1.0, cache->second.of_output / 2 / stored);  // each line comes and goes
+    total += waited_for * share * (t->elements_in * size / link.bandwidth + refills * link.latency) /
+             cache->second.instances;
+  }
+  return total;
 }
 
 namespace {

@@ -31,6 +31,14 @@ double begin_cycles(const Traffic& traffic);
 double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
                     double moving);
 
+/// ... and what it takes to fetch tiles of sums again that a walk of the reduction further out has put back: the calls
+/// that add to them wait for all of their lines, and for the latency of each link that these take.
+double resume_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+
+/// ... and what the outermost cache has lost, beyond the longest bound: of tensors that it holds in part the rest is
+/// lost in long stretches, during which only the link into it counts.
+double stretch_cycles(const NestView& view, const Traffic& traffic, const std::vector<Bound>& bounds);
+
 /// Elements that one use of a move carries.
 double piece(const Instruction& move, DType type);
 

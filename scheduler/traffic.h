@@ -31,6 +31,7 @@ struct Transfer {
 struct CacheTraffic {
   double bytes = 0, of_output = 0, bandwidth = 0, instances = 1;
   double begun = 0;  ///< bytes that would take as long as the waits where rows are begun anew
+  double most = 0;   ///< bytes, if it lost all of the tiles that it keeps in part
 };
 
 struct Traffic {

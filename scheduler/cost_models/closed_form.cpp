@@ -90,6 +90,8 @@ void add_time(PricedNest& nest, double code) {
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
     std::vector<Bound> alone{{"waits for first lines of rows", begin_cycles(traffic)},
+                             {"what the outermost cache lost", stretch_cycles(view, traffic, bounds)},
+                             {"sums that are fetched again", resume_cycles(view, counts, traffic)},
                              {"transfers with one buffer", serial_cycles(view, traffic)},
                              {"bursts of stores", burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
     if (view.instruction)

@@ -1,0 +1,74 @@
+// What nothing hides: sums that come back into registers, and what the outermost cache has lost.
+
+#include "scheduler/priced_nest.h"
+#include "tests/lowering/support.h"
+
+namespace isamap {
+namespace {
+
+std::unique_ptr<PricedNest> priced(const Kernel& kernel, const HardwareModel& model,
+                                   const std::vector<std::string>& lines) {
+  const Schedule schedule = schedule_of(lines);
+  auto nest = price_nest({&kernel, make_id<StatementId>(0), &model, schedule.nests[0]});
+  EXPECT_TRUE(nest) << render(nest.diagnostics());
+  return nest ? std::move(*nest) : nullptr;
+}
+
+double part(const PricedNest& nest, const std::string& name) {
+  for (const Bound& bound : nest.parts)
+    if (bound.name == name) return bound.cycles;
+  return 0;
+}
+
+TEST(Waits, ForSumsThatAreFetchedAgain) {
+  const HardwareModel model = machine("x86_zen5");
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=512,k=1024,j=1024");
+  const auto waits = [&](const std::string& cut) {
+    const auto nest =
+        priced(kernel, model,
+               {"for k by " + cut, "for i by 8", "for j by 32", "stage C in vec", "for k by 1", "stage B in vec",
+                "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
+    return nest ? part(*nest, "sums that are fetched again") : 0;
+  };
+  EXPECT_EQ(waits("1024"), 0);
+  // 2 MiB of sums stay in the third cache: each tile of 1 KiB passes 27 and 48 bytes a cycle, after 53 and 14 cycles.
+  const double of_sums = 512.0 / 8 * 1024 / 32;
+  EXPECT_NEAR(waits("512"), of_sums * (1024.0 / 27 + 53 + 1024.0 / 48 + 14) / 2, of_sums);
+  EXPECT_NEAR(waits("256"), 3 * waits("512"), of_sums);
+}
+
+/// The second factor passes once for each eight rows of the first.
+double product(int columns) {
+  const auto nest =
+      priced(formula("C[i,j] += A[i,k] * B[k,j]", "i=64,k=2048,j=" + std::to_string(columns)), machine("x86_zen5"),
+             {"for i by 8", "for j by 48", "stage C in vec", "for k by 1", "stage B in l1 ahead 4", "stage B in vec",
+              "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"});
+  return nest ? nest->cost.cycles : 0;
+}
+
+TEST(Waits, ForWhatTheOutermostCacheLost) {
+  EXPECT_LT(product(1536), 1.6 * product(1024));  // 12.6 MB stay
+  EXPECT_GT(product(2048), 2.5 * product(1024));  // 16.8 MB do not
+}
+
+TEST(Waits, EveryAskTakesThePortOfALoad) {
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=64,k=2048,j=2048");
+  std::vector<std::string> lines{"stage A in ram as [i/16, k, i%16]",
+                                 "for k by 64",
+                                 "for j by 28",
+                                 "for i by 16",
+                                 "stage C in vec",
+                                 "for k by 1",
+                                 "stage A in vec",
+                                 "for j by 1 unroll",
+                                 "stage B in vec",
+                                 "do s0 with fma_f32(j=i)"};
+  const auto without = priced(kernel, machine("x86_zen5"), lines);
+  lines.insert(lines.begin() + 6, "stage B in l1 ahead 4");
+  const auto asking = priced(kernel, machine("x86_zen5"), lines);
+  ASSERT_TRUE(without && asking);
+  EXPECT_GT(asking->cost.cycles, 1.5 * without->cost.cycles);
+}
+
+}  // namespace
+}  // namespace isamap
