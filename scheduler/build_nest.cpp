@@ -152,21 +152,27 @@ class Builder {
     }
   }
 
-  /// An input whose tiles along the outermost walk share no elements is packed tile by tile: what is copied then is
-  /// still in the caches when it is used.
-  bool packs_inside(int access) const {
-    if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
-        !form_.units.empty() || !in_registers(form_, 0) || form_.parallel_order.empty())
-      return false;
-    for (const auto& [dim, block] : form_.blocks)  // every block would pack it anew
-      if (!uses(access_of(*form_.statement, access), dim)) return false;
-    const std::string& outermost = form_.parallel_order.front();
+  /// Do tiles of an access share no elements along this dim?
+  bool apart_along(int access, const std::string& dim) const {
     const auto& index = access_of(*form_.statement, access).index;
-    return uses(access_of(*form_.statement, access), outermost) &&
+    return uses(access_of(*form_.statement, access), dim) &&
            std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
              const auto names = e.names();
-             return !names.contains(outermost) || names.size() == 1;
+             return !names.contains(dim) || names.size() == 1;
            });
+  }
+
+  /// An input whose tiles along the outermost walk share no elements is packed tile by tile: what is copied then is
+  /// still in the caches when it is used. So it is below walks that are dealt out to threads, if these share nothing.
+  bool packs_inside(int access) const {
+    if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
+        !in_registers(form_, 0) || form_.parallel_order.empty())
+      return false;
+    for (const NormalForm::OnUnit& on : form_.units)
+      if (form_.model->unit(on.id).threads.loop.empty() || !apart_along(access, on.dim)) return false;
+    for (const auto& [dim, block] : form_.blocks)  // every block would pack it anew
+      if (!uses(access_of(*form_.statement, access), dim)) return false;
+    return apart_along(access, form_.parallel_order.front());
   }
 
   void scratch(std::size_t level, bool output) {

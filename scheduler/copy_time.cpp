@@ -70,6 +70,16 @@ double run_of(const NestView& view, const StageView& s, const Memory& cache) {
   return run;
 }
 
+/// Threads that make their parts of a copy side by side: those that the walks around it are dealt out to.
+double threads_around(const NestView& view, const TileCounts& counts, const StageView& s) {
+  double threads = 1;
+  for (int w = 0; w < s.walks; ++w)
+    if (const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+        unit.valid() && !view.model->unit(unit).threads.loop.empty())
+      threads *= static_cast<double>(counts.trip(w));
+  return threads;
+}
+
 /// A copy from tensor to tile passes every cache that is smaller than one of them: what it reads once, what it writes
 /// twice, since lines come before they are written and go back afterwards. Pieces of rows have to be begun.
 double cycles_through_caches(const NestView& view, const TileCounts& counts, const Transfer& t) {
@@ -77,6 +87,7 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
   const Tensor& tensor = copied_tensor(view, t.access);
   const double size = bytes(tensor.dtype), elements = t.elements_in + t.elements_out;
   const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+  const double threads = threads_around(view, counts, s);
   double whole = size, most = 0, nearest = 0;
   for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
   const double tile = counts.padded_tile(t.access, s.walks) * size * t.copies_in;
@@ -91,7 +102,8 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
     const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
     const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
     const double begun = run > 0 ? elements / run * begin_cost(model, link.to, false).row : 0;
-    most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth);
+    const double at_once = std::min(threads, static_cast<double>(model.instances(cache.per)));
+    most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth / at_once);
   }
   return most;
 }
@@ -158,13 +170,14 @@ double copy_cycles(const NestView& view, const StageView& s) {
 
 std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
   std::vector<Bound> bounds;
-  for (const Transfer& t : traffic.transfers)
-    if (t.stage >= 0 && t.from == t.to)
-      bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
-                        std::max((t.elements_in + t.elements_out) * t.copies_in *
-                                     copy_cycles(view, view.stages[static_cast<std::size_t>(t.stage)]),
-                                 cycles_through_caches(view, counts, t)) +
-                            cycles_of_lost(view, t)});
+  for (const Transfer& t : traffic.transfers) {
+    if (t.stage < 0 || t.from != t.to) continue;
+    const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+    const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
+    bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
+                      std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
+                          cycles_of_lost(view, t)});
+  }
   return bounds;
 }
 

@@ -83,12 +83,23 @@ class MeasuredCost final : public CostModel {
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
 };
 
+/// Is some part of it dealt out to instances of a unit, such as threads?
+bool deals_out(const std::vector<Node>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    if (const auto* loop = std::get_if<Loop>(&node.is)) return !loop->unit.empty() || deals_out(loop->body);
+    const auto* guard = std::get_if<Guard>(&node.is);
+    return guard != nullptr && (deals_out(guard->then) || deals_out(guard->otherwise));
+  });
+}
+
 }  // namespace
 
 std::vector<Measured> measure(const std::vector<Program>& programs, Runner& runner, const MeasureOptions& options) {
   std::vector<Measured> results(programs.size());
   if (programs.empty()) return results;
-  const Pinned pinned;
+  std::optional<Pinned> pinned;  // threads need a processor each
+  if (std::none_of(programs.begin(), programs.end(), [](const Program& p) { return deals_out(p.body); }))
+    pinned.emplace();
   const std::vector<Case> cases = cases_of(programs.front().kernel, options.seed);
   for (std::size_t p = 0; p < programs.size(); ++p) {
     results[p].problem = check(programs[p], runner, cases, options.limits, results[p]);

@@ -229,6 +229,9 @@ class Resolver {
           view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
                               "start: {OPERAND: [zero, keep]}"
                             : "leave it out: the tile is cleared first");
+    if (const auto by = s.ahead_of_time ? written_by(s.tensor) : std::nullopt)
+      problem("aot: " + s.tensor + " is what " + *by + " computes; only inputs are there before the program runs",
+              "leave it out: the copy is made at every call");
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
     if (s.ahead_of_time && !view_.model->versions().empty())
       problem("aot: what is packed once may lie differently in the versions for other sizes of " + view_.model->name,
@@ -236,6 +239,13 @@ class Resolver {
     if (s.ahead_of_time && *memory != view_.model->home())
       problem("aot: what is packed before the program runs lies in " + view_.model->memory(view_.model->home()).name,
               "put a second stage below it for " + s.memory);
+  }
+
+  /// The statement that writes a tensor; nothing: the caller gives it.
+  std::optional<std::string> written_by(const std::string& tensor) const {
+    for (const Computation& c : view_.kernel->statements)
+      if (view_.kernel->tensors[access_of(c, 0).tensor.index()].name == tensor) return c.name;
+    return std::nullopt;
   }
 
   /// Between this stage and the next walk above, which is unrolled in time, stand only stages that take turns too.

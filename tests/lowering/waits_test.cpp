@@ -1,7 +1,8 @@
-// What nothing hides: sums that come back into registers, and what the outermost cache has lost.
+// What nothing hides: sums that come back into registers, what the outermost cache has lost, and packed copies.
 
 #include "scheduler/priced_nest.h"
 #include "tests/lowering/support.h"
+#include "tests/searched.h"
 
 namespace isamap {
 namespace {
@@ -68,6 +69,38 @@ TEST(Waits, EveryAskTakesThePortOfALoad) {
   const auto asking = priced(kernel, machine("x86_zen5"), lines);
   ASSERT_TRUE(without && asking);
   EXPECT_GT(asking->cost.cycles, 1.5 * without->cost.cycles);
+}
+
+HardwareModel two_cores() {
+  LoadOptions options;
+  options.params = {{"cores", "2"}};
+  auto loaded = load_hardware("x86_zen5", {std::string(ISAMAP_SOURCE_DIR) + "/hardware_models"}, options);
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? std::move(loaded->model) : HardwareModel();
+}
+
+TEST(Waits, ThreadsMakeTheirPartsOfACopySideBySide) {
+  const HardwareModel model = two_cores();
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=1024,k=1024,j=1024");
+  const std::string copy = "stage B in ram as [j/48, k, j%48]", dealt = "for j by 512 on core";
+  const auto copying = [&](const std::string& first, const std::string& second, const std::string& third) {
+    const auto nest = priced(kernel, model,
+                             {first, second, third, "for i by 8", "stage C in vec", "for k by 1", "stage B in vec",
+                              "for i by 1 unroll", "stage A in vec", "for j by 16 unroll", "do s0 with fma_f32(j=j)"});
+    return nest ? part(*nest, "packed copy of B") : 0;
+  };
+  const double alone = copying(copy, dealt, "for j by 48");
+  EXPECT_GT(alone, 0);
+  EXPECT_LT(copying(dealt, "for j by 48", copy), 0.7 * alone);  // that it comes from memory again is shared
+}
+
+TEST(Waits, EachThreadPacksWhatItAloneUses) {
+  const Program program = searched(formula("C[i,j] += A[i,k] * B[k,j]", "i=1024,k=1024,j=1024"), two_cores());
+  const Loop* dealt = nullptr;
+  for (const Node& node : program.body)
+    if (dealt == nullptr) dealt = std::get_if<Loop>(&node.is);  // no copy in front of it
+  ASSERT_NE(dealt, nullptr);
+  EXPECT_EQ(dealt->unit, "core");
 }
 
 }  // namespace

@@ -80,6 +80,9 @@ TEST(ScheduleFile, WhatALineCannotSay) {
       "3:5: 'stage C in vec first flag': first flag: fma_f32_bcast always adds on to what is in C, and what is there "
       "at the first visit is nothing | leave it out: the tile is cleared first; or describe the choice at the "
       "instruction, start: {OPERAND: [zero, keep]}\n");
+  EXPECT_EQ(with("stage C in ram aot"),
+            "3:5: 'stage C in ram aot': aot: C is what s0 computes; only inputs are there before the program runs | "
+            "leave it out: the copy is made at every call\n");
   EXPECT_EQ(
       with("stage B in ram as [k]"),
       "3:5: 'stage B in ram as [k]': the layout does not say j, of which the tile has 64 | each dim of B stands in "
