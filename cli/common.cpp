@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 
+#include "build_facts.h"
 #include "cli/json.h"
 #include "support/yaml.h"
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "backends/process.h"
+#include "build_facts.h"
 #include "cli/common.h"
 #include "cli/cost_choice.h"
 #include "cli/environment.h"

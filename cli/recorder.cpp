@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "build_facts.h"
 #include "cli/cost_choice.h"
 #include "lab/run.h"
 #include "scheduler/learned_cost.h"

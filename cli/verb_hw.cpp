@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "build_facts.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/verbs.h"

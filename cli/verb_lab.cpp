@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "build_facts.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
