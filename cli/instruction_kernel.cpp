@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/program.h"
 #include "scheduler/addressing.h"
 
 namespace isamap::cli {
