@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# Installs into an empty folder, builds examples/library against it with find_package, runs it and the installed program.
+# Installs into an empty folder, moves it, builds examples/library against it with find_package, runs it and the
+# installed program.
 set -euo pipefail
 cmake=$1 source=$2 build=$3 compiler=$4 sanitize=${5:-}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
-"$cmake" --install "$build" --prefix "$place/prefix" >/dev/null
+"$cmake" --install "$build" --prefix "$place/first" >/dev/null
+mv "$place/first" "$place/prefix"  # an installed tree may be moved
 flags=""
 [ -z "$sanitize" ] || flags="-fsanitize=${sanitize//;/,}"
 "$cmake" -G Ninja -S "$source/examples/library" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" >/dev/null
+  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" >"$place/configured"
+models=$(sed -n 's/^-- hardware models: //p' "$place/configured")
+[ "$models" = "$place/prefix/share/isamap/hardware_models" ] || { echo "isamap_MODELS is '$models'" >&2; exit 1; }
 "$cmake" --build "$place/build" >/dev/null
 
-said=$("$place/build/library_example" "$place/prefix/share/isamap/hardware_models/scalar_c.yaml" "$source/examples/gemm.yaml")
+said=$("$place/build/library_example" "$models/scalar_c.yaml" "$source/examples/gemm.yaml")
 printf '%s\n' "$said"
 grep -q 'evaluations' <<<"$said" || { echo "the example did not report its search" >&2; exit 1; }
-said=$("$place/build/library_mappings" "$place/prefix/share/isamap/hardware_models/x86_avx2.yaml" "$source/examples/conv1d.yaml")
+said=$("$place/build/library_mappings" "$models/x86_avx2.yaml" "$source/examples/conv1d.yaml")
 printf '%s\n' "$said"
 [ "$(grep -c ': proved$' <<<"$said")" = 5 ] || { echo "the example did not prove five mappings" >&2; exit 1; }
 # The installed program finds the installed models by name.
