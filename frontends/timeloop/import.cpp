@@ -35,6 +35,28 @@ std::string without_tags(std::string text) {
   return text;
 }
 
+/// One file may hold all that Timeloop reads; each option takes its own section.
+void check_sections(const yaml::Node& root, Diagnostics& problems) {
+  static const std::vector<std::string> known = {"problem",
+                                                 "architecture",
+                                                 "mapping",
+                                                 "ERT",
+                                                 "ART",
+                                                 "mapper",
+                                                 "mapspace",
+                                                 "mapspace_constraints",
+                                                 "architecture_constraints",
+                                                 "variables",
+                                                 "components",
+                                                 "compound_components",
+                                                 "globals"};
+  for (std::size_t i = 0; i < root.entries.size(); ++i) {
+    const std::string& key = root.entries[i].first;
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      problems.push_back(error_at(root.key_where[i], "unknown section '" + key + "'", yaml::did_you_mean(key, known)));
+  }
+}
+
 std::optional<yaml::Node> parse(const std::string& path, Diagnostics& problems) {
   const auto text = yaml::read_text_file(path);
   if (!text) {
@@ -42,7 +64,10 @@ std::optional<yaml::Node> parse(const std::string& path, Diagnostics& problems) 
     return {};
   }
   auto root = yaml::parse_text(without_tags(*text), path);
-  if (root) return *root;
+  if (root) {
+    check_sections(*root, problems);
+    return *root;
+  }
   problems.insert(problems.end(), root.diagnostics().begin(), root.diagnostics().end());
   return {};
 }
@@ -85,18 +110,28 @@ std::string kernel_text(const Problem& problem, std::int64_t bits) {
   return text + fmt::format("compute:\n  - {} += {}\n", output, inputs);
 }
 
+/// The unit around all meshes; a mesh may have any name.
+std::string whole_chip(const Architecture& architecture) {
+  std::string name = "chip";
+  const auto taken = [&](const Level& level) {
+    return level.mesh.x * level.mesh.y > 1 && !level.mesh.names.empty() && identifier(level.mesh.names.back()) == name;
+  };
+  while (std::any_of(architecture.levels.begin(), architecture.levels.end(), taken)) name += "_";
+  return name;
+}
+
 std::string unit_of(const Architecture& architecture, std::size_t level) {
   for (std::size_t l = level + 1; l-- > 0;)
     if (const Mesh& mesh = architecture.levels[l].mesh; mesh.x * mesh.y > 1)
       return identifier(mesh.names.empty() ? architecture.levels[l].name + "_unit" : mesh.names.back());
-  return "chip";
+  return whole_chip(architecture);
 }
 
 std::string hardware_text(const Architecture& a) {
   const double bytes = static_cast<double>(a.levels.front().word_bits) / 8;
   std::string text =
-      fmt::format("hardware: {}\nclock: 1GHz\nprogram: {{language: asm}}\nunits:\n  - {{name: chip, count: 1}}\n",
-                  a.name.empty() ? "imported" : identifier(a.name));
+      fmt::format("hardware: {}\nclock: 1GHz\nprogram: {{language: asm}}\nunits:\n  - {{name: {}, count: 1}}\n",
+                  a.name.empty() ? "imported" : identifier(a.name), whole_chip(a));
   for (std::size_t l = 0; l < a.levels.size(); ++l)
     if (const Mesh& mesh = a.levels[l].mesh; mesh.x * mesh.y > 1)
       text += fmt::format("  - {{name: {}, count: {{x: {}, y: {}}}}}\n", unit_of(a, l), mesh.x, mesh.y);
@@ -129,9 +164,9 @@ std::string hardware_text(const Architecture& a) {
       "     timing: {{interval: 1cycles}}, energy: {2}pJ,\n"
       "     operands: {{A: {{memory: {3}, dtype: {4}}}, B: {{memory: {3}, dtype: {4}}}, Z: {{memory: {3}, dtype: "
       "{4}}}}}}}\n"
-      "  - {{name: clear, unit: {1}, compute: \"D[] = 0\", emit: \"clear {{D}}\", operands: {{D: {{memory: {3}, dtype: "
+      "  - {{name: {5}, unit: {1}, compute: \"D[] = 0\", emit: \"{5} {{D}}\", operands: {{D: {{memory: {3}, dtype: "
       "{4}}}}}}}\n",
-      name, unit, a.compute_energy, last, type);
+      name, unit, a.compute_energy, last, type, name == "clear" ? "clear_output" : "clear");
   text += fmt::format(
       "  - {{name: \"copy_${{l}}\", link: \"${{l}}\", compute: \"D[] = S[]\", emit: \"copy_${{l}} {{D}}, {{S}}\", "
       "operands: {{D: {{dtype: {}}}}},\n     variants: [{{l: {}}}]}}\n",

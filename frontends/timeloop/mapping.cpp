@@ -53,6 +53,13 @@ class MappingReader : Reader {
       return;
     }
     const bool spatial = type->scalar == "spatial";
+    Keys known{"target", "type"};
+    if (spatial || type->scalar == "temporal")
+      known.insert(known.end(), {"factors", "permutation"});
+    else
+      known.insert(known.end(), {"keep", "bypass"});
+    if (spatial) known.push_back("split");
+    only(entry, fmt::format("a {} entry", type->scalar), known);
     const auto level = level_of(target->scalar, spatial);
     if (!level) {
       std::string names;
@@ -97,6 +104,8 @@ class MappingReader : Reader {
       if (digits == word.size() || word.size() - digits > 9 || !problem_.extent(dim))
         wrong(*node, fmt::format("factor '{}' is not a dimension and a number: K=4", word),
               "short last steps (K=4,2) are outside of what is imported: write the larger factors in our own form");
+      else if (std::any_of(factors.begin(), factors.end(), [&](const auto& factor) { return factor.first == dim; }))
+        wrong(*node, fmt::format("{} has two factors in one entry", dim));
       else
         factors.emplace_back(dim, std::stoll(word.substr(digits)));
     }
@@ -133,6 +142,8 @@ class MappingReader : Reader {
       order.clear();
       for (const char c : letters) order.emplace_back(1, c);
     }
+    if (static_cast<std::size_t>(*position) > order.size())
+      wrong(split, fmt::format("split is {}; the permutation has {} dimensions", *position, order.size()));
     order.resize(std::min(order.size(), static_cast<std::size_t>(*position)));
     to.split = static_cast<std::size_t>(std::count_if(to.spatial.begin(), to.spatial.end(), [&](const auto& loop) {
       return std::find(order.begin(), order.end(), loop.first) != order.end();

@@ -9,7 +9,6 @@ namespace isamap::timeloop {
 
 namespace {
 
-/// Keys are written with hyphens (up to 0.3) or underscores.
 const yaml::Node* find(const yaml::Node& node, const std::string& key) {
   if (const yaml::Node* found = node.find(key)) return found;
   std::string hyphens = key;
@@ -24,9 +23,11 @@ class ProblemReader : Reader {
   std::optional<Problem> read(const yaml::Node& root) {
     const yaml::Node* top = root.find("problem");
     if (!top) return wrong(root, "there is no problem:");
+    only(*top, "the problem", {"version", "name", "shape", "instance"});
     const yaml::Node* shape = find(*top, "shape");
     const yaml::Node* instance = find(*top, "instance");
     if (!shape || !instance) return wrong(*top, "a problem has shape: and instance:");
+    only(*shape, "the shape", {"version", "name", "dimensions", "coefficients", "data_spaces"});
     const yaml::Node* dims = find(*shape, "dimensions");
     const yaml::Node* spaces = find(*shape, "data_spaces");
     if (!dims || !spaces) return wrong(*shape, "a shape has dimensions: and data_spaces:");
@@ -34,10 +35,16 @@ class ProblemReader : Reader {
     if (const yaml::Node* densities = find(*instance, "densities"))
       wrong(*densities, "sparse problems are outside of what is imported");
     coefficients(*shape, *instance);
-    for (const yaml::Node& dim : dims->items)
+    for (const yaml::Node& dim : items_of(dims, "dimensions")) {
+      if (made_.extent(dim.scalar)) wrong(dim, fmt::format("dimension {} is listed twice", dim.scalar));
       if (const auto value = number(*instance, dim.scalar, dim)) made_.dims.emplace_back(dim.scalar, *value);
-    for (const yaml::Node& space : spaces->items) data_space(space);
-    check();
+    }
+    Keys sizes{"densities"};
+    for (const auto& [dim, extent] : made_.dims) sizes.push_back(underscores(dim));
+    for (const auto& [coefficient, value] : coefficients_) sizes.push_back(underscores(coefficient));
+    if (!has_errors(problems_)) only(*instance, "the instance", sizes);
+    for (const yaml::Node& space : items_of(spaces, "data_spaces")) data_space(space);
+    if (!has_errors(problems_)) check();
     if (has_errors(problems_)) return {};
     return made_;
   }
@@ -52,27 +59,25 @@ class ProblemReader : Reader {
   }
 
   void coefficients(const yaml::Node& shape, const yaml::Node& instance) {
-    const yaml::Node* list = find(shape, "coefficients");
-    for (const yaml::Node& item : list ? list->items : std::vector<yaml::Node>{}) {
-      const yaml::Node* name = item.find("name");
+    for (const yaml::Node& item : items_of(find(shape, "coefficients"), "coefficients")) {
+      if (!only(item, "a coefficient", {"name", "default"})) continue;
+      const auto name = name_of(item, "a coefficient");
+      if (!name) continue;
       const yaml::Node* fallback = item.find("default");
-      if (!name) {
-        wrong(item, "a coefficient has a name:");
-        continue;
-      }
-      const yaml::Node* value = instance.find(name->scalar);
+      const yaml::Node* value = instance.find(*name);
       if (!value) value = fallback;
       const auto n = value ? yaml::to_integer(*value) : std::nullopt;
       if (!n || *n < 1)
-        wrong(item, fmt::format("coefficient {} has no whole number from 1 on", name->scalar));
+        wrong(value ? *value : item, fmt::format("coefficient {} has no whole number from 1 on", *name));
       else
-        coefficients_.emplace_back(name->scalar, *n);
+        coefficients_.emplace_back(*name, *n);
     }
   }
 
   void data_space(const yaml::Node& node) {
     DataSpace made;
     made.where = node.where;
+    if (!only(node, "a data space", {"name", "projection", "read_write"})) return;
     const yaml::Node* name = node.find("name");
     const yaml::Node* projection = node.find("projection");
     if (!name || !projection || projection->kind != yaml::Kind::list) {
@@ -80,8 +85,14 @@ class ProblemReader : Reader {
       return;
     }
     made.name = name->scalar;
-    if (const yaml::Node* output = find(node, "read_write"))
-      made.output = output->scalar == "true" || output->scalar == "True";
+    for (const DataSpace& other : made_.spaces)
+      if (identifier(other.name) == identifier(made.name))
+        wrong(*name, fmt::format("two data spaces are called {}", made.name));
+    if (const yaml::Node* output = find(node, "read_write")) {
+      const std::string value = underscores(output->scalar);
+      made.output = value == "true" || value == "True";
+      if (!made.output && value != "false" && value != "False") wrong(*output, "read_write is true or false");
+    }
     for (const yaml::Node& rank : projection->items) {
       std::vector<Term> sum;
       for (const yaml::Node& product : rank.items) term(product, sum);

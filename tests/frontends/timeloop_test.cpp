@@ -128,5 +128,93 @@ TEST(Timeloop, WhatIsOutsideOfTheSubsetIsNamed) {
             std::string::npos);
 }
 
+std::string machine(const std::string& buffer, const std::string& more = "") {
+  return written("machine", R"(architecture:
+  version: 0.4
+  nodes:
+  - !Component {name: DRAM, class: DRAM, attributes: {width: 64, datawidth: 8}}
+  - !Component )" + buffer + "\n" +
+                                more +
+                                R"(  - !Component {name: mac, class: intmac, attributes: {datawidth: 8}}
+)");
+}
+
+/// What is dropped in silence makes another machine: every key is read, known to change nothing, or an error.
+TEST(Timeloop, WhatIsNotKnownIsAnErrorAtItsPlace) {
+  const auto said = [](const std::string& buffer, const std::string& more = "") {
+    return refusal({data("problem"), machine(buffer, more), "", ""});
+  };
+  const auto buffer = [](const std::string& attributes) {
+    return "{name: buf, class: SRAM, attributes: {" + attributes + "}}";
+  };
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {buffer("depht: 64, width: 64, datawidth: 8"), ":5:54: unknown key 'depht' of the attributes of buf"},
+      {buffer("depth: 0, width: 64, datawidth: 8"), ":5:61: depth of buf is 0"},
+      {buffer("depth: -4, width: 64, datawidth: 8"), ":5:61: depth of buf is -4"},
+      {buffer("depth: 1.5, width: 64, datawidth: 8"), ":5:61: depth of buf is no whole number"},
+      {buffer("depth: many, width: 64, datawidth: 8"), ":5:61: depth of buf is no number"},
+      {buffer("width: 64, datawidth: 8"), ":5:16: buf of class SRAM has no size"},
+      {buffer("depth: 64, width: 4, datawidth: 8"), ":5:72: width of buf is 4 bits"},
+      {buffer("depth: 64, entries: 65, datawidth: 8"), ":5:16: the size of buf is stated twice: 65 and 64 words"},
+      {buffer("depth: 64, datawidth: 8, read_bandwidth: 0"), "read_bandwidth of buf is 0"},
+      {buffer("depth: 64, datawidth: 8, multiple_buffering: 128"), "buf of 64 words has no room for 128 buffers"},
+      {"{name: buf, clas: SRAM, attributes: {depth: 64}}", ":5:28: unknown key 'clas' of a node"},
+      {"{name: buf, class: SRAM, attributes: {depth: 64, datawidth: 8}, enabled: false}", "not enabled are outside"},
+      {"{name: DRAM, class: SRAM, attributes: {depth: 64, datawidth: 8}}",
+       ":5:23: DRAM is the name of the node in line 4"},
+      {"{name: mac, class: SRAM, attributes: {depth: 64, datawidth: 8}}",
+       ":6:23: mac is the name of the node in line 5"},
+  };
+  for (const auto& [text, message] : wrong)
+    EXPECT_NE(said(text).find(message), std::string::npos) << text << "\n" << said(text);
+  EXPECT_NE(said(wrong[0].first).find("did you mean 'depth'?"), std::string::npos);
+  const auto right = timeloop::import({data("problem"), machine(buffer("depth: 64, datawidth: 8")), "", ""});
+  EXPECT_TRUE(right) << render(right.diagnostics());
+}
+
+TEST(Timeloop, KeysOfProblemsAndMappingsAreKnown) {
+  const auto problem = [](const std::string& shape, const std::string& instance) {
+    return refusal(
+        {written("keys", "problem:\n  shape:\n    dimensions: [M, K]\n" + shape +
+                             "    data_spaces:\n    - {name: A, projection: [[[M]], [[K]]]}\n    - {name: B, "
+                             "projection: [[[K]]]}\n    - {name: Z, projection: [[[M]]], read_write: true}\n"
+                             "  instance: " +
+                             instance + "\n"),
+         data("architecture"), "", data("energy")});
+  };
+  EXPECT_NE(problem("", "{M: 4, K: 4, Strid: 2}").find(":8:26: unknown key 'Strid' of the instance"),
+            std::string::npos);
+  EXPECT_NE(problem("", "{M: 0, K: 4}").find("M is a whole number from 1 on"), std::string::npos);
+  EXPECT_NE(problem("    coeficients: []\n", "{M: 4, K: 4}").find(":4:5: unknown key 'coeficients' of the shape"),
+            std::string::npos);
+  const auto mapping = [](const std::string& entry) {
+    return refusal(
+        {data("problem"), data("architecture"), written("keys_m", "mapping:\n  - " + entry + "\n"), data("energy")});
+  };
+  EXPECT_NE(mapping("{target: RF, type: temporal, factor: [M=64]}").find(":2:34: unknown key 'factor' of a temporal"),
+            std::string::npos);
+  EXPECT_NE(mapping("{target: RF, type: temporal, factors: [M=8, M=8]}").find("M has two factors in one entry"),
+            std::string::npos);
+  EXPECT_NE(mapping("{target: RF, type: temporal, factors: [], split: 1}").find("unknown key 'split'"),
+            std::string::npos);
+  EXPECT_NE(refusal({data("problem"), written("section", "architectur:\n  nodes: []\n"), "", ""})
+                .find(":1:1: unknown section 'architectur'"),
+            std::string::npos);
+}
+
+/// A mesh may have any name, also that of the unit around it.
+TEST(Timeloop, NamesOfNodesDoNotMeetOurs) {
+  const auto made = timeloop::import(
+      {data("problem"),
+       machine(
+           "{name: buf, class: SRAM, attributes: {depth: 64, datawidth: 8}}",
+           "  - !Container {name: chip, spatial: {meshX: 4}}\n  - !Component {name: RF, class: regfile, attributes: "
+           "{depth: 8, datawidth: 8}}\n"),
+       "", ""});
+  ASSERT_TRUE(made) << render(made.diagnostics());
+  const auto model = load_hardware(written("chips", made->hardware), {});
+  EXPECT_TRUE(model) << made->hardware << render(model.diagnostics());
+}
+
 }  // namespace
 }  // namespace isamap
