@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "hwdesc/held_values.h"
+#include "ir/legal.h"
+#include "support/arithmetic.h"
 
 namespace isamap {
 namespace {
@@ -27,12 +29,57 @@ std::optional<KnownState> outcome(const HardwareModel& model, const Instruction&
         values[field] = old == known.end() ? 0 : old->second;
       }
     }
+  const bool legal = broken_condition(setter, [&](const Reference& r) -> std::optional<std::int64_t> {
+                       const auto set = values.find(field_name(r));
+                       return set == values.end() ? std::nullopt : std::optional(set->second);
+                     }).empty();
+  if (!legal) return std::nullopt;
   return values;
 }
 
 bool holds(const KnownState& known, const std::string& field, std::int64_t value) {
   const auto found = known.find(field);
   return found != known.end() && found->second == value;
+}
+
+/// Values that the field may have, the one at entry first.
+std::vector<std::int64_t> values_of(const StateField& field) {
+  constexpr std::size_t most = 4096;
+  std::vector<std::int64_t> values;
+  if (field.reset) values.push_back(*field.reset);
+  values.insert(values.end(), field.values.begin(), field.values.end());
+  if (!field.values.empty() || field.dtype) return values;
+  const std::int64_t step = std::max<std::int64_t>(field.multiple_of, 1);
+  for (std::int64_t v = round_up(field.min, step); (field.max == 0 || v <= field.max) && values.size() < most;
+       v += step)
+    values.push_back(v);
+  return values;
+}
+
+/// Conditions of `legal` hold for what is known of a use; a state field of which they ask something that nothing else
+/// decides is needed to have the first value that suits.
+std::optional<Diagnostic> suit_conditions(const Instruction& instruction, const HardwareModel& model,
+                                          const Lookup& value_of, KnownState& needed) {
+  const Lookup lookup = [&](const Reference& r) -> std::optional<std::int64_t> {
+    const auto found = needed.find(field_name(r));
+    return found == needed.end() ? value_of(r) : std::optional(found->second);
+  };
+  for (const Condition& condition : conditions(instruction))
+    for (const Reference& r : references(condition)) {
+      const std::string field = field_name(r);
+      const StateField* declared = r.argument.empty() && !lookup(r) ? state_field(model, field) : nullptr;
+      if (declared == nullptr || kept_by_language(model, field)) continue;
+      for (const std::int64_t value : values_of(*declared)) {
+        needed[field] = value;
+        if (broken_condition(instruction, lookup).empty()) break;
+        needed.erase(field);
+      }
+      if (!needed.contains(field))
+        return error(fmt::format("'{}' is legal only where {}, and no value of {} makes it so", instruction.name,
+                                 isamap::print(condition), field));
+    }
+  const std::string no = broken_condition(instruction, lookup);
+  return no.empty() ? std::nullopt : std::optional(error(no));
 }
 
 }  // namespace
@@ -105,6 +152,7 @@ Result<KnownState> needed_state(const Instruction& instruction, const HardwareMo
     if (!fresh && found->second != *value)
       return error(fmt::format("'{}' needs {} = {} and {} at once", instruction.name, field, found->second, *value));
   }
+  if (auto problem = suit_conditions(instruction, model, value_of, needed)) return *problem;
   return needed;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/instruction_kernel.h"
 #include "cli/isolated_program.h"
 #include "cli/joined_programs.h"
+#include "ir/legal.h"
 #include "scheduler/addressing.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower.h"
@@ -165,11 +166,6 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
   return refused;
 }
 
-std::vector<std::int64_t> largest(const Instruction& instruction) {
-  std::vector<std::int64_t> extents;
-  for (const DimRange& range : instruction.ranges) extents.push_back(range.max);
-  return extents;
-}
 /// An extent that the dim may have, near what is wished.
 std::int64_t extent_near(const DimRange& range, std::int64_t wish) {
   return std::clamp(wish / range.multiple_of * range.multiple_of, std::max(range.min, range.multiple_of), range.max);
@@ -182,17 +178,19 @@ std::string smaller_along(const Instruction& instruction, std::size_t dim, std::
 /// Extents to try: all at their largest; each ranged dim in turn at 1 and at an odd one between.
 std::vector<Wanted> extents_to_try(const Instruction& instruction) {
   Wanted full;
-  full.extents = largest(instruction);
+  full.extents = largest_extents(instruction);
   std::vector<Wanted> all{full};
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     const DimRange& range = instruction.ranges[d];
-    std::vector<std::int64_t> tried{range.max};
+    std::vector<std::int64_t> tried{full.extents[d]};
     for (const std::int64_t wish : {range.max / 2 + 1, std::int64_t{1}}) {
       const std::int64_t extent = extent_near(range, wish);
       if (std::find(tried.begin(), tried.end(), extent) != tried.end()) continue;
       tried.push_back(extent);
-      all.push_back(full);
-      all.back().extents[d] = extent;
+      Wanted fewer = full;
+      fewer.extents[d] = extent;
+      if (!extents_fit(instruction, fewer.extents)) continue;
+      all.push_back(std::move(fewer));
       all.back().what = smaller_along(instruction, d, extent);
     }
   }
@@ -205,7 +203,7 @@ constexpr const char* afresh = "started afresh, then added to";
 /// largest, and all ranged ones between; where sums can start afresh they do so the second time.
 std::vector<Wanted> few_to_try(const Instruction& instruction) {
   Wanted full, between;
-  full.extents = between.extents = largest(instruction);
+  full.extents = between.extents = largest_extents(instruction);
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     between.extents[d] = extent_near(instruction.ranges[d], instruction.ranges[d].max / 2 + 1);
     if (between.extents[d] != full.extents[d])
@@ -213,7 +211,8 @@ std::vector<Wanted> few_to_try(const Instruction& instruction) {
   }
   between.twice = instruction.statement().reduction != Reduction::assign && can_start_at_zero(instruction);
   if (between.twice) between.what += (between.what.empty() ? "" : ", ") + std::string(afresh);
-  return between.what.empty() ? std::vector{full} : std::vector{full, between};
+  return between.what.empty() || !extents_fit(instruction, between.extents) ? std::vector{full}
+                                                                            : std::vector{full, between};
 }
 
 /// Types for operands that leave theirs open: those that the language or a register file names.

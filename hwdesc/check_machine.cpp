@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
+#include "ir/legal.h"
 
 namespace isamap::loader {
 
@@ -38,6 +39,13 @@ bool holds_at_entry(const std::string& field, const StateValue& need, const Cont
   return false;
 }
 
+bool known_at_entry(const std::string& field, const Context& context) {
+  for (const State& state : context.parts.states)
+    for (const StateField& f : state.fields)
+      if (field == state.name + "." + f.name && f.reset) return true;
+  return false;
+}
+
 /// Each thread would have fields of its own, and programs set them where the loop over instances stands.
 void check_threads(Context& context) {
   for (const Unit& unit : context.parts.units)
@@ -60,6 +68,18 @@ void check_setters(Context& context) {
                              "instruction '" + instruction.name + "' needs '" + field + "', which no instruction sets",
                              "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
     }
+  for (const Instruction& instruction : context.parts.instructions)
+    for (const Condition& condition : conditions(instruction))
+      for (const Reference& r : references(condition)) {
+        const std::string field = field_of(instruction, r.object + "." + r.property, context);
+        if (r.property.empty() || !r.argument.empty() || set.count(field) || kept_by_compiler(field, context) ||
+            known_at_entry(field, context))
+          continue;
+        context.problems.error(
+            instruction.where,
+            "'legal' of instruction '" + instruction.name + "' asks for '" + field + "', which no instruction sets",
+            "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
+      }
 }
 
 void check_masks(Context& context) {

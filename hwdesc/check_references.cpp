@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
+#include "ir/legal.h"
 
 namespace isamap::loader {
 
@@ -154,6 +155,62 @@ void check_expression(const IntExpr& e, const SourceLocation& where, const std::
   }
 }
 
+/// Where a word stands in the text of a scalar; its beginning where it is not found.
+SourceLocation word_in(const Node& text, const std::string& word) {
+  SourceLocation where = text_where(text);
+  const auto part_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  for (std::size_t at = text.scalar.find(word); at != std::string::npos; at = text.scalar.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at > 0 && part_of_name(static_cast<unsigned char>(text.scalar[at - 1]))) ||
+        (end < text.scalar.size() && part_of_name(static_cast<unsigned char>(text.scalar[end]))))
+      continue;
+    where.column += static_cast<int>(at);
+    break;
+  }
+  return where;
+}
+
+/// Why a condition of `legal` cannot be about this: it is not known where calls are chosen.
+std::string not_for_conditions(const Reference& r, const Instruction& instruction, const Context& context) {
+  if (r.object == "extent" || r.object == "start") return "";
+  const Operand* operand = find_operand(instruction, r.object);
+  if (operand != nullptr && r.property != "stride" && r.property != "pitch" && !r.property.empty())
+    return "'" + r.object + "." + r.property + "' is not known where calls are chosen";
+  if (operand != nullptr && r.property.empty() && operand->memory.valid() &&
+      context.parts.memories[operand->memory.index()].is_register())
+    return "'" + r.object + "' is a register, whose number is chosen last";
+  if (operand != nullptr) return "";
+  if (r.object == "mask" || r.object == "push" || r.object == "pop" || r.object == "pack")
+    return "'" + r.object + "' is no number of a condition";
+  for (const State& state : context.parts.states)
+    for (const StatePool& pool : state.pools)
+      if (r.object == state.name && r.property == pool.field)
+        return "'" + r.object + "." + r.property + "' is shared by a 'pool', whose 'beside' says what calls leave over";
+  return "";
+}
+
+void check_conditions(const Node& list, const Scope& scope, const std::string& what) {
+  const std::vector<Condition> all = conditions(scope.instruction);
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const Node& text = list.items[c];
+    for (const Reference& r : references(all[c])) {
+      std::string problem = scope.problem(r);
+      const bool unknown = !problem.empty();
+      if (!unknown) problem = not_for_conditions(r, scope.instruction, scope.context);
+      if (problem.empty()) continue;
+      const auto names = candidates(r, scope);
+      const std::string& word = unknown && !r.argument.empty() ? r.argument : r.object;
+      const std::string guess = unknown ? yaml::nearest(word, names) : "";
+      scope.context.problems.error(
+          word_in(text, word), what + ": " + problem,
+          guess.empty() || guess == word ? "conditions are about extent[DIM], X.stride[..] and X.pitch[..], addresses "
+                                           "X, start[X], state and symbols"
+                                         : "did you mean '" + guess + "'?",
+          {(r.argument.empty() ? "operands: " : "dims: ") + (names.empty() ? "none" : join(names))});
+    }
+  }
+}
+
 void check_template(const Template& text, const Node& node, const std::string& what, Context& context,
                     const Instruction& instruction) {
   const Scope scope{instruction, context, true};
@@ -266,6 +323,7 @@ void check_references(const Instruction& instruction, const Node& node, Context&
       break;
     }
   }
+  if (const Node* legal = node.find("legal")) check_conditions(*legal, scope, "'legal' of " + what);
   if (instruction.async_bytes) check_expression(*instruction.async_bytes, at("async"), "'async' of " + what, scope);
   const auto use = [&](const std::optional<FormatUse>& format, std::vector<std::string> keys) {
     if (!format) return;
@@ -278,9 +336,6 @@ void check_references(const Instruction& instruction, const Node& node, Context&
   use(instruction.encoding, {"encoding"});
   use(instruction.pack, {"pack"});
   for (const Operand& operand : instruction.operands) use(operand.pack, {"operands", operand.name, "pack"});
-  for (const std::string& pending : instruction.async_pending)
-    if (!find_operand(instruction, pending))
-      context.problems.error(at("async"), "'pending' of " + what + " names '" + pending + "', which is no operand");
   for (const Operand& operand : instruction.operands)
     if (!operand.state.empty()) {
       const std::size_t dot = operand.state.find('.');

@@ -84,10 +84,8 @@ void load_barrier(const Node& node, Context& context) {
   if (barrier.emit.empty() && barrier.assembly.empty())
     context.problems.error(node.where, what + " has neither 'emit' nor 'asm'");
   if (const Node* latency = map.child("latency"))
-    barrier.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
-  barrier.count = map.integer("count").value_or(1);
-  if (barrier.count < 1 || barrier.count > 65536)
-    context.problems.error(node.find("count")->where, "'count' of " + what + " must be 1 to 65536");
+    barrier.latency = read_time(*latency, "barriers.*.latency", "'latency' of " + what, context).value_or(0);
+  barrier.count = read_number(map, "count", "barriers.*.count", what, context).value_or(1);
   barrier.partial = map.boolean("partial").value_or(false);
   check_barrier(barrier, node, what, context);
   context.parts.barriers.push_back(std::move(barrier));
@@ -194,7 +192,7 @@ void load_async_object(const Node& node, Context& context) {
     if (const Node* memory = map.required("memory"))
       object.memory = memory_named(*memory, "'memory' of " + what, context).value_or(MemoryId{});
     if (const Node* size = map.required("size"))
-      object.size = read_size(*size, "'size' of " + what, context).value_or(0);
+      object.size = read_size(*size, "async.*.size", "'size' of " + what, context).value_or(0);
   }
   if (object.kind == "tokens") load_tokens(map, object, what, context);
   context.parts.async.push_back(std::move(object));

@@ -194,7 +194,6 @@ void read_async(const Node& node, Reading& r) {
            std::none_of(objects.begin(), objects.end(), [&](const AsyncObject& o) { return o.name == by->scalar; }))
     r.fail(by->where, "'async' of " + r.what + " names completion object '" + by->scalar + "', which is not declared");
   r.instruction.async_by = by ? by->scalar : "";
-  r.instruction.async_pending = map.texts("pending");
   if (const Node* bytes = map.child("bytes")) r.instruction.async_bytes = int_expr(*bytes, r.problems());
 }
 
@@ -226,22 +225,14 @@ void read_numerics(const Node& node, Reading& r) {
 void read_timing(const Node& node, Reading& r) {
   Timing& timing = r.instruction.timing;
   Fields map(node, "'timing' of " + r.what, r.problems());
-  const auto cycles = [&](const char* key, std::int64_t least, const char* hint) -> std::optional<IntExpr> {
+  const auto cycles = [&](const char* key) -> std::optional<IntExpr> {
     const Node* written = map.child(key);
     if (!written) return std::nullopt;
     const std::string about = "'" + std::string(key) + "' of " + r.what;
-    auto read = read_cycles(*written, about, r.context);
-    const auto fixed = read ? evaluate(*read, [](const Reference&) { return std::optional<std::int64_t>(); })
-                            : std::optional<std::int64_t>();
-    if (fixed && *fixed < least)
-      r.fail(written->where,
-             about + " must be at least " + std::to_string(least) + (least == 1 ? " cycle" : " cycles") + ", found '" +
-                 written->scalar + "'",
-             hint);
-    return read;
+    return read_cycles(*written, "instructions.*.timing." + std::string(key), about, r.context);
   };
-  timing.latency = cycles("latency", 0, "0cycles: the next instruction may use the result at once");
-  timing.interval = cycles("interval", 1, "for two a cycle give the port a count of 2");
+  timing.latency = cycles("latency");
+  timing.interval = cycles("interval");
   timing.port = map.text("port").value_or("");
   if (timing.port.empty() || !r.instruction.unit.valid()) return;
   std::vector<std::string> known;
@@ -292,7 +283,7 @@ void read_rest(Reading& r) {
   if (const Node* encoding = r.map.child("encoding"))
     r.instruction.encoding = load_format_use(*encoding, "'encoding' of " + r.what, r.context);
   if (const Node* numerics = r.map.child("numerics")) read_numerics(*numerics, r);
-  r.instruction.legal = r.map.texts("legal");
+  if (const Node* legal = r.map.child("legal")) read_legal(*legal, r);
   if (const Node* requirements = r.map.child("requires")) {
     const Requirements needed = load_requires(*requirements, r.what, r.context);
     for (const auto* list : {&needed.machine, &needed.cpu, &needed.arch})
@@ -304,7 +295,8 @@ void read_rest(Reading& r) {
   }
   if (const Node* energy = r.map.child("energy")) {
     r.instruction.energy_where = energy->where;
-    r.instruction.energy_pJ = read_energy(*energy, "'energy' of " + r.what, r.context).value_or(0);
+    r.instruction.energy_pJ =
+        read_energy(*energy, "instructions.*.energy", "'energy' of " + r.what, r.context).value_or(0);
   }
 }
 
@@ -333,6 +325,7 @@ void load_instruction(const Entry& entry, Context& context) {
   check_formats(r.instruction, entry.node, context);
   check_printed(r.instruction, entry.node, context);
   resolve_symbols(r.instruction, context);
+  fold_conditions(r.instruction, entry.node, context);
   context.parts.instructions.push_back(std::move(r.instruction));
 }
 

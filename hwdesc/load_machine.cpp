@@ -17,8 +17,9 @@ void load_pair(const Node* node, const std::string& key, const std::string& what
                double& write, One one) {
   if (!node) return;
   Fields pair(*node, "'" + key + "' of " + what, context.problems);
-  if (const Node* value = pair.child("read")) read = one(*value, "'read' of '" + key + "' of " + what).value_or(0);
-  if (const Node* value = pair.child("write")) write = one(*value, "'write' of '" + key + "' of " + what).value_or(0);
+  for (const auto& [name, out] : {std::pair("read", &read), {"write", &write}})
+    if (const Node* value = pair.child(name))
+      *out = one(*value, name, "'" + std::string(name) + "' of '" + key + "' of " + what).value_or(0);
 }
 
 void load_texts_by_dtype(const Node& node, const std::string& what,
@@ -54,12 +55,11 @@ std::optional<MemoryKind> load_kind(Fields& fields, const std::string& what, Con
 /// Aligned pieces that a memory moves whole; 0 where it cannot be used.
 std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_known, const std::string& what,
                               Context& context) {
-  const auto read = read_size(node, what, context);
+  const auto read = read_size(node, "memories.*.transaction", what, context);
   if (!read) return 0;
-  // `1.5B` and `4b` would be rounded up; programs hold the number in 32 bits.
-  constexpr std::int64_t largest = std::int64_t{1} << 30;
+  // `1.5B` and `4b` would be rounded up.
   const bool whole = node.scalar.ends_with('B') && node.scalar.find_first_of(".eE") == std::string::npos;
-  if (!whole || *read < 1 || *read > largest) {
+  if (!whole) {
     context.problems.error(node.where, what + " is '" + node.scalar + "'; whole bytes from 1B to 1GiB are needed",
                            "write 32B or 64B");
     return 0;
@@ -83,11 +83,8 @@ std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_
 void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
     const Node* node = fields.child(key);
-    const auto read = node ? read_size(*node, "'" + std::string(key) + "' of " + what, context) : std::nullopt;
-    if (node) out = read.value_or(0);
-    if (read && *read < 1)
-      context.problems.error(node->where, "'" + std::string(key) + "' of " + what + " is zero",
-                             "leave the key out for what is usual, or write a size from 1B on");
+    const std::string name = key;
+    if (node) out = read_size(*node, "memories.*." + name, "'" + name + "' of " + what, context).value_or(0);
     return node != nullptr;
   };
   const bool has_capacity = size("capacity", memory.capacity), has_size = size("size", memory.size);
@@ -106,7 +103,8 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   const auto of_a_cache = [&](const char* key, std::int64_t& value) {
     const Node* node = fields.child(key);
     if (node != nullptr)
-      value = read_positive(*node, fmt::format("'{}' of {}", key, what), context, 1 << 20).value_or(0);
+      value = read_number(*node, fmt::format("memories.*.{}", key), fmt::format("'{}' of {}", key, what), context)
+                  .value_or(0);
     caches_only(key);
   };
   for (const auto& [key, value] : {std::pair("fetch", &memory.fetch), std::pair("usable", &memory.usable)}) {
@@ -134,7 +132,7 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
   of_a_cache("streams", memory.streams);
   of_a_cache("pages", memory.pages);
   const Node* count = fields.child("count");
-  if (count) memory.count = read_positive(*count, "'count' of " + what, context, 1 << 20).value_or(0);
+  if (count) memory.count = read_number(*count, "memories.*.count", "'count' of " + what, context).value_or(0);
   if (!kind_known) {
     memory.capacity = memory.size = 0;
   } else if (memory.is_register()) {
@@ -172,13 +170,9 @@ std::optional<RegisterPool> load_register_pool(const Node& node, const Memory& m
   Fields map(node, pool_of, context.problems);
   RegisterPool pool;
   if (const Node* unit = map.required("unit")) pool.unit = unit_named(*unit, pool_of, context).value_or(UnitId{});
-  pool.total = map.integer("total", true).value_or(0);
-  pool.kept = map.integer("kept").value_or(0);
-  if (pool.total < 1 || pool.kept < 0)
-    context.problems.error(node.where,
-                           pool_of + " holds " + std::to_string(pool.total) + " registers, of which " +
-                               std::to_string(pool.kept) + " are kept",
-                           "write {unit: block, total: 65536, kept: 32}");
+  map.required("total");
+  pool.total = read_number(map, "total", "memories.*.pool.total", pool_of, context).value_or(0);
+  pool.kept = read_number(map, "kept", "memories.*.pool.kept", pool_of, context).value_or(0);
   return pool.unit.valid() && pool.total >= 1 ? std::optional(pool) : std::nullopt;
 }
 
@@ -186,15 +180,16 @@ std::optional<RegisterPool> load_register_pool(const Node& node, const Memory& m
 void load_bandwidth(const Node* node, const std::string& what, Context& context, Memory& memory) {
   if (!node) return;
   memory.bandwidth_where = node->where;
-  const auto rate = [&](const Node& value, const std::string& name) {
-    return read_rate(value, name, context, memory.word);
+  const auto rate = [&](const Node& value, const std::string& key, const std::string& name) {
+    return read_rate(value, "memories.*.bandwidth." + key, name, context, memory.word);
   };
   const Node* shared = node->kind == Kind::map ? node->find("shared") : nullptr;
   if (!shared) return load_pair(node, "bandwidth", what, context, memory.read_bandwidth, memory.write_bandwidth, rate);
   Fields fields(*node, "'bandwidth' of " + what, context.problems);
   fields.child("shared");
   memory.one_port = true;
-  memory.read_bandwidth = memory.write_bandwidth = rate(*shared, "'shared' of 'bandwidth' of " + what).value_or(0);
+  memory.read_bandwidth = memory.write_bandwidth =
+      rate(*shared, "shared", "'shared' of 'bandwidth' of " + what).value_or(0);
   for (const char* key : {"read", "write"})
     if (const Node* own = fields.child(key))
       context.problems.error(own->where, "'bandwidth' of " + what + " is shared, and states '" + key + "' too",
@@ -212,9 +207,8 @@ void load_memory(const Node& node, Context& context) {
   if (const Node* per = fields.required("per"))
     memory.per = unit_named(*per, "'per' of " + what, context).value_or(UnitId{0});
   load_sizes(fields, memory, kind.has_value(), what, context);
-  memory.base = fields.integer("base").value_or(0);
-  if (const Node* banks = fields.child("banks"))
-    memory.banks = positive(*banks, "'banks' of " + what, context, 1 << 20);
+  memory.base = read_number(fields, "base", "memories.*.base", what, context).value_or(0);
+  memory.banks = read_number(fields, "banks", "memories.*.banks", what, context).value_or(0);
   if (const Node* value = fields.child("value"))
     load_texts_by_dtype(*value, "'value' of " + what, memory.value, context);
   memory.print = fields.text("print").value_or("");
@@ -228,7 +222,9 @@ void load_memory(const Node& node, Context& context) {
     memory.fields = load_state_fields(*state, "'fields' of " + what, context);
   load_bandwidth(fields.child("bandwidth"), what, context, memory);
   load_pair(fields.child("energy"), "energy", what, context, memory.read_energy, memory.write_energy,
-            [&](const Node& value, const std::string& name) { return read_energy(value, name, context); });
+            [&](const Node& value, const std::string& key, const std::string& name) {
+              return read_energy(value, "memories.*.energy." + key, name, context);
+            });
   if (const Node* energy = fields.child("energy")) memory.energy_where = energy->where;
   if (const Node* pool = fields.child("pool")) memory.pool = load_register_pool(*pool, memory, what, context);
   if (const Node* views = fields.child("views")) load_views(*views, memory, what, context);
@@ -265,14 +261,14 @@ void load_link(const Node& node, Context& context) {
   }
   if (const Node* bandwidth = fields.child("bandwidth")) {
     link.bandwidth_where = bandwidth->where;
-    link.bandwidth = read_rate(*bandwidth, "'bandwidth' of " + what, context).value_or(0);
+    link.bandwidth = read_rate(*bandwidth, "links.*.bandwidth", "'bandwidth' of " + what, context).value_or(0);
   }
   if (const Node* latency = fields.child("latency")) {
     link.latency_where = latency->where;
-    link.latency = read_time(*latency, "'latency' of " + what, context).value_or(0);
+    link.latency = read_time(*latency, "links.*.latency", "'latency' of " + what, context).value_or(0);
   }
   if (const Node* begin = fields.child("begin")) {
-    link.begin = read_time(*begin, "'begin' of " + what, context).value_or(-1);
+    link.begin = read_time(*begin, "links.*.begin", "'begin' of " + what, context).value_or(-1);
     if (link.to.valid() && context.parts.memories[link.to.index()].kind != MemoryKind::cache)
       context.problems.error(
           begin->where,
@@ -281,7 +277,7 @@ void load_link(const Node& node, Context& context) {
   }
   if (const Node* energy = fields.child("energy")) {
     link.energy_where = energy->where;
-    link.energy = read_energy_per_byte(*energy, "'energy' of " + what, context).value_or(0);
+    link.energy = read_energy_per_byte(*energy, "links.*.energy", "'energy' of " + what, context).value_or(0);
   }
   link.port = fields.text("port").value_or("");
   if (link.from.valid() && link.to.valid()) context.parts.links.push_back(std::move(link));

@@ -199,8 +199,9 @@ const Node* named_layout(const Node& name, const std::string& what, Context& con
 
 void load_align(const Node& node, Operand& operand, const std::string& what, Context& context) {
   const auto power = [&](const Node& value, const std::string& name) {
-    const std::int64_t bytes = read_size(value, name + " of " + what, context).value_or(1);
-    if (bytes >= 1 && (bytes & (bytes - 1)) == 0 && bytes <= (1 << 20)) return bytes;
+    const auto read = read_size(value, "instructions.*.operands.*.align", name + " of " + what, context);
+    const std::int64_t bytes = read.value_or(1);
+    if ((bytes & (bytes - 1)) == 0) return bytes;
     context.problems.error(value.where, name + " of " + what + " must be a power of two of at most 1MiB",
                            "write 64B or 4KiB");
     return std::int64_t{1};
@@ -255,10 +256,12 @@ void load_at_once(const Node& node, Operand& operand, const std::string& what, C
     const auto name = index ? index->as_dim() : std::nullopt;
     const auto at =
         name ? std::find(operand.index_names.begin(), operand.index_names.end(), *name) : operand.index_names.end();
-    const auto count = yaml::to_integer(value);
-    if (index && (at == operand.index_names.end() || !count || *count < 1 || *count > 65536))
-      context.problems.error(value.where, "'at_once' of " + what + " must give a number from 1 to 65536 for an index");
-    else if (index)
+    const auto count = read_number(value, "instructions.*.operands.*.at_once.*", "'at_once' of " + what, context);
+    if (index && at == operand.index_names.end())
+      context.problems.error(node.key_where[i],
+                             "'at_once' of " + what + " names '" + key + "', which is no plain index",
+                             "write {i: 8, k: 8}");
+    else if (index && count)
       operand.at_once[static_cast<std::size_t>(at - operand.index_names.begin())] = *count;
   }
 }
@@ -317,13 +320,10 @@ bool load_operand(const Node& node, Operand& operand, const std::string& what, C
   if (const Node* align = map.child("align")) load_align(*align, operand, what, context);
   if (const Node* multiples = map.child("multiple_of"))
     for (const auto& [term, size] : multiples->entries)
-      operand.multiple_of[without_spaces(term)] = read_size(size, "'multiple_of' of " + what, context).value_or(1);
-  const auto group = map.integer("group");
-  if (group && (*group < 1 || *group > 64))
-    context.problems.error(map.node().find("group")->where,
-                           "'group' of " + what + " must be 1 to 64, found " + std::to_string(*group));
-  else
-    operand.group = static_cast<int>(group.value_or(1));
+      operand.multiple_of[without_spaces(term)] =
+          read_size(size, "instructions.*.operands.*.multiple_of.*", "'multiple_of' of " + what, context).value_or(1);
+  operand.group =
+      static_cast<int>(read_number(map, "group", "instructions.*.operands.*.group", what, context).value_or(1));
   operand.state = map.text("state").value_or("");
   if (const Node* immediate = map.child("immediate")) complete &= load_immediate(*immediate, operand, what, context);
   operand.outside = map.real("outside");

@@ -68,11 +68,9 @@ void load_format(const std::string& name, const Node& node, Context& context) {
   Fields map(node, "format '" + name + "'", context.problems);
   Format format;
   format.name = name;
-  const auto bits = map.integer("bits", true);
-  if (bits && (*bits < 1 || *bits > 65536))
-    context.problems.error(place_of(node, {"bits"}), "format '" + name + "' must have 1 to 65536 bits",
-                           "write the length of the word: bits: 32");
-  format.bits = bits && *bits >= 1 && *bits <= 65536 ? static_cast<int>(*bits) : 65536;
+  map.required("bits");
+  const auto bits = read_number(map, "bits", "formats.*.bits", "format '" + name + "'", context);
+  format.bits = static_cast<int>(bits.value_or(65536));
   format.constraint = map.text("constraint").value_or("");
   const Node* fields = map.required("fields");
   if (fields && fields->kind != Kind::map)
@@ -96,8 +94,9 @@ std::vector<StateField> load_state_fields(const Node& node, const std::string& w
     StateField field;
     field.name = name;
     field.min = map.integer("min").value_or(0);
-    field.max = map.integer("max").value_or(0);
-    field.multiple_of = map.integer("multiple_of").value_or(1);
+    const std::string about = "field '" + name + "' in " + what;
+    field.max = read_number(map, "max", "states.*.fields.*.max", about, context).value_or(0);
+    field.multiple_of = read_number(map, "multiple_of", "states.*.fields.*.multiple_of", about, context).value_or(1);
     if (const Node* type = map.child("dtype"))
       field.dtype = dtype_named(*type, "field '" + name + "' in " + what, context);
     if (!field.dtype || !is_float(*field.dtype))
@@ -181,9 +180,7 @@ void load_states(const Node& root, Context& context) {
     state.name = map.text("name", true).value_or("?");
     if (const Node* per = map.required("per"))
       state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
-    state.count = map.integer("count").value_or(1);
-    if (state.count < 1 || state.count > 256)
-      context.problems.error(node->where, "'count' of state '" + state.name + "' must be 1 to 256");
+    state.count = read_number(map, "count", "states.*.count", "state '" + state.name + "'", context).value_or(1);
     state.kept_by = map.texts("kept_by");
     if (const Node* fields = map.required("fields"))
       state.fields = load_state_fields(*fields, "state '" + state.name + "'", context);

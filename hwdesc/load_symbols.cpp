@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
+#include "ir/legal.h"
 
 namespace isamap::loader {
 
@@ -94,8 +95,11 @@ void load_symbol(const std::string& name, const Node& node, Context& context) {
   Symbol symbol;
   symbol.name = name;
   symbol.where = node.where;
-  const auto min = fields.integer("min"), max = fields.integer("max", true),
-             multiple_of = fields.integer("multiple_of"), likely = fields.integer("likely");
+  fields.required("max");
+  const auto number = [&](const char* key) {
+    return read_number(fields, key, "symbols.*." + std::string(key), what, context);
+  };
+  const auto min = number("min"), max = number("max"), multiple_of = number("multiple_of"), likely = number("likely");
   const bool readable = (min || !fields.has("min")) && max && (multiple_of || !fields.has("multiple_of"));
   symbol.min = min.value_or(1);
   symbol.max = max.value_or(1);
@@ -205,10 +209,18 @@ bool dense_over_sized(const Instruction& instruction, int access) {
   return false;
 }
 
+bool legal_names_symbol(const Instruction& instruction, const Context& context) {
+  const auto all = conditions(instruction);
+  return std::any_of(all.begin(), all.end(), [&](const Condition& c) {
+    return loader::names_symbol(c.left, context) || loader::names_symbol(c.right, context);
+  });
+}
+
 bool grows(const Instruction& instruction, Context& context) {
   if (names_symbol(instruction.emit, context) || names_symbol(instruction.assembly, context) ||
       names_symbol(instruction.needs, context) || names_symbol(instruction.sets, context) ||
-      names_symbol(instruction.pack, context) || names_symbol(instruction.encoding, context))
+      names_symbol(instruction.pack, context) || names_symbol(instruction.encoding, context) ||
+      legal_names_symbol(instruction, context))
     return false;
   if (instruction.semantics.empty()) return true;
   const Computation& statement = instruction.statement();
@@ -293,6 +305,11 @@ void resolve_symbols(Instruction& instruction, Context& context) {
       for (StrideTerm& term : layout->terms)
         if (term.stride) resolve(*term.stride, context);
   }
+  for (std::string& text : instruction.legal)
+    if (auto condition = parse_condition(text)) {
+      for (IntExpr* side : {&condition->left, &condition->right}) resolve(*side, context);
+      text = print(*condition);
+    }
   for (auto* values : {&instruction.needs, &instruction.sets})
     for (StateValue& value : *values) resolve(value.value, context);
   for (auto* cycles : {&instruction.timing.latency, &instruction.timing.interval, &instruction.async_bytes})

@@ -9,13 +9,14 @@ namespace {
 void load_count(const Node& node, Unit& unit, const std::string& what, Context& context) {
   const bool at_most = node.kind == Kind::map && node.entries.size() == 1 && node.find("max");
   if (node.kind != Kind::map || at_most) {
-    const auto count = read_positive(at_most ? *node.find("max") : node, "'count' of " + what, context, max_instances);
+    const auto count = read_number(at_most ? *node.find("max") : node, "units.*.count", "'count' of " + what, context);
     unit.at_most = at_most || !count;  // an unreadable count contradicts nothing
     unit.count = count.value_or(1);
     return;
   }
   for (const auto& [axis, extent] : node.entries) {
-    unit.axes.emplace_back(axis, positive(extent, "axis '" + axis + "' of " + what, context, 1 << 20));
+    unit.axes.emplace_back(
+        axis, read_number(extent, "units.*.count.*", "axis '" + axis + "' of " + what, context).value_or(1));
     unit.count = std::min(unit.count * unit.axes.back().second, max_instances + 1);
   }
 }
@@ -24,7 +25,7 @@ void load_ports(const Node& node, Unit& unit, const std::string& what, Context& 
   if (node.kind != Kind::map)
     context.problems.error(node.where, "'ports' of " + what + " must be a map", "write {load: 2, store: 1}");
   for (const auto& [port, count] : node.entries)
-    unit.ports[port] = positive(count, "port '" + port + "' of " + what, context, 1 << 20);
+    unit.ports[port] = read_number(count, "units.*.ports.*", "port '" + port + "' of " + what, context).value_or(1);
 }
 
 void load_threads(const Node& node, Unit& unit, const std::string& what, Context& context) {
@@ -109,7 +110,7 @@ void load_units(const Node& root, Context& context) {
     unit.scalar = fields.boolean("scalar").value_or(false);
     if (const Node* ports = fields.child("ports")) load_ports(*ports, unit, what, context);
     if (const Node* end = fields.child("loop_end"))
-      unit.loop_end = read_time(*end, "'loop_end' of " + what, context).value_or(0);
+      unit.loop_end = read_time(*end, "units.*.loop_end", "'loop_end' of " + what, context).value_or(0);
     if (const Node* threads = fields.child("threads")) load_threads(*threads, unit, what, context);
     const std::string order = fields.text("order").value_or("program");
     if (order != "program" && order != "tokens")

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hwdesc/hardware_model.h"
@@ -187,6 +188,8 @@ std::optional<std::int64_t> at_sizes(const IntExpr& e, const Context& context);
 bool names_symbol(const IntExpr& e, const Context& context);
 /// Puts numbers in place of symbols, after the question has been asked that only symbols answer: Instruction::grows.
 void resolve_symbols(Instruction& instruction, Context& context);
+/// What `legal` says of extents, alignments and state, in the places where it is looked for (load_legal.cpp).
+void fold_conditions(Instruction& instruction, const Node& node, Context& context);
 /// `{VB*8}` in a command or a flag is a number; what names no symbol, `{exe}`, stays.
 std::string with_sizes(const std::string& text, const Node& node, Context& context);
 /// Once all instructions are read: operands of one register file whose layouts grow differently.
@@ -194,17 +197,29 @@ void check_growth(Context& context);
 
 // --- quantity.cpp ----------------------------------------------------------------------------------------------------
 
-std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context);  ///< bytes
+// `key` is that of the row of hwdesc/quantities.h that says the range; `what` names the value in messages.
+
+std::optional<std::int64_t> read_number(const Node& node, std::string_view key, const std::string& what,
+                                        const Context& context);
+/// The same of a key of a map, if it is there.
+std::optional<std::int64_t> read_number(Fields& fields, const char* name, std::string_view key, const std::string& what,
+                                        const Context& context);
+std::optional<std::int64_t> read_size(const Node& node, std::string_view key, const std::string& what,
+                                      const Context& context);  ///< bytes
 /// Bytes per cycle; `word` > 0 allows `words/cycle`.
-std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context,
+std::optional<double> read_rate(const Node& node, std::string_view key, const std::string& what, const Context& context,
                                 std::int64_t word = 0);
-std::optional<double> read_time(const Node& node, const std::string& what, const Context& context);    ///< cycles
-std::optional<double> read_energy(const Node& node, const std::string& what, const Context& context);  ///< pJ
-std::optional<double> read_energy_per_byte(const Node& node, const std::string& what,
-                                           const Context& context);                                       ///< pJ/B
-std::optional<double> read_frequency(const Node& node, const std::string& what, const Context& context);  ///< Hz
+std::optional<double> read_time(const Node& node, std::string_view key, const std::string& what,
+                                const Context& context);  ///< cycles
+std::optional<double> read_energy(const Node& node, std::string_view key, const std::string& what,
+                                  const Context& context);  ///< pJ
+std::optional<double> read_energy_per_byte(const Node& node, std::string_view key, const std::string& what,
+                                           const Context& context);  ///< pJ/B
+std::optional<double> read_frequency(const Node& node, std::string_view key, const std::string& what,
+                                     const Context& context);  ///< Hz
 /// `extent[j]*4/32 cycles`, `4cycles`.
-std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, const Context& context);
+std::optional<IntExpr> read_cycles(const Node& node, std::string_view key, const std::string& what,
+                                   const Context& context);
 
 // --- check_*.cpp -----------------------------------------------------------------------------------------------------
 

@@ -60,20 +60,4 @@ inline std::string what_of(const std::string& kind, const Node& node) {
   return kind + (name && name->kind == Kind::scalar ? " '" + name->scalar + "'" : "");
 }
 
-inline std::optional<std::int64_t> read_positive(const Node& node, const std::string& what, Context& context,
-                                                 std::int64_t largest) {
-  const auto value = yaml::to_integer(node);
-  if (value && *value >= 1 && *value <= largest) return value;
-  context.problems.error(node.where,
-                         what + " must be an integer from 1 to " + std::to_string(largest) + ", found " +
-                             (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"),
-                         "write decimal digits, as 16");
-  return std::nullopt;
-}
-
-inline std::int64_t positive(const Node& node, const std::string& what, Context& context,
-                             std::int64_t largest = max_instances) {
-  return read_positive(node, what, context, largest).value_or(1);
-}
-
 }  // namespace isamap::loader

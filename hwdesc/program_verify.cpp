@@ -9,6 +9,7 @@
 #include "hwdesc/program_check.h"
 #include "hwdesc/side_by_side.h"
 #include "ir/known_bounds.h"
+#include "ir/legal.h"
 #include "ir/liveness.h"
 
 namespace isamap {
@@ -116,6 +117,7 @@ struct Verifier {
     }
     if (c.operands.size() != static_cast<std::size_t>(access_count(instruction.statement())))
       return problem(instruction.name + " is called with the wrong number of operands");
+    if (const std::string no = broken_condition(instruction, c, program.buffers, ranges); !no.empty()) problem(no);
     if (is_prefetch(instruction, model)) {
       const Ref& asked = c.operands[1];
       if (!asked.buffer.valid() || asked.buffer.index() >= program.buffers.size() ||

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hwdesc/loader_internal.h"
+#include "hwdesc/quantities.h"
 
 namespace isamap::loader {
 
@@ -86,22 +87,51 @@ std::optional<double> read(const Node& node, const std::string& what, const std:
   return *number * *unit;
 }
 
-}  // namespace
-
-std::optional<std::int64_t> read_size(const Node& node, const std::string& what, const Context& context) {
-  const auto bytes = read(node, what, "a size", "256KiB or 64B", context,
-                          [](const std::string& unit) { return factor(size_units, unit); });
-  if (!bytes) return std::nullopt;
-  if (*bytes > 0x1p60) {
-    context.problems.error(node.where, what + " is larger than 2^60 bytes", "is the unit right?");
-    return std::nullopt;
-  }
-  return static_cast<std::int64_t>(std::ceil(*bytes));
+/// The value, if the quantity may have it.
+std::optional<double> within(std::optional<double> value, const Node& node, std::string_view key,
+                             const std::string& what, const Context& context) {
+  if (!value) return std::nullopt;
+  const Quantity& row = quantity(key);
+  if (*value >= row.least && *value <= row.most) return value;
+  const bool nothing = *value == 0 && row.zero.empty();
+  context.problems.error(node.where, what + " is '" + node.scalar + "', and must be from " + range_text(row),
+                         nothing ? std::string(row.instead) : "is the unit right?");
+  return std::nullopt;
 }
 
-std::optional<double> read_rate(const Node& node, const std::string& what, const Context& context, std::int64_t word) {
-  return read(
-      node, what, "a rate", "16B/cycle or 35GB/s", context, [&](const std::string& unit) -> std::optional<double> {
+}  // namespace
+
+std::optional<std::int64_t> read_number(const Node& node, std::string_view key, const std::string& what,
+                                        const Context& context) {
+  const Quantity& row = quantity(key);
+  const auto value = yaml::to_integer(node);
+  if (value && static_cast<double>(*value) >= row.least && static_cast<double>(*value) <= row.most) return value;
+  const bool nothing = value && *value == 0 && row.zero.empty();
+  context.problems.error(node.where,
+                         what + " must be an integer from " + range_text(row) + ", found " +
+                             (node.kind == Kind::scalar ? "'" + node.scalar + "'" : "no number"),
+                         nothing ? std::string(row.instead) : "write decimal digits, as 16");
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> read_number(Fields& fields, const char* name, std::string_view key, const std::string& what,
+                                        const Context& context) {
+  const Node* node = fields.child(name);
+  return node ? read_number(*node, key, "'" + std::string(name) + "' of " + what, context) : std::nullopt;
+}
+
+std::optional<std::int64_t> read_size(const Node& node, std::string_view key, const std::string& what,
+                                      const Context& context) {
+  const auto bytes = within(read(node, what, "a size", "256KiB or 64B", context,
+                                 [](const std::string& unit) { return factor(size_units, unit); }),
+                            node, key, what, context);
+  return bytes ? std::optional(static_cast<std::int64_t>(std::ceil(*bytes))) : std::nullopt;
+}
+
+std::optional<double> read_rate(const Node& node, std::string_view key, const std::string& what, const Context& context,
+                                std::int64_t word) {
+  const auto rate =
+      read(node, what, "a rate", "16B/cycle or 35GB/s", context, [&](const std::string& unit) -> std::optional<double> {
         const std::size_t slash = unit.find('/');
         if (slash == std::string::npos) return std::nullopt;
         const std::string amount = unit.substr(0, slash), per = unit.substr(slash + 1);
@@ -112,56 +142,72 @@ std::optional<double> read_rate(const Node& node, const std::string& what, const
         const auto seconds = factor(times, per);
         return seconds ? std::optional(*bytes / *seconds / context.model.clock_hz) : std::nullopt;
       });
+  return within(rate, node, key, what, context);
 }
 
-std::optional<double> read_time(const Node& node, const std::string& what, const Context& context) {
-  return read(node, what, "a time", "100cycles or 90ns", context,
-              [&](const std::string& unit) -> std::optional<double> {
-                if (unit == "cycles" || unit == "cycle") return 1.0;
-                const auto seconds = factor(times, unit);
-                return seconds ? std::optional(*seconds * context.model.clock_hz) : std::nullopt;
-              });
+std::optional<double> read_time(const Node& node, std::string_view key, const std::string& what,
+                                const Context& context) {
+  const auto time =
+      read(node, what, "a time", "100cycles or 90ns", context, [&](const std::string& unit) -> std::optional<double> {
+        if (unit == "cycles" || unit == "cycle") return 1.0;
+        const auto seconds = factor(times, unit);
+        return seconds ? std::optional(*seconds * context.model.clock_hz) : std::nullopt;
+      });
+  return within(time, node, key, what, context);
 }
 
-std::optional<double> read_energy(const Node& node, const std::string& what, const Context& context) {
-  return read(node, what, "an energy", "6pJ", context, [](const std::string& unit) { return factor(energies, unit); });
+std::optional<double> read_energy(const Node& node, std::string_view key, const std::string& what,
+                                  const Context& context) {
+  const auto energy =
+      read(node, what, "an energy", "6pJ", context, [](const std::string& unit) { return factor(energies, unit); });
+  return within(energy, node, key, what, context);
 }
 
-std::optional<double> read_energy_per_byte(const Node& node, const std::string& what, const Context& context) {
-  return read(
+std::optional<double> read_energy_per_byte(const Node& node, std::string_view key, const std::string& what,
+                                           const Context& context) {
+  const auto energy = read(
       node, what, "an energy for each byte", "2pJ/B", context, [](const std::string& unit) -> std::optional<double> {
         const std::size_t slash = unit.find('/');
         if (slash == std::string::npos) return std::nullopt;
         const auto energy = factor(energies, unit.substr(0, slash)), size = factor(size_units, unit.substr(slash + 1));
         return energy && size ? std::optional(*energy / *size) : std::nullopt;
       });
+  return within(energy, node, key, what, context);
 }
 
-std::optional<double> read_frequency(const Node& node, const std::string& what, const Context& context) {
+std::optional<double> read_frequency(const Node& node, std::string_view key, const std::string& what,
+                                     const Context& context) {
   const auto hertz = read(node, what, "a frequency", "1GHz", context,
                           [](const std::string& unit) { return factor(frequencies, unit); });
-  if (hertz && *hertz < 1) return fail(node, what, "a frequency", "1GHz", context);
-  return hertz;
+  return within(hertz, node, key, what, context);
 }
 
-std::optional<IntExpr> read_cycles(const Node& node, const std::string& what, const Context& context) {
+std::optional<IntExpr> read_cycles(const Node& node, std::string_view key, const std::string& what,
+                                   const Context& context) {
   const std::string example = "4cycles or \"extent[j]*4/32 cycles\"";
   if (node.kind != Kind::scalar) return fail(node, what, "whole cycles", example, context);
   const Split parts = split(node.scalar);
+  IntExpr cycles;
   if (parts.unit == "cycles" || parts.unit == "cycle") {
     Result<IntExpr> parsed = parse_int_expr(parts.number, text_where(node));
-    if (parsed) return *parsed;
-    if (yaml::to_real(node) || parts.number.find('.') == std::string::npos) {
+    if (!parsed) {
+      const bool fraction = !yaml::to_real(node) && parts.number.find('.') != std::string::npos;
+      if (fraction)
+        return fail(node, what, "whole cycles", "1cycles and give the port a count of 2, if two start in a cycle",
+                    context);
       context.problems.add(parsed.diagnostics(), "write 4cycles or \"extent[j]*4/32 cycles\"");
       return std::nullopt;
     }
-    return fail(node, what, "whole cycles", "1cycles and give the port a count of 2, if two start in a cycle", context);
+    cycles = *parsed;
+  } else {
+    const auto time = factor(times, parts.unit) ? read_time(node, key, what, context) : std::nullopt;
+    if (!time && factor(times, parts.unit)) return std::nullopt;
+    if (!time) return fail(node, what, "whole cycles", example, context);
+    cycles.number = static_cast<std::int64_t>(std::ceil(*time));
   }
-  const auto cycles = factor(times, parts.unit) ? read_time(node, what, context) : std::nullopt;
-  if (!cycles || *cycles > 1e12) return fail(node, what, "whole cycles", example, context);
-  IntExpr number;
-  number.number = static_cast<std::int64_t>(std::ceil(*cycles));
-  return number;
+  const auto fixed = evaluate(cycles, [](const Reference&) { return std::nullopt; });
+  if (fixed && !within(static_cast<double>(*fixed), node, key, what, context)) return std::nullopt;
+  return cycles;
 }
 
 }  // namespace isamap::loader

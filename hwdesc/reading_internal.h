@@ -26,6 +26,8 @@ struct Reading {
 
 /// `compute`, `dims` and `operands`: the instruction's statement on its memories (load_statement.cpp).
 void read_statement(Reading& r);
+/// Conditions that every use fulfils (load_legal.cpp).
+void read_legal(const Node& node, Reading& r);
 const DimRange* range_of(const Reading& r, const std::string& dim);
 
 }  // namespace isamap::loader

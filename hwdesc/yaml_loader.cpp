@@ -64,7 +64,8 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   check_top_level(root, context);
   model.file = tree.file;
   model.params = parameters.values;
-  if (const Node* clock = root.find("clock")) model.clock_hz = read_frequency(*clock, "'clock'", context).value_or(1e9);
+  if (const Node* clock = root.find("clock"))
+    model.clock_hz = read_frequency(*clock, "clock", "'clock'", context).value_or(1e9);
   if (const Node* requirements = root.find("requires"))
     model.needed = load_requires(*requirements, "the hardware file", context);
   load_symbols(root, context);

@@ -8,6 +8,7 @@
 #include <bit>
 #include <limits>
 
+#include "ir/condition.h"
 #include "ir/cursor.h"
 #include "support/arithmetic.h"
 
@@ -35,6 +36,19 @@ constexpr std::array<Symbol, 9> symbols{{{Op::bor, "|", 1},
                                          {Op::mul, "*", 5},
                                          {Op::div, "/", 5},
                                          {Op::mod, "%", 5}}};
+
+struct Comparison {
+  Condition::Op op;
+  std::string_view text;
+};
+
+// Longer ones first: `<` begins `<=`.
+constexpr std::array<Comparison, 6> comparisons{{{Condition::Op::equal, "=="},
+                                                 {Condition::Op::unequal, "!="},
+                                                 {Condition::Op::at_most, "<="},
+                                                 {Condition::Op::at_least, ">="},
+                                                 {Condition::Op::less, "<"},
+                                                 {Condition::Op::more, ">"}}};
 
 struct IntFunction {
   Op op;
@@ -226,6 +240,62 @@ Result<IntExpr> parse_int_expr(const std::string& text, const SourceLocation& wh
   cursor.expect_end();
   if (cursor.failed()) return cursor.problem();
   return e;
+}
+
+Result<Condition> parse_condition(const std::string& text, const SourceLocation& where) {
+  constexpr const char* hint = "write a condition like \"extent[i] <= 4\" or \"S.pitch[i] % 16 == 0\"";
+  Cursor cursor(text, where);
+  Condition condition;
+  condition.left = IntReader(cursor).expression(1);
+  const auto found = std::find_if(comparisons.begin(), comparisons.end(),
+                                  [&](const Comparison& c) { return !cursor.failed() && cursor.accept(c.text); });
+  if (found == comparisons.end()) {
+    const bool assigns = !cursor.failed() && cursor.peek("=");
+    cursor.fail(cursor.offset(), "expected a comparison (== != < <= > >=), found " + cursor.found(),
+                assigns ? "write ==" : hint);
+  } else {
+    condition.op = found->op;
+    condition.right = IntReader(cursor).expression(1);
+    if (!cursor.failed() && !cursor.at_end())
+      cursor.fail(cursor.offset(), "expected the end of the condition, found " + cursor.found(),
+                  "each condition is an entry of its own: [\"4 <= extent[i]\", \"extent[i] <= 8\"]");
+  }
+  if (!cursor.failed()) return condition;
+  Diagnostic problem = cursor.problem();
+  if (problem.hint.empty()) problem.hint = hint;
+  return problem;
+}
+
+std::string print(const Condition& c) {
+  for (const Comparison& comparison : comparisons)
+    if (comparison.op == c.op) return print(c.left) + " " + std::string(comparison.text) + " " + print(c.right);
+  return "";
+}
+
+std::vector<Reference> references(const Condition& c) {
+  std::vector<Reference> found = references(c.left);
+  collect(c.right, found);
+  return found;
+}
+
+std::optional<bool> holds(const Condition& c, const Lookup& lookup) {
+  const auto left = evaluate(c.left, lookup), right = evaluate(c.right, lookup);
+  if (!left || !right) return std::nullopt;
+  switch (c.op) {
+    case Condition::Op::equal:
+      return *left == *right;
+    case Condition::Op::unequal:
+      return *left != *right;
+    case Condition::Op::less:
+      return *left < *right;
+    case Condition::Op::at_most:
+      return *left <= *right;
+    case Condition::Op::more:
+      return *left > *right;
+    case Condition::Op::at_least:
+      return *left >= *right;
+  }
+  return std::nullopt;
 }
 
 std::string print(const IntExpr& e) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/legal.h"
+
 namespace isamap {
 
 namespace {
@@ -27,11 +29,7 @@ double elements(const Instruction& instruction) {
 
 }  // namespace
 
-std::vector<std::int64_t> full_extents(const Instruction& instruction) {
-  std::vector<std::int64_t> extents;
-  for (const DimRange& r : instruction.ranges) extents.push_back(r.max);
-  return extents;
-}
+std::vector<std::int64_t> full_extents(const Instruction& instruction) { return largest_extents(instruction); }
 
 double interval_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
   return cycles(i.timing.interval, i, extents);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/legal.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/transfer.h"
 
@@ -15,7 +16,7 @@ Result<Ref> Lowering::mask(MemoryId memory, std::int64_t full, std::int64_t exte
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
     const Instruction& fill = model.instructions()[i];
     if (fill_value(fill) != 1.0 || fill.operands[0].memory != memory || fill.ranges.size() != 1) continue;
-    if (fill.ranges[0].max != full || !allows(fill.ranges[0], extent)) continue;
+    if (fill.ranges[0].max != full || !allows(fill.ranges[0], extent) || !extents_fit(fill, {extent})) continue;
     Buffer buffer;
     buffer.name = name;
     buffer.memory = memory;
@@ -48,6 +49,9 @@ Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> op
     call.masks.push_back(*mask);
   }
   call.extents = std::move(extents);
+  if (const std::string no = broken_condition(instruction, call, lowering.program.buffers, lowering.ranges);
+      !no.empty())
+    return error(no);
   return call;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/legal.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/transfer_internal.h"
 #include "support/arithmetic.h"
@@ -25,10 +26,37 @@ std::optional<std::int64_t> blocks_for(const Coordinate& c, const DimRange& rang
   return range.max;
 }
 
+/// Where conditions tie extents, strides or addresses, smaller blocks may be legal where large ones are not.
+std::vector<std::int64_t> choices_of(const Coordinate& c, const DimRange& range, bool in_memory, bool smaller) {
+  std::vector<std::int64_t> blocks;
+  for (const auto& block : {block_for(c, range, in_memory), blocks_for(c, range, in_memory)})
+    if (block) blocks.push_back(*block);
+  if (!smaller || !in_memory || blocks.empty()) return blocks;
+  const std::int64_t least = std::max<std::int64_t>(1, range.min);
+  DimRange below = range;
+  below.max = blocks.front() - 1;
+  if (range.fixed() || below.max < least) return blocks;
+  constexpr std::size_t few = 16;
+  std::vector<std::int64_t> smaller_ones;  // halves first: they leave no tails, and of as many calls the first is taken
+  for (std::int64_t half = blocks.front() / 2; half >= least; half /= 2) smaller_ones.push_back(half);
+  const auto all = some_extents(below, few);
+  smaller_ones.insert(smaller_ones.end(), all.begin(), all.end());
+  for (const std::int64_t block : smaller_ones)
+    if (allows(range, block) && (c.block <= 1 || c.block % block == 0) &&
+        std::find(blocks.begin(), blocks.end(), block) == blocks.end())
+      blocks.push_back(block);
+  return blocks;
+}
+
 void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, std::vector<MoveShape>& out) {
   const Instruction& instruction = lowering.model.instruction(shape.instruction);
   const std::size_t d = shape.coordinate.size();
   if (d == instruction.ranges.size()) {
+    if (!instruction.legal.empty()) {
+      std::vector<std::int64_t> extents;
+      for (const int i : shape.coordinate) extents.push_back(i < 0 ? 1 : shape.blocks[static_cast<std::size_t>(i)]);
+      if (!extents_fit(instruction, extents)) return;
+    }
     shape.calls = 1;
     for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {  // what no dim walks is visited element by element
       shape.calls *=
@@ -47,10 +75,9 @@ void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, 
       const Coordinate& c = tile.coordinates[static_cast<std::size_t>(i)];
       std::int64_t& blocks = shape.blocks[static_cast<std::size_t>(i)];
       const std::int64_t before = blocks;
-      for (const auto& block : {block_for(c, instruction.ranges[d], tile.slots < 0),
-                                blocks_for(c, instruction.ranges[d], tile.slots < 0)}) {
-        if (!block) continue;
-        blocks = *block;
+      for (const std::int64_t block :
+           choices_of(c, instruction.ranges[d], tile.slots < 0, has_more_conditions(instruction))) {
+        blocks = block;
         assign(lowering, tile, shape, out);
       }
       blocks = before;

@@ -8,6 +8,7 @@
 #include "hwdesc/held_values.h"
 #include "hwdesc/own_addresses.h"
 #include "ir/known_bounds.h"
+#include "ir/legal.h"
 #include "scheduler/transfer.h"
 
 namespace isamap {
@@ -84,7 +85,7 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
 /// A stride stands in a state, or in the word of the command: is there room for it?
 std::string room_refusal(const Instruction& instruction, const Operand& operand, const std::string& term,
                          std::int64_t stride, DType type, const HardwareModel& model) {
-  const auto value_of = [&](const Reference& r) -> std::optional<std::int64_t> {
+  const Lookup value_of = [&](const Reference& r) -> std::optional<std::int64_t> {
     if (r.object != operand.name || r.argument != term) return std::nullopt;
     if (r.property == "stride") return stride;
     return r.property == "pitch" ? std::optional(stride * bytes(type)) : std::nullopt;
@@ -93,6 +94,7 @@ std::string room_refusal(const Instruction& instruction, const Operand& operand,
     return fmt::format("neighbours along {} of {} are {} elements apart; {} needs {} = {}, {}", term, operand.name,
                        stride, instruction.name, field, value, no);
   };
+  if (std::string no = broken_condition(instruction, value_of); !no.empty()) return no;
   for (const StateValue& need : instruction.needs) {
     const auto value = evaluate(need.value, value_of);
     const StateField* field = value && !references(need.value).empty() ? state_field(model, need.field) : nullptr;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/assembly/command_text.h"
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 namespace {

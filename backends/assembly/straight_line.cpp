@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 #include "support/overloaded.h"
 
 namespace isamap {

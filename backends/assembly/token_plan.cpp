@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "backends/assembly/straight_line.h"
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 namespace {

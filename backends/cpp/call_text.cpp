@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "backends/cpp/types.h"
-#include "backends/operand_use.h"
 #include "backends/words/real_number.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 namespace {

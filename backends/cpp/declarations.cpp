@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -1,6 +1,6 @@
 #include "backends/cpp/live_registers.h"
 
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 namespace {

@@ -12,7 +12,7 @@
 #include "backends/cuda/parts.h"
 #include "backends/cuda/renumber.h"
 #include "backends/cuda/spread.h"
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/operand_use.h"
 #include "hwdesc/hardware_model.h"
+#include "ir/operand_use.h"
 #include "ir/program.h"
 
 namespace isamap {

@@ -1,6 +1,6 @@
 #include "backends/cuda/renumber.h"
 
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -8,9 +8,9 @@
 #include "backends/cuda/assembly_text.h"
 #include "backends/cuda/meaning.h"
 #include "backends/cuda/word_text.h"
-#include "backends/operand_use.h"
 #include "hwdesc/layout_compose.h"
 #include "hwdesc/own_addresses.h"
+#include "ir/operand_use.h"
 
 namespace isamap {
 std::string Wrappers::own_address(const Instruction& instruction, const Call& call, int access, const Place& place,

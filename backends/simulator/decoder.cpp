@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "backends/words/real_number.h"
+#include "ir/legal.h"
 
 namespace isamap {
 namespace {
@@ -214,6 +215,11 @@ Result<Decoder::Decoded> Decoder::understand(const Instruction& instruction, std
       values[operand.name] = held->second;
     }
   if (auto problem = learn_listed(instruction, equations, state, values)) return *problem;
+  const std::string no = broken_condition(instruction, [&](const Reference& r) {
+    const auto held = state.find(field_name(r));
+    return held == state.end() ? decoded.command.value(r) : std::optional(held->second);
+  });
+  if (!no.empty()) return error(no);
   for (const StateValue& set : instruction.sets) {
     const auto value = set.any ? decoded.command.value({set.field, "", ""})
                                : evaluate(set.value, [&](const Reference& r) { return decoded.command.value(r); });

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/operand_use.h"
 #include "hwdesc/held_values.h"
+#include "ir/legal.h"
+#include "ir/operand_use.h"
 #include "support/overloaded.h"
 #include "support/random.h"
 
@@ -92,14 +93,18 @@ std::optional<Diagnostic> Machine::extents_of(const Command& command, Use& use) 
     if (!masked) return masked.diagnostics().front();
     const std::int64_t extent = command.value({"extent", "", dims[d].name}).value_or(*masked);
     const DimRange range =
-        d < instruction.ranges.size() ? instruction.ranges[d] : DimRange{dims[d].extent, dims[d].extent, 1, false, {}};
+        d < instruction.ranges.size() ? instruction.ranges[d] : DimRange{.min = dims[d].extent, .max = dims[d].extent};
     if (extent < range.min || extent > range.max ||
         extent % std::max<std::int64_t>(range.fixed() ? 1 : range.multiple_of, 1) != 0)
       return error(fmt::format("extent {} of {} in '{}' is not in {}..{}", extent, dims[d].name, instruction.name,
                                range.min, range.max));
     use.extents.push_back(extent);
   }
-  return std::nullopt;
+  const std::string no = broken_condition(instruction, [&](const Reference& r) {
+    const int d = r.object == "extent" ? instruction.statement().domain.find(r.argument) : -1;
+    return d < 0 ? command.value(r) : std::optional(use.extents[static_cast<std::size_t>(d)]);
+  });
+  return no.empty() ? std::nullopt : std::optional(error(no));
 }
 
 Result<AffineExpr> Machine::position_of(const Command& command, const Operand& operand,

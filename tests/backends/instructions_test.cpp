@@ -7,8 +7,8 @@
 
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
-#include "backends/operand_use.h"
 #include "backends/process.h"
+#include "ir/operand_use.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

@@ -1,4 +1,4 @@
-#include "backends/operand_use.h"
+#include "ir/operand_use.h"
 
 #include <algorithm>
 

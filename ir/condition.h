@@ -1,0 +1,28 @@
+#pragma once
+// Conditions of hardware files: `extent[i] * extent[j] <= 64`, two expressions compared by one of `== != < <= > >=`.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/int_expr.h"
+
+namespace isamap {
+
+using Lookup = std::function<std::optional<std::int64_t>(const Reference&)>;
+
+struct Condition {
+  enum class Op { equal, unequal, less, at_most, more, at_least };
+  Op op = Op::equal;
+  IntExpr left, right;
+  bool operator==(const Condition&) const = default;
+};
+
+Result<Condition> parse_condition(const std::string& text, const SourceLocation& where = {});
+std::string print(const Condition& c);
+std::vector<Reference> references(const Condition& c);
+/// Nothing: one of its sides has no value.
+std::optional<bool> holds(const Condition& c, const Lookup& lookup);
+
+}  // namespace isamap
