@@ -72,6 +72,10 @@ void load_barrier(const Node& node, Context& context) {
   Barrier barrier;
   barrier.name = map.text("name", true).value_or("?");
   const std::string what = "barrier '" + barrier.name + "'";
+  for (const Barrier& other : context.parts.barriers)
+    if (other.name == barrier.name && node.find("name"))
+      context.problems.error(node.find("name")->where, "a second barrier is called '" + barrier.name + "'",
+                             "names are unique");
   if (const Node* unit = map.required("unit"))
     barrier.unit = unit_named(*unit, "'unit' of " + what, context).value_or(UnitId{});
   if (const Node* memories = map.child("memories"))

@@ -178,6 +178,10 @@ void load_states(const Node& root, Context& context) {
     Fields map(*node, "state", context.problems);
     State state;
     state.name = map.text("name", true).value_or("?");
+    for (const State& other : context.parts.states)
+      if (other.name == state.name && node->find("name"))
+        context.problems.error(node->find("name")->where, "a second state is called '" + state.name + "'",
+                               "names are unique");
     if (const Node* per = map.required("per"))
       state.per = unit_named(*per, "'per' of state '" + state.name + "'", context).value_or(UnitId{});
     state.count = read_number(map, "count", "states.*.count", "state '" + state.name + "'", context).value_or(1);
