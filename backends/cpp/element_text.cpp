@@ -176,7 +176,10 @@ std::string ElementText::value(const ScalarExpr& e, const std::vector<std::strin
                         [&](const Read& r) { return load(e.type, places[static_cast<std::size_t>(r.access)]); },
                         [&](const Unary& u) { return unary(u.op, e.type, arg(0)); },
                         [&](const Binary& b) { return binary(b.op, e.type, arg(0), arg(1)); },
-                        [&](const Select&) { return "(" + arg(0) + " != 0 ? " + arg(1) + " : " + arg(2) + ")"; },
+                        [&](const Select&) {
+                          return fmt::format("{}<{}>({} != 0, {}, {})", helper("selected"), computed_type(e.type),
+                                             arg(0), arg(1), arg(2));
+                        },
                         [&](const Cast& c) { return cast(c, e.args[0].type, e.type, arg(0)); },
                     },
                     e.op);
