@@ -27,7 +27,8 @@ Scalar wrapped(DType type, std::int64_t value) {
   return result;
 }
 
-Scalar constant_value(double value, DType type) { return convert({value, 0}, DType::f64, type, false); }
+// The largest 64-bit integer, which a minimum starts at, is no double: its neighbour 2^63 stands for it.
+Scalar constant_value(double value, DType type) { return convert({value, 0}, DType::f64, type, is_integer(type)); }
 
 Scalar evaluate_unary(const ScalarExpr& e, UnaryOp op, const Scalar* operands) {
   const Scalar a = evaluate(e.args[0], operands);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "backends/cpp/types.h"
 #include "support/overloaded.h"
@@ -85,8 +86,11 @@ std::string ElementText::rounded(DType type, const std::string& value) {
 }
 
 std::string ElementText::constant(double value, DType type) {
-  if (!is_float(type))
-    return call(portable_type(type), std::to_string(convert({value, 0}, DType::f64, type, false).integer));
+  if (!is_float(type)) {
+    const std::int64_t whole = evaluate(isamap::constant(value, type), nullptr).integer;
+    const bool lowest = whole == std::numeric_limits<std::int64_t>::min();  // its digits alone are too large a number
+    return call(portable_type(type), lowest ? std::to_string(whole + 1) + " - 1" : std::to_string(whole));
+  }
   const double exact = round_to(type, value);
   const std::string computed = computed_type(type);
   if (!std::isfinite(exact)) {

@@ -25,6 +25,14 @@ TEST(Elaborate, WidensLeavesToTheContext) {
   EXPECT_EQ(typed(cast(DType::bf16, product(DType::f32, DType::f32)), DType::f32), "f32(bf16(A * B))");
 }
 
+TEST(Constant, TheEndsOfEveryIntegerTypeAreWhatReductionsStartAt) {
+  for (const DType type : {DType::s64, DType::s32, DType::u32, DType::s16, DType::s8, DType::u8})
+    for (const Reduction reduction : {Reduction::min, Reduction::max}) {
+      const std::int64_t start = identity(reduction, type).integer;
+      EXPECT_EQ(evaluate(constant(static_cast<double>(start), type), nullptr).integer, start) << name(type);
+    }
+}
+
 TEST(Elaborate, TheTextOfTheResultIsTheResult) {
   const ScalarExpr once = *elaborate(cast(DType::s32, product(DType::u8, DType::s8)), DType::s64, {});
   EXPECT_EQ(*elaborate(once, DType::s64, {}), once);
