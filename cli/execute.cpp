@@ -32,6 +32,7 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   Checked checked;
   checked.executed = outcome->executed;
   checked.compiler = outcome->compiler;
+  checked.text = outcome->text;
   checked.missing = outcome->missing;
   checked.limit = outcome->limit;
   checked.environment = outcome->environment;
@@ -120,6 +121,26 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
   auto exact = run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds);
   if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
   return run_once(program, *runner, available.how, Fill::real, seed, min_seconds);
+}
+
+Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
+                           std::uint64_t seed) {
+  const auto unchecked = [](Exit code, const std::string& why, const std::string& hint = "") {
+    return fail(code, "not checked: " + why, hint);
+  };
+  if (const Diagnostics large = too_large_to_run(program.kernel); !large.empty())
+    return unchecked(Exit::limit, large.front().message, "choose smaller sizes, or leave out --check");
+  const auto checked = run_and_compare(program, model, seed, 0);
+  if (!checked) return checked.diagnostics();
+  if (const std::string why = why_not_run(*checked); !why.empty()) return unchecked(exit_of(*checked), why);
+  if (checked->text != text)
+    return unchecked(Exit::missing, "only the program as it is printed without further options can be run here");
+  if (!checked->correct)
+    return error(fmt::format("the printed program computes a wrong result: {}", checked->first_difference),
+                 checked->compiler.empty()
+                     ? ""
+                     : fmt::format("compiled with '{}'; $CXX names another compiler", checked->compiler));
+  return Exit::ok;
 }
 
 }  // namespace isamap::cli

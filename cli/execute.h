@@ -15,6 +15,7 @@ namespace isamap::cli {
 struct Checked {
   std::string executed;  ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
   std::string compiler;  ///< that made what ran; empty: none did
+  std::string text;      ///< of the printed program that ran
   std::string missing;
   std::string limit;        ///< not finished: this limit was reached
   std::string environment;  ///< not run: a setting of the user prevents it
@@ -44,5 +45,10 @@ Diagnostics too_large_to_run(const Kernel& kernel);
 /// Runs on small integers (every sum is exact) and, where a tensor holds floats, on reals too; both must agree.
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
                                 double min_seconds);
+
+/// Runs the program as `text`, which `emit` is about to print, and compares. An error: it computes wrong results. Where
+/// it cannot be run the reason is told on stderr and the code says the kind.
+Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
+                           std::uint64_t seed);
 
 }  // namespace isamap::cli

@@ -390,7 +390,11 @@ struct Program {
     for (CLI::App* one : {schedule, tune})
       one->add_option("--store", options.lab.store, "record every trial in FILE (SQLite), and begin with its best");
     tune->add_option("--measured", raw.measured, "candidates of each statement that are executed (default 12)");
-    emit->add_flag("--program", options.program, "print the lowered program instead of target text");
+    auto* program = emit->add_flag("--program", options.program, "print the lowered program instead of target text");
+    emit->add_flag("--check", options.check,
+                   "first compile and run what is printed, and compare with the interpreter: exit 5 and no text when "
+                   "wrong, 77 when it cannot run here")
+        ->excludes(program);
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");
   }

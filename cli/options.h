@@ -62,6 +62,7 @@ struct Options {
   std::string report;                ///< extract, coverage, hw diff, evaluate, schedule: HTML file
   std::string suite;                 ///< coverage, hw diff: folder of kernels
   bool program = false;              ///< emit: the program instead of target text
+  bool check = false;                ///< emit: run what is printed first
   std::string graph_format = "dot";  ///< hw graph
   std::vector<std::string> files;    ///< hw check; hw diff: the two
   std::string new_name, new_kind;    ///< hw new

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/compile_verb.h"
+#include "cli/execute.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
 #include "hwdesc/program_check.h"
@@ -29,6 +30,16 @@ Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files
   return Exit::ok;
 }
 
+Exit deliver_text(const Options& options, const Program& program, const HardwareModel& model,
+                  const std::vector<EmittedFile>& files) {
+  if (options.json) return deliver(options, json_of_emit(program, model, files));
+  if (!options.output.empty()) return deliver_files(options, files);
+  std::string text;
+  for (const EmittedFile& file : files)
+    text += (files.size() > 1 ? fmt::format("{} {}\n", model.program.comment, file.name) : "") + file.text;
+  return deliver(options, text);
+}
+
 }  // namespace
 
 Exit verb_emit(const Options& options) {
@@ -47,12 +58,13 @@ Exit verb_emit(const Options& options) {
   if (const auto problem = beyond_limit(program, model)) return stop(Exit::limit, {*problem});
   const auto files = emit(program, model);
   if (!files) return stop(Exit::no_answer, files.diagnostics());
-  if (options.json) return deliver(options, json_of_emit(program, model, *files));
-  if (!options.output.empty()) return deliver_files(options, *files);
-  std::string text;
-  for (const EmittedFile& file : *files)
-    text += (files->size() > 1 ? fmt::format("{} {}\n", model.program.comment, file.name) : "") + file.text;
-  return deliver(options, text);
+  if (options.check) {
+    const auto checked = check_printed(files->front().text, program, model, options.seed);
+    if (!checked) return stop(Exit::wrong_result, checked.diagnostics());
+    code = *checked;
+  }
+  const Exit delivered = deliver_text(options, program, model, *files);
+  return delivered == Exit::ok ? code : delivered;
 }
 
 }  // namespace isamap::cli

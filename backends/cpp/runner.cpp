@@ -67,6 +67,7 @@ class CppRunner final : public Runner {
       return outcome;
     }
     outcome.compiler = listed_command(*made);
+    outcome.text = unit->text;
     if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
     if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
     // The driver's program compiles the kernels, and leaves the code for the next run.

@@ -172,7 +172,7 @@ class SimulatorRunner final : public Runner {
       outcome.limit = problem->message;
       return outcome;
     }
-    const auto text = print_assembly(program, model_);
+    auto text = print_assembly(program, model_);
     if (!text) return text.diagnostics();
     const auto start = std::chrono::steady_clock::now();
     const auto time = simulate(*text, program, model_, data, limits.seconds);
@@ -181,6 +181,7 @@ class SimulatorRunner final : public Runner {
       return outcome;
     }
     if (!time) return time.diagnostics();
+    outcome.text = std::move(*text);
     outcome.cycles = time->cycles;
     outcome.scalar_cycles = time->scalar_cycles;
     return outcome;
