@@ -83,7 +83,7 @@ void prove(const std::string& what, const std::vector<Kernel>& kernels, Space sp
     options.keep_all = space.keep_all;
     options.double_buffered = space.double_buffered;
     const double begin = now();
-    options.stop = [&] { return now() - begin > 10; };
+    options.stop = [&](std::int64_t, double) { return now() - begin > 10; };
     const levelled::Exact found = search_exact(problem_of(kernel, machine), options);
     seconds.push_back(now() - begin);
     certified += found.finished ? 1 : 0;

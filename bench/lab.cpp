@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   std::string names = argc > 2 ? argv[2] : "";
   if (names.empty())
     for (const auto& [name, make] : strategies())
-      if (name != "exhaustive" && name != "external" && name != "exact") names += (names.empty() ? "" : ",") + name;
+      if (name != "exhaustive" && name != "external" && name != "extension" && name != "exact")
+        names += (names.empty() ? "" : ",") + name;
   const auto suite = lab::load_suite(suite_name, {source + "/lab/suites"}, {source + "/hardware_models"});
   const auto chosen = lab::parse_strategies(names);
   if (!suite || !chosen) {

@@ -42,9 +42,10 @@ const std::vector<Problem> problems{
      "  - {memory: RF, loops: [m 8, n 16]}\n"}};
 
 int measure(const HardwareModel& model) {
-  const std::pair<const char*, CostModelFactory> models[] = {{"closed_form", make_cost_model_closed_form},
-                                                             {"latency", make_cost_model_latency},
-                                                             {"simulator", make_cost_model_simulator}};
+  using Make = std::unique_ptr<CostModel> (*)();
+  const std::pair<const char*, Make> models[] = {{"closed_form", make_cost_model_closed_form},
+                                                 {"latency", make_cost_model_latency},
+                                                 {"simulator", make_cost_model_simulator}};
   for (const Problem& p : problems) {
     const auto kernel = kernel_from_formula("Z[m,n] += A[m,k] * B[k,n]", p.dims, "A=s16,B=s16,Z=s16");
     if (!kernel) return 1;

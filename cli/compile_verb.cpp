@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "cli/cost_choice.h"
 #include "cli/json.h"
 #include "scheduler/schedule_file.h"
@@ -13,15 +15,14 @@ std::optional<CompileOptions> compile_options(const Options& options, const Inpu
   out.map = options.map;
   out.strict_float = options.strict_float;
   out.schedule = schedule_options(options, inputs.model);
-  const auto costs = cost_models(options, inputs.model);
-  if (!costs) {
-    code = Exit::missing;
-    return std::nullopt;
-  }
+  const auto costs = cost_models(options, inputs.model, code);
+  if (!costs) return std::nullopt;
   out.schedule.costs = *costs;
   auto progress = std::make_shared<Progress>();
   out.schedule.progress = [progress](std::int64_t evaluations, double best) {
-    (*progress)(fmt::format("schedule: {} evaluations, best {}", evaluations, short_number(best)));
+    const std::string found = std::isfinite(best) ? short_number(best) : "none yet";
+    (*progress)(fmt::format("schedule: {} evaluations, best {}", evaluations, found));
+    return true;
   };
   if (options.schedule_file.empty()) return out;
   auto loaded = load_schedule(options.schedule_file, inputs.kernel, inputs.model);

@@ -2,6 +2,7 @@
 
 #include "backends/backend.h"
 #include "cli/common.h"
+#include "scheduler/cost_names.h"
 #include "scheduler/measure.h"
 #include "scheduler/regression.h"
 
@@ -26,25 +27,30 @@ class Measuring final : public CostModel {
 }  // namespace
 
 const std::vector<std::string>& cost_names() {
-  static const std::vector<std::string> names{"closed_form", "latency", "simulator", "measured", "learned"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = cost_model_names();
+    all.insert(all.begin() + 3, {"measured", "learned"});  // before those of users
+    return all;
+  }();
   return names;
 }
 
-std::optional<CostModelFactory> cost_models(const Options& options, const HardwareModel& model,
+std::optional<CostModelFactory> cost_models(const Options& options, const HardwareModel& model, Exit& code,
                                             const std::vector<Lesson>& lessons) {
-  if (options.cost == "latency") return CostModelFactory(make_cost_model_latency);
-  if (options.cost == "simulator") return CostModelFactory(make_cost_model_simulator);
   if (options.cost == "learned")
     return CostModelFactory(
         [lessons, seed = options.seed] { return make_cost_model_learned(lessons, has_boosted_trees(), seed); });
   if (options.cost == "measured") {
     if (const std::string why = not_timed(model); !why.empty()) {
-      fail(Exit::missing, "nothing can be measured: " + why);
+      code = fail(Exit::missing, "nothing can be measured: " + why);
       return std::nullopt;
     }
     return CostModelFactory([&model, seed = options.seed] { return std::make_unique<Measuring>(model, seed); });
   }
-  return CostModelFactory(make_cost_model_closed_form);
+  auto named = cost_model_named(options.cost, options.cost_options);
+  if (named) return std::move(*named);
+  code = fail(Exit::wrong_input, named.diagnostics());
+  return std::nullopt;
 }
 
 }  // namespace isamap::cli

@@ -7,14 +7,16 @@
 
 #include "cli/options.h"
 #include "scheduler/learned_cost.h"
+#include "scheduler/search_loop.h"
 
 namespace isamap::cli {
 
-/// closed_form, latency, simulator, measured, learned.
+/// Those of scheduler/cost_names.h, and measured, learned.
 const std::vector<std::string>& cost_names();
 
-/// Models of that name, one for each thread. Has complained when empty: `measured` where nothing runs here.
-std::optional<CostModelFactory> cost_models(const Options& options, const HardwareModel& model,
+/// Models of that name, one for each thread. Has complained when empty, and set `code`: `measured` where nothing runs
+/// here, an extension that cannot be loaded, a wrong option.
+std::optional<CostModelFactory> cost_models(const Options& options, const HardwareModel& model, Exit& code,
                                             const std::vector<Lesson>& lessons = {});
 
 }  // namespace isamap::cli

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -120,12 +122,14 @@ void read_space(const std::string& text, SpaceOptions& options) {
 
 void read_cost(const Raw& raw, Options& options) {
   const auto& names = cost_names();
-  if (std::find(names.begin(), names.end(), raw.cost) == names.end()) {
+  const auto colon = raw.cost.find(':');
+  options.cost = raw.cost.substr(0, colon);
+  if (std::find(names.begin(), names.end(), options.cost) == names.end()) {
     std::string known;
     for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-    throw CLI::ValidationError("--cost", "'" + raw.cost + "' is none of: " + known);
+    throw CLI::ValidationError("--cost", "'" + options.cost + "' is none of: " + known);
   }
-  options.cost = raw.cost;
+  if (colon != std::string::npos) options.cost_options = key_values("--cost", split(raw.cost.substr(colon + 1), ','));
   const bool recorded = !options.lab.store.empty();
   if (options.cost == "learned" && !recorded)
     throw CLI::ValidationError("--cost", "learned corrects by what was measured before: name its --store");
@@ -319,12 +323,18 @@ struct Program {
       one->add_option("--budget", raw.budget, "evals=N: of each trial (run, default 1000), of each proof (optima)");
       add_threads(one, raw);
     }
+    run->add_option("--cost", raw.cost,
+                    "what a trial is compared by: closed_form (default), latency, simulator, external:command=.., "
+                    "extension:file=..");
     run->add_option("--strategies", options.lab.strategies, "NAME:key=value:...,NAME,... (default: all heuristics)");
     run->add_option("--seeds", raw.seeds, "trials of each strategy on each instance (default 15)");
     run->add_option("--out", options.output, "the same as -o");
-    CLI::App* report = verb(*lab, "report", "curves, running times and profiles of trials", verb_lab_report);
+    CLI::App* report = verb(*lab, "report",
+                            "curves, running times and profiles of trials; of a store, predicted against measured cost",
+                            verb_lab_report);
+    report->add_option("--run", raw.run, "of a store: the number of a run (default: the last one that measured)");
     report->add_option("--out", options.report, "write the HTML page to FILE; the summary goes to stdout");
-    report->add_option("FILE", options.lab.file, "what `lab run` wrote")->required();
+    report->add_option("FILE", options.lab.file, "what `lab run` or --store wrote")->required();
     CLI::App* csv =
         verb(*lab, "csv", "trials, of the laboratory or of a store, as comma-separated values", verb_lab_csv);
     csv->add_option("FILE", options.lab.file, "what `lab run` or --store wrote")->required();
@@ -375,7 +385,9 @@ struct Program {
                     "at most N for each statement and instruction (default 3072; 1000000 with --count)");
     map->add_option("--certificates", options.map.certificates, "folder for proofs that z3 replays");
     for (CLI::App* one : {schedule, evaluate}) {
-      one->add_option("--cost", raw.cost, "closed_form (default), latency, simulator, measured, learned");
+      one->add_option("--cost", raw.cost,
+                      "closed_form (default), latency, simulator, measured, learned; external:command=.. and "
+                      "extension:file=..: one of yours");
       one->add_flag("--explain", options.explain, "loops, tiles, links and terms of the cost, with their lines");
       one->add_option("--report", options.report, "also write an HTML page with pictures to FILE");
       one->add_option("--trace", options.trace, "also simulate, and write trace events (Perfetto, Chrome) to FILE");
@@ -439,5 +451,11 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a write that fails, and is reported
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
   isamap::remove_temporary_files_on_signals();
-  return isamap::cli::main_of(argc, argv);
+  constexpr int internal = 70;
+  try {
+    return isamap::cli::main_of(argc, argv);
+  } catch (const std::exception& wrong) {  // an InternalError: a library throws it, a program says so and ends
+    std::fprintf(stderr, "internal error: %s\n", wrong.what());
+    return internal;
+  }
 }

@@ -53,6 +53,7 @@ struct Options {
   bool budget_given = false;
   std::string schedule_file;
   std::string cost = "closed_form";  ///< --cost NAME
+  StrategyOptions cost_options;      ///< key=value of --cost NAME:key=value,...
   bool explain = false;              ///< evaluate, schedule: what it costs, taken apart
   std::string trace;                 ///< evaluate, schedule: file of trace events
   bool certify = false;

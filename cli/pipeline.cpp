@@ -191,11 +191,15 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& w
 Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
                             const CostModelFactory& costs) {
   const Kernel kernel = in_lanes_of(one_step_of(whole), schedule.lanes);
-  const auto by_model = costs();
   Evaluation evaluation;
   double longest = -1;  // the statement that takes most of the time says what bounds it
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
-    auto cost = by_model->estimate({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
+    const auto id = make_id<StatementId>(s);
+    const SearchSpace space(kernel, id, {}, model, {});  // what a written schedule is of has no mappings to choose from
+    const auto by_model = costs(space);
+    if (!by_model) return by_model.diagnostics();
+    auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
+    if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
     if (!cost) return cost.diagnostics();
     *cost = repeated(std::move(*cost), times(whole, s));
     Cost& total = evaluation.total;

@@ -68,7 +68,7 @@ std::string space_text(const Options& options, Objective objective) {
   for (const auto& [word, option] : space_words) space += options.schedule.space.*option ? "1" : "0";
   return fmt::format("{} {} {} {} {} {}{}", ISAMAP_VERSION, static_cast<int>(options.map.rule), options.map.instruction,
                      space, options.map.max_mappings, name(objective),
-                     options.cost == "closed_form" ? "" : " " + options.cost);
+                     options.cost == "closed_form" ? "" : " " + options.cost + Json(options.cost_options).dump());
 }
 
 }  // namespace
@@ -106,6 +106,7 @@ std::string options_json(const Options& options) {
   json["seconds"] = s.max_seconds;
   for (const auto& [word, option] : space_words) json["space"].push_back(s.space.*option);
   json["cost"] = options.cost;
+  json["cost_options"] = options.cost_options;
   json["explain"] = options.explain;
   json["seed"] = options.seed;
   json["json"] = options.json;
@@ -139,6 +140,7 @@ std::optional<Options> options_of(const std::string& text, const std::string& fo
     for (std::size_t i = 0; i < std::min(space_words.size(), json.at("space").size()); ++i)  // older runs know fewer
       options.schedule.space.*space_words[i].second = json.at("space").at(i);
     options.cost = json.value("cost", options.cost);
+    options.cost_options = json.value("cost_options", options.cost_options);
     options.explain = json.value("explain", options.explain);
     options.seed = json.at("seed");
     options.json = json.at("json");
@@ -156,8 +158,10 @@ CompileHook Recorder::hook() {
   return [this](CompileOptions& compile, const Inputs& inputs) {
     if (!options_.lab.store.empty() && !begin(compile, inputs)) return false;
     if (!known_.empty()) compile.schedule.known = known_;
-    if (options_.cost == "learned")
-      if (const auto costs = cost_models(options_, inputs.model, lessons_)) compile.schedule.costs = *costs;
+    if (options_.cost == "learned") {
+      Exit code = Exit::ok;
+      if (const auto costs = cost_models(options_, inputs.model, code, lessons_)) compile.schedule.costs = *costs;
+    }
     if (store_ || keep_) compile.schedule.watch = [this](const Trial& trial) { add(trial); };
     return true;
   };

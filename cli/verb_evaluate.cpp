@@ -56,8 +56,8 @@ Exit verb_evaluate(const Options& options) {
   if (!schedule) return fail(Exit::wrong_input, schedule.diagnostics());
   const Diagnostics problems = verify(*schedule, kernel, model);
   if (has_errors(problems)) return fail(Exit::wrong_input, problems);
-  const auto costs = cost_models(options, model);
-  if (!costs) return Exit::missing;
+  const auto costs = cost_models(options, model, code);
+  if (!costs) return code;
   const auto evaluation = evaluate(*schedule, kernel, model, *costs);
   if (!evaluation) return fail(Exit::wrong_input, evaluation.diagnostics());
   // Where moves are instructions a schedule is legal if it lowers; other machines can be priced without them.

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "build_facts.h"
+#include "cli/accuracy.h"
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
@@ -20,9 +21,9 @@
 namespace isamap::cli {
 namespace {
 
-/// Those that are no heuristics: one sees everything, one needs a command.
+/// Those that are no heuristics: one sees everything, others need a command or a file.
 bool compared_by_default(const std::string& name) {
-  return name != "exhaustive" && name != "external" && name != "exact";
+  return name != "exhaustive" && name != "external" && name != "extension" && name != "exact";
 }
 
 Result<std::vector<lab::StrategyChoice>> chosen_strategies(const Options& options) {
@@ -119,17 +120,27 @@ Exit verb_lab_run(const Options& options) {
     return fail(Exit::usage, "trials are limited by evaluations: seconds do not repeat", "--budget evals=N");
   if (options.budget_given) run.evaluations = options.schedule.max_evaluations;
   run.threads = options.schedule.threads;
+  if (options.cost == "measured" || options.cost == "learned")
+    return fail(Exit::usage, "trials repeat byte for byte; --cost " + options.cost + " does not",
+                "`isamap tune --store FILE` measures");
+  run.cost = options.cost;
+  for (const auto& [key, value] : options.cost_options)
+    run.cost += (run.cost == options.cost ? ":" : ",") + key + "=" + value;
   Lines lines(options.output);
   if (!lines.ok()) return lines.problem();
   Progress progress;
   const Diagnostics failed = lab::run(
       options.suite, *suite, run, [&](const std::string& line) { lines(line); },
-      [&](std::size_t done, std::size_t all) { progress(fmt::format("lab: {} of {} trials", done, all)); });
+      [&](std::size_t done, std::size_t all) {
+        progress(fmt::format("lab: {} of {} trials", done, all));
+        return true;
+      });
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
   return lines.ok() ? Exit::ok : lines.problem();
 }
 
 Exit verb_lab_report(const Options& options) {
+  if (lab::is_store(options.lab.file)) return report_accuracy(options);
   const auto trials = load_trials(options.lab.file);
   if (!trials) return Exit::wrong_input;
   Exit code = Exit::ok;

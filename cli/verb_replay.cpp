@@ -152,7 +152,10 @@ Exit replay_lab(const Options& asked) {
   Progress progress;
   const Diagnostics failed = lab::run(
       trials->suite, *suite, run, [&](const std::string& line) { again += line; },
-      [&](std::size_t done, std::size_t all) { progress(fmt::format("replay: {} of {} trials", done, all)); });
+      [&](std::size_t done, std::size_t all) {
+        progress(fmt::format("replay: {} of {} trials", done, all));
+        return true;
+      });
   if (has_errors(failed)) return fail(Exit::wrong_input, failed);
   const bool ended_before = trials->results.size() < trials->expected();
   const std::string lines = text->substr(0, text->rfind('\n') + 1);  // of a run that was ended, the last may be in part

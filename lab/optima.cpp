@@ -33,7 +33,7 @@ void keep_less(Optimum& best, const Found& found) {
 /// Where the machine has the levelled form: branch and bound over all mappings. Nothing: it has not.
 std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_t nodes) {
   const auto problems =
-      levelled::problems_of(instance.kernel, StatementId{0}, instance.mapped.mappings, *instance.model);
+      levelled::problems_of(instance.kernel, instance.statement, instance.mapped.mappings, *instance.model);
   if (!problems) return {};
   levelled::ExactOptions options;
   options.objective = instance.objective;

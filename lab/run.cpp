@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <mutex>
 #include <numbers>
 #include <set>
-#include <thread>
 
 #include "lab/trial_json.h"
-#include "scheduler/search_loop.h"
+#include "scheduler/cost_names.h"
 #include "support/hash.h"
 #include "support/random.h"
+#include "support/threads.h"
 
 namespace isamap::lab {
 
@@ -63,11 +62,28 @@ class InOrder {
 Diagnostics check_strategies(const Suite& suite, const RunOptions& options) {
   Diagnostics problems;
   const Instance& any = suite.instances.front();
-  const SearchSpace space(any.kernel, StatementId{0}, {}, *any.model, any.space);
+  const SearchSpace space = any.search_space();
   for (const StrategyChoice& strategy : options.strategies)
     if (const auto made = strategy_named(strategy.name, space, strategy.options, 0); !made)
       remember(problems, made.diagnostics());
   return problems;
+}
+
+/// "NAME:key=value,key=value".
+Result<CostModelFactory> costs_of(const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  StrategyOptions options;
+  for (std::size_t at = colon + 1; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    const std::size_t equal = part.find('=');
+    if (equal == 0 || equal == std::string::npos)
+      return error(fmt::format("'{}' of cost model '{}' is not of the form key=value", part, text),
+                   "NAME:key=value,key=value");
+    options[part.substr(0, equal)] = part.substr(equal + 1);
+    at = end + 1;
+  }
+  return cost_model_named(text.substr(0, colon), options);
 }
 
 }  // namespace
@@ -100,7 +116,7 @@ Result<std::vector<StrategyChoice>> parse_strategies(const std::string& text) {
 }
 
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
-                              std::int64_t evaluations) {
+                              const TrialLimits& limits, const CostModelFactory& costs) {
   const SearchSpace space = instance.search_space();
   auto made = strategy_named(strategy.name, space, strategy.options, seed);
   if (!made) return made.diagnostics();
@@ -110,7 +126,8 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
   result.seed = seed;
   LoopOptions loop;
   loop.objective = instance.objective;
-  loop.max_evaluations = evaluations;
+  loop.max_evaluations = limits.evaluations;
+  if (limits.stopped) loop.progress = [&](std::int64_t, double) { return !limits.stopped(); };
   const std::uint64_t noise_seed = seed ^ fnv1a(instance.name);
   if (instance.noise > 0)
     loop.disturb = [&](std::int64_t number, double objective) {
@@ -119,7 +136,7 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
   loop.watch = [&](const Trial& trial) {
     if (trial.best) result.curve.emplace_back(trial.number, value(*trial.cost, instance.objective));
   };
-  const Found found = search(space, **made, make_cost_model_closed_form, loop);
+  const Found found = search(space, **made, costs, loop);
   if (has_errors(found.failure)) return found.failure;
   result.evaluations = found.evaluations;
   result.legal = found.legal;
@@ -129,7 +146,9 @@ Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& st
 
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string&)>& write,
-                const std::function<void(std::size_t, std::size_t)>& progress) {
+                const std::function<bool(std::size_t, std::size_t)>& progress) {
+  const auto costs = costs_of(options.cost);
+  if (!costs) return costs.diagnostics();
   if (Diagnostics problems = check_strategies(suite, options); has_errors(problems)) return problems;
   std::vector<Job> jobs;
   for (const Instance& instance : suite.instances)
@@ -142,9 +161,11 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
-  const auto work = [&] {
+  const TrialLimits limits{options.evaluations, [&] { return stop.load(); }};
+  side_by_side(static_cast<std::size_t>(std::max(1, options.threads)), [&](std::size_t) {
     for (std::size_t j = next++; j < jobs.size() && !stop; j = next++) {
-      auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, options.evaluations);
+      auto trial = run_trial(*jobs[j].instance, *jobs[j].strategy, jobs[j].seed, limits, *costs);
+      if (stop) return;  // the trial is not whole
       if (!trial) {
         const std::lock_guard lock(mutex);
         remember(failed, trial.diagnostics());
@@ -154,14 +175,10 @@ Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOpti
       results.put(j, json_of_trial(*trial));
       if (progress) {
         const std::lock_guard lock(mutex);
-        progress(results.done(), jobs.size());
+        if (!progress(results.done(), jobs.size())) stop = true;
       }
     }
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < options.threads; ++t) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
+  });
   return failed;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lab/suite.h"
+#include "scheduler/search_loop.h"
 #include "scheduler/search_strategy.h"
 
 namespace isamap::lab {
@@ -23,7 +24,8 @@ struct RunOptions {
   std::int64_t seeds = 15;
   std::uint64_t seed = 0;  ///< the first one
   std::int64_t evaluations = 1000;
-  int threads = 1;  ///< trials side by side; never changes a byte of the result
+  std::string cost = "closed_form";  ///< NAME:key=value,..., of scheduler/cost_names.h; of others no optima are stated
+  int threads = 1;                   ///< trials side by side; never changes a byte of the result
 };
 
 /// What one search did.
@@ -55,14 +57,20 @@ struct Trials {
   }
 };
 
+/// How far one trial goes, and by what.
+struct TrialLimits {
+  std::int64_t evaluations = 1000;
+  std::function<bool()> stopped;  ///< true ends it, with a result that is thrown away
+};
 Result<TrialResult> run_trial(const Instance& instance, const StrategyChoice& strategy, std::uint64_t seed,
-                              std::int64_t evaluations);
+                              const TrialLimits& limits, const CostModelFactory& costs = make_cost_model_closed_form);
 
 /// JSON lines: the first says what was run, each other one is a trial, in the order instance, strategy, seed. `write`
-/// gets each line as soon as those before it are there. Errors: a strategy that cannot be made, or that fails.
+/// gets each line as soon as those before it are there. Errors: a strategy or cost model that cannot be made, or that
+/// fails. `progress` gives false to end the run: what is written are whole trials, fewer than all.
 Diagnostics run(const std::string& suite_name, const Suite& suite, const RunOptions& options,
                 const std::function<void(const std::string& line)>& write,
-                const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+                const std::function<bool(std::size_t done, std::size_t all)>& progress = {});
 
 /// A file that `run` wrote; a last line that is cut off is left out.
 Result<Trials> parse_trials(const std::string& text, const std::string& file);

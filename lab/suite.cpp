@@ -9,6 +9,7 @@
 
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
+#include "ir/steps.h"
 #include "support/yaml.h"
 
 namespace isamap::lab {
@@ -59,10 +60,8 @@ class Reader {
     made.proof = read.text("proof").value_or("");
     kernel(read, node, made);
     read.finish();
-    for (const Instance& other : suite.instances)
-      if (other.name == made.name) wrong(node, fmt::format("there are two instances '{}'", made.name));
     if (problems_.size() == before) machine(node, *target, params, made);
-    if (problems_.size() == before) suite.instances.push_back(std::move(made));
+    if (problems_.size() == before) add(node, *target, std::move(made), suite);
   }
 
   void wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
@@ -95,10 +94,47 @@ class Reader {
     auto kernel = file ? load_kernel((file_.parent_path() / *file).string())
                        : kernel_from_formula(*compute, dims.value_or(""), dtypes.value_or(""));
     if (!kernel) return complain(node, kernel.diagnostics());
-    if (kernel->statements.size() != 1)
-      return wrong(node, "an instance is one statement: searches of several are independent of each other");
-    made.kernel = std::move(*kernel);
+    made.kernel = one_step_of(*kernel);
     if (!file) made.kernel.name = made.name;
+    const yaml::Node* which = read.child("statement");
+    for (std::size_t s = 0; which && s < made.kernel.statements.size(); ++s)
+      if (made.kernel.statements[s].name == which->scalar) made.statement = make_id<StatementId>(s);
+    one_statement_ = which || made.kernel.statements.size() == 1;
+    if (which && made.kernel.statements[made.statement.index()].name != which->scalar)
+      wrong(*which, fmt::format("the kernel has no statement '{}'", which->scalar), statements_of(made.kernel));
+    if (!one_statement_ && made.optimum)
+      wrong(node, "an optimum is of one statement; the kernel has several", statements_of(made.kernel));
+  }
+
+  static std::string statements_of(const Kernel& kernel) {
+    std::string names;
+    for (const Computation& statement : kernel.statements) names += (names.empty() ? "" : ", ") + statement.name;
+    return "statement: one of " + names;
+  }
+
+  /// Searches of several statements are independent of each other: each that something maps is an instance.
+  void add(const yaml::Node& node, const std::string& target, Instance made, Suite& suite) {
+    const MapResult mapped = std::move(made.mapped);
+    bool any = false;
+    for (std::size_t s = 0; s < made.kernel.statements.size(); ++s) {
+      const auto id = make_id<StatementId>(s);
+      if (one_statement_ && id != made.statement) continue;
+      Instance one = made;
+      one.statement = id;
+      one.mapped.limit_reached = mapped.limit_reached;
+      for (const Mapping& mapping : mapped.mappings)
+        if (mapping.statement == id) one.mapped.mappings.push_back(mapping);
+      if (one.mapped.mappings.empty()) continue;  // scalar code: there is nothing to search
+      if (!one_statement_) one.name += "." + made.kernel.statements[s].name;
+      any = true;
+      for (const Instance& other : suite.instances)
+        if (other.name == one.name) wrong(node, fmt::format("there are two instances '{}'", one.name));
+      if (const SearchSpace space = one.search_space(); one.space.double_buffered && !space.levelled(space.first()))
+        wrong(node,
+              fmt::format("double-buffered is a space of machines whose memories stand in a row; {} is none", target));
+      suite.instances.push_back(std::move(one));
+    }
+    if (!any) wrong(node, fmt::format("nothing maps {} onto {}: there is nothing to search", made.name, target));
   }
 
   void complain(const yaml::Node& node, const Diagnostics& found) {
@@ -124,17 +160,12 @@ class Reader {
     auto mapped = enumerate_mappings(made.kernel, *made.model, MapOptions{});
     if (!mapped) return complain(node, mapped.diagnostics());
     made.mapped = std::move(*mapped);
-    if (made.mapped.mappings.empty())
-      wrong(node, fmt::format("nothing maps {} onto {}: there is nothing to search", made.name, target));
-    else if (const SearchSpace space = made.search_space();
-             made.space.double_buffered && !space.levelled(space.first()))
-      wrong(node,
-            fmt::format("double-buffered is a space of machines whose memories stand in a row; {} is none", target));
   }
 
   fs::path file_;
   std::vector<std::string> models_;
   Diagnostics& problems_;
+  bool one_statement_ = true;  ///< of the instance that is read
   std::map<std::pair<std::string, std::map<std::string, std::string>>, std::shared_ptr<const HardwareModel>> loaded_;
 };
 

@@ -18,10 +18,11 @@ constexpr double equal_enough = 1e-9;  ///< relative, of objectives: sums in ano
 
 /// One statement on one machine, in a space, with an objective.
 struct Instance {
-  std::string name, group;  ///< group: "gemm", "conv": curves are shown for each
-  Kernel kernel;
+  std::string name, group;   ///< group: "gemm", "conv": curves are shown for each
+  Kernel kernel;             ///< of one step, where statements are repeated
+  StatementId statement{0};  ///< that is searched: of several, each is an instance of its own
   std::shared_ptr<const HardwareModel> model;
-  MapResult mapped;
+  MapResult mapped;  ///< mappings of the statement
   Objective objective = Objective::edp;
   SpaceOptions space;
   double noise = 0;               ///< relative standard deviation of what a strategy is told
@@ -29,7 +30,7 @@ struct Instance {
   std::string proof;              ///< who says that nothing is better; empty: best known, no more
   SourceLocation where;           ///< in its file
 
-  SearchSpace search_space() const { return SearchSpace(kernel, StatementId{0}, mapped.mappings, *model, space); }
+  SearchSpace search_space() const { return SearchSpace(kernel, statement, mapped.mappings, *model, space); }
 };
 
 struct Suite {

@@ -27,6 +27,7 @@ Trials header_of(const Json& json) {
   trials.options.seeds = json.at("seeds").get<std::int64_t>();
   trials.options.seed = json.at("seed").get<std::uint64_t>();
   trials.options.evaluations = json.at("budget").at("evals").get<std::int64_t>();
+  trials.options.cost = json.value("cost", trials.options.cost);
   std::string texts;
   for (const Json& text : json.at("strategies")) texts += (texts.empty() ? "" : ",") + text.get<std::string>();
   if (auto parsed = parse_strategies(texts)) trials.options.strategies = std::move(*parsed);
@@ -70,6 +71,8 @@ std::string json_of_header(const std::string& suite_name, const Suite& suite, co
   json["seeds"] = options.seeds;
   json["seed"] = options.seed;
   json["budget"] = {{"evals", options.evaluations}};
+  const bool closed_form = options.cost == RunOptions{}.cost;
+  if (!closed_form) json["cost"] = options.cost;
   json["instances"] = Json::array();
   for (const Instance& instance : suite.instances)
     json["instances"].push_back({{"name", instance.name},
@@ -78,8 +81,8 @@ std::string json_of_header(const std::string& suite_name, const Suite& suite, co
                                  {"target", instance.model->name},
                                  {"objective", name(instance.objective)},
                                  {"noise", instance.noise},
-                                 {"optimum", instance.optimum ? Json(*instance.optimum) : Json(nullptr)},
-                                 {"proof", instance.proof}});
+                                 {"optimum", instance.optimum && closed_form ? Json(*instance.optimum) : Json(nullptr)},
+                                 {"proof", closed_form ? instance.proof : ""}});
   return line_of(json);
 }
 

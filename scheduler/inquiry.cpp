@@ -4,6 +4,8 @@
 #include <deque>
 #include <numeric>
 
+#include "scheduler/point_check.h"
+
 namespace isamap {
 
 namespace {
@@ -27,7 +29,10 @@ Inquiry open(const SearchSpace& space, const Knowledge& known, Opening opening, 
 class Asking final : public SearchStrategy {
  public:
   Asking(const SearchSpace& space, const Opening& opening, GoOn go_on)
-      : random_(opening.seed), inquiry_(open(space, known_, opening, random_)), go_on_(std::move(go_on)) {}
+      : space_(space),
+        random_(opening.seed),
+        inquiry_(open(space, known_, opening, random_)),
+        go_on_(std::move(go_on)) {}
 
   std::optional<Point> next() override {
     if (queue_.empty() && outstanding_ == 0) advance();
@@ -44,6 +49,8 @@ class Asking final : public SearchStrategy {
   }
 
   std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
+  /// `repair` and what is made by it propose the points; what is out of range is repaired below, where it is answered.
+  bool proposes_repaired() const override { return true; }
 
  private:
   void advance() {
@@ -51,7 +58,9 @@ class Asking final : public SearchStrategy {
       answer();
       inquiry_->resume();
       if (inquiry_->done() && go_on_) inquiry_.emplace(std::exchange(go_on_, nullptr)(known_, random_));
-      const Inquiry::promise_type& promise = inquiry_->promise();
+      Inquiry::promise_type& promise = inquiry_->promise();
+      for (Point& point : promise.asked)
+        if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
       for (const Point& point : promise.asked)
         if (!known_.find(point) && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
           queue_.push_back(point);
@@ -65,6 +74,7 @@ class Asking final : public SearchStrategy {
     for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
   }
 
+  const SearchSpace& space_;
   Knowledge known_;
   Random random_;
   std::deque<Point> queue_;

@@ -59,7 +59,8 @@ class Inquiry {
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { std::terminate(); }
+    void unhandled_exception() { failure = std::current_exception(); }  // for whoever resumes it
+    std::exception_ptr failure;
   };
   explicit Inquiry(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
   Inquiry(Inquiry&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -68,7 +69,11 @@ class Inquiry {
     if (handle_) handle_.destroy();
   }
   bool done() const { return handle_.done(); }
-  void resume() { handle_.resume(); }
+  /// Throws what the coroutine throws.
+  void resume() {
+    handle_.resume();
+    if (handle_.promise().failure) std::rethrow_exception(std::exchange(handle_.promise().failure, nullptr));
+  }
   promise_type& promise() { return handle_.promise(); }
 
  private:

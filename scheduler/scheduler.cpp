@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "scheduler/hand_tiles_on.h"
@@ -107,10 +108,41 @@ std::string room_of(const Nest& nest) {
   return room;
 }
 
+/// Nests of any statement, each by a model made for the space of its statement, when it is first needed.
+class StatementCosts final : public CostModel {
+ public:
+  using SpaceOf = std::function<const SearchSpace&(StatementId)>;
+  StatementCosts(const CostModelFactory& make, SpaceOf space_of) : make_(make), space_of_(std::move(space_of)) {}
+
+  Result<Cost> estimate(const Candidate& candidate) override {
+    auto& model = models_[candidate.statement.index()];
+    if (!model) {
+      auto made = make_(space_of_(candidate.statement));
+      if (!made) return wrong_ = made.diagnostics();
+      model = std::move(*made);
+    }
+    auto cost = model->estimate(candidate);
+    if (!cost) return cost;
+    wrong_ = not_a_cost(*cost);
+    if (!wrong_.empty()) return wrong_;
+    return cost;
+  }
+  /// Of the last estimate: why it is no cost.
+  const Diagnostics& wrong() const { return wrong_; }
+
+ private:
+  const CostModelFactory& make_;
+  Diagnostics wrong_;
+  SpaceOf space_of_;
+  std::map<std::size_t, std::unique_ptr<CostModel>> models_;
+};
+
 class Run {
  public:
   Run(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model, const ScheduleOptions& options)
-      : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(options.costs) {}
+      : kernel_(kernel), mappings_(mappings), model_(model), options_(options), costs_(options.costs) {
+    spaces_.resize(kernel.statements.size());
+  }
 
   bool proved() const { return proved_; }
 
@@ -135,7 +167,8 @@ class Run {
       result_.statement_costs.push_back(std::move(chosen->cost));
       result_.mappings.push_back(std::move(chosen->mapping));
     }
-    if (options_.join && options_.must_lower) join();
+    if (options_.join && options_.must_lower && !result_.stopped) join();
+    if (Diagnostics failed = costs_.problems(); has_errors(failed)) return failed;
     result_.cost = sum_of(result_.statement_costs);
     result_.seconds = seconds_since(start_);
     return std::move(result_);
@@ -164,8 +197,7 @@ class Run {
   /// Tiles are handed on along plain dims: where the best nest of a statement fuses some, the best that fuses none is
   /// tried as well.
   void join() {
-    const auto costs = costs_();
-    const JoinInput input{kernel_, model_, options_.objective, *costs,
+    const JoinInput input{kernel_, model_, options_.objective, statement_costs_,
                           [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
     Scheduled other = result_;
     const Scheduled apart = result_;
@@ -218,26 +250,29 @@ class Run {
   Result<Statement> statement(StatementId id) {
     std::vector<Mapping> mine = mappings_of(mappings_, kernel_, id, model_);
     if (mine.empty()) return scalar(id, {});  // one schedule: nothing is left to search
-    const SearchSpace space(kernel_, id, std::move(mine), model_, options_.space);
+    const SearchSpace& space = space_of(id, std::move(mine));
     if (options_.space.double_buffered && !space.levelled(space.first()))
       return error("the space double-buffered is one of machines whose memories stand in a row", "see docs/search.md");
-    std::unique_ptr<SearchStrategy> made;
-    if (!options_.user_strategy) {
-      auto named = strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
-      if (!named) return named.diagnostics();
-      made = std::move(*named);
-    }
+    const bool own = static_cast<bool>(options_.user_strategy);
+    auto strategy = own ? options_.user_strategy(space, options_.strategy_options, options_.seed)
+                        : strategy_named(options_.strategy, space, options_.strategy_options, options_.seed);
+    if (!strategy) return strategy.diagnostics();
     const auto lowers = [&](const Nest& nest) {
       Schedule trial = result_.schedule;
       trial.nests[id.index()] = nest;
       return lower(trial, kernel_, model_, DoLines::trusted).diagnostics();  // the mapper has proved them
     };
     const double until = share_of_time(id);
-    const auto out_of_time = [&] { return options_.max_seconds > 0 && seconds_since(start_) > until; };
+    const auto out_of_time = [&] {
+      return result_.stopped || (options_.max_seconds > 0 && seconds_since(start_) > until);
+    };
     const LoopOptions loop = loop_options(id, lowers, out_of_time);
-    Found found = search(space, options_.user_strategy ? *options_.user_strategy : *made, costs_, loop);
+    Found found = search(space, **strategy, costs_, loop);
+    result_.stopped = result_.stopped || found.stopped;
+    if (!found.best && !found.exhausted && !own && !out_of_time() && !has_errors(found.failure))
+      look_again(space, found, loop);
     if (has_errors(found.failure)) return found.failure;
-    if (!found.best && !found.exhausted && made && !out_of_time()) look_again(space, found, loop);
+    result_.stopped = result_.stopped || found.stopped;
     result_.evaluations += found.evaluations;
     result_.exhausted = result_.exhausted && found.exhausted;
     result_.curve.insert(result_.curve.end(), found.curve.begin(), found.curve.end());
@@ -294,11 +329,8 @@ class Run {
     if (loop.kept_beside && blocks_wait(model_)) loop.kind = room_of;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
-    loop.watch = [this, best = 0.0](const Trial& trial) mutable {
-      if (trial.best) best = *trial.objective;
-      if (options_.watch) options_.watch(trial);
-      if (options_.progress && trial.objective) options_.progress(trial.number, best);
-    };
+    if (options_.watch) loop.watch = options_.watch;
+    if (!result_.stopped) loop.progress = options_.progress;  // what follows needs a legal schedule, no more
     return loop;
   }
 
@@ -307,6 +339,7 @@ class Run {
   void look_again(const SearchSpace& space, Found& found, LoopOptions in_order) const {
     in_order.known.clear();
     const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
+      if (found.stopped) return;
       in_order.max_evaluations = std::max(options_.max_evaluations, evaluations);
       Found again = search(space, strategy, costs_, in_order);
       again.evaluations += found.evaluations;
@@ -367,16 +400,27 @@ class Run {
     Statement result;
     result.nest = scalar_nest(kernel_.statements[id.index()]);
     result.mapping.statement = id;
-    auto cost = costs_()->estimate({&kernel_, id, &model_, result.nest});
+    auto cost = statement_costs_.estimate({&kernel_, id, &model_, result.nest});
+    if (!cost && !statement_costs_.wrong().empty()) return statement_costs_.wrong();
     if (cost) result.cost = std::move(*cost);
     return result;
+  }
+
+  /// The space of a statement, which lives as long as the run: strategies and cost models are made for it. Of one that
+  /// nothing maps it is empty.
+  const SearchSpace& space_of(StatementId id, std::vector<Mapping> mappings = {}) {
+    auto& space = spaces_[id.index()];
+    if (!space) space = std::make_unique<SearchSpace>(kernel_, id, std::move(mappings), model_, options_.space);
+    return *space;
   }
 
   const Kernel& kernel_;
   const MapResult& mappings_;
   const HardwareModel& model_;
   const ScheduleOptions& options_;
-  CostModelFactory costs_;
+  const CostModelFactory& costs_;
+  std::vector<std::unique_ptr<SearchSpace>> spaces_;  ///< of the statements that were come to
+  StatementCosts statement_costs_{costs_, [this](StatementId id) -> const SearchSpace& { return space_of(id); }};
   Scheduled result_;
   std::vector<std::vector<Statement>> kinds_;  ///< the best with other tiles, where tiles of blocks may be handed on
   std::vector<std::optional<Statement>> whole_dims_;  ///< the best that fuses no dims, where the best of all does
@@ -420,6 +464,7 @@ void or_with_whole_sums(Scheduled& scheduled, const Kernel& kernel, const MapRes
   other->seconds += scheduled.seconds;
   scheduled.evaluations = other->evaluations;
   scheduled.seconds = other->seconds;
+  scheduled.stopped = other->stopped;
   if (value(other->cost, options.objective) < value(scheduled.cost, options.objective)) scheduled = std::move(*other);
 }
 
@@ -431,7 +476,7 @@ Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, cons
   Run run(step, mappings, model, options);
   auto scheduled = run.run();
   if (proved) *proved = run.proved();
-  if (scheduled && could_be_joined(*scheduled, step, options))
+  if (scheduled && !scheduled->stopped && could_be_joined(*scheduled, step, options))
     or_with_whole_sums(*scheduled, step, mappings, model, options);
   if (!scheduled || !kernel.repeat) return scheduled;
   for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)

@@ -22,12 +22,14 @@ struct ScheduleOptions {
   bool must_lower = true;  ///< the best is one that makes a program; false: a machine is priced, not programmed
   bool join = true;        ///< statements take over tiles from those they read (hand_tiles_on.h); only if must_lower
   std::uint64_t seed = 0;
-  SearchStrategy* user_strategy = nullptr;  ///< one statement only: a strategy of the caller's own
-  int threads = 1;                          ///< evaluations side by side; never changes what is found
-  std::vector<std::vector<Point>> known;    ///< of each statement: points to begin with, from earlier searches
-  std::vector<std::int64_t> stop_after;     ///< of each statement: evaluations, in the place of a limit of time
+  StrategyFactory user_strategy;  ///< a strategy of the caller's own, in the place of `strategy`; made for each space
+  int threads = 1;                ///< evaluations side by side; never changes what is found
+  std::vector<std::vector<Point>> known;  ///< of each statement: points to begin with, from earlier searches
+  std::vector<std::int64_t> stop_after;   ///< of each statement: evaluations, in the place of a limit of time
   CostModelFactory costs = make_cost_model_closed_form;
-  std::function<void(std::int64_t evaluations, double best)> progress;
+  /// After each evaluation: of the statement, and the best objective so far (infinity: none). False ends the search
+  /// with the best so far; statements that were not searched yet take the first legal schedule of theirs.
+  std::function<bool(std::int64_t evaluations, double best)> progress;
   std::function<void(const Trial&)> watch;  ///< sees every evaluation
 };
 
@@ -41,12 +43,15 @@ struct Scheduled {
   std::vector<std::vector<std::string>> refusals;
   std::int64_t evaluations = 0;
   bool exhausted = true;  ///< every point of every statement's space was asked for
+  bool stopped = false;   ///< `progress` ended the search
   double seconds = 0;
   std::vector<std::pair<std::int64_t, double>> curve;  ///< (evaluations, best objective so far)
 };
 
 /// Statements that nothing maps run element by element on a scalar unit when the machine has one that reaches home;
 /// otherwise, and when no legal schedule is found, diagnostics say which constraint (memory, tile, needed, available).
+/// Points and costs of strategies and cost models that users bring are checked: points are repaired, what is no cost is
+/// an illegal point with words. What such code throws reaches the caller.
 /// Where a strategy finds none without having seen the whole space, the space is walked in order for a while. `proved`:
 /// after a failure, whether it is known that the space has no legal schedule; where a limit came first it is false.
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,

@@ -133,8 +133,8 @@ std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareMo
 Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                         const ScheduleOptions& options, const MapOptions& map, bool* proved) {
   auto best = schedule(kernel, mappings, model, options, proved);
-  const bool left_alone = !map.instruction.empty() || options.space.sums_in_order || !options.must_lower ||
-                          options.user_strategy != nullptr;
+  const bool left_alone =
+      !map.instruction.empty() || options.space.sums_in_order || !options.must_lower || (best && best->stopped);
   if (left_alone)
     return best ? Result<LaneSearch>(LaneSearch{std::move(*best), {}}) : Result<LaneSearch>(best.diagnostics());
   std::optional<LaneSearch> found;
@@ -150,7 +150,7 @@ Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& m
   std::vector<LaneParts> worth = lanes_worth_trying(kernel, model);
   std::reverse(worth.begin(), worth.end());
   for (const LaneParts& parts : worth) {
-    if (settled.contains(parts.statement)) continue;
+    if (settled.contains(parts.statement) || (found && found->scheduled.stopped)) continue;
     std::vector<LaneParts> all = taken;
     all.push_back(parts);
     const auto laned = in_lanes(kernel, all);
@@ -165,6 +165,7 @@ Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& m
       other->exhausted = other->exhausted && found->scheduled.exhausted;
       found->scheduled.evaluations = other->evaluations = evaluations;
       found->scheduled.seconds = other->seconds = seconds;
+      found->scheduled.stopped = other->stopped;
       other->curve = found->scheduled.curve;
       if (value(other->cost, options.objective) >= value(found->scheduled.cost, options.objective)) continue;
     }

@@ -2,7 +2,11 @@
 
 #include "scheduler/search_space.h"
 
+#include <algorithm>
+
+#include "scheduler/point_check.h"
 #include "scheduler/point_form.h"
+#include "support/check.h"
 
 namespace isamap {
 
@@ -30,8 +34,20 @@ const HardwareModel& SearchSpace::model() const { return *state_->model; }
 const std::vector<Decision>& SearchSpace::decisions() const { return form().decisions(); }
 const std::vector<Mapping>& SearchSpace::mappings() const { return form().mappings(); }
 const Mapping& SearchSpace::mapping_of(const Point& point) const {
-  return mappings()[static_cast<std::size_t>(point.choice[0])];
+  ISAMAP_CHECK(!mappings().empty(), "a space without mappings has no points");
+  const int choice = point.choice.empty() ? 0 : point.choice[0];
+  return mappings()[static_cast<std::size_t>(std::clamp(choice, 0, static_cast<int>(mappings().size()) - 1))];
 }
+
+namespace {
+
+/// The point itself, or the repaired one, kept in `repaired`, where it is not of the space.
+const Point& inside(const PointForm& form, const Point& point, Point& repaired) {
+  if (in_space(point, form.decisions())) return point;
+  return repaired = form.repair(point);
+}
+
+}  // namespace
 
 double SearchSpace::size() const {
   double size = 1;
@@ -40,12 +56,25 @@ double SearchSpace::size() const {
 }
 
 Point SearchSpace::repair(Point point) const { return form().repair(std::move(point)); }
-Point SearchSpace::random(std::uint64_t seed) const { return form().random(seed); }
+Point SearchSpace::random(std::uint64_t seed) const { return mappings().empty() ? first() : form().random(seed); }
 Point SearchSpace::first() const { return repair({}); }
-std::vector<Point> SearchSpace::neighbours(const Point& point) const { return form().neighbours(point); }
-std::vector<Point> SearchSpace::starts(std::size_t count) const { return form().starts(count); }
-Result<Nest> SearchSpace::build(const Point& point) const { return form().build(point); }
-std::optional<LevelledPoint> SearchSpace::levelled(const Point& point) const { return form().levelled(point); }
+std::vector<Point> SearchSpace::neighbours(const Point& point) const {
+  Point repaired;
+  return mappings().empty() ? std::vector<Point>{} : form().neighbours(inside(form(), point, repaired));
+}
+std::vector<Point> SearchSpace::starts(std::size_t count) const {
+  return mappings().empty() ? std::vector<Point>{} : form().starts(count);
+}
+Result<Nest> SearchSpace::build(const Point& point) const {
+  if (const std::string why = not_in_space(point, decisions()); !why.empty())
+    return error(why, "SearchSpace::repair makes a point of any numbers");
+  if (mappings().empty()) return error("the space has no mappings, so that it has no schedules");
+  return form().build(point);
+}
+std::optional<LevelledPoint> SearchSpace::levelled(const Point& point) const {
+  if (!in_space(point, decisions())) return {};
+  return form().levelled(point);
+}
 
 std::string set_space_word(SpaceOptions& options, const std::string& word) {
   std::string all;
@@ -61,8 +90,10 @@ std::string set_space_word(SpaceOptions& options, const std::string& word) {
   return "'" + word + "' is none of: " + all;
 }
 
-std::string SearchSpace::describe(const Point& point) const {
+std::string SearchSpace::describe(const Point& given) const {
   std::string text;
+  Point repaired;
+  const Point& point = inside(form(), given, repaired);
   for (std::size_t i = 0; i < point.choice.size(); ++i)
     text +=
         (i ? ", " : "") + decisions()[i].name + " " + decisions()[i].labels[static_cast<std::size_t>(point.choice[i])];

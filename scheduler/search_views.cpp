@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "scheduler/point_check.h"
 #include "scheduler/point_form.h"
 #include "scheduler/register_tile.h"
 #include "support/random.h"
@@ -54,7 +55,9 @@ Point changed_choice(const std::vector<Decision>& decisions, Point point, Random
   return point;
 }
 
-Point SearchSpace::mutate(const Point& point, std::uint64_t seed) const {
+Point SearchSpace::mutate(const Point& given, std::uint64_t seed) const {
+  if (mappings().empty()) return repair(given);
+  const Point point = in_space(given, decisions()) ? given : repair(given);
   constexpr int most_draws = 64;  // repair may undo a change
   Random random(seed);
   for (int draw = 0; draw < most_draws; ++draw) {
@@ -64,7 +67,9 @@ Point SearchSpace::mutate(const Point& point, std::uint64_t seed) const {
   return point;
 }
 
-Point SearchSpace::crossover(const Point& a, const Point& b, std::uint64_t seed) const {
+Point SearchSpace::crossover(const Point& one, const Point& other, std::uint64_t seed) const {
+  const Point a = in_space(one, decisions()) ? one : repair(one);
+  const Point b = in_space(other, decisions()) ? other : repair(other);
   Random random(seed);
   std::vector<std::pair<std::string, bool>> sides;  // subject -> from b
   const auto side = [&](const std::string& of) {
@@ -91,7 +96,8 @@ std::vector<std::string> SearchSpace::feature_names() const {
   return names;
 }
 
-std::vector<double> SearchSpace::features(const Point& point) const {
+std::vector<double> SearchSpace::features(const Point& given) const {
+  const Point point = in_space(given, decisions()) ? given : repair(given);
   const Mapping& mapping = mapping_of(point);
   const double least = least_cycles(kernel().statements[statement().index()], mapping, model());
   std::vector<double> values{mapping.utilisation, std::log2(std::max(least, 1.0))};

@@ -72,6 +72,26 @@ Diagnostics OptionReader::problems() const {
   return all;
 }
 
+std::vector<std::string> words_of_command(const std::string& command) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t end = std::min(command.find(' ', at), command.size());
+    if (end > at) words.push_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+StrategyFactory::Made StrategyFactory::operator()(const SearchSpace& space, const StrategyOptions& options,
+                                                  std::uint64_t seed) const {
+  auto made = make_ ? make_(space, options, seed) : Made(std::unique_ptr<SearchStrategy>());
+  if (made && *made == nullptr)
+    return error("the factory of the strategy gave none for statement " +
+                     space.kernel().statements[space.statement().index()].name,
+                 "it gives a strategy, or diagnostics that say why there is none");
+  return made;
+}
+
 Result<std::unique_ptr<SearchStrategy>> strategy_named(const std::string& name, const SearchSpace& space,
                                                        const StrategyOptions& options, std::uint64_t seed) {
   std::string known;

@@ -40,4 +40,7 @@ class OptionReader {
   Diagnostics problems_;
 };
 
+/// Of an external strategy or cost model: words with blanks between them.
+std::vector<std::string> words_of_command(const std::string& command);
+
 }  // namespace isamap

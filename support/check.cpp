@@ -1,13 +1,11 @@
 #include "support/check.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include "support/internal_error.h"
 
 namespace isamap {
 
 void internal_error(const char* file, int line, const std::string& what) {
-  std::fprintf(stderr, "internal error: %s (%s:%d)\n", what.c_str(), file, line);
-  std::exit(70);
+  throw InternalError(what + " (" + file + ":" + std::to_string(line) + ")");
 }
 
 }  // namespace isamap

@@ -16,7 +16,8 @@ struct ExactOptions {
   bool double_buffered = false;      ///< every kept tile has two buffers
   std::int64_t max_evaluations = 0;  ///< complete schedules priced; 0: no limit
   std::int64_t max_nodes = 0;        ///< partial schedules bounded in the last of its searches; 0: no limit
-  std::function<bool()> stop;        ///< asked now and then; empty: never
+  /// Called now and then: true ends the search with the best so far, whose objective it is given (infinity: none).
+  std::function<bool(std::int64_t evaluations, double best)> stop;
 };
 
 /// What became of the nodes of the tree.

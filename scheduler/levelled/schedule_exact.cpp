@@ -74,14 +74,19 @@ Result<ExactSchedule> schedule_exactly(const Kernel& kernel, const MapResult& ma
   search.double_buffered = options.space.double_buffered;
   search.max_evaluations = limits.max_evaluations;
   search.max_nodes = limits.max_nodes;
-  if (limits.max_seconds > 0) search.stop = [&] { return seconds() > limits.max_seconds; };
-
   ExactSchedule result;
+  if (limits.max_seconds > 0 || options.progress)
+    search.stop = [&](std::int64_t evaluations, double best) {
+      bool& stopped = result.scheduled.stopped;
+      stopped = stopped || (options.progress && !options.progress(evaluations, best));
+      return stopped || (limits.max_seconds > 0 && seconds() > limits.max_seconds);
+    };
   result.certified = !mappings.limit_reached;
   std::optional<levelled::Exact> best;
   std::size_t chosen = 0;
   double lower_bound = 0;
   for (std::size_t p = 0; p < problems.size(); ++p) {
+    if (result.scheduled.stopped) search.max_nodes = 1;  // each of the others says its bound and ends
     levelled::Exact found = search_exact(problems[p].problem, search);
     lower_bound = p == 0 ? found.lower_bound : std::min(lower_bound, found.lower_bound);
     result.certified = result.certified && found.finished;

@@ -33,6 +33,7 @@ class Exhaustive final : public SearchStrategy {
 
   void report(const Point&, std::optional<double>) override { done_ = !more_; }
   bool exhausted() const override { return done_; }
+  bool proposes_repaired() const override { return true; }
 
  private:
   /// False after the last point.

@@ -20,16 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t starts_told = 16, shown = 60;
 
-std::vector<std::string> words_of(const std::string& command) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < command.size();) {
-    const std::size_t end = std::min(command.find(' ', at), command.size());
-    if (end > at) words.push_back(command.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
 class External final : public SearchStrategy {
  public:
   External(const SearchSpace& space, std::string command, double seconds, std::uint64_t seed)
@@ -54,11 +44,12 @@ class External final : public SearchStrategy {
   }
 
   Diagnostics problems() const override { return problems_; }
+  bool proposes_repaired() const override { return true; }
 
  private:
   void begin() {
     started_ = true;
-    if (const std::string why = child_.start(words_of(command_)); !why.empty()) {
+    if (const std::string why = child_.start(words_of_command(command_)); !why.empty()) {
       complain("cannot be started: " + why);
       return;
     }
@@ -139,7 +130,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_external(const SearchSpace
   const std::string command = read.text("command", "");
   const double seconds = read.number("seconds", 10, 0.001, 1e6);
   if (Diagnostics problems = read.problems(); has_errors(problems)) return problems;
-  if (words_of(command).empty())
+  if (words_of_command(command).empty())
     return error("external needs the command of a strategy", "--strategy 'external:command=python3 my_strategy.py'");
   return std::unique_ptr<SearchStrategy>(std::make_unique<External>(space, command, seconds, seed));
 }

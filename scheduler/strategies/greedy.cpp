@@ -45,6 +45,7 @@ class Greedy final : public SearchStrategy {
       queue_.clear();  // first improvement: go on from here
     }
   }
+  bool proposes_repaired() const override { return true; }
 
  private:
   // The queue is empty: neighbours of where we are, or of the next start when nothing around here is better.

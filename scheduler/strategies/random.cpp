@@ -27,6 +27,7 @@ class Drawn final : public SearchStrategy {
     return std::nullopt;
   }
   void report(const Point&, std::optional<double>) override {}
+  bool proposes_repaired() const override { return true; }
 
  private:
   const SearchSpace& space_;

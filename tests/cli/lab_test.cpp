@@ -32,6 +32,41 @@ TEST(Lab, RunsReportsAndReplays) {
   EXPECT_NE(differs.err.find("is not what it was: line "), std::string::npos) << differs.err;
 }
 
+/// A strategy and a cost model from a shared object, and from a process; a kernel of several statements.
+TEST(Lab, TakesStrategiesAndCostModelsOfUsers) {
+  const Folder folder;
+  const std::string hill = ISAMAP_EXTENSION, foreign = ISAMAP_FOREIGN_EXTENSION;
+  const std::string suite = folder.write(
+      "mine.yaml", std::string("suite: mine\nabout: several statements\ninstances:\n  - {name: s, kernel: ") +
+                       ISAMAP_SOURCE_DIR + "/examples/attention.yaml, target: x86_avx512, objective: cycles}\n");
+  const std::string trials = folder / "trials.jsonl";
+  const Said ran =
+      isamap({"lab", "run", suite, "--strategies", "extension:file=" + hill + ":steps=3,random", "--seeds", "1",
+              "--budget", "evals=12", "--cost", "extension:file=" + hill + ",cycles=100", "-o", trials});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const std::string text = read_file(trials);
+  EXPECT_NE(text.find("\"cost\":\"extension:cycles=100,file="), std::string::npos) << text;
+  EXPECT_GE(std::count(text.begin(), text.end(), '\n'), 1 + 2 * 2) << "each statement that something maps is searched";
+  EXPECT_EQ(isamap({"replay", trials}).code, 0);
+  EXPECT_EQ(isamap({"lab", "report", trials}).code, 0);
+  const Said dear =
+      isamap({"schedule", ISAMAP_SOURCE_DIR "/examples/gemm.yaml", "--target", "x86_avx512", "--budget", "evals=10",
+              "--json", "--objective", "cycles", "--cost", "extension:file=" + hill + ",cycles=1e9"});
+  ASSERT_EQ(dear.code, 0) << dear.err;
+  EXPECT_GT(parsed(dear)["cycles"].get<double>(), 1e9);
+  for (const auto& [option, words] : {std::pair(std::string("--strategy"), std::string("is built for another isamap")),
+                                      {"--cost", "has no cost model"}}) {
+    const Said refused = isamap({"schedule", ISAMAP_SOURCE_DIR "/examples/gemm.yaml", "--target", "x86_avx512", option,
+                                 "extension:file=" + foreign});
+    EXPECT_NE(refused.code, 0);
+    EXPECT_LT(refused.code, 70) << refused.err;
+    EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
+  }
+  const Said wrong = isamap({"schedule", ISAMAP_SOURCE_DIR "/examples/gemm.yaml", "--target", "x86_avx512",
+                             "--strategy", "extension:file=" + hill + ",steps=0"});
+  EXPECT_NE(wrong.err.find("option steps of hill"), std::string::npos) << wrong.err;
+}
+
 TEST(Lab, SaysWhatIsWrong) {
   EXPECT_EQ(isamap({"lab", "run", "small", "--strategies", "nonsense"}).code, 2);
   EXPECT_EQ(isamap({"lab", "run", "nonsense"}).code, 1);
@@ -154,6 +189,16 @@ TEST(Tune, MeasuresChecksRecordsAndReplays) {
   const Said replayed = isamap({"replay", store});
   EXPECT_EQ(replayed.code, 0) << replayed.err;
   EXPECT_EQ(replayed.out, tuned.out);
+  const std::string html = folder / "accuracy.html";
+  const Said report = isamap({"lab", "report", store, "--out", html, "--json"});
+  ASSERT_EQ(report.code, 0) << report.err;
+  const auto statements = parsed(report)["statements"];
+  ASSERT_EQ(statements.size(), 1u) << report.out;
+  EXPECT_GE(statements[0]["trials"].size(), 3u);
+  EXPECT_TRUE(statements[0].contains("rank_correlation"));
+  EXPECT_FALSE(parsed(report)["worst"].empty());
+  for (const char* part : {"<svg", "Rank correlation", "Worst cases", "<circle"})
+    EXPECT_NE(read_file(html).find(part), std::string::npos) << part;
   const Said again = with("tune", {"--store", store, "--measured", "2", "--budget", "evals=30"}, base);
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(isamap({"replay", store}).out, again.out) << "what was measured before is part of the record";

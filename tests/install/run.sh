@@ -16,9 +16,12 @@ models=$(sed -n 's/^-- hardware models: //p' "$place/configured")
 [ "$models" = "$place/prefix/share/isamap/hardware_models" ] || { echo "isamap_MODELS is '$models'" >&2; exit 1; }
 "$cmake" --build "$place/build" >/dev/null
 
-said=$("$place/build/library_example" "$models/scalar_c.yaml" "$source/examples/gemm.yaml")
-printf '%s\n' "$said"
-grep -q 'evaluations' <<<"$said" || { echo "the example did not report its search" >&2; exit 1; }
+# A strategy and a cost model of the example's own, on kernels of one statement and of several.
+for kernel in gemm depthwise softmax layer_norm attention depthwise_nhwc; do
+  said=$("$place/build/library_example" "$models/x86_avx512.yaml" "$source/examples/$kernel.yaml")
+  [ $kernel != gemm ] || printf '%s\n' "$said"
+  grep -q ' spaces; [0-9]* evaluations' <<<"$said" || { echo "$kernel: the example did not report its search" >&2; exit 1; }
+done
 said=$("$place/build/library_mappings" "$models/x86_avx2.yaml" "$source/examples/conv1d.yaml")
 printf '%s\n' "$said"
 [ "$(grep -c ': proved$' <<<"$said")" = 5 ] || { echo "the example did not prove five mappings" >&2; exit 1; }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "lab/accuracy.h"
 #include "lab/optima.h"
 #include "lab/run.h"
 #include "lab/statistics.h"
@@ -125,12 +126,80 @@ TEST(Trials, NoiseIsToldAndTruthIsRecorded) {
   Instance noisy = small->instances.front();
   noisy.noise = 0.5;
   const StrategyChoice chance = parse_strategies("random")->front();
-  const auto plain = run_trial(small->instances.front(), chance, 1, 200), told = run_trial(noisy, chance, 1, 200);
+  const TrialLimits limits{200, {}};
+  const auto plain = run_trial(small->instances.front(), chance, 1, limits), told = run_trial(noisy, chance, 1, limits);
   ASSERT_TRUE(plain && told);
   EXPECT_NE(plain->curve, told->curve);
   const Suite one{"one", "", {noisy}};
   for (const auto& [evaluations, objective] : told->curve) EXPECT_GE(objective, *noisy.optimum * (1 - 1e-9));
-  EXPECT_EQ(told->curve, run_trial(noisy, chance, 1, 200)->curve) << "noise repeats";
+  EXPECT_EQ(told->curve, run_trial(noisy, chance, 1, limits)->curve) << "noise repeats";
+}
+
+/// Ended by whoever watches it: whole trials, fewer than all, and nothing of those that were under way.
+TEST(Trials, ProgressEndsARun) {
+  const auto small = suite_named("small");
+  ASSERT_TRUE(small);
+  RunOptions options;
+  options.strategies = *parse_strategies("random");
+  options.seeds = 4;
+  options.evaluations = 30;
+  options.threads = 2;
+  std::string text;
+  const Diagnostics failed = run(
+      "small", *small, options, [&](const std::string& line) { text += line; },
+      [](std::size_t done, std::size_t) { return done < 3; });
+  EXPECT_FALSE(has_errors(failed));
+  const auto trials = parse_trials(text, "trials");
+  ASSERT_TRUE(trials) << text;
+  EXPECT_GE(trials->results.size(), 3u);
+  EXPECT_LT(trials->results.size(), trials->expected());
+  for (const TrialResult& trial : trials->results) EXPECT_EQ(trial.evaluations, 30);
+}
+
+/// One instance for each statement that something maps; an optimum is of one of them.
+TEST(Suites, KernelsOfSeveralStatementsAreAnInstanceForEach) {
+  const std::string head =
+      "suite: s\ninstances:\n  - {name: x, target: x86_avx512, kernel: " + source + "/examples/attention.yaml";
+  const auto all = load_suite(suite_file("several", head + "}\n"), {}, {source + "/hardware_models"});
+  ASSERT_TRUE(all) << render(all.diagnostics());
+  EXPECT_GE(all->instances.size(), 2u);
+  for (const Instance& instance : all->instances) {
+    EXPECT_EQ(instance.name, "x." + instance.kernel.statements[instance.statement.index()].name);
+    for (const Mapping& mapping : instance.mapped.mappings) EXPECT_EQ(mapping.statement, instance.statement);
+    EXPECT_TRUE(run_trial(instance, parse_strategies("random")->front(), 1, {5, {}})) << instance.name;
+  }
+  const std::string name = all->instances.back().kernel.statements[all->instances.back().statement.index()].name;
+  const auto one = load_suite(suite_file("one", head + ", statement: " + name + ", optimum: 5}\n"), {},
+                              {source + "/hardware_models"});
+  ASSERT_TRUE(one) << render(one.diagnostics());
+  EXPECT_EQ(one->instances.size(), 1u);
+  EXPECT_EQ(one->instances[0].name, "x");
+  const auto wrong = load_suite(suite_file("wrong", head + ", optimum: 5}\n"), {}, {source + "/hardware_models"});
+  EXPECT_NE(render(wrong.diagnostics()).find("an optimum is of one statement"), std::string::npos);
+  EXPECT_FALSE(load_suite(suite_file("none", head + ", statement: nobody}\n"), {}, {source + "/hardware_models"}));
+}
+
+TEST(Accuracy, RanksByStatementAndTheWorstComeFirst) {
+  EXPECT_EQ(rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}), 1);
+  EXPECT_EQ(rank_correlation({1, 2, 3, 4}, {4, 3, 2, 1}), -1);
+  EXPECT_NEAR(*rank_correlation({1, 2, 2, 3}, {1, 2, 3, 4}), 0.948683, 1e-6);  // ties share 2.5
+  EXPECT_FALSE(rank_correlation({1, 1}, {1, 2}));
+  EXPECT_FALSE(rank_correlation({1}, {1}));
+  std::vector<TrialRecord> trials(5);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    trials[i].number = static_cast<std::int64_t>(i);
+    trials[i].cycles = 100.0 * static_cast<double>(i + 1);
+    trials[i].measured = static_cast<double>(i + 1);
+    trials[i].checked = true;
+  }
+  trials[3].measured = 32;    // 8 times as much as the others
+  trials[4].checked = false;  // its result was wrong: it says nothing
+  const auto found = accuracy_of(trials);
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].trials.size(), 4u);
+  EXPECT_EQ(found[0].trials[0].number, 3);
+  EXPECT_NEAR(found[0].trials[0].factor, 8 / std::pow(8, 0.25), 1e-9);
+  EXPECT_EQ(found[0].rank_correlation, 1);
 }
 
 TEST(Trials, UnknownStrategiesAndOptionsAreRefusedBeforeAnythingRuns) {

@@ -36,7 +36,7 @@ const Searched& searched() {
 std::vector<std::string> heuristics() {
   std::vector<std::string> names;
   for (const auto& [name, make] : strategies())
-    if (name != "exhaustive" && name != "external" && name != "exact") names.push_back(name);
+    if (name != "exhaustive" && name != "external" && name != "extension" && name != "exact") names.push_back(name);
   return names;
 }
 

@@ -191,7 +191,7 @@ TEST(Simulation, BlocksTakeWhatCallsOneByOneTake) {
 TEST(Simulation, TwoBuffersHideWhatOneShows) {
   const HardwareModel model = machine("a1");
   const Kernel kernel = formula("Z[m,n] += A[m,k] * B[k,n]", "m=16,n=16,k=64", "A=s16,B=s16,Z=s16");
-  const auto cycles = [&](const std::string& buffers, const CostModelFactory& costs) {
+  const auto cycles = [&](const std::string& buffers, std::unique_ptr<CostModel> (*costs)()) {
     auto schedule = parse_schedule(
         "schedule: s\nlevels:\n  - {memory: DRAM, loops: [k 64]}\n"
         "  - {memory: GLB, spatial: [m 4 x, n 4 y]" +
@@ -207,8 +207,7 @@ TEST(Simulation, TwoBuffersHideWhatOneShows) {
   };
   const std::string two = ", buffers: {A: 2, B: 2}";
   // A step: A and B 32 words from DRAM at 8 a cycle, then to RF at 32 a cycle; then 16 calls.
-  for (const CostModelFactory& costs :
-       {CostModelFactory(make_cost_model_simulator), CostModelFactory(make_cost_model_latency)}) {
+  for (const auto costs : {&make_cost_model_simulator, &make_cost_model_latency}) {
     EXPECT_NEAR(cycles("", costs), 64 * (4 + 0.5 + 16) + 256 / 32.0 + 256 / 8.0, 64 * 0.6);
     EXPECT_NEAR(cycles(two, costs), 64 * 16 + 4 + 1 + 256 / 32.0 + 256 / 8.0, 2);
   }

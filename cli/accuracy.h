@@ -1,0 +1,10 @@
+#pragma once
+// `isamap lab report STORE`: predicted against measured cost of a recorded run.
+
+#include "cli/options.h"
+
+namespace isamap::cli {
+
+Exit report_accuracy(const Options& options);
+
+}  // namespace isamap::cli
