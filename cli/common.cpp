@@ -14,6 +14,7 @@
 
 #include "build_facts.h"
 #include "cli/json.h"
+#include "cli/json_internal.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {
@@ -63,6 +64,13 @@ struct Told {
 };
 Told told;
 
+/// Some verbs load a file several times: a warning is said once.
+bool was_told(const Diagnostic& d) {
+  return d.severity == Severity::warning &&
+         std::any_of(told.problems.begin(), told.problems.end(),
+                     [&](const Diagnostic& other) { return other.where == d.where && other.message == d.message; });
+}
+
 /// A name given with --instruction that the machine has not.
 std::optional<Diagnostic> unknown_instruction(const HardwareModel& model, const Options& options) {
   const std::string& wanted = options.map.instruction;
@@ -107,7 +115,8 @@ std::vector<std::pair<std::string, std::string>> known_models() {
 }
 
 Exit fail(Exit code, const Diagnostics& diagnostics) {
-  const Diagnostics problems = with_source_lines(diagnostics);
+  Diagnostics problems = with_source_lines(diagnostics);
+  std::erase_if(problems, was_told);
   told.problems.insert(told.problems.end(), problems.begin(), problems.end());
   const std::string text = render(problems);
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -117,6 +126,17 @@ Exit fail(Exit code, const Diagnostics& diagnostics) {
 
 Exit fail(Exit code, const std::string& message, const std::string& hint) {
   return fail(code, Diagnostics{error(message, hint)});
+}
+
+std::vector<std::string> warnings_told() {
+  std::vector<std::string> texts;
+  for (const Diagnostic& problem : told.problems) {
+    if (problem.severity != Severity::warning) continue;
+    const SourceLocation& where = problem.where;
+    texts.push_back(fmt::format("{}:{}:{}: {}{}{}", where.file, where.line, where.column, problem.message,
+                                problem.hint.empty() ? "" : "; ", problem.hint));
+  }
+  return texts;
 }
 
 std::optional<HardwareModel> load_target(const Options& options) {
@@ -155,9 +175,13 @@ std::optional<Kernel> load_kernel_of(const Options& options, Exit& code) {
                                        : "no kernel: give a kernel file or --compute with --dims");
     return std::nullopt;
   }
-  auto kernel =
-      from_file ? load_kernel(options.kernel_file) : kernel_from_formula(options.compute, options.dims, options.dtypes);
-  if (kernel) return std::move(*kernel);
+  Diagnostics warnings;
+  auto kernel = from_file ? load_kernel(options.kernel_file, &warnings)
+                          : kernel_from_formula(options.compute, options.dims, options.dtypes, &warnings);
+  if (kernel) {
+    if (!warnings.empty()) fail(Exit::ok, warnings);
+    return std::move(*kernel);
+  }
   Diagnostics problems = kernel.diagnostics();
   if (from_file && fs::path(options.kernel_file).extension() == ".onnx")
     problems.back().hint = "a model is no kernel: `isamap extract` takes models";

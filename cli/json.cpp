@@ -25,7 +25,11 @@ Json json_of(const Diagnostic& d) {
 
 }  // namespace
 
-Json document() { return {{"schema_version", 1}}; }
+Json document() {
+  Json json{{"schema_version", 1}};
+  if (const auto warnings = warnings_told(); !warnings.empty()) json["notes"] = warnings;
+  return json;
+}
 
 std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
@@ -42,7 +46,14 @@ Json diagnostics_json(const Diagnostics& diagnostics) {
 
 Json reasons_of(const Diagnostics& diagnostics) {
   Json json = Json::array();
-  for (const Diagnostic& d : diagnostics) json.push_back(d.message);
+  for (const Diagnostic& d : diagnostics)
+    if (d.severity == Severity::error) json.push_back(d.message);
+  return json;
+}
+
+Json scalar_json(const std::vector<ScalarCode>& scalar) {
+  Json json = Json::array();
+  for (const ScalarCode& code : scalar) json.push_back({{"statement", code.statement}, {"reasons", code.reasons}});
   return json;
 }
 
@@ -140,7 +151,7 @@ std::string json_of_extract(const Extraction& extraction, const HardwareModel& m
   Json json = document();
   json["model"] = extraction.model;
   json["target"] = extraction.target;
-  if (!extraction.notes.empty()) json["notes"] = extraction.notes;
+  for (const std::string& note : extraction.notes) json["notes"].push_back(note);
   json["layers"] = layers_of(extraction.layers, model);
   if (!extraction.factorings.empty()) {
     json["factorings"] = Json::array();
@@ -151,12 +162,14 @@ std::string json_of_extract(const Extraction& extraction, const HardwareModel& m
   return text_of(json);
 }
 
-std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files) {
+std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<ScalarCode>& scalar,
+                         const std::vector<EmittedFile>& files) {
   Json json = document();
   json["kernel"] = program.kernel.name;
   json["target"] = model.name;
   json["schedule"] = program.schedule_text;
   json["assumptions"] = program.assumptions;
+  json["scalar"] = scalar_json(scalar);
   if (!program.sizes.empty()) json["sizes"] = program.sizes;
   for (const Program& version : program.versions)
     json["versions"].push_back({{"sizes", version.sizes}, {"schedule", version.schedule_text}});
@@ -171,9 +184,7 @@ std::string json_of_run(const Checked& checked, const Cost& predicted, const std
   add_run(json, checked);
   json["predicted_cycles"] = number(predicted.cycles - predicted.scalar_cycles);
   if (predicted.scalar_cycles > 0) json["predicted_scalar_cycles"] = number(predicted.scalar_cycles);
-  json["scalar"] = Json::array();
-  for (const ScalarCode& code : scalar)
-    json["scalar"].push_back({{"statement", code.statement}, {"reasons", code.reasons}});
+  json["scalar"] = scalar_json(scalar);
   for (const CallPasses& call : call_passes(program, model)) {
     if (call.passes <= call.least) continue;
     const Buffer& buffer = program.buffers[call.buffer.index()];

@@ -42,13 +42,15 @@ struct ScheduleAnswer {
   std::uint64_t seed = 0;
   std::string text;                             ///< of the schedule; empty: its lines
   std::optional<levelled::ExactCounts> counts;  ///< of the exact search
+  std::vector<ScalarCode> scalar;               ///< statements that no instruction computes
   Diagnostics problems;                         ///< why what was asked for is not certified
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);
 /// `cost`: the name of the model; `simulated`: empty unless asked for.
 std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost,
                              const std::vector<NestExplanation>& explained, const std::vector<Timeline>& simulated);
-std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<EmittedFile>& files);
+std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<ScalarCode>& scalar,
+                         const std::vector<EmittedFile>& files);
 std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,
                         const Program& program, const HardwareModel& model);
 

@@ -17,6 +17,7 @@ std::string json_of_schedule(const ScheduleAnswer& answer) {
   json["cycles"] = number(found.cost.cycles);
   if (found.cost.scalar_cycles > 0) json["scalar_cycles"] = number(found.cost.scalar_cycles);
   json["energy_pJ"] = found.cost.energy_pJ;
+  json["scalar"] = scalar_json(answer.scalar);
   json["lower_bound"] = answer.lower_bound ? Json(*answer.lower_bound) : Json(nullptr);
   json["gap"] = answer.gap ? Json(*answer.gap) : Json(nullptr);
   json["certified"] = answer.certified;

@@ -107,6 +107,9 @@ LayerResult compile_layer(const std::string& name, const std::string& op, const 
   layer.mappings = compiled.mapped.mappings.size();
   layer.mapped = layer.mappings > 0;
   if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, make_id<StatementId>(0), model);
+  for (const ScalarCode& code : scalar_code(compiled, kernel, model))  // maps, and no schedule of it was better
+    if (layer.mapped)
+      for (const std::string& reason : code.reasons) layer.reasons.push_back("scalar code: " + reason);
   if (compiled.scheduled) {
     layer.schedule = compiled.scheduled->schedule;
     layer.mapping = chosen(compiled);

@@ -67,7 +67,9 @@ void add_file(const fs::path& path, Suite& suite) {
     const auto model = load_onnx(path.string());
     return model ? add_layers(path, *model, suite) : refused(model.diagnostics());
   }
-  const auto kernel = load_kernel(path.string());
+  Diagnostics warnings;
+  const auto kernel = load_kernel(path.string(), &warnings);
+  if (!warnings.empty()) fail(Exit::ok, warnings);
   return kernel ? add_layers(path, as_model(*kernel), suite) : refused(kernel.diagnostics());
 }
 

@@ -7,6 +7,7 @@
 #include "cli/compile_verb.h"
 #include "cli/execute.h"
 #include "cli/json.h"
+#include "cli/scalar_code.h"
 #include "cli/verbs.h"
 #include "hwdesc/program_check.h"
 
@@ -31,8 +32,8 @@ Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files
 }
 
 Exit deliver_text(const Options& options, const Program& program, const HardwareModel& model,
-                  const std::vector<EmittedFile>& files) {
-  if (options.json) return deliver(options, json_of_emit(program, model, files));
+                  const std::vector<ScalarCode>& scalar, const std::vector<EmittedFile>& files) {
+  if (options.json) return deliver(options, json_of_emit(program, model, scalar, files));
   if (!options.output.empty()) return deliver_files(options, files);
   std::string text;
   for (const EmittedFile& file : files)
@@ -48,8 +49,10 @@ Exit verb_emit(const Options& options) {
   if (!compiled) return code;
   const HardwareModel& model = compiled->inputs.model;
   const Program& program = *compiled->compiled.program;
+  const auto scalar = scalar_code(compiled->compiled, compiled->inputs.kernel, model);
+  tell_scalar(options, scalar);
   if (options.program)
-    return deliver(options, options.json ? json_of_emit(program, model,
+    return deliver(options, options.json ? json_of_emit(program, model, scalar,
                                                         {{program.kernel.name + ".program", print(program, model)}})
                                          : print(program, model));
   const auto stop = [&](Exit why, const Diagnostics& problems) {
@@ -63,7 +66,7 @@ Exit verb_emit(const Options& options) {
     if (!checked) return stop(Exit::wrong_result, checked.diagnostics());
     code = *checked;
   }
-  const Exit delivered = deliver_text(options, program, model, *files);
+  const Exit delivered = deliver_text(options, program, model, scalar, *files);
   return delivered == Exit::ok ? code : delivered;
 }
 

@@ -112,6 +112,7 @@ Exit verb_lab_run(const Options& options) {
       return fail(Exit::usage, "there is no strategy '" + chosen.name + "'", "docs/laboratory.md lists them");
   const auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
   if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
+  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
   lab::RunOptions run;
   run.strategies = *strategies;
   run.seeds = options.lab.seeds;
@@ -170,6 +171,7 @@ Exit verb_lab_csv(const Options& options) {
 Exit verb_lab_optima(const Options& options) {
   auto suite = lab::load_suite(options.suite, suite_folders(), model_folders());
   if (!suite) return fail(Exit::wrong_input, suite.diagnostics());
+  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
   std::vector<std::vector<std::string>> rows{{"instance", "stated", "found", "proof"}};
   const std::int64_t evaluations = options.budget_given ? options.schedule.max_evaluations : 2'000'000;
   Exit code = Exit::ok;

@@ -8,25 +8,12 @@
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
+#include "cli/scalar_code.h"
 #include "cli/verbs.h"
 #include "hwdesc/call_passes.h"
 
 namespace isamap::cli {
 namespace {
-
-std::string text_of(const std::vector<ScalarCode>& scalar) {
-  constexpr std::size_t shown = 4;
-  std::string text;
-  for (const ScalarCode& code : scalar) {
-    text += fmt::format("{} is scalar code", code.statement);
-    if (!code.reasons.empty()) text += ": " + code.reasons.front();
-    text += "\n";
-    for (std::size_t r = 1; r < std::min(code.reasons.size(), shown); ++r) text += "  " + code.reasons[r] + "\n";
-    if (code.reasons.size() > shown)
-      text += fmt::format("  and {} more reasons: --json, isamap explain\n", code.reasons.size() - shown);
-  }
-  return text;
-}
 
 /// Are steps dealt out to instances of a unit? A command stream has them one after another.
 bool deals_out(const Schedule& schedule) {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "cli/compile_verb.h"
 #include "cli/extras.h"
 #include "cli/json.h"
 #include "cli/runner_up.h"
+#include "cli/scalar_code.h"
 #include "cli/search_answer.h"
 #include "cli/verbs.h"
 #include "ir/steps.h"
@@ -14,13 +17,21 @@
 namespace isamap::cli {
 namespace {
 
+/// Each line a comment: the schedule with them reads back.
+std::string comments_of(const std::vector<ScalarCode>& scalar) {
+  std::istringstream text(text_of(scalar));
+  std::string comments;
+  for (std::string line; std::getline(text, line);) comments += "# " + line + "\n";
+  return comments;
+}
+
 std::string text_of(const ScheduleAnswer& answer) {
   const Scheduled& found = answer.scheduled;
-  return fmt::format("{}\n# {} cycles, {} pJ, {} bytes over links; bound by {}; {} evaluations{}\n",
+  return fmt::format("{}\n# {} cycles, {} pJ, {} bytes over links; bound by {}; {} evaluations{}\n{}",
                      answer.text.empty() ? print(found.schedule) : answer.text, short_number(found.cost.cycles),
                      short_number(found.cost.energy_pJ), short_number(found.cost.bytes),
                      found.cost.bound.empty() ? "nothing" : found.cost.bound, found.evaluations,
-                     answer.certified ? "; no schedule of the space is better" : "");
+                     answer.certified ? "; no schedule of the space is better" : "", comments_of(answer.scalar));
 }
 
 /// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.
@@ -103,12 +114,13 @@ std::optional<SearchAnswer> exactly(const Options& options, const Inputs& inputs
 }
 
 /// By a strategy that asks. Where the exact search applies nothing is compiled: the machine is priced.
-std::optional<Scheduled> by_asking(const Options& options, const Inputs& inputs, const CompileHook& hook, Exit& code) {
+std::optional<Compilation> by_asking(const Options& options, const Inputs& inputs, const CompileHook& hook,
+                                     Exit& code) {
   const auto mapped = enumerate_mappings(inputs.kernel, inputs.model, options.map);
   if (!options.schedule_file.empty() || !mapped || !not_levelled(inputs.kernel, *mapped, inputs.model).empty()) {
     auto compiled = compile_inputs(options, code, false, hook);
     if (!compiled) return {};
-    return std::move(*compiled->compiled.scheduled);
+    return std::move(compiled->compiled);
   }
   code = Exit::usage;
   if (!strategy_accepts(options, inputs.kernel, inputs.model)) return {};
@@ -120,7 +132,12 @@ std::optional<Scheduled> by_asking(const Options& options, const Inputs& inputs,
   bool proved = false;
   auto scheduled = schedule(inputs.kernel, *mapped, inputs.model, with->schedule, &proved);
   code = scheduled ? Exit::ok : proved ? Exit::no_answer : Exit::limit;
-  if (scheduled) return std::move(*scheduled);
+  if (scheduled) {
+    Compilation priced;
+    priced.mapped = *mapped;
+    priced.scheduled = std::move(*scheduled);
+    return priced;
+  }
   code = fail_after_start(options, code, scheduled.diagnostics(), inputs, *mapped);
   return {};
 }
@@ -135,7 +152,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   SecondBest second;
   const bool explained = options.explain || !options.report.empty();
   const CompileHook record = recorder.hook();
-  auto scheduled = by_asking(
+  auto compiled = by_asking(
       options, *inputs,
       [&](CompileOptions& compile, const Inputs& same) {
         if (!record(compile, same)) return false;
@@ -147,11 +164,12 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
         return true;
       },
       code);
-  if (!scheduled) return {"", code};
+  if (!compiled) return {"", code};
   const ScheduleOptions used = schedule_options(options, inputs->model);
   ScheduleAnswer answer;
   answer.objective = used.objective;
-  answer.scheduled = std::move(*scheduled);
+  answer.scalar = scalar_code(*compiled, inputs->kernel, inputs->model);
+  answer.scheduled = std::move(*compiled->scheduled);
   answer.text = answer.scheduled.view;
   if (seconds) answer.scheduled.seconds = *seconds;
   answer.seed = options.seed;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "frontends/frontends.h"
+#include "frontends/lossy_sums.h"
 #include "frontends/statements_internal.h"
 #include "ir/parse.h"
 
@@ -160,9 +161,18 @@ void read_dtypes(const std::string& text, Formula& formula) {
   }
 }
 
+/// A formula is one statement: to round once takes a kernel file.
+Diagnostics lossy_sum_of(const Kernel& kernel, const std::string& compute, const SourceLocation& where) {
+  auto warning = lossy_sum(kernel, {0, compute, where});
+  if (!warning) return {};
+  if (!warning->hint.empty()) warning->hint = "write a kernel file: " + warning->hint;
+  return {std::move(*warning)};
+}
+
 }  // namespace
 
-Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes) {
+Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes,
+                                   Diagnostics* warnings) {
   const SourceLocation where{"--compute", 1, 1};
   Formula formula;
   read_dims(dims, formula);
@@ -201,6 +211,7 @@ Result<Kernel> kernel_from_formula(const std::string& compute, const std::string
   kernel.statements.push_back(std::move(*statement));
   const Diagnostics problems = verify(kernel, places);
   if (has_errors(problems)) return with_source(problems);
+  if (warnings) *warnings = with_source(lossy_sum_of(kernel, compute, where));
   return kernel;
 }
 

@@ -8,16 +8,17 @@
 
 namespace isamap {
 
-/// The kernel file of CONTRACT.md.
-Result<Kernel> load_kernel(const std::string& path);
-Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file);
+/// The kernel file of CONTRACT.md. `warnings` receives what is legal and likely not meant: sums that lose terms.
+Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings = nullptr);
+Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file, Diagnostics* warnings = nullptr);
 
 /// The text that parse_kernel_yaml reads as the same tensors and statements (dims may stand in another order); an error
 /// where a file cannot say it: cut domains, one iterator with two extents.
 Result<std::string> kernel_file(const Kernel& kernel);
 
 /// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
-Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes);
+Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes,
+                                   Diagnostics* warnings = nullptr);
 
 /// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel. Nodes that only hold
 /// constants are no layers.

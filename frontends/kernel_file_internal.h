@@ -20,6 +20,7 @@ struct KernelFile {
   std::string step;                                    ///< the iterator of `repeat` around what is read
   std::set<std::string> broken_sizes, broken_tensors;  ///< reported already
   KernelPlaces places;
+  std::vector<std::string> texts;  ///< of the statements
   yaml::Source source;
   Diagnostics diagnostics;
 

@@ -7,6 +7,7 @@
 
 #include "frontends/frontends.h"
 #include "frontends/kernel_file_internal.h"
+#include "frontends/lossy_sums.h"
 #include "frontends/statements_internal.h"
 #include "ir/cursor.h"
 #include "ir/parse.h"
@@ -125,6 +126,7 @@ void bind_statement(KernelFile& file, const StatementText& statement, const Pars
       file.kernel.statements.push_back(std::move(*bound));
       Relocation(file, *statement.text).apply(places);
       file.places.statements.push_back(std::move(places));
+      file.texts.push_back(statement.text->scalar);
       return;
     }
     problems = bound.diagnostics();
@@ -308,9 +310,19 @@ void verify_kernel(KernelFile& file) {
   file.diagnostics.insert(file.diagnostics.end(), found.begin(), found.end());
 }
 
+Diagnostics lossy_sums(const KernelFile& file) {
+  Diagnostics found;
+  for (std::size_t s = 0; s < file.kernel.statements.size(); ++s)
+    if (auto warning = lossy_sum(file.kernel, {s, file.texts[s], file.places.statements[s].statement})) {
+      file.source.attach(*warning);
+      found.push_back(std::move(*warning));
+    }
+  return found;
+}
+
 }  // namespace
 
-Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file_name) {
+Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file_name, Diagnostics* warnings) {
   KernelFile file;
   const auto root = yaml::parse_text(text, file_name, file.diagnostics);
   if (!root) return file.diagnostics;
@@ -329,7 +341,10 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
     top.finish();
   }
   verify_kernel(file);
-  if (!has_errors(file.diagnostics)) return std::move(file.kernel);
+  if (!has_errors(file.diagnostics)) {
+    if (warnings) *warnings = lossy_sums(file);
+    return std::move(file.kernel);
+  }
   for (Diagnostic& diagnostic : file.diagnostics) {
     if (diagnostic.where.file.empty()) diagnostic.where.file = file_name;
     file.source.attach(diagnostic);
@@ -340,10 +355,10 @@ Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& fil
   return file.diagnostics;
 }
 
-Result<Kernel> load_kernel(const std::string& path) {
+Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings) {
   const Result<std::string> text = yaml::read_text_file(path);
   if (!text) return text.diagnostics();
-  return parse_kernel_yaml(*text, path);
+  return parse_kernel_yaml(*text, path, warnings);
 }
 
 }  // namespace isamap

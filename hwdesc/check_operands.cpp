@@ -273,6 +273,63 @@ void check_place(const Place& place) {
   check_room(place);
 }
 
+/// Extents of an operand's index where every dim of the instruction is as short as it may be.
+std::vector<std::int64_t> smallest_box(const Instruction& instruction, std::size_t operand) {
+  const Computation& unit = instruction.statement();
+  Ranges ranges;
+  for (std::size_t d = 0; d < unit.domain.dims.size(); ++d)
+    ranges[unit.domain.dims[d].name] = {0, std::max<std::int64_t>(instruction.ranges[d].min, 1) - 1};
+  std::vector<std::int64_t> box = instruction.tensors[operand].shape;
+  for (int a = 0; a < access_count(unit); ++a) {
+    const Access& access = access_of(unit, a);
+    if (access.tensor.index() != operand || access.index.size() != box.size()) continue;
+    for (std::size_t d = 0; d < box.size(); ++d)
+      if (const auto values = bounds(access.index[d], ranges)) box[d] = std::min(box[d], values->high + 1);
+  }
+  return box;
+}
+
+/// Bytes of its memory that an operand takes; nothing: it is not known.
+std::optional<std::int64_t> bytes_of(const Place& place) {
+  const Memory& memory = place.context.parts.memories[place.operand.memory.index()];
+  const bool fragment = std::holds_alternative<FragmentLayout>(place.operand.layout);
+  if (memory.is_register() && !fragment) return checked_mul(memory.size, std::int64_t{place.operand.group});
+  const auto elements = span(place);
+  if (!place.operand.dtype || !elements) return std::nullopt;
+  const auto needed = checked_mul(*elements, std::int64_t{bits(*place.operand.dtype)});
+  return needed ? std::optional(ceil_div(*needed, std::int64_t{8})) : std::nullopt;
+}
+
+/// All operands of one call are in their memories at the same time.
+void check_operands_together(const Instruction& instruction, Context& context) {
+  struct Use {
+    std::int64_t bytes = 0;
+    std::vector<std::string> operands;
+  };
+  std::map<std::size_t, Use> by_memory;
+  for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+    const Operand& operand = instruction.operands[i];
+    if (!operand.memory.valid()) continue;
+    const auto box = smallest_box(instruction, i);
+    const auto bytes = bytes_of({instruction, operand, i, box, "", {}, context});
+    if (!bytes) continue;
+    Use& use = by_memory[operand.memory.index()];
+    use.bytes = checked_add(use.bytes, *bytes).value_or(INT64_MAX);
+    use.operands.push_back(operand.name + " " + std::to_string(*bytes));
+  }
+  for (const auto& [id, use] : by_memory) {
+    const Memory& memory = context.parts.memories[id];
+    if (use.operands.size() < 2 || memory.capacity == 0 || use.bytes <= memory.capacity) continue;
+    context.problems.warning(
+        instruction.where,
+        "the operands of instruction '" + instruction.name + "' in memory '" + memory.name + "' need " +
+            std::to_string(use.bytes) + " bytes together (" + join(use.operands) + "); '" + memory.name + "' has " +
+            std::to_string(memory.capacity),
+        "no call of it fits, and statements that it maps become scalar code: make the dims smaller or the memory "
+        "larger");
+  }
+}
+
 }  // namespace
 
 void check_operands(const Instruction& instruction, const Node& node, Context& context) {
@@ -293,6 +350,7 @@ void check_operands(const Instruction& instruction, const Node& node, Context& c
     check_place(place);
     check_steps(place, entry ? entry->find("align") : nullptr);
   }
+  if (!instruction.semantics.empty()) check_operands_together(instruction, context);
 }
 
 }  // namespace isamap::loader

@@ -42,7 +42,7 @@ class Reader {
 
  private:
   void instance(const yaml::Node& node, Suite& suite) {
-    const std::size_t before = problems_.size();
+    const auto before = errors();
     yaml::MapReader read(node, "an instance", problems_);
     Instance made;
     made.where = node.where;
@@ -60,8 +60,8 @@ class Reader {
     made.proof = read.text("proof").value_or("");
     kernel(read, node, made);
     read.finish();
-    if (problems_.size() == before) machine(node, *target, params, made);
-    if (problems_.size() == before) add(node, *target, std::move(made), suite);
+    if (errors() == before) machine(node, *target, params, made);
+    if (errors() == before) add(node, *target, std::move(made), suite);
   }
 
   void wrong(const yaml::Node& node, const std::string& message, const std::string& hint = "") {
@@ -91,9 +91,11 @@ class Reader {
     const auto compute = read.text("compute"), dims = read.text("dims"), dtypes = read.text("dtypes");
     if (file.has_value() == compute.has_value())
       return wrong(node, "an instance has either kernel: FILE or compute: with dims:");
-    auto kernel = file ? load_kernel((file_.parent_path() / *file).string())
-                       : kernel_from_formula(*compute, dims.value_or(""), dtypes.value_or(""));
-    if (!kernel) return complain(node, kernel.diagnostics());
+    Diagnostics warnings;
+    auto kernel = file ? load_kernel((file_.parent_path() / *file).string(), &warnings)
+                       : kernel_from_formula(*compute, dims.value_or(""), dtypes.value_or(""), &warnings);
+    complain(node, kernel ? warnings : kernel.diagnostics());
+    if (!kernel) return;
     made.kernel = one_step_of(*kernel);
     if (!file) made.kernel.name = made.name;
     const yaml::Node* which = read.child("statement");
@@ -137,9 +139,18 @@ class Reader {
     if (!any) wrong(node, fmt::format("nothing maps {} onto {}: there is nothing to search", made.name, target));
   }
 
+  std::ptrdiff_t errors() const {
+    return std::count_if(problems_.begin(), problems_.end(),
+                         [](const Diagnostic& d) { return d.severity == Severity::error; });
+  }
+
   void complain(const yaml::Node& node, const Diagnostics& found) {
     for (Diagnostic d : found) {
       if (d.where.file.empty() || d.where.file == "--compute") d.where = node.where;
+      const bool known = std::any_of(problems_.begin(), problems_.end(), [&](const Diagnostic& other) {
+        return other.where == d.where && other.message == d.message;
+      });
+      if (known) continue;
       problems_.push_back(std::move(d));
     }
   }
@@ -214,6 +225,7 @@ Result<Suite> load_suite(const std::string& path, const std::vector<std::string>
   }
   if (has_errors(problems)) return problems;
   if (suite.instances.empty()) return error_at({path, 0, 0}, "has no instances");
+  suite.warnings = std::move(problems);
   return suite;
 }
 

@@ -36,6 +36,7 @@ struct Instance {
 struct Suite {
   std::string name, about;
   std::vector<Instance> instances;
+  Diagnostics warnings;  ///< of its kernels, each once
 };
 
 /// A suite file, a folder of them (taken together), or the name of one in `suites`. Hardware files are looked up beside

@@ -1,0 +1,36 @@
+#include "cli/scalar_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/common.h"
+
+namespace isamap::cli {
+
+std::string text_of(const std::vector<ScalarCode>& scalar) {
+  constexpr std::size_t shown = 4;
+  std::string text;
+  for (const ScalarCode& code : scalar) {
+    text += fmt::format("{} is scalar code", code.statement);
+    if (!code.reasons.empty()) text += ": " + code.reasons.front();
+    text += "\n";
+    for (std::size_t r = 1; r < std::min(code.reasons.size(), shown); ++r) text += "  " + code.reasons[r] + "\n";
+    if (code.reasons.size() > shown)
+      text += fmt::format("  and {} more reasons: --json, isamap explain\n", code.reasons.size() - shown);
+  }
+  return text;
+}
+
+void tell_scalar(const Options& options, const std::vector<ScalarCode>& scalar) {
+  if (!options.schedule_file.empty()) return;
+  std::vector<ScalarCode> with_reasons;
+  for (const ScalarCode& code : scalar)
+    if (!code.reasons.empty()) with_reasons.push_back(code);
+  std::string text = text_of(with_reasons);
+  if (text.empty()) return;
+  text.pop_back();
+  tell(text);
+}
+
+}  // namespace isamap::cli

@@ -1,0 +1,16 @@
+#pragma once
+// Telling that statements became scalar code, and why.
+
+#include <string>
+#include <vector>
+
+#include "cli/pipeline.h"
+
+namespace isamap::cli {
+
+/// "s0 is scalar code: REASON", then more reasons, a line each.
+std::string text_of(const std::vector<ScalarCode>& scalar);
+/// On stderr, where the machine has instructions that compute and no schedule file says so.
+void tell_scalar(const Options& options, const std::vector<ScalarCode>& scalar);
+
+}  // namespace isamap::cli
