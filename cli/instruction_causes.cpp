@@ -109,7 +109,7 @@ class Causes {
       return "the sum wraps; the description says that it saturates (sat+=)";
     if (std::string words = saturating_sum(); !words.empty()) return words;
     if (const auto other = changed(plain_sum, " sat+= "); other && explains(*other, before_, found_))
-      return "the sum saturates at each step (sat+=); the description adds exactly";
+      return "the sum saturates at each step (sat+=); " + how_described();
     return "";
   }
 
@@ -129,7 +129,22 @@ class Causes {
       const std::int64_t clamped = std::clamp(data[out()].get(i).integer, integer_min(type), integer_max(type));
       if (clamped != found_.get(i).integer) return "";
     }
-    return fmt::format("the sum saturates at {}; the description adds exactly", name(type));
+    return fmt::format("the sum saturates at {}{}; {}", name(type),
+                       kernel_.statements[0].reduction == Reduction::saturating_add ? ", once, at its end" : "",
+                       how_described());
+  }
+
+  static bool saturates(const ScalarExpr& e) {
+    const auto* cast = std::get_if<Cast>(&e.op);
+    return (cast != nullptr && cast->saturate) || std::any_of(e.args.begin(), e.args.end(), saturates);
+  }
+
+  /// How the description adds up.
+  std::string how_described() const {
+    if (kernel_.statements[0].reduction == Reduction::saturating_add)
+      return "the description saturates at each step (sat+=)";
+    return saturates(kernel_.statements[0].body) ? "the description saturates each term, and adds them exactly"
+                                                 : "the description adds exactly";
   }
 
   std::string update() {

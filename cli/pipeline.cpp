@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "mapper/reasons.h"
 #include "scheduler/in_time.h"
 #include "scheduler/lane_sums.h"
 #include "scheduler/lower.h"
@@ -136,11 +137,15 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
 }
 
 std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model) {
-  std::vector<std::string> reasons;
+  std::vector<std::pair<int, std::string>> all;
   for (const Rejection& rejection : mapped.rejected)
     if (rejection.statement == statement)
       for (const std::string& reason : rejection.reasons)
-        reasons.push_back(model.instruction(rejection.instruction).name + ": " + reason);
+        all.emplace_back(distance_of(rejection.reasons.front()),
+                         model.instruction(rejection.instruction).name + ": " + reason);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> reasons;
+  for (auto& [distance, reason] : all) reasons.push_back(std::move(reason));
   return reasons;
 }
 

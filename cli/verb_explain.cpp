@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/json.h"
+#include "cli/listed.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "ir/steps.h"
@@ -41,16 +42,6 @@ std::string best_mappings(std::vector<Mapping> mappings, const Kernel& kernel, c
     if (!advice.hardware.empty()) text += fmt::format("    hardware: {}\n", advice.hardware);
   }
   return text;
-}
-
-/// "fma, fma_bcast and 16 more".
-std::string listed(const std::vector<InstructionId>& ids, const HardwareModel& model) {
-  constexpr std::size_t shown = 4;
-  std::string text;
-  const std::size_t count = ids.size() > shown + 1 ? shown : ids.size();
-  for (std::size_t i = 0; i < count; ++i)
-    text += (i == 0 ? "" : i + 1 == ids.size() ? " and " : ", ") + model.instruction(ids[i]).name;
-  return count == ids.size() ? text : text + fmt::format(" and {} more", ids.size() - count);
 }
 
 /// Instructions with the same mappings share a paragraph.

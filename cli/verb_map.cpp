@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/common.h"
 #include "cli/json.h"
+#include "cli/listed.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
 #include "mapper/certificate_files.h"
 #include "mapper/other_orders.h"
+#include "mapper/reasons.h"
 
 namespace isamap::cli {
 namespace {
@@ -22,6 +26,38 @@ std::string operands_text(const Mapping& mapping, const Kernel& kernel, const Ha
   std::string text;
   for (const auto& [operand, tensor] : named_operands(mapping, kernel, model))
     text += (text.empty() ? "" : " ") + operand + "=" + tensor;
+  return text;
+}
+
+/// Instructions that the same reasons stop share a line; nearest to mapping first.
+std::string rejections_text(const Kernel& kernel, const HardwareModel& model, const std::vector<Rejection>& rejected) {
+  struct Group {
+    const Rejection* first;
+    std::vector<InstructionId> instructions;
+  };
+  std::vector<Group> groups;
+  for (const Rejection& rejection : rejected) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return g.first->statement == rejection.statement && g.first->reasons == rejection.reasons;
+    });
+    if (same == groups.end())
+      groups.push_back({&rejection, {rejection.instruction}});
+    else
+      same->instructions.push_back(rejection.instruction);
+  }
+  const auto rank = [](const Group& g) {
+    return std::pair(g.first->statement.value, g.first->reasons.empty() ? 0 : distance_of(g.first->reasons.front()));
+  };
+  std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return rank(a) < rank(b); });
+  std::string text;
+  for (const Group& g : groups) {
+    text += fmt::format("{} {} not map {}", listed(g.instructions, model), g.instructions.size() == 1 ? "does" : "do",
+                        kernel.statements[g.first->statement.index()].name);
+    const auto& reasons = g.first->reasons;
+    if (!reasons.empty()) text += ": " + reasons.front();
+    text += "\n";
+    for (std::size_t r = 1; r < reasons.size(); ++r) text += "  " + reasons[r] + "\n";
+  }
   return text;
 }
 
@@ -43,11 +79,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
       add_row(number_of(m, order++), other);
   }
   if (!result.mappings.empty()) text += table(rows);
-  for (const Rejection& rejection : result.rejected)
-    for (const std::string& reason : rejection.reasons)
-      text += fmt::format("{} does not map {}: {}\n", model.instruction(rejection.instruction).name,
-                          kernel.statements[rejection.statement.index()].name, reason);
-  return text;
+  return text + rejections_text(kernel, model, result.rejected);
 }
 
 /// Mappings are counted as they are found and not kept.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/chosen_registers.h"
 #include "hwdesc/prefetch.h"
 #include "hwdesc/program_check.h"
 #include "hwdesc/side_by_side.h"
@@ -20,6 +21,7 @@ struct Verifier {
   const Program& program;
   const HardwareModel& model;
   Diagnostics problems;
+  std::vector<ChosenRegister> chosen;
   Ranges ranges;
   std::set<std::string> unrolled;
   std::map<std::string, UnitId> open_units;  // open loops over instances of a unit
@@ -88,9 +90,12 @@ struct Verifier {
                             buffer.extents[i] - 1));
       if (static_cast<int>(i) < buffer.slots)
         for (const std::string& name : r.index[i].names())
-          if (!unrolled.contains(name) && !instance_of_owner(name, buffer))
+          if (!unrolled.contains(name) && !instance_of_owner(name, buffer)) {
+            const auto same = [&](const ChosenRegister& c) { return c.buffer == r.buffer && c.variable == name; };
+            if (std::none_of(chosen.begin(), chosen.end(), same)) chosen.push_back({r.buffer, name});
             problem(fmt::format("{}: register of {} is chosen by {}, which is not an unrolled loop", who, buffer.name,
                                 name));
+          }
     }
   }
 
@@ -290,11 +295,18 @@ struct Verifier {
 }  // namespace
 
 Diagnostics verify(const Program& program, const HardwareModel& model) {
-  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}};
+  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}, {}};
   verifier.list(program.prepack);
   verifier.list(program.body);
   verifier.capacities();
   return verifier.problems;
+}
+
+std::vector<ChosenRegister> registers_chosen_by_loops(const Program& program, const HardwareModel& model) {
+  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}, {}};
+  verifier.list(program.prepack);
+  verifier.list(program.body);
+  return verifier.chosen;
 }
 
 }  // namespace isamap

@@ -92,7 +92,36 @@ class Reader {
     if (const Node* without = own.find("without")) drop(below, *without, problems_);
     erase(own, "extends");
     erase(own, "without");
+    if (same_templates(below, own)) return std::nullopt;
     return merge(below, own);
+  }
+
+  /// Names are compared as they are written, before variants are expanded: an entry with variants of its own that has
+  /// the template of an entry below as its name is meant as another one. What the two make together says nothing more.
+  bool same_templates(const Node& below, const Node& own) {
+    const Node *inherited = below.find("instructions"), *list = own.find("instructions");
+    bool found = false;
+    for (const Node& item : inherited&& list ? list->items : std::vector<Node>{}) {
+      const Node* same = item.find("variants") ? same_template(*inherited, item) : nullptr;
+      if (!same) continue;
+      found = true;
+      const Node& name = *item.find("name");
+      problems_.error(name.where,
+                      "this entry has the name of one of the base, '" + name.scalar + "' in " + same->where.file + ":" +
+                          std::to_string(same->where.line) +
+                          ", and is merged with it: names are compared before variants are expanded",
+                      "give it a name that no base has, or leave its 'variants' out to change the base's entry");
+    }
+    return found;
+  }
+
+  static const Node* same_template(const Node& list, const Node& item) {
+    const Node* name = item.find("name");
+    if (!name || name->scalar.find("${") == std::string::npos) return nullptr;
+    for (const Node& other : list.items)
+      if (const Node* known = other.find("name"); known && known->scalar == name->scalar && other.find("variants"))
+        return known;
+    return nullptr;
   }
 
   std::vector<const Node*> named(const Node& extends) {

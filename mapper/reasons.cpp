@@ -81,6 +81,13 @@ std::string slot_reason(const Alignment& alignment, const Choices& choices, cons
          (rule == Rule::access ? access_reason(alignment, slot) : full_reason(alignment, choices, slot));
 }
 
+int distance_of(const std::string& reason) {
+  constexpr std::string_view far_to_near[] = {"body: ", "reduction: ", "dtype: ", "overflow: ", "saturation: "};
+  for (int kind = 0; kind < 5; ++kind)
+    if (reason.starts_with(far_to_near[kind])) return 5 - kind;
+  return 0;
+}
+
 std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule) {
   std::vector<std::string> reasons;
   for (const Slot& slot : choices.slots) {

@@ -8,6 +8,10 @@
 
 namespace isamap {
 
+/// How far an instruction is from mapping, by the kind of its first reason: dims are nearest, then values that may not
+/// fit, types, the reduction, and another body.
+int distance_of(const std::string& reason);
+
 /// One reason for each slot of the instruction that stays empty against its rule: names the instruction dim, the
 /// operands that a dim would have to be used by, what was found instead, and what would work.
 std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule);

@@ -6,6 +6,7 @@
 #include "mapper/body_match.h"
 #include "mapper/changes.h"
 #include "mapper/exact_form.h"
+#include "mapper/statement_splits.h"
 
 namespace isamap {
 namespace {
@@ -16,7 +17,7 @@ constexpr int kMaxTrials = 160;  // for each instruction and side
 /// Asks the mapper about changed kernels and instructions.
 class Asker {
  public:
-  explicit Asker(const MapOptions& options) : options_(options) {
+  Asker(const MapOptions& options, const HardwareModel& model) : options_(options), model_(model) {
     options_.max_mappings = 64;  // placements to look at until one is good
     options_.certificates.clear();
     options_.use_z3 = false;
@@ -30,8 +31,22 @@ class Asker {
   }
   Rule rule() const { return options_.rule; }
 
+  /// By some instruction of the machine.
+  bool maps_somewhere(const Kernel& kernel, StatementId statement) const {
+    const std::string text = print(kernel.statements[statement.index()], kernel.tensors);
+    const auto known = somewhere_.find(text);
+    if (known != somewhere_.end()) return known->second;
+    bool maps_here = false;
+    for (std::size_t i = 0; i < model_.instructions().size() && !maps_here; ++i)
+      maps_here = is_compute(model_.instructions()[i]) &&
+                  maps({"", kernel, statement, model_.instructions()[i], make_id<InstructionId>(i)});
+    return somewhere_[text] = maps_here;
+  }
+
  private:
   MapOptions options_;
+  const HardwareModel& model_;
+  mutable std::map<std::string, bool> somewhere_;
 };
 
 using Changes = std::vector<Trial> (*)(const Trial&);
@@ -78,6 +93,22 @@ std::vector<Change> changes_that_map(const Asker& asker, const Trial& from, Chan
   return found;
 }
 
+/// Two statements in the place of one: this instruction computes one of them, some instruction the other.
+std::vector<Change> splits_that_map(const Asker& asker, const Trial& from) {
+  std::vector<Change> found;
+  if (from.kernel.repeat) return found;
+  for (StatementSplit& split : statement_splits(from.kernel, from.statement)) {
+    if (found.size() >= kMaxChanges) break;
+    for (const auto& [own, other] : {std::pair(split.first, split.second), std::pair(split.second, split.first)}) {
+      if (!asker.maps({"", split.kernel, own, from.instruction, from.id}) || !asker.maps_somewhere(split.kernel, other))
+        continue;
+      found.push_back({split.text, std::move(split.kernel)});
+      break;
+    }
+  }
+  return found;
+}
+
 /// Names and places set aside: instructions that look alike here are alike to the mapper.
 std::string shape_of(const Instruction& instruction) {
   std::string text;
@@ -118,6 +149,7 @@ Refusal explained(const Kernel& kernel, const Rejection& rejection, const Instru
     if (refusal.rule.empty() && rule > asker.rule() && asker.maps(given, rule)) refusal.rule = text;
   refusal.hardware_changes = texts_of(changes_that_map(asker, given, hardware_value_changes, hardware_dim_changes));
   std::vector<Change> changes = changes_that_map(asker, given, kernel_value_changes, kernel_dim_changes);
+  if (changes.empty()) changes = splits_that_map(asker, given);
   refusal.kernel_changes = texts_of(changes);
   for (Change& change : changes) refusal.changed_kernels.push_back(std::move(change.kernel));
   if (!refusal.kernel_changes.empty()) refusal.other_operation = false;
@@ -134,7 +166,7 @@ bool same_cause(const Refusal& a, const Refusal& b) {
 
 std::vector<Refusal> explain_refusals(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                       const MapResult& result) {
-  const Asker asker(options);
+  const Asker asker(options, model);
   std::vector<Refusal> refusals;
   std::map<std::pair<std::size_t, std::string>, Refusal> known;
   for (const Rejection& rejection : result.rejected) {

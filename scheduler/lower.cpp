@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hwdesc/chosen_registers.h"
 #include "hwdesc/program_check.h"
 #include "mapper/stated.h"
 #include "scheduler/allocate.h"
@@ -81,6 +82,47 @@ Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
   for (Diagnostic& problem : problems)
     if (problem.where.file.empty() && !nest.lines.empty()) problem.where = nest.lines.back().where;
   return problems;
+}
+
+/// "i12" is a loop over i (Lowering::variable).
+bool is_loop_over(const std::string& variable, const std::string& dim) {
+  return variable.starts_with(dim) && variable.size() > dim.size() &&
+         variable.find_first_not_of("0123456789", dim.size()) == std::string::npos;
+}
+
+/// The lines below the stage of a tile in registers whose steps choose among these registers, and are not unrolled.
+void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std::string& tile, Diagnostics& found) {
+  const Stage* stage = nullptr;
+  std::map<std::string, std::int64_t> tiles;  // of dims, so far
+  for (const Line& line : nest.lines) {
+    const auto* held = std::get_if<Stage>(&line.is);
+    if (held && tile.starts_with(held->tensor + "_" + held->memory)) stage = held;
+    const auto* loop = std::get_if<For>(&line.is);
+    for (const Walk& w : loop ? loop->walks : std::vector<Walk>{}) {
+      const auto [around, is_first] = tiles.emplace(w.dim, INT64_MAX);
+      const bool one_step = !is_first && w.tile >= around->second;
+      around->second = w.tile;
+      if (!stage || one_step || loop->unroll || !loop->unit.empty() || !is_loop_over(chosen.variable, w.dim)) continue;
+      const std::string text = print(line);
+      Diagnostic wrong =
+          error_at(line.where, fmt::format("'{}': each of its steps has registers of {} in {} of its own, so the loop "
+                                           "must be unrolled",
+                                           text, stage->tensor, stage->memory));
+      wrong.hint = "add unroll" + (line.where.line > 0 ? fmt::format(" at line {}", line.where.line) : "") + ": " +
+                   text + " unroll";
+      const auto same = [&](const Diagnostic& d) { return d.where == wrong.where && d.message == wrong.message; };
+      if (std::none_of(found.begin(), found.end(), same)) found.push_back(std::move(wrong));
+    }
+  }
+}
+
+/// What `verify` says of registers that loops choose, in the words of the schedule; empty: it says something else.
+Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, const HardwareModel& model) {
+  Diagnostics found;
+  for (const ChosenRegister& chosen : registers_chosen_by_loops(program, model))
+    for (const Nest& nest : schedule.nests)
+      lines_that_choose(nest, chosen, program.buffers[chosen.buffer.index()].name, found);
+  return found;
 }
 
 /// A schedule's nests, and what they hand to one another.
@@ -242,8 +284,9 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
             fmt::format("lanes of {} are added up in any order, by {}", line->statement, instruction.name));
   allocate(*program, model);
   Diagnostics problems = verify(*program, model);
-  if (has_errors(problems)) return at_last_line(problems, schedule.nests.back());
-  return program;
+  if (!has_errors(problems)) return program;
+  if (const Diagnostics unroll = loops_to_unroll(schedule, *program, model); !unroll.empty()) return unroll;
+  return at_last_line(problems, schedule.nests.back());
 }
 
 }  // namespace isamap

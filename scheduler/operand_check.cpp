@@ -245,10 +245,15 @@ std::string alignment_refusal(const Instruction& instruction, const Operand& ope
   for (const AffineTerm& term : offset.terms()) aligned &= term.coefficient % unit == 0;
   if (aligned) return "";
   if (buffer.align % operand.align != 0)
-    return fmt::format("operand {} of {} begins at multiples of {} B; {} itself begins at multiples of {} B",
-                       operand.name, instruction.name, unit, buffer.name, buffer.align);
-  return fmt::format("operand {} of {} begins at multiples of {} B; in {} it would begin at byte {}", operand.name,
-                     instruction.name, unit, buffer.name, print(offset));
+    return fmt::format("operand {} of {} has align {}; {} itself begins at multiples of {} B", operand.name,
+                       instruction.name, operand.align, buffer.name, buffer.align);
+  if (operand.align < unit)
+    return fmt::format(
+        "addresses in {} count steps of {} B (its granularity); operand {} of {} would begin at byte {} "
+        "of {}",
+        model.memory(buffer.memory).name, unit, operand.name, instruction.name, print(offset), buffer.name);
+  return fmt::format("operand {} of {} has align {}; in {} it would begin at byte {}", operand.name, instruction.name,
+                     operand.align, buffer.name, print(offset));
 }
 
 std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
@@ -280,8 +285,8 @@ std::string described_refusal(const Instruction& instruction, int access, const 
       !no.empty())
     return no;
   if (buffer.align % operand.align == 0) return "";
-  return fmt::format("{} of {} begins at multiples of {} B; {} begins at multiples of {} B", operand.name,
-                     instruction.name, operand.align, buffer.name, buffer.align);
+  return fmt::format("{} of {} has align {}; {} begins at multiples of {} B", operand.name, instruction.name,
+                     operand.align, buffer.name, buffer.align);
 }
 
 }  // namespace

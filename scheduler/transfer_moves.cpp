@@ -339,7 +339,7 @@ Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
   if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
   const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
   const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons, other_types;  // the second kind is far from working, and may be long
   std::string unawaited;
   const auto fits = [&](const Instruction& i) {
     if (!(copy.adds ? is_combine(i) : is_move(i)) || i.operands[operand_of_access(i, 0).index()].memory != to ||
@@ -353,7 +353,7 @@ Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
     const DType type = lowering.buffer(copy.inner->buffer).dtype;
     std::string no = type_refusal(i, 0, type);
     if (no.empty()) no = type_refusal(i, 1, type);
-    if (!no.empty() && reasons.size() < max_reasons) reasons.push_back(no);
+    if (!no.empty()) other_types.push_back(no);
     return no.empty();
   };
   std::vector<MoveShape> all = move_shapes(lowering, copy.visited(), fits);
@@ -404,8 +404,11 @@ Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
   Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering.buffer(copy.inner->buffer).name,
                                         lowering.model.memory(from).name, lowering.model.memory(to).name));
   failed.notes = reasons;
+  for (const std::string& no : other_types)
+    if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
   failed.hint = rows_as_asked(lowering, copy);
-  if (all.empty() && copy.via.empty()) failed.notes.push_back("the machine has no move between these memories");
+  if (all.empty() && copy.via.empty() && other_types.empty())
+    failed.notes.push_back("the machine has no move between these memories");
   if (all.empty() && !copy.via.empty() && unawaited.empty())
     failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy.via, ", ")));
   return failed;

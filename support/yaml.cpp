@@ -289,6 +289,24 @@ std::string hint_for(const YAML::Exception& e, const std::string& text) {
   return "text that holds ': ', '#', '{' or '[' must be quoted";
 }
 
+/// `{name: x_${t}}`: inside brackets the brace of a parameter ends the text. Says so at its beginning.
+std::optional<Diagnostic> parameter_without_quotes(const YAML::Exception& e, const std::string& text,
+                                                   const std::string& file) {
+  const auto at = static_cast<std::size_t>(std::max(e.mark.pos, 0));
+  if (at == 0 || at >= text.size() || text[at] != '{' || text[at - 1] != '$') return std::nullopt;
+  const std::size_t before = text.find_last_of(" \t\n,:[{", at - 1);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  std::size_t end = begin;
+  for (bool inside = false; end < text.size(); ++end) {  // the word, with all of its parameters
+    if (!inside && std::string(" \t\n,]}").find(text[end]) != std::string::npos) break;
+    if (text[end] == '\n') break;
+    if (text[end] == '{') inside = true;
+    if (text[end] == '}') inside = false;
+  }
+  return at_byte(text, begin, file, "text that holds '${' must be quoted inside { } and [ ]",
+                 "write \"" + text.substr(begin, end - begin) + "\"");
+}
+
 }  // namespace
 
 std::optional<Node> parse_text(const std::string& text, const std::string& file, Diagnostics& problems) {
@@ -308,7 +326,10 @@ std::optional<Node> parse_text(const std::string& text, const std::string& file,
     diagnostics.push_back(stop.why);
     complete = false;
   } catch (const YAML::Exception& e) {
-    diagnostics.push_back(error_at({file, e.mark.line + 1, e.mark.column + 1}, "YAML: " + e.msg, hint_for(e, text)));
+    if (auto unquoted = parameter_without_quotes(e, text, file))
+      diagnostics.push_back(std::move(*unquoted));
+    else
+      diagnostics.push_back(error_at({file, e.mark.line + 1, e.mark.column + 1}, "YAML: " + e.msg, hint_for(e, text)));
     complete = false;
   }
   const Source source(diagnostics.empty() ? "" : text);

@@ -1,0 +1,14 @@
+#pragma once
+// Instructions in a line of text.
+
+#include <string>
+#include <vector>
+
+#include "hwdesc/hardware_model.h"
+
+namespace isamap::cli {
+
+/// "fma, fma_bcast and 16 more".
+std::string listed(const std::vector<InstructionId>& ids, const HardwareModel& model);
+
+}  // namespace isamap::cli

@@ -1,0 +1,24 @@
+#pragma once
+// A statement in two: a part of its body becomes a tensor of its own.
+//
+//   Y[i,j] = max(X[i,j] + Z[j], 0)    as    Y_part[i,j] = X[i,j] + Z[j]  and  Y[i,j] = max(Y_part[i,j], 0)
+//
+// Every node of a body is rounded to its type, so a tensor of that type holds the same values.
+
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+
+namespace isamap {
+
+struct StatementSplit {
+  Kernel kernel;  ///< the parts stand where the statement stood
+  StatementId first, second;
+  std::string text;  ///< "split the statement: `A` and `B`"
+};
+
+/// One for each operation inside the body; the body itself where it is reduced.
+std::vector<StatementSplit> statement_splits(const Kernel& kernel, StatementId statement);
+
+}  // namespace isamap
