@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 
+#include "backends/simulator/same_text.h"
 #include "build_facts.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
@@ -144,6 +145,10 @@ std::optional<HardwareModel> load_target(const Options& options) {
   if (loaded) {
     if (const auto unknown = unknown_instruction(loaded->model, options)) {
       fail(Exit::wrong_input, Diagnostics{*unknown});
+      return std::nullopt;
+    }
+    if (const Diagnostics alike = same_texts(loaded->model); has_errors(alike)) {
+      fail(Exit::wrong_input, alike);
       return std::nullopt;
     }
     return std::move(loaded->model);

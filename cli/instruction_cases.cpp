@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "cli/case_state.h"
 #include "cli/instruction_kernel.h"
 #include "cli/isolated_program.h"
 #include "cli/joined_programs.h"
 #include "ir/legal.h"
+#include "ir/start.h"
 #include "scheduler/addressing.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower.h"
@@ -16,6 +18,8 @@
 
 namespace isamap::cli {
 namespace {
+
+constexpr std::int64_t few_vectors = 8;  // of a program that is there for a move
 
 /// An operand that is read several times is fetched once: the sum over its reads is walked.
 InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
@@ -92,6 +96,24 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
   return nest;
 }
 
+/// The nest with each of the inputs' tiles that the move can fill filled by it; the nest itself where none is named.
+std::vector<Nest> led_through(const Nest& nest, const std::string& move, const Kernel& kernel,
+                              const HardwareModel& model) {
+  if (move.empty()) return {nest};
+  const Instruction& by = model.instruction(*model.find_instruction(move));
+  const std::string& into = model.memory(by.operands[operand_of_access(by, 0).index()].memory).name;
+  std::vector<Nest> all;
+  for (std::size_t l = 0; l < nest.lines.size(); ++l) {
+    const auto* stage = std::get_if<Stage>(&nest.lines[l].is);
+    if (stage == nullptr || stage->memory != into ||
+        stage->tensor == kernel.tensors[kernel.statements[0].write.tensor.index()].name)
+      continue;
+    all.push_back(nest);
+    std::get<Stage>(all.back().lines[l].is).via = {move};
+  }
+  return all;
+}
+
 std::string words_of(const Diagnostics& problems) {
   std::string text;
   for (const Diagnostic& problem : problems) {
@@ -150,20 +172,25 @@ Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, 
     for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
     constexpr int turns = 3;  // tiles at several addresses: what is wrong in these shows
     for (const auto& [flag, buffers] : {std::pair(true, turns), {true, 1}, {false, turns}, {false, 1}}) {
-      if (flag && !(can_start_at_zero(instruction) && !kernel->tensors[statement.write.tensor.index()].inout)) continue;
+      if (flag && !(may_start(instruction, Start::zero) && !kernel->tensors[statement.write.tensor.index()].inout))
+        continue;
       InstructionCase made{
           id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers),
           {}, {}};
-      auto program = program_of({made}, model);
-      if (program) collect_calls(program->program.body, made.uses);
-      if (program) return made;
-      if (refused.empty()) refused = program.diagnostics();
+      for (const Nest& nest : led_through(made.nest, wanted.through, *kernel, model)) {
+        made.nest = nest;
+        auto program = program_of({made}, model);
+        if (program) collect_calls(program->program.body, made.uses);
+        if (program && (wanted.through.empty() || made.uses.contains(model.find_instruction(wanted.through)->index())))
+          return made;
+        if (refused.empty() && !program) refused = program.diagnostics();
+      }
     }
     std::size_t a = 0;
     while (a < pick.size() && ++pick[a] == all[a].routes.size()) pick[a++] = 0;
     if (a == pick.size()) break;
   }
-  return refused;
+  return refused.empty() ? Diagnostics{error("no program is brought its operands so")} : refused;
 }
 
 /// An extent that the dim may have, near what is wished.
@@ -209,7 +236,8 @@ std::vector<Wanted> few_to_try(const Instruction& instruction) {
     if (between.extents[d] != full.extents[d])
       between.what += (between.what.empty() ? "" : ", ") + smaller_along(instruction, d, between.extents[d]);
   }
-  between.twice = instruction.statement().reduction != Reduction::assign && can_start_at_zero(instruction);
+  between.twice = instruction.statement().reduction != Reduction::assign && may_start(instruction, Start::zero) &&
+                  may_start(instruction, Start::keep);
   if (between.twice) between.what += (between.what.empty() ? "" : ", ") + std::string(afresh);
   return between.what.empty() || !extents_fit(instruction, between.extents) ? std::vector{full}
                                                                             : std::vector{full, between};
@@ -235,7 +263,6 @@ std::string beyond(const HardwareModel& model, const Instruction& instruction) {
   const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];
   if (out.memory.valid() && model.memory(out.memory).kind == MemoryKind::cache)
     return "it writes to a cache, which changes no value";
-  if (out.dtype == DType::b1) return "its result is a mask, which no move brings out";
   return "";
 }
 
@@ -258,7 +285,7 @@ void by_hand(const HardwareModel& model, InstructionId id, DType type, std::int6
 void find_cases(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors,
                 InstructionCases& found) {
   const Instruction& instruction = model.instruction(id);
-  const bool updates = instruction.statement().reduction != Reduction::assign;
+  const bool updates = instruction.statement().reduction != Reduction::assign && !always_starts_anew(instruction);
   for (Wanted wanted : extents_to_try(instruction)) {
     wanted.type = type;
     auto made = make_case(model, id, wanted, vectors);
@@ -266,9 +293,9 @@ void find_cases(const HardwareModel& model, InstructionId id, DType type, std::i
     if (!made && wanted.what.empty()) by_hand(model, id, type, vectors, found);
     if (!made && wanted.what.empty() && !found.cases.empty()) return;
     if (made) found.cases.push_back(std::move(*made));
-    if (!updates || !wanted.what.empty() || (made && !can_start_at_zero(instruction))) continue;
+    if (!updates || !wanted.what.empty() || (made && !may_start(instruction, Start::zero))) continue;
     wanted.twice = true;
-    wanted.what = can_start_at_zero(instruction) ? afresh : "cleared, then added to";
+    wanted.what = may_start(instruction, Start::zero) ? afresh : "cleared, then added to";
     if (auto again = make_case(model, id, wanted, vectors)) found.cases.push_back(std::move(*again));
   }
 }
@@ -290,8 +317,37 @@ InstructionCases instruction_cases(const HardwareModel& model, InstructionId id,
     find_cases(model, id, type, vectors, found);
     if (!found.cases.empty()) break;  // one type is enough for what moves any
   }
-  if (!found.cases.empty()) found.why_not.clear();
+  std::string stateless;
+  std::erase_if(found.cases, [&](InstructionCase& one) {
+    const std::string why = settle_state(one, model);
+    if (!why.empty()) stateless = why;
+    return !why.empty();
+  });
+  if (!found.cases.empty())
+    found.why_not.clear();
+  else if (!stateless.empty())
+    found.why_not = stateless;
   return found;
+}
+
+std::optional<InstructionCase> case_through(const HardwareModel& model, InstructionId move, std::int64_t vectors) {
+  const Instruction& by = model.instruction(move);
+  const MemoryId into = by.operands[operand_of_access(by, 0).index()].memory;
+  for (std::size_t i = 0; i < model.instructions().size(); ++i) {
+    const Instruction& user = model.instructions()[i];
+    if (!is_compute(user) || user.semantics.size() != 1) continue;
+    bool reads = false;
+    for (int a = 1; a < access_count(user.statement()); ++a)
+      reads = reads || user.operands[operand_of_access(user, a).index()].memory == into;
+    if (!reads) continue;
+    Wanted wanted;
+    wanted.extents = largest_extents(user);
+    wanted.through = by.name;
+    wanted.what = "by way of " + by.name;
+    auto made = make_case(model, make_id<InstructionId>(i), wanted, std::min<std::int64_t>(vectors, few_vectors));
+    if (made && settle_state(*made, model).empty()) return std::move(*made);
+  }
+  return std::nullopt;
 }
 
 Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const HardwareModel& model) {

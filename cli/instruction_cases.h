@@ -33,6 +33,10 @@ struct InstructionCases {
 /// is cleared first where the instruction can do so. Each has been lowered by itself.
 InstructionCases instruction_cases(const HardwareModel& model, InstructionId id, std::int64_t vectors);
 
+/// The program of another instruction that gets an input by this move: what is wrong in a move whose result nothing
+/// brings out shows in that one's. Nothing: no program does.
+std::optional<InstructionCase> case_through(const HardwareModel& model, InstructionId move, std::int64_t vectors);
+
 /// All cases in one program, so that a target is compiled once. Tensor t of case c is tensor `first[c] + t`.
 struct CaseProgram {
   Program program;

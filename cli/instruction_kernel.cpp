@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/program.h"
+#include "ir/start.h"
 #include "scheduler/addressing.h"
 
 namespace isamap::cli {
@@ -50,6 +51,12 @@ void hold_number(Kernel& kernel, Computation& statement, const Instruction& inst
   for (Access& access : statement.reads) moved(access.tensor);
 }
 
+/// A tensor has room for all that reads it: A[j,1] and A[j,0].
+void enlarge(std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& by) {
+  shape.resize(by.size(), 0);
+  for (std::size_t d = 0; d < by.size(); ++d) shape[d] = std::max(shape[d], by[d]);
+}
+
 }  // namespace
 
 std::string unused_name(std::string wish, const Computation& statement) {
@@ -83,16 +90,17 @@ Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, s
   Ranges touched = ranges;
   const std::vector<std::int64_t> box = touched_extents(instruction, wanted.extents);
   for (std::size_t d = 0; d < box.size(); ++d) touched[statement.domain.dims[d].name].high = box[d] - 1;
+  std::vector<std::vector<std::int64_t>> shapes(kernel.tensors.size());
   for (int a = 0; a < access_count(statement); ++a) {
     Access& access = a == 0 ? statement.write : statement.reads[static_cast<std::size_t>(a - 1)];
     Tensor& tensor = kernel.tensors[access.tensor.index()];
     const Operand& operand = instruction.operands[access.tensor.index()];
     tensor.dtype = as_number(operand.dtype.value_or(wanted.type), wanted.wide);
-    tensor.shape = {vectors};
+    std::vector<std::int64_t> shape{vectors};
     std::vector<AffineExpr> index = {AffineExpr::dim(v)};
     if (wanted.twice && a > 0) {
       index.push_back(AffineExpr::dim(again));
-      tensor.shape.push_back(2);
+      shape.push_back(2);
     }
     double elements = static_cast<double>(vectors) * 2;
     // What it sets to zero in memory beyond its extents belongs to the tensor.
@@ -100,16 +108,19 @@ Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, s
     for (const AffineExpr& e : access.index) {
       const auto range = bounds(e, all_of_it ? touched : ranges);
       if (!range || range->low < 0) return error("a subscript has no bounds");
-      tensor.shape.push_back(range->high + 1);
+      shape.push_back(range->high + 1);
       elements *= static_cast<double>(range->high + 1);
       index.push_back(e);
     }
     if (elements > static_cast<double>(max_elements)) return error("its operands are too large to be tried");
     access.index = std::move(index);
+    enlarge(shapes[access.tensor.index()], shape);
   }
+  for (std::size_t t = 0; t < shapes.size(); ++t) kernel.tensors[t].shape = shapes[t];
   if (wanted.twice) statement.domain.dims.insert(statement.domain.dims.begin(), {again, 2, DimKind::reduction});
   statement.domain.dims.insert(statement.domain.dims.begin(), {v, vectors, DimKind::parallel});
-  kernel.tensors[statement.write.tensor.index()].inout = statement.reduction != Reduction::assign && !wanted.twice;
+  kernel.tensors[statement.write.tensor.index()].inout =
+      statement.reduction != Reduction::assign && !wanted.twice && !always_starts_anew(instruction);
   // Operands without a type take what the case says: the body must know.
   if (std::any_of(instruction.operands.begin(), instruction.operands.end(),
                   [](const Operand& o) { return !o.dtype || is_bits(*o.dtype); }))

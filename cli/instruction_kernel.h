@@ -15,6 +15,7 @@ struct Wanted {
   DType wide = DType::s64;            ///< how 64 bits of any type are compared
   bool twice = false;                 ///< two uses add to one output that starts at the identity
   std::string what;
+  std::string through;  ///< a move that brings one of the inputs; empty: whichever does
 };
 
 constexpr const char* vector_dim = "v";

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/lane_registers.h"
+#include "ir/start.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/operand_check.h"
 
@@ -121,8 +122,7 @@ Result<Placed> IsolatedOperands::in_scratch(int access) {
   auto ref = accepted(access, {buffer, place->at(subscripts(access), use())}, tile);
   if (!ref) return ref.diagnostics();
   Placed placed{std::move(*ref), {}, {}};
-  const bool starts = access == 0 && own().reduction != Reduction::assign && !wanted_.twice;
-  if (access > 0 || starts) {
+  if (access > 0 || walked_.tensors[tensor_of(access).index()].inout) {
     auto fill = each_element(access, *place, buffer, true);
     if (!fill) return fill.diagnostics();
     placed.before = std::move(*fill);
@@ -238,8 +238,7 @@ Result<Placed> IsolatedOperands::in_registers(int access) {
     auto nodes = moved_in_shares(access, tile.buffer, fill);
     return nodes || first.empty() ? std::move(nodes) : Result<Made>(first);
   };
-  const bool starts = access == 0 && own().reduction != Reduction::assign && !wanted_.twice;
-  if (access > 0 || starts) {
+  if (access > 0 || walked_.tensors[tensor_of(access).index()].inout) {
     auto fill = either(true);
     if (!fill) return fill.diagnostics();
     placed.before = std::move(*fill);

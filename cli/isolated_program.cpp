@@ -7,6 +7,7 @@
 #include "cli/isolated_operands.h"
 #include "cli/lane_registers.h"
 #include "hwdesc/program_check.h"
+#include "ir/start.h"
 #include "scheduler/allocate.h"
 #include "scheduler/completion.h"
 #include "scheduler/ring.h"
@@ -57,7 +58,7 @@ class Isolating : IsolatedOperands {
       for (int b = 0; b < a; ++b)
         if (operand_of_access(instruction_, a) == operand_of_access(instruction_, b))
           return error(fmt::format("{} is accessed in two ways", operand(a).name));
-    if (wanted_.twice && !can_start_at_zero(instruction_)) return error("it cannot start afresh");
+    if (wanted_.twice && !may_start(instruction_, Start::zero)) return error("it cannot start afresh");
     return std::nullopt;
   }
 
@@ -156,9 +157,9 @@ class Isolating : IsolatedOperands {
 
   /// The first of two uses starts afresh, the second adds to it.
   Node first_or_again(const Call& again) const {
-    if (!wanted_.twice) return Node{again};
     Call first = again;
     first.start = Start::zero;
+    if (!wanted_.twice) return Node{always_starts_anew(instruction_) ? first : again};
     Guard guard;
     guard.conditions = {-again_};
     guard.then = {Node{first}};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backends/simulator/same_text.h"
 #include "build_facts.h"
 #include "cli/common.h"
 #include "cli/json.h"
@@ -50,10 +51,13 @@ Exit verb_hw_check(const Options& options) {
   Exit code = Exit::ok;
   for (const std::string& path : options.files) {
     auto loaded = load_hardware(path, model_folders(), {options.params, true});
-    const Diagnostics diagnostics = loaded ? loaded->warnings : loaded.diagnostics();
-    files.push_back({path, static_cast<bool>(loaded), diagnostics, {}});
+    Diagnostics diagnostics = loaded ? loaded->warnings : loaded.diagnostics();
+    if (loaded)
+      for (Diagnostic& alike : same_texts(loaded->model)) diagnostics.push_back(std::move(alike));
+    const bool right = !has_errors(diagnostics);
+    files.push_back({path, right, diagnostics, {}});
     if (!diagnostics.empty()) fail(Exit::wrong_input, diagnostics);
-    if (loaded) {
+    if (right) {
       text += summary(loaded->model, diagnostics.size());
       for (const LayoutFact& fact : loaded->facts)
         if (matters(fact, loaded->facts)) text += "  " + print(fact) + "\n";

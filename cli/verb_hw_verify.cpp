@@ -80,8 +80,8 @@ std::string text_of(const Verification& done, const std::string& target) {
   }
   text += fmt::format("{}: {} of {} instructions executed ({}), {} equal, {} wrong\n", target,
                       count(done, Verdict::equal) + count(done, Verdict::differs) + count(done, Verdict::failed),
-                      done.instructions.size(), done.executed, count(done, Verdict::equal),
-                      count(done, Verdict::differs) + count(done, Verdict::failed));
+                      done.instructions.size(), done.executed + (done.simulator.empty() ? "" : " " + done.simulator),
+                      count(done, Verdict::equal), count(done, Verdict::differs) + count(done, Verdict::failed));
   return text;
 }
 
@@ -96,6 +96,7 @@ std::string json_of(const Verification& done, const Options& options) {
   Json json = document();
   json["target"] = options.target;
   json["executed"] = done.executed;
+  if (!done.simulator.empty()) json["simulator"] = done.simulator;
   if (const std::string why = not_run(done); !why.empty()) json["why"] = why;
   json["samples"] = options.samples;
   json["seed"] = options.seed;

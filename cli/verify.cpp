@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "cli/common.h"
 #include "cli/instruction_vectors.h"
+#include "hwdesc/prefetch.h"
 
 namespace isamap::cli {
 namespace {
@@ -16,6 +18,7 @@ using Verdict = VerifiedInstruction::Verdict;
 struct Numbered {
   std::size_t row = 0;  ///< its instruction in the result
   InstructionCase is;
+  bool through = false;  ///< the row's instruction is a move that brings the case's instruction its operands
 };
 
 class Verifier {
@@ -29,6 +32,7 @@ class Verifier {
   Verification run() {
     const Availability available = availability(model_);
     result_.executed = available.how;
+    result_.simulator = model_.program.run_simulator.substr(0, model_.program.run_simulator.find(' '));
     if (available.how == "unavailable") {
       result_.missing = available.why;
       return std::move(result_);
@@ -65,10 +69,25 @@ class Verifier {
         if (recorded(row, one)) cases_.push_back({result_.instructions.size(), std::move(one)});
       result_.instructions.push_back(std::move(row));
     }
+    if (options_.replay == nullptr) find_ways_through();
     if (options_.at_once > 0) return;
     // Cases of one extent share masks and configurations, which a machine may not have for all extents at once.
     std::stable_sort(cases_.begin(), cases_.end(),
                      [](const Numbered& a, const Numbered& b) { return a.is.what < b.is.what; });
+  }
+
+  /// Moves that nothing brings the result of back, and that no program has yet.
+  void find_ways_through() {
+    std::set<std::size_t> used;
+    for (const Numbered& one : cases_) used.insert(one.is.uses.begin(), one.is.uses.end());
+    for (std::size_t r = 0; r < result_.instructions.size(); ++r) {
+      const auto id = model_.find_instruction(result_.instructions[r].name);
+      if (result_.instructions[r].verdict != Verdict::not_isolated || !id || used.contains(id->index())) continue;
+      const Instruction& move = model_.instruction(*id);
+      if (!is_move(move) || is_prefetch(move, model_) || !not_executed(move, model_).empty()) continue;
+      auto made = case_through(model_, *id, options_.samples);
+      if (made) cases_.push_back({r, std::move(*made), true});
+    }
   }
 
   /// With a record only what is in it is tried.
@@ -139,6 +158,7 @@ class Verifier {
     }
     VerifiedInstruction& row = result_.instructions[cases_[begin].row];
     if (row.verdict == Verdict::differs) return;
+    if (cases_[begin].through) return void(not_run_.insert(begin));
     row.verdict = Verdict::failed;
     row.what = cases_[begin].is.what;
     row.why.clear();
@@ -151,9 +171,14 @@ class Verifier {
   void judge(std::size_t c, const std::vector<TensorData>& before, const std::vector<TensorData>& found) {
     const InstructionCase& one = cases_[c].is;
     VerifiedInstruction& row = result_.instructions[cases_[c].row];
-    ++row.cases;
     const std::size_t written = one.kernel.statements[0].write.tensor.index();
     const std::string name = model_.instruction(one.instruction).name;
+    if (cases_[c].through) {
+      if (auto difference = check_case(one, model_.instruction(one.instruction), before, found))
+        blamed_.emplace(cases_[c].row, std::move(*difference));
+      return;
+    }
+    ++row.cases;
     if (options_.record != nullptr) options_.record->cases.push_back({name, one.what, before, written, found[written]});
     row.values += found[written].count();
     if (row.verdict != Verdict::equal) return;
@@ -176,11 +201,30 @@ class Verifier {
     std::map<std::string, std::string> seen;
     for (std::size_t c = 0; c < cases_.size(); ++c) {
       const VerifiedInstruction& row = result_.instructions[cases_[c].row];
-      if (row.verdict != Verdict::equal) continue;
+      if (cases_[c].through || row.verdict != Verdict::equal) continue;
       for (const std::size_t i : cases_[c].is.uses) seen.emplace(model_.instructions()[i].name, row.name);
     }
     for (VerifiedInstruction& row : result_.instructions)
       if (row.verdict == Verdict::not_isolated && seen.contains(row.name)) row.seen_through = seen.at(row.name);
+    for (std::size_t c = 0; c < cases_.size(); ++c)
+      if (cases_[c].through && !not_run_.contains(c)) way_through(cases_[c]);
+  }
+
+  /// A move shows in the program of an instruction that is right otherwise.
+  void way_through(const Numbered& one) {
+    const std::string& user = model_.instruction(one.is.instruction).name;
+    const auto whole = std::find_if(result_.instructions.begin(), result_.instructions.end(),
+                                    [&](const VerifiedInstruction& row) { return row.name == user; });
+    VerifiedInstruction& row = result_.instructions[one.row];
+    if (whole != result_.instructions.end() && whole->verdict != Verdict::equal) return;
+    const auto blamed = blamed_.find(one.row);
+    if (blamed == blamed_.end()) {
+      row.seen_through = user;
+      return;
+    }
+    row.verdict = Verdict::differs;
+    row.what = "in a program of " + user;
+    row.difference = blamed->second;
   }
 
   const HardwareModel& model_;
@@ -189,6 +233,8 @@ class Verifier {
   Runner* runner_;
   Verification result_;
   std::vector<Numbered> cases_;
+  std::map<std::size_t, InstructionDifference> blamed_;  ///< by row, of moves: where another's result differs
+  std::set<std::size_t> not_run_;                        ///< cases of moves whose program does not run
 };
 
 }  // namespace

@@ -24,8 +24,9 @@ struct VerifiedInstruction {
 };
 
 struct Verification {
-  std::string executed;  ///< as in `run`
-  std::string missing;   ///< nothing was executed, and why
+  std::string executed;   ///< as in `run`
+  std::string simulator;  ///< the command of a simulator that somebody else wrote; empty: none
+  std::string missing;    ///< nothing was executed, and why
   std::string limit, environment;
   std::vector<VerifiedInstruction> instructions;
   std::int64_t programs = 0;  ///< compiled and run

@@ -4,6 +4,7 @@
 
 #include "hwdesc/loader_internal.h"
 #include "ir/legal.h"
+#include "ir/start.h"
 
 namespace isamap::loader {
 
@@ -226,13 +227,6 @@ class Reach {
   std::vector<bool> moved_, filled_, emptied_;
 };
 
-bool starts_at_zero(const Instruction& instruction) {
-  return std::any_of(instruction.start.begin(), instruction.start.end(), [&](const auto& start) {
-    return start.first == instruction.operands.front().name &&
-           std::find(start.second.begin(), start.second.end(), Start::zero) != start.second.end();
-  });
-}
-
 class Feeding {
  public:
   explicit Feeding(Context& context) : context_(context), reach_(context) {}
@@ -265,7 +259,7 @@ class Feeding {
            "nothing moves results from '" + memory + "' to a dram memory: what instruction '" + user.name +
                "' writes cannot be read out",
            "add a move out of it");
-    if (user.statement().reduction == Reduction::assign || starts_at_zero(user)) return;
+    if (user.statement().reduction == Reduction::assign || may_start(user, Start::zero)) return;
     const bool scalar = !memory_of(context_, result.memory).is_register() && reach_.moved_in(result.memory);
     if (!scalar && !cleared(user))
       once(result.memory, "clear", "nothing clears '" + memory + "', which instruction '" + user.name + "' updates",

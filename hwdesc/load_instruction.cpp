@@ -130,6 +130,10 @@ void read_start(Reading& r) {
       std::for_each(value.items.begin(), value.items.end(), one);
     else
       one(value);
+    const bool twice = choices.size() == 2 && choices[0] == choices[1];
+    if (value.kind == Kind::list && (value.items.empty() || choices.size() > 2 || twice))
+      r.fail(value.where, "'start' of " + r.what + " must list keep and zero, each once at most",
+             "write {" + name + ": [zero, keep]}");
     r.instruction.start.emplace_back(name, choices);
   }
 }

@@ -12,6 +12,7 @@
 #include "ir/known_bounds.h"
 #include "ir/legal.h"
 #include "ir/liveness.h"
+#include "ir/start.h"
 
 namespace isamap {
 
@@ -130,6 +131,10 @@ struct Verifier {
         problem(instruction.name + " asks for lines of no buffer");
       return;
     }
+    if (!may_start(instruction, c.start))
+      problem(fmt::format("{} {}", instruction.name,
+                          c.start == Start::keep ? "always begins its output anew; the call keeps what is there"
+                                                 : "always keeps what is in its output; the call begins it anew"));
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
       const isamap::Operand& operand =
           instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];

@@ -118,7 +118,6 @@ std::uint64_t encode_small(const Format& f, double value) {
   const int bias = 1 - f.emin;
   const std::uint64_t sign = std::signbit(value) ? 1ULL << (f.storage - 1) : 0;
   const std::uint64_t exponent_ones = ((1ULL << (f.storage - f.precision)) - 1) << fraction_bits;
-  if (std::isnan(value)) return exponent_ones | (has_infinity(f.type) ? 1ULL << (fraction_bits - 1) : 7ULL);
   if (std::isinf(value)) return sign | exponent_ones;
   if (value == 0) return sign;
   const int exponent = std::max(std::ilogb(value), f.emin);
@@ -136,9 +135,7 @@ double decode_small(const Format& f, std::uint64_t raw) {
   const bool negative = ((raw >> (f.storage - 1)) & 1) != 0;
   double magnitude = 0;
   if (field == exponent_limit && has_infinity(f.type)) {
-    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  } else if (field == exponent_limit && fraction == 7) {
-    magnitude = std::numeric_limits<double>::quiet_NaN();
+    magnitude = std::numeric_limits<double>::infinity();
   } else {
     const auto significand = static_cast<double>(fraction | (field != 0 ? 1ULL << fraction_bits : 0));
     magnitude = std::ldexp(significand, (field != 0 ? field - (1 - f.emin) : f.emin) - fraction_bits);
@@ -158,6 +155,42 @@ bool integer_holds(const Format& to, const Format& from) {
 }
 
 constexpr std::uint64_t tf32_mask = ~((1ULL << 13) - 1);  // tf32 lives in the upper 19 bits of an f32
+
+// A NaN keeps all its bits on the way through a double, the quiet bit too: a conversion by the processor would set it,
+// and a move of f32 would no longer be one of 32 bits. Sign and fraction stand in the uppermost bits of the double.
+constexpr int double_fraction = 52;
+constexpr std::uint64_t double_ones = 0x7ffULL << double_fraction;
+struct NanField {
+  int fraction = 0;                   ///< bits of it
+  std::uint64_t ones = 0, quiet = 0;  ///< exponent; the fraction of a NaN that a computation made
+};
+NanField nan_field(DType type) {
+  const Format& f = format(type == DType::tf32 ? DType::f32 : type);
+  const int fraction = f.precision - 1;
+  const std::uint64_t ones = ((1ULL << (f.storage - f.precision)) - 1) << fraction;
+  return {fraction, ones, has_infinity(f.type) ? 1ULL << (fraction - 1) : (1ULL << fraction) - 1};
+}
+
+bool is_nan(DType type, std::uint64_t raw) {
+  const NanField field = nan_field(type);
+  const std::uint64_t fraction = raw & ((1ULL << field.fraction) - 1);
+  return (raw & field.ones) == field.ones && (type == DType::e4m3 ? fraction == field.quiet : fraction != 0);
+}
+
+double unpack_nan(DType type, std::uint64_t raw) {
+  const NanField field = nan_field(type);
+  const std::uint64_t sign = raw >> (bits(type) - 1) & 1, fraction = raw & ((1ULL << field.fraction) - 1);
+  return std::bit_cast<double>(sign << 63 | double_ones | fraction << (double_fraction - field.fraction));
+}
+
+std::uint64_t pack_nan(DType type, double value) {
+  const NanField field = nan_field(type);
+  const auto raw = std::bit_cast<std::uint64_t>(value);
+  std::uint64_t fraction = (raw & ((1ULL << double_fraction) - 1)) >> (double_fraction - field.fraction);
+  if (type == DType::tf32) fraction &= tf32_mask;
+  const bool told = type == DType::e4m3 ? fraction == field.quiet : fraction != 0;
+  return (raw >> 63) << (bits(type) - 1) | field.ones | (told ? fraction : field.quiet);
+}
 
 }  // namespace
 
@@ -248,7 +281,8 @@ std::uint64_t encode(DType type, Scalar value) {
     return width == 64 ? raw : raw & ((1ULL << width) - 1);
   }
   if (type == DType::f64) return std::bit_cast<std::uint64_t>(value.real);
-  const double rounded = round_to(type, value.real);
+  const double rounded = std::isnan(value.real) ? value.real : round_to(type, value.real);
+  if (std::isnan(rounded)) return pack_nan(type, rounded);
   if (type == DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(rounded));
   if (type == DType::tf32) return std::bit_cast<std::uint32_t>(static_cast<float>(rounded)) & tf32_mask;
   return encode_small(format(type), rounded);
@@ -260,6 +294,8 @@ Scalar decode(DType type, std::uint64_t raw) {
     result.integer = wrap_to(type, static_cast<std::int64_t>(raw));
   else if (type == DType::f64)
     result.real = std::bit_cast<double>(raw);
+  else if (const std::uint64_t kept = type == DType::tf32 ? raw & tf32_mask : raw; is_nan(type, kept))
+    result.real = unpack_nan(type, kept);
   else if (type == DType::f32)
     result.real = std::bit_cast<float>(static_cast<std::uint32_t>(raw));
   else if (type == DType::tf32)

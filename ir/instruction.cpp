@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/start.h"
 #include "ir/verify_internal.h"
 #include "support/overloaded.h"
 
@@ -87,7 +88,7 @@ std::optional<double> fill_value(const Instruction& instruction) {
 
 bool is_combine(const Instruction& instruction) {
   return instruction.atomic.valid() && instruction.semantics.size() == 1 &&
-         instruction.statement().reduction != Reduction::assign &&
+         instruction.statement().reduction != Reduction::assign && may_start(instruction, Start::keep) &&
          std::holds_alternative<Read>(instruction.statement().body.op);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ir/start.h"
 #include "mapper/question_writer.h"
 #include "mapper/shared_operand.h"
 #include "mapper/value_question.h"
@@ -166,6 +167,20 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
   return w.finish("N: a padding point of a call whose reason has no carrier");
 }
 
+/// Each call writes the output anew: what another call left in an element would be lost.
+Question accumulation(Writer w) {
+  w.call(1);
+  w.call(2);
+  w.active(1, 1);
+  w.active(2, 2);
+  w.require(w.same_element(0));
+  std::vector<std::string> same;
+  for (std::size_t l = 0; l < w.loops().size(); ++l) same.push_back(equal(w.z(1, l), w.z(2, l)));
+  for (int m = 0; m < w.unit_dim_count(); ++m) same.push_back(equal(w.t(1, m), w.t(2, m)));
+  w.require(negation(all(same)));
+  return w.finish("A: two calls write one element of " + w.alignment().tensor_name(0) + ", and each writes it anew");
+}
+
 Question injective(Writer w) {
   w.call(1);
   w.call(2);
@@ -287,6 +302,7 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   list.push_back(complete(writer, mapping, avoidable));
   list.push_back(injective(writer));
   list.push_back(covering(writer));
+  if (always_starts_anew(*alignment.hardware)) list.push_back(accumulation(writer));
   return list;
 }
 
@@ -300,15 +316,15 @@ Certificate certify(const Alignment& alignment, const Mapping& mapping) {
   return certificate;
 }
 
-Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open, bool shared_open,
-                          bool partials_open) {
+Certificate certify_open(const Alignment& alignment, const Mapping& mapping, const OpenQuestions& open) {
   const Writer writer(alignment, mapping);
   Certificate certificate;
   for (int t = 0; t < alignment.operand_count(); ++t)
-    if ((sound_open >> t & 1U) != 0) certificate.questions.push_back(soundness(writer, t, t));
-  if (shared_open)
+    if ((open.sound >> t & 1U) != 0) certificate.questions.push_back(soundness(writer, t, t));
+  if (open.shared)
     for (const auto& [t, u] : shared_operands(alignment)) certificate.questions.push_back(soundness(writer, t, u));
-  if (partials_open) certificate.questions.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
+  if (open.partials) certificate.questions.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
+  if (open.sums) certificate.questions.push_back(accumulation(writer));
   return certificate;
 }
 

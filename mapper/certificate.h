@@ -1,5 +1,5 @@
 #pragma once
-// The four conditions of one mapping as questions to a solver: linear, quantifier-free, `unsat` is the proof.
+// The conditions of one mapping as questions to a solver: linear, quantifier-free, `unsat` is the proof.
 //
 // A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they walk
 // to:
@@ -29,9 +29,13 @@ struct Certificate {
 /// The questions speak of the mapping as it is printed: digits, extents, carriers, residual loops.
 Certificate certify(const Alignment& alignment, const Mapping& mapping);
 
-/// Only the questions S of the operands that are open, and O if it is.
-Certificate certify_slots(const Alignment& alignment, const Mapping& mapping, OperandSet sound_open, bool shared_open,
-                          bool partials_open);
+/// What the tests of `judge` left to the solver.
+struct OpenQuestions {
+  OperandSet sound = 0;  ///< operands of which S is open
+  bool shared = false, partials = false, sums = false;
+};
+/// Only the questions that are open.
+Certificate certify_open(const Alignment& alignment, const Mapping& mapping, const OpenQuestions& open);
 
 /// All questions with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop
 /// walks: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment

@@ -32,7 +32,8 @@ std::vector<std::string> comments_of(const Kernel& kernel, const HardwareModel& 
       one_line("kernel " + kernel.name + ": " + print(kernel.statements[mapping.statement.index()], kernel.tensors)),
       one_line("instruction " + instruction.name + ": " + print(instruction.statement(), instruction.tensors)),
       one_line("mapping " + print(mapping, kernel, model)),
-      "unsat answers prove it: S sound, O no partial sums, N padding is harmless, C exact cover (docs/mapping.md)"};
+      "unsat answers prove it: S sound, O no partial sums, N padding is harmless, C exact cover, A sums add up from "
+      "call to call (docs/mapping.md)"};
   for (const std::string& need : mapping.needs) lines.push_back(one_line("needs " + need));
   for (const Carrier& carrier : mapping.carriers) {
     const Computation& statement = kernel.statements[mapping.statement.index()];

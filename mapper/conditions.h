@@ -1,11 +1,12 @@
 #pragma once
-// The four conditions that make a mapping right (docs/mapping.md), as bit, rank and chain tests.
+// The conditions that make a mapping right (docs/mapping.md), as bit, rank and chain tests.
 //
 //   (C) every point of the statement is walked exactly once by digits and residual loops
 //   (S) equal slots of an operand hold the same element
 //   (O) one element of the output has one slot
 //   (N) every instruction point without a statement point is told apart, and made harmless, by one operand (or, where
 //       the body needs it, by several inputs together)
+//   (A) what calls leave in the output adds up from call to call (mapper/accumulation.h)
 //
 // `yes` is a proof. `unknown` is left to the solver (mapper/certificate.h), `no` is a refusal.
 

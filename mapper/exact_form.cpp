@@ -120,7 +120,6 @@ class Matcher {
       const bool saturates =
           form.unit->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
       if (form.unit->reduction != statement_.reduction && !saturates) continue;
-      if (form.rolled && form.rolled->overwrites && kernel_.tensors[statement_.write.tensor.index()].inout) continue;
       const auto have = expand(form.unit->body, std::vector<Interval>(form.types.size()));
       if (!have || have->polynomial.size() < wanted->polynomial.size()) continue;
       std::vector<int> binding;
@@ -211,7 +210,6 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   exact->ranges = matcher.ranges(form, binding, stated);
   exact->held = matcher.expansion(form, binding, stated)->held;
   if (form.rolled) exact->rolled = form.rolled->instruction;
-  exact->overwrites = form.rolled && form.rolled->overwrites;
   result.exact = std::move(exact);
   return result;
 }

@@ -24,7 +24,6 @@ struct Exactness {
   std::vector<Loss> held;          ///< arguments of casts that fit
   /// The instruction with its sum rolled up; the last dim is new. Nothing: reads and dims are the instruction's own.
   std::shared_ptr<const Instruction> rolled;
-  bool overwrites = false;  ///< each call writes the output anew, though `rolled` says +=
 };
 
 struct ExactMatch {

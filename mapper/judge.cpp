@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mapper/accumulation.h"
 #include "mapper/shared_operand.h"
 #include "mapper/tried_calls.h"
 
@@ -37,24 +38,6 @@ std::string refusal_of(const Alignment& alignment, const Padding& padding, const
   return "instruction dim " + dim + " takes " + std::to_string(needed) + ", its digits have " + std::to_string(found) +
          ", and no constant in an operand that uses " + dim + " makes the surplus vanish under " + body +
          "; a multiple of " + std::to_string(needed) + " would work";
-}
-
-/// An instruction that writes its output anew at each call has to add up everything in one.
-std::string overwritten(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
-  if (!alignment.exact || !alignment.exact->overwrites) return "";
-  const std::string text = "each call writes " + alignment.unit_tensor_name(0) + " anew, so one call has to add up all";
-  for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
-    const auto dim = static_cast<int>(m);
-    const std::int64_t walked = walked_extent(walkers, dim), holds = unit_extent(alignment, dim);
-    if ((alignment.unit_uses[m] & 1U) == 0 && walked > holds)
-      return text + ": instruction dim " + alignment.unit().domain.dims[m].name + " takes " + std::to_string(holds) +
-             ", and " + std::to_string(walked) + " would be walked";
-  }
-  for (const Cover::Loop& loop : cover.loops) {
-    if (loop.extent > 1 && stands_still(alignment, 0, loop.step))
-      return text + ", and a loop over " + print(as_expression(alignment, loop.step)) + " is left over";
-  }
-  return "";
 }
 
 /// Does another instruction dim walk the same column in other steps?
@@ -105,6 +88,7 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
             "the instruction reads one operand in several ways, and one slot would hold several elements"};
   std::optional<Cover> cover;
   Neutral neutral;
+  Truth sums = Truth::yes;
   Judged refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
   bool explained = false;  // by the first cover
   const bool covered = some_cover(alignment, *walkers, [&](const Cover& found) {
@@ -113,10 +97,8 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
                         " along one direction, so an element would have several slots (partial sums)";
       return true;
     }
-    if (std::string refusal = overwritten(alignment, *walkers, found); !refusal.empty()) {
-      refused.refusal = std::move(refusal);
-      return false;
-    }
+    sums = adds_up(alignment, *walkers, found, refused.refusal);
+    if (sums == Truth::no) return false;
     neutral = neutralise(alignment, paddings(alignment, *walkers, found), kills);
     if (neutral.uncarried) {
       if (!std::exchange(explained, true)) refused.refusal = refusal_of(alignment, *neutral.uncarried, *walkers);
@@ -128,6 +110,7 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
   if (!covered || !cover) return refused;
   judged.partials_open = elements == Truth::unknown;
   judged.shared_open = shared == Truth::unknown;
+  judged.sums_open = sums == Truth::unknown;
   Mapping& mapping = judged.mapping.emplace();
   mapping.statement = alignment.statement;
   mapping.instruction = alignment.instruction;
@@ -144,7 +127,7 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
   }
   mapping.outer = residual_dims(alignment, *walkers, *cover);
   mapping.utilisation = utilisation(alignment, *walkers, *cover);
-  const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes;
+  const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes && sums == Truth::yes;
   mapping.proof = exact ? Proof::proved : Proof::unknown;
   mapping.dims = std::move(dims);
   mapping.loops.reserve(cover->loops.size());

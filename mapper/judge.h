@@ -1,5 +1,5 @@
 #pragma once
-// Digits become a mapping if the four conditions hold.
+// Digits become a mapping if the conditions hold.
 
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace isamap {
 
-/// A mapping whose four conditions were asked: `proof` is proved, or unknown where the solver is needed.
+/// A mapping whose conditions were asked: `proof` is proved, or unknown where the solver is needed.
 struct Judged {
   std::optional<Mapping> mapping;  ///< nothing: refused
   std::string refusal;             ///< why
@@ -16,6 +16,7 @@ struct Judged {
   OperandSet sound_open = 0;       ///< operands for which the solver has to say whether S holds
   bool shared_open = false;        ///< the solver has to say whether S holds between reads of one operand
   bool partials_open = false;      ///< the solver has to say whether O holds
+  bool sums_open = false;          ///< the solver has to say whether A holds
 };
 /// `split`: two digits count along one direction of the output.
 Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kills);

@@ -25,11 +25,12 @@ Judged judge_fully(const Alignment& alignment, Dims dims, bool split, const std:
   Judged judged = judge(alignment, std::move(dims), split, kill_sets);
   if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
   std::string failed;
-  const Truth truth = result.solver.queries > kMaxQueries
-                          ? Truth::unknown
-                          : replay(certify_slots(alignment, *judged.mapping, judged.sound_open, judged.shared_open,
-                                                 judged.partials_open),
-                                   options.rlimit, result.solver, &failed);
+  const Truth truth =
+      result.solver.queries > kMaxQueries
+          ? Truth::unknown
+          : replay(certify_open(alignment, *judged.mapping,
+                                {judged.sound_open, judged.shared_open, judged.partials_open, judged.sums_open}),
+                   options.rlimit, result.solver, &failed);
   if (truth == Truth::yes) {
     judged.mapping->proof = Proof::proved;
     return judged;

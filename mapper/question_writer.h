@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/start.h"
 #include "mapper/certificate.h"
 #include "support/arithmetic.h"
 
@@ -267,6 +268,8 @@ class Writer {
   bool is_free(std::size_t d) const {
     const Dim& dim = dims()[d];
     int walks = 0;
+    if (always_starts_anew(*alignment_.hardware) && !uses(alignment_.computation().write, dim.name))
+      return false;  // one call adds it up
     for (const AffineExpr& face : alignment_.computation().domain.faces)
       if (face.names().count(dim.name) > 0) return false;
     for (const Walker& w : walkers_) {

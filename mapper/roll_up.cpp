@@ -130,7 +130,10 @@ std::optional<RolledUp> roll_up(const Instruction& instruction, const Polynomial
   const std::string dim = free_name(unit.domain);
   statement.domain.dims.push_back({dim, count, DimKind::reduction});
   rolled->ranges.push_back({count, count, count, false, {}});
-  if (!adds) statement.reduction = Reduction::add;
+  if (!adds) {  // what it assigns is a sum that starts anew at each call
+    statement.reduction = Reduction::add;
+    rolled->start = {{instruction.tensors[unit.write.tensor.index()].name, {Start::zero}}};
+  }
   statement.reads.clear();
   std::vector<DType> types;
   std::vector<std::size_t> factors(steps->size());  // in the order in which the tensors are read first

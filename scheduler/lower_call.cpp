@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/start.h"
 #include "scheduler/block_feeds.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower_nest_internal.h"
@@ -61,6 +62,11 @@ class CallLowering : NestParts {
     }
     auto made = make_call(lowering_, id, std::move(refs), extents);
     if (!made) return made.diagnostics();
+    if (always_starts_anew(written)) {
+      if (Diagnostics lost = sums_lost(scope); has_errors(lost)) return lost;
+      made->start = Start::zero;
+      return Nodes{Node{std::move(*made)}};
+    }
     return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
   }
 
@@ -204,6 +210,23 @@ class CallLowering : NestParts {
     return {error(fmt::format("{} cannot be operand {} of {}: {}", tensor.name, instruction_->tensors[t.index()].name,
                               instruction_->name, why),
                   hint)};
+  }
+
+  // An instruction that begins its output anew at each call: what other calls or memory have of a sum would be lost.
+  Diagnostics sums_lost(const Scope& scope) const {
+    const std::string& output = kernel_.tensors[statement_.write.tensor.index()].name;
+    const std::string anew = fmt::format("{} begins {} anew at each call", instruction_->name, output);
+    if ((input_.starts_from_memory && !scope.combined) || !input_.written.once)
+      return {error(anew + ", and what stands there is added to")};
+    for (const Dim& dim : statement_.domain.dims) {
+      const std::int64_t here = scope.tiles.at(dim.name).size;
+      const std::int64_t whole = scope.combined ? scope.combined->at(dim.name).size : dim.extent;
+      if (dim.kind == DimKind::reduction && here < whole)
+        return {error(fmt::format("{}, and the call has {} of {} points of {}: the others would be lost", anew, here,
+                                  whole, dim.name),
+                      fmt::format("leave {} whole above the `do`", dim.name))};
+    }
+    return {};
   }
 
   // `first flag`: the first visit of an accumulator overwrites, the others add.

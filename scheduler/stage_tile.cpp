@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/start.h"
 #include "scheduler/operand_check.h"
 #include "support/arithmetic.h"
 
@@ -184,11 +185,7 @@ int registers_of(const Instruction& instruction, int operand, DType dtype, const
   return std::max(o.group, static_cast<int>(ceil_div(elements * bits(dtype), 8 * size)));
 }
 
-bool can_start_at_zero(const Instruction& instruction) {
-  return std::any_of(instruction.start.begin(), instruction.start.end(), [](const auto& entry) {
-    return std::find(entry.second.begin(), entry.second.end(), Start::zero) != entry.second.end();
-  });
-}
+bool can_start_at_zero(const Instruction& instruction) { return may_start(instruction, Start::zero); }
 
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim) { return instruction.ranges[dim].max; }
 

@@ -299,6 +299,26 @@ Result<Decoder::Decoded> Decoder::decode_line(const Pattern& pattern, const std:
   return word;
 }
 
+std::optional<Command> Decoder::as(const Instruction& instruction, std::string_view line, KnownState& state) const {
+  const auto [text, digits] = split(line, sign_);
+  if (instruction.encoding.has_value() == digits.empty()) return std::nullopt;
+  std::optional<Decoded> decoded;
+  if (instruction.encoding) {  // the word is what is executed
+    auto word = from_word(instruction, digits, state);
+    if (word && *word) decoded = std::move(**word);
+  }
+  for (const Pattern& pattern : patterns_) {
+    const auto read =
+        pattern.instruction == &instruction && !instruction.encoding ? match(pattern, text) : std::nullopt;
+    if (!read) continue;
+    auto understood = understand(instruction, *read, state);
+    if (understood && !misplaced(instruction, understood->command.values, model_)) decoded = std::move(*understood);
+  }
+  if (!decoded) return std::nullopt;
+  state = std::move(decoded->after);
+  return std::move(decoded->command);
+}
+
 Result<Command> Decoder::decode(std::string_view line, KnownState& state) const {
   const auto [text, digits] = split(line, sign_);
   if (text.empty()) {

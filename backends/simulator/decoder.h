@@ -34,6 +34,8 @@ class Decoder {
   /// Why a line cannot be decoded is told in words: no template matches, text and word differ, or the state holds
   /// another value than is needed. Fields that the command sets are in `state` afterwards.
   Result<Command> decode(std::string_view line, KnownState& state) const;
+  /// The line as a command of this instruction, whatever others it may be; nothing: it is none.
+  std::optional<Command> as(const Instruction& instruction, std::string_view line, KnownState& state) const;
 
  private:
   struct Piece {

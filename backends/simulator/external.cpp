@@ -55,6 +55,14 @@ Diagnostic failure(const std::vector<std::string>& command, const ProcessResult&
   return problem;
 }
 
+std::string last_line(const std::string& output) {
+  const std::size_t end = output.find_last_not_of(" \n\r");
+  if (end == std::string::npos) return "it does not say why";
+  const std::size_t begin = output.find_last_of('\n', end);
+  return output.substr(begin == std::string::npos ? 0 : begin + 1,
+                       end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
 }  // namespace
 
 std::vector<std::string> simulator_command(const HardwareModel& model) {
@@ -64,8 +72,8 @@ std::vector<std::string> simulator_command(const HardwareModel& model) {
   return command;
 }
 
-std::optional<Diagnostic> run_external(const std::string& text, const Program& program, const HardwareModel& model,
-                                       Machine& machine, double seconds, std::int64_t& cycles) {
+Result<ExternalRun> run_external(const std::string& text, const Program& program, const HardwareModel& model,
+                                 Machine& machine, double seconds) {
   const TemporaryDirectory folder;
   if (!folder.ok()) return error("no folder for temporary files can be made in " + TemporaryDirectory::parent());
   const auto memories = shared_memories(program, model);
@@ -83,6 +91,9 @@ std::optional<Diagnostic> run_external(const std::string& text, const Program& p
   }
   const auto result =
       run_process(command, {seconds, std::int64_t{8} << 30, file_limit}, folder.path() / "simulator.log");
+  constexpr int lacks_something = 77;
+  if (result.started && result.signal == 0 && !result.timed_out && result.exit_code == lacks_something)
+    return ExternalRun{0, fmt::format("the simulator '{}' cannot run here: {}", command[0], last_line(result.output))};
   if (!result.started || result.exit_code != 0) return failure(command, result, seconds);
   for (const std::size_t m : memories) {
     auto& image = machine.image(make_id<MemoryId>(m));
@@ -94,10 +105,11 @@ std::optional<Diagnostic> run_external(const std::string& text, const Program& p
     std::copy(found.begin(), found.end(), image.begin());
   }
   long long counted = 0;
+  ExternalRun done;
   const std::size_t at = result.output.find("cycles ");
   if (at != std::string::npos && std::sscanf(result.output.c_str() + at, "cycles %lld", &counted) == 1)
-    cycles = counted;
-  return std::nullopt;
+    done.cycles = counted;
+  return done;
 }
 
 }  // namespace isamap

@@ -13,8 +13,12 @@ namespace isamap {
 std::vector<std::string> simulator_command(const HardwareModel& model);
 
 /// Writes the text and the images of memories, runs the command and reads the images back (hwdesc/README.md, section 5,
-/// has the files). `cycles` receives what it printed, if anything.
-std::optional<Diagnostic> run_external(const std::string& text, const Program& program, const HardwareModel& model,
-                                       Machine& machine, double seconds, std::int64_t& cycles);
+/// has the files).
+struct ExternalRun {
+  std::int64_t cycles = 0;  ///< what it printed, if anything
+  std::string missing;      ///< it ended with exit code 77: what it lacks, its last line
+};
+Result<ExternalRun> run_external(const std::string& text, const Program& program, const HardwareModel& model,
+                                 Machine& machine, double seconds);
 
 }  // namespace isamap

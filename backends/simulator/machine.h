@@ -20,6 +20,7 @@ struct SimulatedTime {
   double scalar_cycles = 0;                        ///< of the host
   std::map<std::string, std::int64_t> link_bytes;  ///< moved over each link
   std::map<std::string, std::int64_t> port_busy;
+  std::string missing;  ///< nothing was executed: what a simulator of the user lacks
 };
 
 /// A command of a queue that runs by itself: when it may start, when its results are there, and who wants to know what

@@ -45,6 +45,7 @@ class Simulation {
     transfer(data, false);
     SimulatedTime time = machine_.time();
     if (external()) time.cycles = cycles_;
+    time.missing = missing_;
     time.scalar_cycles = host_.cycles();
     return time;
   }
@@ -77,9 +78,15 @@ class Simulation {
     handed_over_ = true;
     const auto& text = model_.program;
     const auto line = [](const std::string& words) { return words.empty() ? "" : words + "\n"; };
-    problem_ =
-        run_external(line(text.begin) + collected_ + line(text.end), program_, model_, machine_, seconds_, cycles_);
+    const auto done =
+        run_external(line(text.begin) + collected_ + line(text.end), program_, model_, machine_, seconds_);
     collected_.clear();
+    if (!done) {
+      problem_ = done.diagnostics().front();
+      return;
+    }
+    cycles_ = done->cycles;
+    missing_ = done->missing;
   }
 
   void host(const Node& nest, const std::int64_t* loops) {
@@ -156,6 +163,7 @@ class Simulation {
   int number_ = 0;
   std::int64_t hosts_ = 0, executed_ = 0, cycles_ = 0;
   std::string collected_;  ///< commands for an external simulator
+  std::string missing_;
   bool handed_over_ = false;
   std::optional<Diagnostic> problem_;
 };
@@ -182,6 +190,7 @@ class SimulatorRunner final : public Runner {
     }
     if (!time) return time.diagnostics();
     outcome.text = std::move(*text);
+    outcome.missing = time->missing;
     outcome.cycles = time->cycles;
     outcome.scalar_cycles = time->scalar_cycles;
     return outcome;

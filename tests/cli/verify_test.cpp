@@ -331,6 +331,58 @@ TEST(ExternalSimulator, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(isamap({"hw", "check", folder.write("unnamed.yaml", with_simulator("mysim"))}).code, 1);
 }
 
+// -- how sums start, state that a computation leaves, moves that nothing brings back, truth values -------------------
+
+TEST(Verify, SumsThatAlwaysStartAnewAndTruthValues) {
+  const std::string file = ISAMAP_SOURCE_DIR "/tests/cli/data/plain_registers.yaml";
+  const Said said = isamap({"hw", "verify", file, "--json"});
+  for (const char* name : {"dot", "nonzero", "blend", "load_mask", "store_mask"})
+    EXPECT_EQ(row(parsed(said), name).value("verdict", ""), "equal") << name << said.out << said.err;
+  for (const char* name : {"up", "down"})  // an operand is as large as all its reads need
+    EXPECT_EQ(row(parsed(said), name).value("why", "").find("has size"), std::string::npos) << said.out;
+  // One call adds up two products: along k it may not be called again and again.
+  for (const char* sizes : {"i=5,j=9,k=2", "i=5,j=9,k=14", "i=5,j=9,k=1", "i=1,j=1,k=3"}) {
+    const Said run = isamap({"run", "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", sizes, "--dtypes",
+                             "A=s16,B=s16,C=s32", "--target", file, "--json"});
+    EXPECT_EQ(run.code, 0) << sizes << run.out << run.err;
+    EXPECT_EQ(parsed(run).value("correct", false), true) << sizes;
+  }
+  const Said deep = isamap({"map", "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=5,j=9,k=14", "--dtypes",
+                            "A=s16,B=s16,C=s32", "--target", file});
+  EXPECT_NE((deep.out + deep.err)
+                .find("each call writes D anew, so one call has to add up all: instruction dim k takes 2, and 14"),
+            std::string::npos)
+      << deep.out << deep.err;
+}
+
+TEST(Verify, StateIsLeftByAComputationBeforeIt) {
+  const Folder folder;
+  // No setter gives `ex.fresh` 0: a product leaves it.
+  std::string text = model_text("systolic16");
+  const std::size_t at = text.find("{name: retarget,"), sets = text.find(", ex.fresh: 0}", at);
+  if (sets != std::string::npos && sets < text.find('\n', at)) text.erase(sets, 13);
+  const Said said = isamap({"hw", "verify", folder.write("stale.yaml", text), "--json"});
+  EXPECT_EQ(said.code, 0) << said.out << said.err;
+  EXPECT_EQ(row(parsed(said), "compute_accumulated").value("verdict", ""), "equal") << said.out;
+  for (const char* move : {"mvin", "mvin2", "mvin3", "preload"}) {
+    EXPECT_EQ(row(parsed(said), move).value("verdict", ""), "not isolated") << move;
+    EXPECT_NE(row(parsed(said), move).value("seen_through", ""), "") << move << said.out;
+  }
+}
+
+TEST(ExternalSimulator, LacksSomething) {
+  const Folder folder;
+  const std::string script = folder.write("lacks", "#!/bin/sh\necho looking\necho 'no array is connected'\nexit 77\n");
+  fs::permissions(script, fs::perms::owner_all);
+  const std::string file = folder.write("lacks.yaml", with_simulator("./lacks {program} {folder}"));
+  const Said run = isamap({"run", example("gemm_s8"), "--target", file, "--json"});
+  EXPECT_EQ(run.code, 77) << run.out << run.err;
+  EXPECT_NE(run.err.find("lacks' cannot run here: no array is connected"), std::string::npos) << run.err;
+  const Said verify = isamap({"hw", "verify", file, "--json"});
+  EXPECT_EQ(verify.code, 77) << verify.out << verify.err;
+  EXPECT_EQ(parsed(verify).value("simulator", ""), "./lacks");
+}
+
 TEST(Verify, ExitCodes) {
   EXPECT_EQ(isamap({"hw", "verify", "x86_avx2", "--instruction", "nothing"}).code, 1);
   EXPECT_EQ(isamap({"hw", "verify", "nowhere"}).code, 1);

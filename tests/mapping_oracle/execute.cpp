@@ -65,10 +65,19 @@ class Run {
       Vec inputs;
       for (std::size_t t = 1; t < kernel_.operands.size(); ++t)
         inputs.push_back(content(kernel_, seed_, static_cast<int>(t), element(kernel_, t, x)));
-      Int& out = output.emplace(element(kernel_, 0, x), identity(kernel_.reduction)).first->second;
+      Int& out = output.emplace(element(kernel_, 0, x), before(element(kernel_, 0, x))).first->second;
       out = combine(kernel_.reduction, out, body_of(kernel_.body, inputs));
     }
     return output;
+  }
+
+  /// What the output's element holds before the first call, and now.
+  Int before(const Vec& at) const {
+    return kernel_.holds ? content(kernel_, seed_, 0, at) : identity(kernel_.reduction);
+  }
+  Int stands(const Vec& at) const {
+    const auto old = mapped_.find(at);
+    return old == mapped_.end() ? before(at) : old->second;
   }
 
   void call(const Call& call) {
@@ -81,8 +90,7 @@ class Run {
         if (t > 0) slots[t][slot] = content(kernel_, seed_, operand, at);
         if (t > 0) continue;
         stored[slot] = at;
-        const auto old = mapped_.find(at);
-        slots[0][slot] = mapping_.partial || old == mapped_.end() ? identity(kernel_.reduction) : old->second;
+        slots[0][slot] = mapping_.partial || unit_.anew ? identity(kernel_.reduction) : stands(at);
       }
     }
     const std::vector<Slots> live = slots;
@@ -95,9 +103,7 @@ class Run {
       slots[0][slots_of_[p][0]] = combine(unit_.reduction, old, body_of(unit_.body, inputs));
     }
     for (const auto& [slot, at] : stored) {
-      const auto old = mapped_.find(at);
-      const Int before = old == mapped_.end() ? identity(kernel_.reduction) : old->second;
-      mapped_[at] = mapping_.partial ? combine(kernel_.reduction, before, slots[0][slot]) : slots[0][slot];
+      mapped_[at] = mapping_.partial ? combine(kernel_.reduction, stands(at), slots[0][slot]) : slots[0][slot];
     }
   }
 

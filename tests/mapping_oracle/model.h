@@ -34,6 +34,8 @@ struct Nest {
   Reduction reduction = Reduction::add;
   int constant_operand = -1;  ///< an input that the kernel does not have: `constant` everywhere
   Int constant = 0;
+  bool anew = false;   ///< of an instruction: each call begins its output at the identity, whatever stands there
+  bool holds = false;  ///< of a kernel: the output holds values that are added to
 
   std::size_t dims() const { return extents.size(); }
   bool inside(const Vec& x) const;

@@ -295,6 +295,22 @@ void judge_call(const Nest& kernel, const Nest& unit, const Mapping& mapping, co
   judge_padding(kernel, unit, mapping, call, verdict);
 }
 
+namespace {
+
+/// Calls that begin their output anew: an element that two of them write, or that held a value before.
+std::string sum_lost(const Nest& kernel, const std::vector<Call>& calls) {
+  std::map<Vec, std::size_t> writer;
+  for (std::size_t c = 0; c < calls.size(); ++c)
+    for (const auto& [y, x] : calls[c].points) {
+      const Vec at = element(kernel, 0, x);
+      if (kernel.holds) return "A: what stood in " + shown(at) + " is lost; ";
+      if (writer.emplace(at, c).first->second != c) return "A: two calls write " + shown(at) + "; ";
+    }
+  return "";
+}
+
+}  // namespace
+
 Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
   Verdict verdict;
   const Calls calls = calls_of(kernel, unit, mapping);
@@ -302,6 +318,7 @@ Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
   for (const Call& call : calls.list) {
     judge_call(kernel, unit, mapping, call, verdict);
   }
+  if (unit.anew) verdict.sums = sum_lost(kernel, calls.list);
   return verdict;
 }
 

@@ -35,11 +35,11 @@ std::set<std::string> padding_reasons(const Nest& kernel, const Nest& unit, cons
 
 /// Empty where the definition holds, else the first counterexample.
 struct Verdict {
-  std::string cover, sound, partials, neutral;
+  std::string cover, sound, partials, neutral, sums;
   bool right(bool partial) const {
-    return cover.empty() && sound.empty() && neutral.empty() && (partial || partials.empty());
+    return cover.empty() && sound.empty() && neutral.empty() && sums.empty() && (partial || partials.empty());
   }
-  std::string text() const { return cover + sound + partials + neutral; }
+  std::string text() const { return cover + sound + partials + neutral + sums; }
 };
 Verdict judge(const Nest& kernel, const Nest& unit, const Mapping& mapping);
 

@@ -1,0 +1,271 @@
+#include "backends/simulator/same_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "backends/assembly/command_text.h"
+#include "backends/simulator/decoder.h"
+#include "backends/simulator/machine.h"
+#include "ir/legal.h"
+#include "ir/program.h"
+#include "support/random.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t room = std::int64_t{1} << 16;        // bytes of each memory that are filled and compared
+constexpr std::int64_t image_size = std::int64_t{1} << 20;  // bytes of a large memory
+
+/// Which of an instruction's values a command has.
+struct Sample {
+  bool smallest = false;  ///< extents
+  bool apart = true;      ///< operands at places of their own
+  std::size_t choice = 0;
+};
+constexpr std::array<Sample, 6> samples{
+    {{false, true, 0}, {true, true, 0}, {false, true, 1}, {true, false, 1}, {false, false, 2}, {true, true, 3}}};
+
+const Operand* operand_named(const Instruction& instruction, const std::string& name) {
+  for (const Operand& operand : instruction.operands)
+    if (operand.name == name) return &operand;
+  return nullptr;
+}
+
+/// A command of one instruction with values of its own choice.
+class Written {
+ public:
+  Written(const HardwareModel& model, const Instruction& instruction, const Sample& sample)
+      : model_(model), instruction_(instruction), sample_(sample) {
+    if (!instruction.semantics.empty()) place_operands();
+  }
+
+  std::optional<std::int64_t> value(const Reference& r) const {
+    if (r.object == "extent") return extent(r.argument);
+    if (r.object == "push" || r.object == "pop" || r.object == "mask") return 0;
+    if (r.object == "start")
+      for (const auto& [operand, choices] : instruction_.start)
+        if (operand == r.argument)
+          return static_cast<std::int64_t>(sample_.choice % std::max<std::size_t>(choices.size(), 1));
+    if (const Operand* operand = operand_named(instruction_, r.object)) return of_operand(*operand, r);
+    const Sizes sizes = model_.sizes();
+    if (const auto size = sizes.find(r.object); size != sizes.end() && r.property.empty()) return size->second;
+    return field(field_name(r));
+  }
+
+  /// Before the command: what it needs, and what `other` would need where that is the same for all its commands.
+  KnownState state(const Instruction& other) const {
+    KnownState known;
+    for (const Operand& operand : other.operands)
+      if (!operand.state.empty()) known[operand.state] = *field(operand.state);
+    for (const StateValue& need : other.needs)
+      if (const auto value = evaluate(need.value, [](const Reference&) { return std::optional<std::int64_t>(); }))
+        known[need.field] = *value;
+    for (const Operand& operand : instruction_.operands)
+      if (!operand.state.empty()) known[operand.state] = *field(operand.state);
+    for (const StateValue& need : instruction_.needs)
+      if (const auto needed = evaluate(need.value, [&](const Reference& r) { return value(r); }))
+        known[need.field] = *needed;
+    return known;
+  }
+
+  Result<std::string> line() const {
+    return command_text(
+        instruction_, model_, [&](const Reference& r) { return value(r); },
+        [&](const Reference& r) { return spelled(r); });
+  }
+
+ private:
+  void place_operands() {
+    std::map<std::size_t, std::int64_t> used;
+    for (int a = 0; a < access_count(instruction_.statement()); ++a) {
+      const Operand& operand = instruction_.operands[operand_of_access(instruction_, a).index()];
+      if (!operand.memory.valid() || at_.contains(operand.name)) continue;
+      const Memory& memory = model_.memory(operand.memory);
+      std::int64_t& next = used[operand.memory.index()];
+      if (memory.is_register()) {
+        const std::int64_t step = std::max<std::int64_t>(operand.group, 1);
+        if (next + step > memory.count) next = 0;
+        at_[operand.name] = next;
+        next = sample_.apart ? next + step : 0;
+        continue;
+      }
+      constexpr std::int64_t tile = 1 << 13;
+      const std::int64_t step = std::min<std::int64_t>(tile, memory.capacity / 8 / 256 * 256);
+      at_[operand.name] = memory.base + next / memory.granularity;
+      if (sample_.apart && next + step < std::min(memory.capacity, room)) next += step;
+    }
+  }
+
+  std::optional<std::int64_t> extent(const std::string& name) const {
+    const int d = instruction_.semantics.empty() ? -1 : instruction_.statement().domain.find(name);
+    if (d < 0) return std::nullopt;
+    const DimRange& range = instruction_.ranges[static_cast<std::size_t>(d)];
+    return sample_.smallest ? range.min : range.max;
+  }
+
+  std::optional<std::int64_t> of_operand(const Operand& operand, const Reference& r) const {
+    if (r.property == "group") return operand.group;
+    if (r.property == "coord") return 0;
+    if (r.property == "stride" || r.property == "pitch") {
+      constexpr std::int64_t elements = 64;
+      const DType dtype = operand.dtype.value_or(DType::f32);
+      return r.property == "stride" ? elements : elements * bytes(dtype);
+    }
+    if (!r.property.empty() && r.property != "index") return field(operand.name + "." + r.property);
+    if (!operand.immediate.empty()) return operand.immediate[sample_.choice % operand.immediate.size()];
+    if (!operand.state.empty()) return field(operand.state);
+    const auto found = at_.find(operand.name);
+    return found == at_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// A value that the field may hold.
+  std::optional<std::int64_t> field(const std::string& name) const {
+    for (const State& state : model_.states())
+      for (const StateField& f : state.fields)
+        if (state.name + "." + f.name == name && !f.values.empty()) return f.values[sample_.choice % f.values.size()];
+    return static_cast<std::int64_t>(sample_.choice);
+  }
+
+  std::string spelled(const Reference& r) const {
+    const Operand* operand = operand_named(instruction_, r.object);
+    if (operand == nullptr || !r.property.empty() || !operand->memory.valid()) return "";
+    const std::string& print = model_.memory(operand->memory).print;
+    const std::size_t at = print.find("{index}");
+    const auto number = at_.find(operand->name);
+    if (at == std::string::npos || number == at_.end()) return "";
+    return print.substr(0, at) + std::to_string(number->second) + print.substr(at + 7);
+  }
+
+  const HardwareModel& model_;
+  const Instruction& instruction_;
+  Sample sample_;
+  std::map<std::string, std::int64_t> at_;
+};
+
+/// A program that has something in every memory: the machine's memories are as large as what it uses.
+Program touching_all(const HardwareModel& model) {
+  Program program;
+  for (std::size_t m = 0; m < model.memories().size(); ++m) {
+    const Memory& memory = model.memories()[m];
+    if (memory.kind == MemoryKind::cache) continue;
+    Buffer buffer;
+    buffer.memory = make_id<MemoryId>(m);
+    buffer.dtype = DType::u8;
+    buffer.extents = {memory.is_register() ? memory.count : std::min(memory.capacity, image_size)};
+    buffer.strides = {1};
+    if (memory.is_register()) buffer.slots = 1;
+    program.buffers.push_back(std::move(buffer));
+  }
+  return program;
+}
+
+class Telling {
+ public:
+  explicit Telling(const HardwareModel& model) : model_(model), decoder_(model), program_(touching_all(model)) {}
+
+  Diagnostics run() {
+    const auto& all = model_.instructions();
+    for (std::size_t a = 0; a < all.size(); ++a)
+      for (const Sample& sample : samples) {
+        const Written written(model_, all[a], sample);
+        const auto line = written.line();
+        if (!line) continue;
+        for (std::size_t b = 0; b < all.size(); ++b)
+          if (b != a && !said_.contains({std::min(a, b), std::max(a, b)})) compare(a, b, written, *line);
+      }
+    return std::move(problems_);
+  }
+
+ private:
+  void compare(std::size_t a, std::size_t b, const Written& written, const std::string& line) {
+    const Instruction &own = model_.instructions()[a], &other = model_.instructions()[b];
+    KnownState state = written.state(other), after = state, other_after = state;
+    const auto second = decoder_.as(other, line, other_after);
+    if (!second || !legal(*second)) return;
+    const auto first = decoder_.as(own, line, after);
+    if (!first || !legal(*first) || (after == other_after && same_meaning(*first, *second))) return;
+    const std::pair<std::size_t, std::size_t> pair = std::minmax(a, b);
+    constexpr int enough = 4;  // commands of a pair
+    if (after == other_after && (++executed_[pair] > enough || !differ(*first, *second))) return;
+    said_.insert(pair);
+    const Instruction& earlier = a < b ? own : other;
+    const Instruction& later = a < b ? other : own;
+    Diagnostic problem =
+        error_at(later.where,
+                 fmt::format("instructions '{}' and '{}' print the same command and do different things: {}",
+                             earlier.name, later.name, line),
+                 "give them different texts or words, or let a state tell them apart (`needs`)");
+    problem.notes.push_back(fmt::format("'{}' stands at {}:{}:{}", earlier.name, earlier.where.file, earlier.where.line,
+                                        earlier.where.column));
+    problems_.push_back(std::move(problem));
+  }
+
+  /// Conditions on extents may tell two instructions apart.
+  static bool legal(const Command& command) {
+    const Instruction& instruction = *command.instruction;
+    if (instruction.semantics.empty()) return true;
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : instruction.statement().domain.dims)
+      extents.push_back(command.value({"extent", "", dim.name}).value_or(dim.extent));
+    return extents_fit(instruction, extents);
+  }
+
+  /// By what they say: no need to run them.
+  static bool same_meaning(const Command& a, const Command& b) {
+    const Instruction &x = *a.instruction, &y = *b.instruction;
+    return x.semantics == y.semantics && x.tensors == y.tensors && x.operands == y.operands && x.start == y.start &&
+           x.inactive == y.inactive && x.ranges == y.ranges && a.values == b.values;
+  }
+
+  /// Executed on the same bytes, they leave others. What cannot be executed is no command.
+  bool differ(const Command& a, const Command& b) {
+    if (is_setter(*a.instruction) || is_setter(*b.instruction))
+      return is_setter(*a.instruction) != is_setter(*b.instruction);
+    while (machines_.size() < 2) machines_.emplace_back(program_, model_);
+    // Signalling NaNs of f32, bf16, f16 and f64; small integers; bytes that differ.
+    const std::vector<std::vector<std::uint8_t>> patterns{
+        {1, 0, 0x80, 0x7f}, {0x81, 0x7f}, {1, 0x7c}, {1, 0, 0, 0, 0, 0, 0xf0, 0x7f}, {1, 0, 0, 0}, {}, {}, {}};
+    for (std::size_t p = 0; p < patterns.size(); ++p) {
+      for (Machine& machine : machines_) fill(machine, patterns[p], p);
+      if (machines_[0].execute(a) || machines_[1].execute(b)) return false;
+      for (const Buffer& buffer : program_.buffers) {
+        const auto &x = machines_[0].image(buffer.memory), &y = machines_[1].image(buffer.memory);
+        if (!std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(touched(x)), y.begin())) return true;
+      }
+    }
+    return false;
+  }
+
+  static std::size_t touched(const std::vector<std::uint8_t>& image) {
+    return std::min(image.size(), static_cast<std::size_t>(room));
+  }
+  void fill(Machine& machine, const std::vector<std::uint8_t>& pattern, std::uint64_t seed) const {
+    Random random(seed);
+    for (const Buffer& buffer : program_.buffers) {
+      auto& bytes = machine.image(buffer.memory);
+      for (std::size_t i = 0; i < touched(bytes); ++i)
+        bytes[i] = pattern.empty() ? static_cast<std::uint8_t>(random.next() >> 56) : pattern[i % pattern.size()];
+    }
+  }
+
+  const HardwareModel& model_;
+  Decoder decoder_;
+  Program program_;
+  std::vector<Machine> machines_;  ///< two, of the same bytes; made when commands are executed
+  std::map<std::pair<std::size_t, std::size_t>, int> executed_;
+  std::set<std::pair<std::size_t, std::size_t>> said_;
+  Diagnostics problems_;
+};
+
+}  // namespace
+
+Diagnostics same_texts(const HardwareModel& model) {
+  constexpr std::size_t many = 512;  // pairs of them are compared
+  if (model.program.language != "asm" || model.instructions().size() > many) return {};
+  return Telling(model).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,112 @@
+#include "mapper/accumulation.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ir/start.h"
+#include "mapper/plans.h"
+
+namespace isamap {
+namespace {
+
+/// Does the output hold a value that the statement adds to? It is inout, or an earlier statement wrote it.
+bool holds_a_value(const Alignment& alignment) {
+  const Computation& own = alignment.computation();
+  if (own.reduction == Reduction::assign) return false;
+  const auto& statements = alignment.kernel->statements;
+  return alignment.kernel->tensors[own.write.tensor.index()].inout ||
+         std::any_of(statements.begin(), statements.begin() + static_cast<std::ptrdiff_t>(alignment.statement.index()),
+                     [&](const Computation& earlier) { return earlier.write.tensor == own.write.tensor; });
+}
+
+/// How much of a step is seen in the output's element: all of it, none, or only a part.
+enum class Moves { none, output, both };
+
+/// Dims that are an index of the output by themselves; nothing when an index is anything else.
+std::optional<std::vector<bool>> own_indices(const Alignment& alignment) {
+  const Computation& own = alignment.computation();
+  if (!own.domain.faces.empty()) return std::nullopt;
+  std::vector<bool> alone(own.domain.dims.size(), false);
+  for (const AffineExpr& e : own.write.index) {
+    if (e.is_constant()) continue;
+    const auto dim = (e - e.constant()).as_dim();
+    if (!dim) return std::nullopt;
+    alone[static_cast<std::size_t>(own.domain.find(*dim))] = true;
+  }
+  return alone;
+}
+
+Moves moves_of(const IntVector& step, const std::vector<bool>& output) {
+  bool moved = false, hidden = false;
+  for (std::size_t d = 0; d < step.size(); ++d)
+    if (step[d] != 0) (output[d] ? moved : hidden) = true;
+  return moved && hidden ? Moves::both : hidden ? Moves::none : Moves::output;
+}
+
+/// Do tiles differ in the digit while all others stay (`tile`), has the tile no part in it (`call`), or is it open?
+enum class Decides { call, tile, both };
+Decides decided_by(const Alignment& alignment, const Walker& walker) {
+  Decides result = Decides::call;
+  for (const Walker::Place& place : walker.places) {
+    const std::int64_t extent = unit_extent(alignment, place.dim);
+    if (place.weight % extent == 0) return Decides::tile;
+    if ((walker.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another
+    if (extent % place.weight != 0) return Decides::both;
+    const std::int64_t block = extent / place.weight;
+    if (block % walker.extent != 0) result = Decides::both;
+  }
+  return result;
+}
+
+/// Are there two points of the domain, a box, that are one step apart?
+bool fits(const Alignment& alignment, const IntVector& step) {
+  const std::vector<Dim>& dims = alignment.computation().domain.dims;
+  for (std::size_t d = 0; d < step.size(); ++d)
+    if (std::abs(step[d]) >= dims[d].extent) return false;
+  return true;
+}
+
+/// Neither loops nor tiles are left over: nothing adds up from call to call.
+bool one_call(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+  return std::all_of(cover.loops.begin(), cover.loops.end(), [](const Cover::Loop& l) { return l.extent <= 1; }) &&
+         std::all_of(walkers.begin(), walkers.end(), [&](const Walker& walker) {
+           return walker.extent <= 1 || decided_by(alignment, walker) == Decides::call;
+         });
+}
+
+}  // namespace
+
+Truth adds_up(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover,
+              std::string& refusal) {
+  if (!always_starts_anew(*alignment.hardware)) return Truth::yes;
+  const std::string anew = "each call writes " + alignment.unit_tensor_name(0) + " anew";
+  if (holds_a_value(alignment)) {
+    refusal = anew + ", and " + alignment.tensor_name(0) + " holds a value that is added to";
+    return Truth::no;
+  }
+  const std::string text = anew + ", so one call has to add up all";
+  const auto output = own_indices(alignment);
+  Truth truth = Truth::yes;
+  for (const Walker& walker : walkers) {
+    const Decides by = walker.extent > 1 ? decided_by(alignment, walker) : Decides::call;
+    const Moves moves = output ? moves_of(walker.column, *output) : Moves::both;
+    if (moves == Moves::both || (moves == Moves::none && by == Decides::both)) truth = Truth::unknown;
+    if (moves != Moves::none || by != Decides::tile) continue;
+    const int dim = walker.places.front().dim;
+    refusal = text + ": instruction dim " + alignment.unit().domain.dims[static_cast<std::size_t>(dim)].name +
+              " takes " + std::to_string(unit_extent(alignment, dim)) + ", and " +
+              std::to_string(walked_extent(walkers, dim)) + " would be walked";
+    return Truth::no;
+  }
+  for (const Cover::Loop& loop : cover.loops) {
+    if (loop.extent <= 1) continue;
+    const Moves moves = output ? moves_of(loop.step, *output) : Moves::both;
+    if (moves != Moves::output) truth = Truth::unknown;
+    if (moves != Moves::none || (loop.floating && !fits(alignment, loop.step))) continue;
+    refusal = text + ", and a loop over " + print(as_expression(alignment, loop.step)) + " is left over";
+    return Truth::no;
+  }
+  return one_call(alignment, walkers, cover) ? Truth::yes : truth;
+}
+
+}  // namespace isamap
