@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "scheduler/machine_costs.h"
 #include "scheduler/tile_buffer.h"
@@ -228,6 +229,8 @@ class CacheModel {
     const std::vector<AffineExpr>& index = access_of(view_.statement, a.access).index;
     const auto d = static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(walk)].dim);
     if (index.empty() || !counts_.uses_walk(a.access, walk)) return false;
+    if (!a.packed && share_dims(index))
+      return std::abs(offset_of(a).coefficient(view_.statement.domain.dims[d].name)) == 1;
     const AffineExpr* row = &index.back();
     if (a.packed && !a.packed->digits.empty()) {
       const std::vector<Axis> all = axes(a, walk + 1);
@@ -255,12 +258,45 @@ class CacheModel {
       return result;
     }
     const std::vector<AffineExpr>& index = access_of(view_.statement, a.access).index;
+    if (share_dims(index)) return axes_of_dims(a, tiles);
     const std::vector<std::int64_t>& shape = tensor(a.access).shape;
     const std::vector<std::int64_t> strides = strides_of(tensor(a.access));
     for (std::size_t axis = 0; axis < index.size(); ++axis) {
       const auto extent = static_cast<double>(std::max<std::int64_t>(1, shape[axis]));
       result.push_back({std::min(span(index[axis], tiles), extent), extent, static_cast<double>(strides[axis])});
     }
+    return result;
+  }
+
+  /// Is a dim in several subscripts? Its steps then move along several axes of memory at once.
+  static bool share_dims(const std::vector<AffineExpr>& index) {
+    std::set<std::string> seen;
+    bool shared = false;
+    for (const AffineExpr& e : index) {
+      if (!e.is_linear()) return false;
+      for (const std::string& name : e.names()) shared = !seen.insert(name).second || shared;
+    }
+    return shared;
+  }
+
+  AffineExpr offset_of(const Passing& a) const {
+    return position(access_of(view_.statement, a.access).index, tensor(a.access));
+  }
+
+  /// Where subscripts share dims what lies at one distance are the steps of a dim: a diagonal of N x N is N elements,
+  /// N + 1 apart.
+  std::vector<Axis> axes_of_dims(const Passing& a, const std::vector<std::int64_t>& tiles) const {
+    const AffineExpr offset = offset_of(a);
+    std::vector<Axis> result;
+    for (std::size_t d = 0; d < tiles.size(); ++d) {
+      const Dim& dim = view_.statement.domain.dims[d];
+      const auto pitch = static_cast<double>(std::abs(offset.coefficient(dim.name)));
+      if (pitch > 0)
+        result.push_back({static_cast<double>(std::max<std::int64_t>(1, tiles[d])),
+                          static_cast<double>(std::max<std::int64_t>(1, dim.extent)), pitch});
+    }
+    std::stable_sort(result.begin(), result.end(), [](const Axis& x, const Axis& y) { return x.pitch > y.pitch; });
+    if (result.empty() || result.back().pitch != 1) result.push_back({});
     return result;
   }
 
@@ -355,6 +391,15 @@ bool passes_caches(const NestView& view, const Transfer& t) {
          std::all_of(links.begin(), links.end(), [&](LinkId l) { return view.model->link(l).via.empty(); });
 }
 
+/// Where operands of calls go to; those of scalar code into registers that loads through caches reach.
+MemoryId taken_to(const NestView& view, const Transfer& t) {
+  if (view.instruction) return t.to;
+  for (const Link& link : view.model->links())
+    if (link.from == view.model->home() && !link.via.empty() && view.model->memory(link.to).is_register())
+      return link.to;
+  return {};
+}
+
 }  // namespace
 
 double BeginCost::of(double anew, double lost) const { return row * (crowded > 0 ? anew : std::max(anew, lost)); }
@@ -372,7 +417,8 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
   std::map<MemoryId, double> bandwidth;
   const int all = static_cast<int>(view.walks.size());
   for (const Transfer& t : traffic.transfers) {
-    if (!t.to.valid() || t.from == t.to) continue;
+    const MemoryId to = taken_to(view, t);
+    if (!to.valid() || t.from == to) continue;
     if (t.stage >= 0 && t.elements_in + t.elements_out <= 0) continue;  // handed on in registers
     std::optional<Packed> packed;
     int own = 0;
@@ -383,9 +429,9 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
     }
     // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no
     // cache.
-    if (t.access == 0 && passes_caches(view, t)) continue;
+    if (view.instruction && t.access == 0 && passes_caches(view, t)) continue;
     const double asked = asked_part(view, counts, t.access);
-    for (LinkId l : links_between(*view.model, t.from, t.to)) {
+    for (LinkId l : links_between(*view.model, t.from, to)) {
       const Link& link = view.model->link(l);
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first

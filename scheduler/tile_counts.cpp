@@ -1,7 +1,10 @@
 #include "scheduler/tile_counts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "support/arithmetic.h"
 
@@ -20,6 +23,67 @@ void add_size(auto& sizes, std::int64_t extent, double count) {
       return;
     }
   sizes.push_back({extent, count});
+}
+
+/// Subscripts that move together name one coordinate: A[i,i], and A[i,i+1], have the footprint of A[i].
+bool has_axis_of(const std::vector<TileCounts::Axis>& axes, const AffineExpr& e) {
+  return std::any_of(axes.begin(), axes.end(), [&](const TileCounts::Axis& axis) {
+    return axis.expr - axis.expr.constant() == e - e.constant();
+  });
+}
+
+/// The matrix of a group's subscripts over the dims with more than one point.
+using Row = std::vector<std::int64_t>;
+
+void divide_by_common(Row& row) {
+  std::int64_t common = 0;
+  for (const std::int64_t c : row) common = std::gcd(common, c);
+  if (common > 1)
+    for (std::int64_t& c : row) c /= common;
+}
+
+/// Reduced echelon form with whole numbers; the pivot column of each row that is left.
+std::vector<std::size_t> reduce(std::vector<Row>& rows, std::size_t columns) {
+  std::vector<std::size_t> pivots;
+  for (std::size_t c = 0; c < columns && pivots.size() < rows.size(); ++c) {
+    const std::size_t top = pivots.size();
+    std::size_t r = top;
+    while (r < rows.size() && rows[r][c] == 0) ++r;
+    if (r == rows.size()) continue;
+    std::swap(rows[top], rows[r]);
+    for (std::size_t other = 0; other < rows.size(); ++other) {
+      if (other == top || rows[other][c] == 0) continue;
+      const std::int64_t a = rows[top][c], b = rows[other][c];
+      for (std::size_t k = 0; k < columns; ++k) rows[other][k] = rows[other][k] * a - rows[top][k] * b;
+      divide_by_common(rows[other]);
+    }
+    pivots.push_back(c);
+  }
+  return pivots;
+}
+
+/// Different values that linear subscripts take over a box of points. Subscripts that tell all points apart: as many as
+/// points. Where points a multiple of one vector v apart coincide, each line along v counts once, at the point without
+/// a predecessor: points - product of max(0, extent - |v|) over the dims. Nothing: more than one such vector.
+std::optional<double> different_values(std::vector<Row> rows, const Row& extents) {
+  double points = 1;
+  for (const std::int64_t e : extents) points *= static_cast<double>(e);
+  for (Row& row : rows) divide_by_common(row);
+  const std::vector<std::size_t> pivots = reduce(rows, extents.size());
+  if (pivots.size() == extents.size()) return points;
+  if (pivots.size() + 1 < extents.size()) return std::nullopt;
+  std::size_t free = 0;
+  while (free < pivots.size() && pivots[free] == free) ++free;
+  std::int64_t scale = 1;
+  for (std::size_t r = 0; r < pivots.size(); ++r)
+    scale = std::lcm(scale, rows[r][pivots[r]] / std::gcd(rows[r][pivots[r]], rows[r][free]));
+  Row line(extents.size(), scale);
+  for (std::size_t r = 0; r < pivots.size(); ++r) line[pivots[r]] = scale * rows[r][free] / rows[r][pivots[r]];
+  divide_by_common(line);
+  double repeated = 1;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    repeated *= static_cast<double>(std::max<std::int64_t>(0, extents[d] - std::abs(line[d])));
+  return points - repeated;
 }
 
 }  // namespace
@@ -61,7 +125,8 @@ TileCounts::TileCounts(const NestView& view) : view_(view) {
         }
         for (int d : g.dims)
           if (std::find(merged.dims.begin(), merged.dims.end(), d) == merged.dims.end()) merged.dims.push_back(d);
-        merged.axes.insert(merged.axes.end(), g.axes.begin(), g.axes.end());
+        for (const Axis& axis : g.axes)
+          if (!has_axis_of(merged.axes, axis.expr)) merged.axes.push_back(axis);
         merged.linear = merged.linear && g.linear;
       }
       if (!merged.dims.empty()) rest.push_back(std::move(merged));
@@ -147,14 +212,18 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int walks, const Mod
   return result;
 }
 
-double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const {
+namespace {
+
+/// What the subscripts span: each from its first to its last value, in every combination.
+double box(const NestView& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents,
+           const TileCounts::Step* step) {
   const auto extent_of = [&](int dim) {
     const auto at = std::find(group.dims.begin(), group.dims.end(), dim) - group.dims.begin();
     return extents[static_cast<std::size_t>(at)];
   };
   double elements = 1, points = 1;
   for (std::int64_t e : extents) points *= static_cast<double>(e);
-  for (const Axis& axis : group.axes) {
+  for (const TileCounts::Axis& axis : group.axes) {
     double width = 1, before = 1, shift = 0;
     if (axis.linear) {
       for (const auto& [dim, coefficient] : axis.terms) {
@@ -168,13 +237,36 @@ double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>
     } else {
       Ranges ranges;
       for (const auto& [dim, coefficient] : axis.terms)
-        ranges[view_.statement.domain.dims[static_cast<std::size_t>(dim)].name] = {0, extent_of(dim) - 1};
+        ranges[view.statement.domain.dims[static_cast<std::size_t>(dim)].name] = {0, extent_of(dim) - 1};
       const auto hull = bounds(axis.expr, ranges);
       width = hull ? static_cast<double>(hull->high) - static_cast<double>(hull->low) + 1 : points;
     }
     elements *= width;
   }
   return group.linear ? elements : std::min(elements, points);
+}
+
+/// Elements of subscripts that share dims, A[i,i+j]: they touch part of the box that they span.
+double touched_by(const NestView& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents) {
+  std::vector<Row> rows(group.axes.size());
+  Row wide;
+  for (std::size_t d = 0; d < group.dims.size(); ++d) {
+    if (extents[d] <= 1) continue;
+    wide.push_back(extents[d]);
+    const std::string& name = view.statement.domain.dims[static_cast<std::size_t>(group.dims[d])].name;
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r].push_back(group.axes[r].expr.coefficient(name));
+  }
+  return different_values(std::move(rows), wide).value_or(std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+
+double TileCounts::footprint(const Group& group, const std::vector<std::int64_t>& extents, const Step* step) const {
+  const double spanned = box(view_, group, extents, step);
+  std::size_t terms = 0;
+  for (const Axis& axis : group.axes) terms += axis.terms.size();
+  const bool share_dims = group.axes.size() > 1 && terms > group.dims.size();
+  return group.linear && share_dims ? std::min(spanned, touched_by(view_, group, extents)) : spanned;
 }
 
 double TileCounts::group_sum(const Group& group, std::vector<Sizes> sizes, const Step* step, bool elements) const {
@@ -322,7 +414,7 @@ double TileCounts::padded_tile(int access, int walks) const {
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
     for (int d : group.dims) own.push_back(round_up(extents[static_cast<std::size_t>(d)], room_for(access, d)));
-    product *= footprint(group, own, nullptr);
+    product *= box(view_, group, own, nullptr);
   }
   return product;
 }

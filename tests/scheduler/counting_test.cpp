@@ -51,12 +51,12 @@ std::vector<std::string> random_nest(Random& random, const Computation& statemen
   return lines;
 }
 
-void compare_on(const Kernel& kernel, std::uint64_t seed, bool slide) {
+void compare_on(const Kernel& kernel, std::uint64_t seed, bool slide, int rounds = 150) {
   const HardwareModel model = machine("a1");
   Random random(seed);
   std::vector<std::string> tensors;
   for (const Tensor& t : kernel.tensors) tensors.push_back(t.name);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     Nest nest;
     std::string text;
     for (const std::string& line : random_nest(random, kernel.statements[0], tensors, slide)) {
@@ -92,6 +92,14 @@ void compare_on(const Kernel& kernel, std::uint64_t seed, bool slide) {
 TEST(Counting, ClosedFormEqualsExecution) {
   for (std::uint64_t seed : {1, 2, 3})
     compare_on(formula("Z[m,n] += A[m,k] * B[k,n]", "m=7,n=5,k=6", "A=s16,B=s16,Z=s16"), seed, false);
+}
+
+TEST(Counting, SubscriptsThatShareDims) {
+  for (const char* text : {"Z[j] += A[i,i] * B[i,j]", "Z[j] += A[i,2*i] * B[i,j]", "Z[i,j] += A[i,i+j] * B[j,k]",
+                           "Z[i,j] += A[i+j,i+j+k] * B[k]", "Z[i] += A[i+j,i+j] * B[j]"})
+    compare_on(
+        formula(text, std::string("i=6,j=5") + (std::string(text).find('k') < 40 ? ",k=4" : ""), "A=s16,B=s16,Z=s16"),
+        4, false, 40);
 }
 
 TEST(Counting, WindowsThatSlide) {

@@ -66,9 +66,37 @@ class Counter {
     extent_[d] = extent;
   }
 
+  /// Elements of the tile of subscripts that share dims, A[i,i+j]: what its points touch.
+  void touch(const Access& access, std::size_t d, Bindings& point, Elements& into) const {
+    if (d == begin_.size()) {
+      Element e;
+      for (const AffineExpr& subscript : access.index) e.push_back(evaluate(subscript, point));
+      into.insert(std::move(e));
+      return;
+    }
+    const std::string& name = view_.statement.domain.dims[d].name;
+    const std::int64_t extent = uses(access, name) ? extent_[d] : 1;
+    for (std::int64_t i = 0; i < extent; ++i) {
+      point[name] = begin_[d] + i;
+      touch(access, d + 1, point, into);
+    }
+  }
+
+  static bool share_dims(const Access& access) {
+    std::set<std::string> seen;
+    for (const AffineExpr& subscript : access.index)
+      for (const std::string& name : subscript.names())
+        if (!seen.insert(name).second) return true;
+    return false;
+  }
+
   /// A tile is a box: along a subscript everything between its first and its last element (strides leave no holes).
   Elements elements(int access) const {
     Elements result;
+    if (Bindings point; share_dims(access_of(view_.statement, access))) {
+      touch(access_of(view_.statement, access), 0, point, result);
+      return result;
+    }
     const auto& index = access_of(view_.statement, access).index;
     Bindings first, last;
     for (std::size_t d = 0; d < begin_.size(); ++d) {
