@@ -23,7 +23,7 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
                                        const Instruction& instruction) {
   const Computation& semantics = instruction.statement();
   const int held = static_cast<int>(line.constants.size());
-  if (access_count(semantics) - held != access_count(statement))
+  if (line.operands.empty() && access_count(semantics) - held != access_count(statement))
     return error(fmt::format("{} has {} operands; {} has {}", instruction.name, access_count(semantics) - held,
                              statement.name, access_count(statement)));
   std::vector<int> order;
@@ -39,18 +39,23 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
     ++next;
     for (const auto& [name, tensor] : line.operands) {
       if (name != operand || i == 0) continue;
-      for (int a = 1; a < access_count(statement) && found < 0; ++a)
-        if (!taken[static_cast<std::size_t>(a)] &&
-            kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
-          found = a;
+      for (const bool again : {false, true})  // x*x is one read on two operands
+        for (int a = 1; a < access_count(statement) && found < 0; ++a)
+          if (taken[static_cast<std::size_t>(a)] == again &&
+              kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
+            found = a;
       if (found < 0)
-        return error(fmt::format("operand {} of {}: no free read of '{}' in {}", operand, instruction.name, tensor,
-                                 statement.name));
+        return error(
+            fmt::format("operand {} of {}: no read of '{}' in {}", operand, instruction.name, tensor, statement.name));
     }
     if (found < 0) return error(fmt::format("operand {} of {} has no tensor", operand, instruction.name));
     taken[static_cast<std::size_t>(found)] = true;
     order.push_back(found);
   }
+  if (const auto left = std::find(taken.begin(), taken.end(), false); left != taken.end())
+    return error(
+        fmt::format("no operand of {} takes {}", instruction.name,
+                    kernel.tensors[access_of(statement, static_cast<int>(left - taken.begin())).tensor.index()].name));
   return order;
 }
 

@@ -9,6 +9,7 @@
 #include "scheduler/block_feeds.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower_nest_internal.h"
+#include "scheduler/nest_view.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/outside_reads.h"
 
@@ -54,6 +55,7 @@ class CallLowering : NestParts {
       refs[static_cast<std::size_t>(input_.pairing.constant_operand)] = constant_ref(held, input_.pairing.constant);
     }
     if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
+    if (const Diagnostics problems = read_again(refs); has_errors(problems)) return problems;
     const InstructionId id = *lowering_.model.find_instruction(instruction_->name);
     const Instruction& written = lowering_.model.instruction(id);
     if (written.ranges.size() != instruction_->ranges.size()) {
@@ -68,6 +70,23 @@ class CallLowering : NestParts {
       return Nodes{Node{std::move(*made)}};
     }
     return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
+  }
+
+  /// x*x: a further operand takes the tile of the operand on which the same read stands.
+  Diagnostics read_again(std::vector<Ref>& refs) const {
+    const std::vector<int>& placed = input_.pairing.operand_access;
+    for (std::size_t i = 1; i < refs.size(); ++i) {
+      const int operand = static_cast<int>(i);
+      if (operand == input_.pairing.constant_operand ||
+          std::find(placed.begin(), placed.end(), operand) != placed.end())
+        continue;
+      const auto* line = std::get_if<Do>(&input_.nest->lines.back().is);
+      const auto mapping = line != nullptr ? mapping_of(*line, kernel_, input_.id, lowering_.model)
+                                           : Result<Mapping>(error("an operand has no read"));
+      if (!mapping) return mapping.diagnostics();
+      refs[i] = refs[static_cast<std::size_t>(placed[static_cast<std::size_t>(mapping->operands[i])])];
+    }
+    return {};
   }
 
   bool skipped(int access) const {

@@ -47,6 +47,23 @@ std::string read_in_several_ways(const Instruction& instruction) {
   return "";
 }
 
+/// x*x: one tile for two operands, which have to take it from the same memory, laid out alike.
+std::string one_tile_for_two_operands(const Mapping& mapping, const Instruction& instruction) {
+  const auto operand = [&](std::size_t i) {
+    Operand found = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+    found.name.clear();
+    return found;
+  };
+  const auto taken = [&](std::size_t i) -> const Access& {
+    return access_of(instruction.statement(), static_cast<int>(i));
+  };
+  for (std::size_t i = 1; i < mapping.operands.size(); ++i)
+    for (std::size_t j = i + 1; j < mapping.operands.size(); ++j)
+      if (mapping.operands[i] == mapping.operands[j] && (operand(i) != operand(j) || taken(i).index != taken(j).index))
+        return "one access stands on two operands that lie differently";
+  return "";
+}
+
 }  // namespace
 
 std::string not_lowered(const Instruction& instruction, const HardwareModel& model) {
@@ -84,11 +101,7 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
       if (!columns.insert(digit.column).second) return print(digit.column) + " is tied on two instruction dims";
     }
   }
-  std::vector<int> accesses = mapping.operands;
-  std::sort(accesses.begin(), accesses.end());
-  if (std::adjacent_find(accesses.begin(), accesses.end()) != accesses.end())
-    return "one access stands on two operands";
-  return "";
+  return one_tile_for_two_operands(mapping, *form);
 }
 
 }  // namespace isamap
