@@ -9,6 +9,7 @@
 #include "scheduler/lane_sums.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
+#include "scheduler/scalar_alternative.h"
 #include "scheduler/schedule_file.h"
 #include "scheduler/search_lanes.h"
 
@@ -155,6 +156,7 @@ std::vector<std::string> reasons_against(const Compilation& compiled, StatementI
   std::vector<std::string> reasons;
   const auto& refusals = compiled.scheduled->refusals;
   if (id.index() < refusals.size()) reasons = refusals[id.index()];
+  if (!reasons.empty() && reasons.front().starts_with(predicted_slower)) return reasons;
   if (!reasons.empty()) reasons.front() = "no schedule of what maps fits and lowers: " + reasons.front();
   for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
     if (mapping.statement != id || reasons.size() == most) continue;

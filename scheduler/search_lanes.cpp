@@ -4,6 +4,7 @@
 #include <set>
 
 #include "scheduler/lane_sums.h"
+#include "scheduler/scalar_alternative.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -130,8 +131,10 @@ std::vector<LaneParts> lanes_worth_trying(const Kernel& kernel, const HardwareMo
   return found;
 }
 
-Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
-                                        const ScheduleOptions& options, const MapOptions& map, bool* proved) {
+namespace {
+
+Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
+                              const ScheduleOptions& options, const MapOptions& map, bool* proved) {
   auto best = schedule(kernel, mappings, model, options, proved);
   const bool left_alone =
       !map.instruction.empty() || options.space.sums_in_order || !options.must_lower || (best && best->stopped);
@@ -176,6 +179,21 @@ Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& m
   }
   if (!found) return best.diagnostics();
   return std::move(*found);
+}
+
+}  // namespace
+
+Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
+                                        const ScheduleOptions& options, const MapOptions& map, bool* proved) {
+  auto found = with_lanes(kernel, mappings, model, options, map, proved);
+  if (found && map.instruction.empty() && options.must_lower) {
+    Scheduled& best = found->scheduled;
+    const std::vector<LaneParts> lanes = best.schedule.lanes;
+    best.schedule.lanes.clear();  // the kernel itself is in lanes
+    or_scalar_code(best, in_lanes_of(kernel, lanes), model, options);
+    best.schedule.lanes = lanes;
+  }
+  return found;
 }
 
 }  // namespace isamap

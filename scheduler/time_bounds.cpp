@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hwdesc/budgets.h"
+#include "ir/element_cycles.h"
 #include "scheduler/line_splits.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stage_tile.h"
@@ -140,9 +141,26 @@ static double ends_of_loops(const NestView& view, const TileCounts& counts) {
   return total;
 }
 
+/// Cycles of one point of scalar code, as a simulator counts its elements (ir/element_cycles.h).
+static double scalar_point(const NestView& view) {
+  const Computation& statement = view.statement;
+  const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
+                      (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
+  if (!copies) return access_count(statement);
+  const std::string inner =
+      view.walks.empty() ? "" : statement.domain.dims[static_cast<std::size_t>(view.walks.back().dim)].name;
+  double cycles = contiguous_cycles;
+  for (int a = 0; a < access_count(statement); ++a) {
+    const AffineExpr offset = position(access_of(statement, a).index, tensor_of(view, a));
+    if (!offset.is_linear()) return divided_cycles;
+    if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1) cycles = strided_cycles;
+  }
+  return cycles;
+}
+
 Bound compute_bound(const NestView& view, const TileCounts& counts) {
   const double steps = counts.steps(static_cast<int>(view.walks.size()));
-  if (!view.instruction) return {"scalar code", steps * access_count(view.statement)};
+  if (!view.instruction) return {"scalar code", steps * scalar_point(view)};
   const Instruction& instruction = *view.instruction;
   const std::vector<std::int64_t> extents = view.call_extents();
   const double each = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model);

@@ -1,0 +1,82 @@
+#include "scheduler/scalar_alternative.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scheduler/lower.h"
+
+namespace isamap {
+namespace {
+
+/// Descriptions state no energy of scalar code: fewer pJ alone are no reason.
+bool better(const Cost& scalar, const Cost& other, Objective objective) {
+  const bool energy_known = scalar.energy_pJ > 0 && other.energy_pJ > 0;
+  const bool cheaper = energy_known && value(scalar, objective) < value(other, objective);
+  if (objective == Objective::energy) return cheaper;
+  return scalar.cycles < other.cycles && (cheaper || !energy_known || objective == Objective::cycles);
+}
+
+bool exchanges_tiles(const Nest& nest) {
+  return std::any_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    return stage != nullptr && !(stage->from.empty() && stage->then.empty());
+  });
+}
+
+/// The sum; what bounds it is what bounds the longest statement.
+Cost sum_of(const std::vector<Cost>& costs) {
+  if (costs.size() == 1) return costs.front();
+  Cost sum;
+  double longest = -1;
+  for (const Cost& cost : costs) {
+    if (cost.cycles > longest) longest = cost.cycles, sum.bound = cost.bound;
+    sum.cycles += cost.cycles;
+    sum.scalar_cycles += cost.scalar_cycles;
+    sum.energy_pJ += cost.energy_pJ;
+    sum.bytes += cost.bytes;
+    for (const auto& [link, moved] : cost.link_bytes) sum.link_bytes[link] += moved;
+  }
+  return sum;
+}
+
+void put(Scheduled& into, std::size_t s, const Scheduled& code, const HardwareModel& model) {
+  into.refusals[s] = {fmt::format("{}{:.0f} cycles, {} {:.0f}", predicted_slower, code.statement_costs[s].cycles,
+                                  model.instruction(into.mappings[s].instruction).name,
+                                  into.statement_costs[s].cycles)};
+  into.schedule.nests[s] = code.schedule.nests[s];
+  into.statement_costs[s] = code.statement_costs[s];
+  into.mappings[s] = code.mappings[s];
+  into.view.clear();
+}
+
+}  // namespace
+
+void or_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel& model,
+                    const ScheduleOptions& options) {
+  const auto instructed = [](const Mapping& mapping) { return mapping.instruction.valid(); };
+  if (std::none_of(found.mappings.begin(), found.mappings.end(), instructed)) return;
+  ScheduleOptions plain;
+  plain.costs = options.costs;
+  plain.objective = options.objective;
+  plain.join = false;
+  const auto code = schedule(kernel, MapResult{}, model, plain);
+  if (!code) return;
+  const auto lowers = [&](const Scheduled& one) { return static_cast<bool>(lower(one.schedule, kernel, model)); };
+  Scheduled all = found;
+  for (std::size_t s = 0; s < found.mappings.size(); ++s) {
+    if (!instructed(found.mappings[s]) || code->statement_costs[s].cycles <= 0) continue;
+    put(all, s, *code, model);
+    if (exchanges_tiles(found.schedule.nests[s]) ||
+        !better(code->statement_costs[s], found.statement_costs[s], options.objective))
+      continue;
+    Scheduled one = found;
+    put(one, s, *code, model);
+    if (lowers(one)) found = std::move(one);
+  }
+  if (better(sum_of(all.statement_costs), sum_of(found.statement_costs), options.objective) && lowers(all))
+    found = std::move(all);
+  found.cost = sum_of(found.statement_costs);
+}
+
+}  // namespace isamap

@@ -1,0 +1,110 @@
+// Scalar code against instructions: whichever is predicted to be faster is taken. Accesses with a price of their own:
+// diagonals, and one read on two operands.
+
+#include "hwdesc/program_check.h"
+#include "ir/interpret.h"
+#include "mapper/mapper.h"
+#include "scheduler/lower.h"
+#include "scheduler/scheduler.h"
+#include "scheduler/search_lanes.h"
+#include "tests/scheduler/support.h"
+
+namespace isamap {
+namespace {
+
+using testing_support::formula;
+using testing_support::machine;
+
+struct Case {
+  std::string compute, dims, dtypes, target;
+};
+
+Scheduled searched(const Case& c, const std::string& instruction = "") {
+  const Kernel kernel = formula(c.compute, c.dims, c.dtypes);
+  const HardwareModel model = machine(c.target);
+  MapOptions map;
+  map.instruction = instruction;
+  auto mapped = enumerate_mappings(kernel, model, map);
+  if (!mapped) {
+    ADD_FAILURE() << render(mapped.diagnostics());
+    std::abort();
+  }
+  ScheduleOptions options;
+  options.max_evaluations = 200;
+  auto found = schedule_or_in_lanes(kernel, *mapped, model, options, map);
+  if (!found) {
+    ADD_FAILURE() << render(found.diagnostics());
+    std::abort();
+  }
+  return std::move(found->scheduled);
+}
+
+void computes_what_the_kernel_says(const Case& c, const Schedule& schedule) {
+  const Kernel kernel = formula(c.compute, c.dims, c.dtypes);
+  const HardwareModel model = machine(c.target);
+  const auto again = parse_schedule(print(schedule), "printed.yaml", kernel, model);
+  ASSERT_TRUE(again) << render(again.diagnostics());
+  const auto program = lower(*again, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  Random random(7);
+  std::vector<TensorData> expected;
+  for (const Tensor& tensor : kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
+  std::vector<TensorData> computed = expected;
+  interpret(kernel, expected);
+  const auto counts = interpret(*program, model, computed);
+  ASSERT_TRUE(counts) << render(counts.diagnostics());
+  EXPECT_TRUE(compare(kernel, expected, computed).equal) << print(schedule);
+}
+
+TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
+  const Case one{"C[i,j] += A[i,k] * B[k,j]", "i=1,j=1,k=1", "A=s8,B=s8,C=s32", "npu16"};
+  const Scheduled best = searched(one), with = searched(one, "mma");
+  EXPECT_FALSE(best.mappings[0].instruction.valid());
+  EXPECT_LE(best.cost.cycles, 4);
+  ASSERT_FALSE(best.refusals[0].empty());
+  EXPECT_EQ(best.refusals[0].front().rfind("scalar code is predicted to take 4 cycles, mma 3", 0), 0u)
+      << best.refusals[0].front();
+  EXPECT_TRUE(with.mappings[0].instruction.valid());
+  EXPECT_GT(with.cost.cycles, 100);
+}
+
+TEST(ScalarAlternative, DepthwiseOnAMatrixUnit) {
+  const Case depthwise{"O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "p=14,q=14,c=16,r=3,s=3", "I=s8,F=s8,O=s32", "vta16"};
+  const Scheduled best = searched(depthwise), with = searched(depthwise, "gemm");
+  EXPECT_LE(best.cost.cycles, with.cost.cycles);
+  EXPECT_LE(best.cost.cycles, 14.0 * 14 * 16 * 9 * 3 * 1.01);  // three accesses a point
+  computes_what_the_kernel_says(depthwise, best.schedule);
+}
+
+TEST(ScalarAlternative, LosesWhereAnInstructionIsFaster) {
+  EXPECT_TRUE(searched({"C[i,j] += A[i,k] * B[k,j]", "i=64,j=64,k=64", "A=s8,B=s8,C=s32", "npu16"})
+                  .mappings[0]
+                  .instruction.valid());
+  EXPECT_TRUE(
+      searched({"C[i,j] += A[i,k] * B[k,j]", "i=16,j=16,k=16", "", "x86_avx512"}).mappings[0].instruction.valid());
+}
+
+TEST(Diagonals, ArePricedByWhatTheyTouch) {
+  for (const char* text : {"y[] += A[i,i]", "y[] += A[i,2*i]", "y[i] = A[i,i]"}) {
+    SCOPED_TRACE(text);
+    const Case c{text, "i=1900", "", "x86_avx512"};
+    EXPECT_LT(searched(c).cost.cycles, 10'000);
+    if (std::string(text).find("+=") != std::string::npos)
+      EXPECT_LT(searched(c, "sum_f32_masked").cost.cycles, 200'000);
+  }
+}
+
+/// Of S[i] += X[i,j]*X[i,j], X[i,j] is one read, and stands on both factors of a vector instruction.
+TEST(OneReadOnTwoOperands, SquaresAreComputedByAnInstruction) {
+  for (const Case& c :
+       {Case{"y[i] = X[i] * X[i]", "i=1900", "", "x86_avx512"}, Case{"y[i] = X[i] + X[i]", "i=37", "", "x86_avx2"},
+        Case{"y[i] += X[i] * X[i]", "i=37", "", "x86_avx512"}}) {
+    SCOPED_TRACE(c.compute + " " + c.dims);
+    const Scheduled best = searched(c);
+    EXPECT_TRUE(best.mappings[0].instruction.valid());
+    computes_what_the_kernel_says(c, best.schedule);
+  }
+}
+
+}  // namespace
+}  // namespace isamap
