@@ -125,8 +125,8 @@ TileCounts::TileCounts(const NestView& view) : view_(view) {
         }
         for (int d : g.dims)
           if (std::find(merged.dims.begin(), merged.dims.end(), d) == merged.dims.end()) merged.dims.push_back(d);
-        for (const Axis& axis : g.axes)
-          if (!has_axis_of(merged.axes, axis.expr)) merged.axes.push_back(axis);
+        for (const Axis& one : g.axes)
+          if (!has_axis_of(merged.axes, one.expr)) merged.axes.push_back(one);
         merged.linear = merged.linear && g.linear;
       }
       if (!merged.dims.empty()) rest.push_back(std::move(merged));
