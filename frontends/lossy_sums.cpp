@@ -52,7 +52,7 @@ double terms_of(const Kernel& kernel, std::size_t s) {
   return terms;
 }
 
-std::string trimmed(const std::string& text) {
+std::string single_spaced(const std::string& text) {
   std::string made;
   for (const char c : text) {
     const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
@@ -74,7 +74,8 @@ std::string rounded_once(const Kernel& kernel, const WrittenStatement& statement
   const Tensor& output = kernel.tensors[kernel.statements[statement.number].write.tensor.index()];
   const auto sign = statement.text.find("+=");
   if (sign == std::string::npos) return fmt::format("make {} {}", output.name, name(wide));
-  const std::string write = trimmed(statement.text.substr(0, sign)), body = trimmed(statement.text.substr(sign + 2));
+  const std::string write = single_spaced(statement.text.substr(0, sign)),
+                    body = single_spaced(statement.text.substr(sign + 2));
   std::string sum = output.name + "_sum";
   while (std::any_of(kernel.tensors.begin(), kernel.tensors.end(), [&](const Tensor& t) { return t.name == sum; }))
     sum += "_";

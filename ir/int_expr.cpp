@@ -37,18 +37,18 @@ constexpr std::array<Symbol, 9> symbols{{{Op::bor, "|", 1},
                                          {Op::div, "/", 5},
                                          {Op::mod, "%", 5}}};
 
-struct Comparison {
+struct ComparisonSign {
   Condition::Op op;
   std::string_view text;
 };
 
 // Longer ones first: `<` begins `<=`.
-constexpr std::array<Comparison, 6> comparisons{{{Condition::Op::equal, "=="},
-                                                 {Condition::Op::unequal, "!="},
-                                                 {Condition::Op::at_most, "<="},
-                                                 {Condition::Op::at_least, ">="},
-                                                 {Condition::Op::less, "<"},
-                                                 {Condition::Op::more, ">"}}};
+constexpr std::array<ComparisonSign, 6> comparisons{{{Condition::Op::equal, "=="},
+                                                     {Condition::Op::unequal, "!="},
+                                                     {Condition::Op::at_most, "<="},
+                                                     {Condition::Op::at_least, ">="},
+                                                     {Condition::Op::less, "<"},
+                                                     {Condition::Op::more, ">"}}};
 
 struct IntFunction {
   Op op;
@@ -248,7 +248,7 @@ Result<Condition> parse_condition(const std::string& text, const SourceLocation&
   Condition condition;
   condition.left = IntReader(cursor).expression(1);
   const auto found = std::find_if(comparisons.begin(), comparisons.end(),
-                                  [&](const Comparison& c) { return !cursor.failed() && cursor.accept(c.text); });
+                                  [&](const ComparisonSign& c) { return !cursor.failed() && cursor.accept(c.text); });
   if (found == comparisons.end()) {
     const bool assigns = !cursor.failed() && cursor.peek("=");
     cursor.fail(cursor.offset(), "expected a comparison (== != < <= > >=), found " + cursor.found(),
@@ -267,7 +267,7 @@ Result<Condition> parse_condition(const std::string& text, const SourceLocation&
 }
 
 std::string print(const Condition& c) {
-  for (const Comparison& comparison : comparisons)
+  for (const ComparisonSign& comparison : comparisons)
     if (comparison.op == c.op) return print(c.left) + " " + std::string(comparison.text) + " " + print(c.right);
   return "";
 }

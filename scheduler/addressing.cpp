@@ -42,7 +42,7 @@ Computation as_operand_sees(Computation statement, const Pairing& pairing, int a
   return statement;
 }
 
-struct Trial {
+struct RouteTrial {
   const Kernel& kernel;
   const Computation& statement;
   const Mapping& mapping;
@@ -52,17 +52,17 @@ struct Trial {
   Pairing pairing;
 };
 
-const Tensor& tensor_of(const Trial& trial) {
+const Tensor& tensor_of(const RouteTrial& trial) {
   return trial.kernel.tensors[access_of(trial.statement, trial.access).tensor.index()];
 }
 
-Line walk_line(const Trial& trial, const Dim& dim) {
+Line walk_line(const RouteTrial& trial, const Dim& dim) {
   For line;
   line.walks = {{dim.name, step_of(trial.pairing, dim.name)}};
   return {line};
 }
 
-Line stage_line(const Trial& trial, const Hop& hop) {
+Line stage_line(const RouteTrial& trial, const Hop& hop) {
   Stage stage;
   stage.tensor = tensor_of(trial).name;
   stage.memory = trial.model.memory(hop.memory).name;
@@ -72,7 +72,7 @@ Line stage_line(const Trial& trial, const Hop& hop) {
 }
 
 // Packed copies stand above all loops; the others below the walks, for an output above those of its reduction.
-Nest trial_nest(const Trial& trial, const Route& route) {
+Nest trial_nest(const RouteTrial& trial, const Route& route) {
   Nest nest;
   for (const Hop& hop : route.hops)
     if (hop.packed) nest.lines.push_back(stage_line(trial, hop));
@@ -92,7 +92,7 @@ Nest trial_nest(const Trial& trial, const Route& route) {
 }
 
 // The tensors of the kernel as they lie at home.
-std::vector<TileBuffer> whole_tensors(const Trial& trial, Lowering& lowering) {
+std::vector<TileBuffer> whole_tensors(const RouteTrial& trial, Lowering& lowering) {
   std::vector<TileBuffer> tensors;
   for (std::size_t t = 0; t < trial.kernel.tensors.size(); ++t) {
     Buffer buffer;
@@ -113,7 +113,7 @@ std::vector<TileBuffer> whole_tensors(const Trial& trial, Lowering& lowering) {
 }
 
 // Empty when the route works; else why it does not.
-std::vector<std::string> attempt(const Trial& trial, const Route& route) {
+std::vector<std::string> attempt(const RouteTrial& trial, const Route& route) {
   Lowering lowering(trial.model);
   lowering.program.kernel = trial.kernel;
   const Nest nest = trial_nest(trial, route);
@@ -151,7 +151,7 @@ std::vector<MemoryId> path_of_moves(const HardwareModel& model, MemoryId from, M
 }
 
 // The hops between home and the operand's memory, home itself left out.
-std::optional<std::vector<Hop>> hops_on_path(const Trial& trial, MemoryId operand_memory) {
+std::optional<std::vector<Hop>> hops_on_path(const RouteTrial& trial, MemoryId operand_memory) {
   const MemoryId home = trial.model.home();
   auto path = trial.access == 0 ? path_of_moves(trial.model, operand_memory, home)
                                 : path_of_moves(trial.model, home, operand_memory);
@@ -170,7 +170,7 @@ std::optional<std::vector<Hop>> hops_on_path(const Trial& trial, MemoryId operan
 
 /// Moves may change on the way how elements lie: bytes side by side become words, the even ones before the odd ones.
 /// How those that bring the operand as the instruction takes it read it from memory, each order once.
-std::vector<const Operand*> read_by_moves(const Trial& trial, int operand) {
+std::vector<const Operand*> read_by_moves(const RouteTrial& trial, int operand) {
   const Instruction& instruction = trial.instruction;
   const Operand& taken = instruction.operands[operand_of_access(instruction, operand).index()];
   const auto box = operand_box(instruction, operand);
@@ -192,7 +192,7 @@ std::vector<const Operand*> read_by_moves(const Trial& trial, int operand) {
   return found;
 }
 
-Hop packed_hop(const Trial& trial, bool blocked, const Operand* read_as = nullptr) {
+Hop packed_hop(const RouteTrial& trial, bool blocked, const Operand* read_as = nullptr) {
   Hop hop;
   hop.memory = trial.model.home();
   hop.packed = true;
@@ -232,7 +232,7 @@ std::vector<std::int64_t> row_lengths(const HardwareModel& model, MemoryId memor
 
 /// Memories on the way may hold an input in its own order, for a move that spreads elements over the instruction's
 /// operand: [i, k], or in rows as moves write them, [i, k/8, k%8] and [k/8, i, k%8].
-std::vector<std::vector<Hop>> spread_at_the_end(const Trial& trial, const std::vector<Hop>& hops,
+std::vector<std::vector<Hop>> spread_at_the_end(const RouteTrial& trial, const std::vector<Hop>& hops,
                                                 MemoryId operand_memory) {
   std::vector<std::vector<LayoutDigit>> layouts(1);
   const std::vector<AffineExpr> forms = natural_forms(access_of(trial.statement, trial.access));
@@ -268,7 +268,7 @@ Routes routes(const Kernel& kernel, const Computation& whole, const Mapping& map
   const Instruction& instruction = *form;
   const int access = mapping.operands[static_cast<std::size_t>(instruction_access)];
   const Computation statement = as_operand_sees(whole, pair(whole, form, mapping), access);
-  const Trial trial{kernel, statement, mapping, access, model, instruction, pair(statement, form, mapping)};
+  const RouteTrial trial{kernel, statement, mapping, access, model, instruction, pair(statement, form, mapping)};
   const MemoryId memory = instruction.operands[operand_of_access(instruction, instruction_access).index()].memory;
   Routes result;
   const auto hops = memory.valid() ? hops_on_path(trial, memory) : std::vector<Hop>{};

@@ -30,6 +30,8 @@ struct Cost {
 
 enum class Objective { cycles, energy, edp };
 double value(const Cost& cost, Objective objective);
+/// Of several statements one after another; what bounds the longest bounds all. Of one: all that is known of it.
+Cost sum_of(const std::vector<Cost>& costs);
 
 /// A nest in its context; what cost models look at.
 struct Candidate {

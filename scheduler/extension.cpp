@@ -17,8 +17,7 @@ std::string last_problem() {
 Result<void*> factory_of(const std::string& file, const std::string& kind, const char* macro) {
   const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
   void* object = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (!object)
-    return error_at({file, 0, 0}, "cannot be loaded: " + last_problem(), "a shared object: docs/library.md");
+  if (!object) return error_at({file, 0, 0}, "cannot be loaded: " + last_problem(), "a shared object: docs/library.md");
   const auto* abi = static_cast<const ExtensionAbi*>(dlsym(object, ("isamap_" + kind + "_abi").c_str()));
   void* factory = dlsym(object, ("isamap_" + kind + "_factory").c_str());
   if (!abi || !factory)

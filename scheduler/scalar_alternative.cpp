@@ -24,22 +24,6 @@ bool exchanges_tiles(const Nest& nest) {
   });
 }
 
-/// The sum; what bounds it is what bounds the longest statement.
-Cost sum_of(const std::vector<Cost>& costs) {
-  if (costs.size() == 1) return costs.front();
-  Cost sum;
-  double longest = -1;
-  for (const Cost& cost : costs) {
-    if (cost.cycles > longest) longest = cost.cycles, sum.bound = cost.bound;
-    sum.cycles += cost.cycles;
-    sum.scalar_cycles += cost.scalar_cycles;
-    sum.energy_pJ += cost.energy_pJ;
-    sum.bytes += cost.bytes;
-    for (const auto& [link, moved] : cost.link_bytes) sum.link_bytes[link] += moved;
-  }
-  return sum;
-}
-
 void put(Scheduled& into, std::size_t s, const Scheduled& code, const HardwareModel& model) {
   into.refusals[s] = {fmt::format("{}{:.0f} cycles, {} {:.0f}", predicted_slower, code.statement_costs[s].cycles,
                                   model.instruction(into.mappings[s].instruction).name,

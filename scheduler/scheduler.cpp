@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_reasons = 12;
 constexpr std::int64_t first_look = 1'000;        // points that greedy search takes where another found no legal one
-constexpr std::int64_t last_look = 20'000;        // and that are seen in order where it found none either
+constexpr std::int64_t last_look = 20'000;        // and at most are seen in order where it found none either
 constexpr std::int64_t least_evaluations = 2000;  // for a statement that has no schedule yet, whatever the clock says
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -53,22 +53,6 @@ std::vector<Mapping> mappings_of(const MapResult& all, const Kernel& kernel, Sta
         mine.push_back(std::move(spread));
   }
   return mine;
-}
-
-/// Of one statement: its own cost with all that is known of it.
-Cost sum_of(const std::vector<Cost>& costs) {
-  if (costs.size() == 1) return costs.front();
-  Cost sum;
-  double longest = -1;  // the statement that takes most of the time says what bounds it
-  for (const Cost& cost : costs) {
-    if (cost.cycles > longest) longest = cost.cycles, sum.bound = cost.bound;
-    sum.cycles += cost.cycles;
-    sum.scalar_cycles += cost.scalar_cycles;
-    sum.energy_pJ += cost.energy_pJ;
-    sum.bytes += cost.bytes;
-    for (const auto& [link, moved] : cost.link_bytes) sum.link_bytes[link] += moved;
-  }
-  return sum;
 }
 
 std::unique_ptr<SearchStrategy> exhaustive(const SearchSpace& space) {
@@ -350,7 +334,15 @@ class Run {
     };
     if (auto constructive = strategy_named("greedy", space, {}, options_.seed)) look(**constructive, first_look);
     if (found.best || found.exhausted) return;
-    if (const auto strategy = exhaustive(space)) look(*strategy, last_look);
+    if (const auto strategy = exhaustive(space)) look(*strategy, std::clamp(points_of(space), first_look, last_look));
+  }
+
+  // A statement with few points has little to gain: looking for a schedule takes no longer than in proportion.
+  static std::int64_t points_of(const SearchSpace& space) {
+    double points = 1;
+    for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
+      points *= static_cast<double>(dim.extent);
+    return static_cast<std::int64_t>(std::min(points, static_cast<double>(last_look)));
   }
 
   // Mappings that no schedule was tried for.
