@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -60,25 +61,30 @@ void check(const Variant& variant, const HardwareModel& model, const Program& pr
     EXPECT_TRUE(*again == schedule) << print(schedule) << "\nreads back as\n" << print(*again);
 }
 
+std::vector<Variant> listed(std::optional<Variant> one) {
+  std::vector<Variant> list;
+  if (one) list.push_back(std::move(*one));
+  return list;
+}
+
 class Conformance : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { model_ = load_model(GetParam()); }
 
   /// Compiles and checks. A machine without a scalar unit may have no program for what no instruction covers, nor for
   /// an empty reduction: where tensors live, nothing fills the output with the identity.
-  void take(const std::optional<Variant>& variant) {
-    if (!variant) return;
-    const Compiled compiled = compile(variant->kernel, model_);
+  void take(const Variant& variant) {
+    const Compiled compiled = compile(variant.kernel, model_);
     if (!compiled.program) {
       const bool scalar = model_.scalar_unit_for(model_.home()).has_value();
-      const bool excused = !scalar && (is_empty(variant->kernel) || !maps_completely(variant->kernel, compiled.mapped));
+      const bool excused = !scalar && (is_empty(variant.kernel) || !maps_completely(variant.kernel, compiled.mapped));
       if (compiled.scheduled || !excused)
-        ADD_FAILURE() << model_.name << " x " << variant->label << ": " << compiled.problem
+        ADD_FAILURE() << model_.name << " x " << variant.label << ": " << compiled.problem
                       << (compiled.scheduled ? print(compiled.scheduled->schedule) : "");
       return;
     }
     ++programs_;
-    check(*variant, model_, *compiled.program, compiled.scheduled->schedule);
+    check(variant, model_, *compiled.program, compiled.scheduled->schedule);
   }
 
   static bool is_empty(const Kernel& kernel) {
@@ -105,27 +111,37 @@ TEST_P(Conformance, WhatMappedStillMaps) {
     if (line.rfind(GetParam() + " ", 0) == 0 && !found.count(line)) ADD_FAILURE() << "no longer maps: " << line;
 }
 
-TEST_P(Conformance, SmallSizes) {
-  for (const std::string& example : example_names()) take(small(example, 30000));
-  EXPECT_GT(programs_, 0);
-}
+/// The kinds of sizes that every model is tried with on every example.
+using Kind = std::vector<Variant> (*)(const std::string& example);
+constexpr Kind kinds[] = {[](const std::string& example) { return listed(small(example, 30000)); },
+                          [](const std::string& example) { return listed(odd(example)); },
+                          [](const std::string& example) { return listed(ones(example)); }, zeros};
 
-TEST_P(Conformance, SizesThatDoNotDivide) {
-  for (const std::string& example : example_names()) take(odd(example));
-  EXPECT_GT(programs_, 0);
-}
-
-TEST_P(Conformance, SizesOfOne) {
-  for (const std::string& example : example_names()) take(ones(example));
-  EXPECT_GT(programs_, 0);
-}
-
-TEST_P(Conformance, SizesOfZero) {
+/// One kind of sizes for each pair of a model and an example, another for the next model and for the next example: in
+/// all, every model and every example meets every kind. HeavyConformance takes all kinds of all pairs.
+TEST_P(Conformance, OneKindOfSizesForEachExample) {
+  const std::vector<std::string> models = model_names();
+  std::size_t next = std::find(models.begin(), models.end(), GetParam()) - models.begin();
   for (const std::string& example : example_names())
-    for (const Variant& variant : zeros(example)) take(variant);
+    for (const Variant& variant : kinds[next++ % std::size(kinds)](example)) take(variant);
   EXPECT_GT(programs_, 0);
 }
 
+class HeavyConformance : public Conformance {
+ protected:
+  void take_all(Kind kind) {
+    for (const std::string& example : example_names())
+      for (const Variant& variant : kind(example)) take(variant);
+    EXPECT_GT(programs_, 0);
+  }
+};
+
+TEST_P(HeavyConformance, SmallSizes) { take_all(kinds[0]); }
+TEST_P(HeavyConformance, SizesThatDoNotDivide) { take_all(kinds[1]); }
+TEST_P(HeavyConformance, SizesOfOne) { take_all(kinds[2]); }
+TEST_P(HeavyConformance, SizesOfZero) { take_all(kinds[3]); }
+
+INSTANTIATE_TEST_SUITE_P(Model, HeavyConformance, testing::ValuesIn(model_names()), model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, Conformance, testing::ValuesIn(model_names()), model_of_case);
 
 /// With ISAMAP_UPDATE_GOLDEN=1 the list is written anew; the difference is reviewed.
