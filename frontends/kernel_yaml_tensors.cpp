@@ -101,6 +101,23 @@ void read_range(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   tensor.range = {low, high};
 }
 
+/// Numbers or expressions, as in a shape; what they may be is checked with the kernel (ir/kernel_verify.cpp).
+void read_strides(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
+  if (!node) return;
+  if (node->kind != yaml::Kind::list)
+    return file.report(node->where, "'strides' of tensor '" + tensor.name + "' must be a list",
+                       "elements from one index to the next, one for each dimension: strides: [LD, 1]");
+  for (std::size_t i = 0; i < node->items.size(); ++i)
+    if (const auto stride =
+            size_value(file, node->items[i], "stride " + std::to_string(i) + " of tensor '" + tensor.name + "'"))
+      tensor.strides.push_back(*stride);
+  if (tensor.strides.size() == node->items.size() && node->items.size() != tensor.shape.size())
+    file.report(node->where,
+                "tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) + " dimensions, found " +
+                    std::to_string(node->items.size()) + " strides",
+                "one for each dimension, in elements");
+}
+
 bool read_shape(KernelFile& file, const yaml::Node* node, Tensor& tensor) {
   if (!node) return false;
   if (node->kind != yaml::Kind::list) {
@@ -139,6 +156,7 @@ void read_tensor(KernelFile& file, const std::string& tensor_name, const SourceL
   Tensor tensor;
   tensor.name = tensor_name;
   const bool has_shape = read_shape(file, reader.required("shape"), tensor);
+  read_strides(file, reader.child("strides"), tensor);
   read_dtype(file, reader.child("dtype"), tensor);
   read_outside(file, reader.child("outside"), tensor);
   tensor.inout = reader.boolean("inout").value_or(false);

@@ -7,6 +7,7 @@
 
 #include "hwdesc/prefetch.h"
 #include "hwdesc/program_check.h"
+#include "ir/element_places.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -105,7 +106,10 @@ class Machine {
         const TensorData& from = data[buffer.tensor.index()];
         const bool read = role_of(program_.kernel, buffer.tensor) == Role::input ||
                           program_.kernel.tensors[buffer.tensor.index()].inout;
-        for (std::int64_t i = 0; read && i < from.count(); ++i) s.values[static_cast<std::size_t>(i)] = from.get(i);
+        const auto take = [&](std::int64_t i, std::int64_t at) {
+          s.values[static_cast<std::size_t>(at)] = from.get(i);
+        };
+        if (read) for_each_place(buffer.extents, flat_strides(buffer), take);
       }
       memory_.push_back(std::move(s));
     }
@@ -117,7 +121,9 @@ class Machine {
       if (buffer.role != BufferRole::argument || buffer.ahead_of_time) continue;
       if (role_of(program_.kernel, buffer.tensor) == Role::input) continue;
       TensorData& to = data[buffer.tensor.index()];
-      for (std::int64_t i = 0; i < to.count(); ++i) to.set(i, memory_[b].values[static_cast<std::size_t>(i)]);
+      for_each_place(buffer.extents, flat_strides(buffer), [&](std::int64_t i, std::int64_t at) {
+        to.set(i, memory_[b].values[static_cast<std::size_t>(at)]);
+      });
     }
   }
 

@@ -51,14 +51,19 @@ std::string print_kernel_name(const std::string& name) {
   return text + "\"";
 }
 
+std::string joined(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return "[" + text + "]";
+}
+
 std::string print_tensor(const Tensor& tensor) {
-  std::string shape;
-  for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
-  std::string text = "tensor " + tensor.name + ": " + std::string(name(tensor.dtype)) + "[" + shape + "]";
+  std::string text = "tensor " + tensor.name + ": " + std::string(name(tensor.dtype)) + joined(tensor.shape);
   if (tensor.outside) text += " outside " + print_real(*tensor.outside);
   if (tensor.inout) text += " inout";
   if (tensor.range) text += " range " + print_real(tensor.range->first) + " " + print_real(tensor.range->second);
   if (tensor.constant) text += " constant";
+  if (!tensor.strides.empty()) text += " strides " + joined(tensor.strides);
   return text;
 }
 
@@ -148,6 +153,17 @@ class KernelReader {
     return value;
   }
 
+  static std::vector<std::int64_t> integers(Cursor& cursor, const std::string& what) {
+    std::vector<std::int64_t> found;
+    cursor.expect("[");
+    while (!cursor.failed() && !cursor.peek("]")) {
+      found.push_back(cursor.expect_integer(what, any_integer));
+      if (!cursor.accept(",")) break;
+    }
+    cursor.expect("]");
+    return found;
+  }
+
   void tensor(Cursor& cursor) {
     cursor.accept_word("tensor");
     Tensor tensor;
@@ -159,12 +175,7 @@ class KernelReader {
       cursor.fail(type_at, "this is no dtype", "for example f32");
     else
       tensor.dtype = *type;
-    cursor.expect("[");
-    while (!cursor.failed() && !cursor.peek("]")) {
-      tensor.shape.push_back(cursor.expect_integer("a size", any_integer));
-      if (!cursor.accept(",")) break;
-    }
-    cursor.expect("]");
+    tensor.shape = integers(cursor, "a size");
     if (cursor.accept_word("outside")) tensor.outside = real(cursor);
     tensor.inout = cursor.accept_word("inout");
     if (cursor.accept_word("range")) {
@@ -172,6 +183,7 @@ class KernelReader {
       tensor.range = {low, real(cursor)};
     }
     tensor.constant = cursor.accept_word("constant");
+    if (cursor.accept_word("strides")) tensor.strides = integers(cursor, "a stride");
     cursor.expect_end();
     kernel_.tensors.push_back(std::move(tensor));
   }

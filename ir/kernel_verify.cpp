@@ -22,10 +22,15 @@ class KernelCheck {
       check_tensor(kernel_.tensors[t], who_, tensor_place(t), problems_);
     if (kernel_.statements.empty()) fail(kernel_.where, "there is no statement", "add one under `compute`");
     if (!problems_.empty()) return;  // what follows relies on names and shapes
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t)
+      check_strides(kernel_.tensors[t], who_, tensor_place(t), problems_);
     for (std::size_t s = 0; s < kernel_.statements.size(); ++s)
       if (writes_a_slice(s)) check_statement(kernel_.statements[s], kernel_.tensors, who_, places_of(s), problems_);
     if (!problems_.empty()) return;
-    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) check_uses(make_id<TensorId>(t));
+    for (std::size_t t = 0; t < kernel_.tensors.size(); ++t) {
+      check_uses(make_id<TensorId>(t));
+      check_owner(make_id<TensorId>(t));
+    }
     if (kernel_.repeat && problems_.empty()) check_repeat(kernel_, places_, who_, problems_);
     if (!problems_.empty()) return;
     const Kernel step = one_step_of(kernel_);
@@ -76,6 +81,22 @@ class KernelCheck {
                      kernel_.repeat->dim),
          fmt::format("give '{0}' a dimension of steps and write its slice: {0}[{1},...]", name, kernel_.repeat->dim));
     return false;
+  }
+
+  // Only arrays of the caller lie as the caller says.
+  void check_owner(TensorId id) {
+    const Tensor& tensor = kernel_.tensors[id.index()];
+    if (tensor.strides.empty()) return;
+    if (role_of(kernel_, id) == Role::intermediate)
+      fail(tensor_place(id.index()),
+           fmt::format("tensor '{}' has strides, but it is an intermediate, which the program lays out", tensor.name),
+           "strides are of inputs and outputs");
+    if (kernel_.repeat)
+      fail(tensor_place(id.index()),
+           fmt::format("tensor '{}' has strides; those of repeated statements are dense, since their slices have "
+                       "strides of their own",
+                       tensor.name),
+           "remove `strides`, and copy the tensor; or write a kernel of one step");
   }
 
   // Reading before writing would find nothing; only `inout` says that the caller left something there.

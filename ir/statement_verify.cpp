@@ -9,6 +9,7 @@
 #include <cmath>
 #include <set>
 
+#include "ir/overlap.h"
 #include "ir/verify_internal.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
@@ -312,6 +313,29 @@ void check_tensor(const Tensor& tensor, const std::string& who, const SourceLoca
   if (tensor.range && !(tensor.range->first <= tensor.range->second)) {
     fail(fmt::format("`range` [{}, {}] is empty", tensor.range->first, tensor.range->second));
   }
+}
+
+void check_strides(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems) {
+  if (tensor.strides.empty()) return;
+  const auto fail = [&](std::string message, std::string hint) {
+    problems.push_back(error_at(where, who + "tensor '" + tensor.name + "': " + std::move(message), std::move(hint)));
+  };
+  const std::string found = joined(tensor.strides, ", "), shape = joined(tensor.shape, ", ");
+  if (tensor.strides.size() != tensor.shape.size())
+    return fail(fmt::format("{} dimensions, found {} strides", tensor.shape.size(), tensor.strides.size()),
+                "one for each dimension, in elements");
+  std::vector<std::int64_t> reach;  // bytes of an array that holds it, from above
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    if (tensor.strides[d] < 0 || (tensor.strides[d] == 0 && tensor.shape[d] > 1))
+      return fail(fmt::format("stride {} is {}", d, tensor.strides[d]), "strides are positive, in elements");
+    reach.push_back(std::max<std::int64_t>(tensor.shape[d], 1));
+    if (!product({reach.back(), std::max<std::int64_t>(tensor.strides[d], 1), 8 * max_dims}))
+      return fail(fmt::format("strides [{}] reach further than 2^63 - 1 bytes", found), "strides are in elements");
+  }
+  const bool none = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+  if (!none && !elements_lie_apart(tensor.shape, tensor.strides))
+    fail(fmt::format("elements share places with strides [{}] of shape [{}]", found, shape),
+         "every dimension steps over all that those with smaller strides reach; windows are indices: A[i + k]");
 }
 
 void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,

@@ -10,6 +10,9 @@ namespace isamap {
 
 void check_tensor(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems);
 
+/// How the caller's array lies: one stride a dimension, positive, no two elements at one place.
+void check_strides(const Tensor& tensor, const std::string& who, const SourceLocation& where, Diagnostics& problems);
+
 /// Everything about one statement alone; the tensors have passed check_tensor.
 void check_statement(const Computation& statement, const std::vector<Tensor>& tensors, const std::string& who,
                      const StatementPlaces& places, Diagnostics& problems);

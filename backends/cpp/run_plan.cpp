@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "backends/process.h"
+#include "ir/element_places.h"
 
 namespace isamap {
+
+/// What stands between rows, where nobody writes; the driver fills arrays with it.
+constexpr std::uint8_t gap = 0xff;
 
 RunPlan make_run_plan(const Program& program, const TranslationUnit& unit, bool by_name) {
   RunPlan plan;
@@ -22,6 +27,7 @@ RunPlan make_run_plan(const Program& program, const TranslationUnit& unit, bool 
     plan.arrays.push_back(
         {a.bytes, std::max<std::int64_t>(buffer.align, 64), role == Role::input || inout, role == Role::output});
     plan.tensors.push_back(packed ? TensorId{} : buffer.tensor);
+    plan.strides.push_back(buffer.strides);
   }
   if (!unit.pack.empty()) plan.pack.function = by_name || unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
   for (const EntryArgument& a : unit.pack) plan.pack.arrays.push_back(array_of[a.buffer.index()]);
@@ -31,8 +37,14 @@ RunPlan make_run_plan(const Program& program, const TranslationUnit& unit, bool 
 bool write_inputs(const RunPlan& plan, const std::vector<TensorData>& data, const std::filesystem::path& folder) {
   for (std::size_t a = 0; a < plan.arrays.size(); ++a) {
     if (!plan.arrays[a].input) continue;
-    const auto& from = data[plan.tensors[a].index()].bytes;
-    if (!write_file(folder / fmt::format("{}.in", a), from.data(), from.size())) return false;
+    const TensorData& from = data[plan.tensors[a].index()];
+    const auto width = static_cast<std::size_t>(bytes(from.dtype));
+    std::vector<std::uint8_t> array(static_cast<std::size_t>(plan.arrays[a].bytes), gap);
+    for_each_place(from.shape, plan.strides[a], [&](std::int64_t i, std::int64_t place) {
+      std::memcpy(array.data() + static_cast<std::size_t>(place) * width,
+                  from.bytes.data() + static_cast<std::size_t>(i) * width, width);
+    });
+    if (!write_file(folder / fmt::format("{}.in", a), array.data(), array.size())) return false;
   }
   return true;
 }
@@ -43,10 +55,20 @@ std::optional<Diagnostic> read_outputs(const RunPlan& plan, const Program& progr
     if (!plan.arrays[a].output) continue;
     const auto size = static_cast<std::size_t>(plan.arrays[a].bytes);
     const std::string found = read_file(folder / fmt::format("{}.out", a), size);
-    auto& bytes = data[plan.tensors[a].index()].bytes;
-    if (found.size() != size || bytes.size() != size)
-      return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), bytes.size()));
-    std::copy(found.begin(), found.end(), bytes.begin());
+    TensorData& to = data[plan.tensors[a].index()];
+    if (found.size() != size)
+      return error(fmt::format("'{}' wrote {} bytes instead of {}", program.name, found.size(), size));
+    const auto width = static_cast<std::size_t>(bytes(to.dtype));
+    std::vector<bool> written(found.size(), false);
+    for_each_place(to.shape, plan.strides[a], [&](std::int64_t i, std::int64_t place) {
+      const std::size_t at = static_cast<std::size_t>(place) * width;
+      std::memcpy(to.bytes.data() + static_cast<std::size_t>(i) * width, found.data() + at, width);
+      std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(at), width, true);
+    });
+    for (std::size_t at = 0; at < found.size() && to.count() > 0; ++at)
+      if (!written[at] && static_cast<std::uint8_t>(found[at]) != gap)
+        return error(fmt::format("'{}' wrote between the rows of '{}', {} bytes behind its first element", program.name,
+                                 program.kernel.tensors[plan.tensors[a].index()].name, at));
   }
   return std::nullopt;
 }

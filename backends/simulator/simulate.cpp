@@ -9,6 +9,7 @@
 #include "backends/simulator/external.h"
 #include "backends/simulator/host.h"
 #include "backends/simulator/queues.h"
+#include "ir/element_places.h"
 
 namespace isamap {
 namespace {
@@ -56,13 +57,19 @@ class Simulation {
       if (buffer.role != BufferRole::argument || buffer.ahead_of_time || buffer.slots >= 0) continue;
       const Role role = role_of(program_.kernel, buffer.tensor);
       const bool inout = program_.kernel.tensors[buffer.tensor.index()].inout;
-      auto& bytes = data[buffer.tensor.index()].bytes;
+      if (in ? role != Role::input && !inout : role != Role::output) continue;
+      auto& dense = data[buffer.tensor.index()].bytes;
       auto& image = machine_.image(buffer.memory);
-      const auto from = static_cast<std::size_t>(buffer.address);
-      const std::size_t size = std::min(bytes.size(), image.size() - from);
-      if (size == 0) continue;
-      if (in && (role == Role::input || inout)) std::memcpy(image.data() + from, bytes.data(), size);
-      if (!in && role == Role::output) std::memcpy(bytes.data(), image.data() + from, size);
+      const auto width = static_cast<std::size_t>(bytes(buffer.dtype));
+      for_each_place(buffer.extents, buffer.strides, [&](std::int64_t i, std::int64_t place) {
+        const std::size_t own = static_cast<std::size_t>(i) * width;
+        const std::size_t there = static_cast<std::size_t>(buffer.address) + static_cast<std::size_t>(place) * width;
+        if (own + width > dense.size() || there + width > image.size()) return;
+        if (in)
+          std::memcpy(image.data() + there, dense.data() + own, width);
+        else
+          std::memcpy(dense.data() + own, image.data() + there, width);
+      });
     }
   }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "frontends/frontends.h"
+#include "ir/parse.h"
 
 namespace isamap {
 namespace {
@@ -45,6 +46,41 @@ compute:
   EXPECT_TRUE(kernel->tensors[2].inout);
   EXPECT_EQ(kernel->statements[0].name, "s0");
   EXPECT_EQ(dims_of(*kernel), "n=2 k=4 p=10 c:3 r:3");
+}
+
+std::string strided(const std::string& a, const std::string& c, const std::string& more = "") {
+  return "kernel: k\ndims: {M: 4, K: 3, LD: K + 5}\ntensors:\n  A: {shape: [M, K], strides: " + a +
+         "}\n  C: {shape: [M], strides: " + c + "}\n" + more + "compute: \"C[i] += A[i,k]\"\n";
+}
+
+TEST(KernelYaml, StridesAreNumbersOrExpressions) {
+  const auto kernel = parse_kernel_yaml(strided("[LD, 1]", "[2]"), "k.yaml");
+  ASSERT_TRUE(kernel) << render(kernel.diagnostics());
+  EXPECT_EQ(kernel->tensors[0].strides, (std::vector<std::int64_t>{8, 1}));
+  EXPECT_NE(print(*kernel).find("tensor A: f32[4,3] strides [8,1]\n"), std::string::npos) << print(*kernel);
+  const auto read = parse_kernel(print(*kernel));
+  ASSERT_TRUE(read) << render(read.diagnostics());
+  EXPECT_EQ(*read, *kernel);
+  for (const std::string good : {"[1, M]", "[3, 1]", "[100, 30]"})
+    EXPECT_EQ(problems(strided(good, "[1]")), "") << good;
+}
+
+TEST(KernelYaml, StridesThatAreNoneAreNamed) {
+  const auto said = [](const std::string& a, const std::string& c = "[1]") { return problems(strided(a, c)); };
+  const auto says = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says(said("[1]"), "k.yaml:4:31: tensor 'A' has 2 dimensions, found 1 strides");
+  says(said("[LD, -1]"), "tensor 'A': stride 1 is -1");
+  says(said("[LD, 0]"), "tensor 'A': stride 1 is 0");
+  says(said("[2, 1]"), "tensor 'A': elements share places with strides [2, 1] of shape [4, 3]");
+  says(said("[LD, 1]", "[0]"), "tensor 'C': stride 0 is 0");
+  says(said("LD"), "'strides' of tensor 'A' must be a list");
+  says(said("[Q, 1]"), "'Q' in stride 0 of tensor 'A' is not declared in dims");
+  says(said("[9223372036854775807, 1]"), "reach further than 2^63 - 1 bytes");
+  says(problems("kernel: k\ntensors: {A: {shape: [4]}, T: {shape: [4], strides: [2]}, C: {shape: [4]}}\n"
+                "compute: [\"T[i] = A[i]\", \"C[i] = T[i]\"]\n"),
+       "tensor 'T' has strides, but it is an intermediate");
 }
 
 TEST(KernelYaml, ComputeMayBeOneTextAndStatementsMayBeNamed) {
@@ -168,7 +204,7 @@ k.yaml:4:29: tensor 'A' has an unknown dtype 'f23'
 k.yaml:4:34: unknown key 'outsid' in tensor 'A'
       A: {shape: [N, K], dtype: f23, outsid: 0}
                                      ^
-  note: known keys: shape, dtype, outside, inout, constant, range
+  note: known keys: shape, strides, dtype, outside, inout, constant, range
   hint: did you mean 'outside'?
 k.yaml:5:18: 'Q' in dimension 1 of tensor 'B' is not declared in dims
       B: {shape: [N, Q], dtype: u8, range: [3, 1]}
