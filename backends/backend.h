@@ -20,8 +20,21 @@ struct EmittedFile {
 /// Why the program is beyond what the backend prints; nothing: it is not.
 std::optional<Diagnostic> beyond_limit(const Program& program, const HardwareModel& model);
 
-/// The files of a program in the language of the model's `program` section.
-Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model);
+/// What is printed of a program besides its text, and how; of C++ alone.
+struct EmitOptions {
+  bool workspace = false;  ///< entries take memory for large local arrays instead of keeping some for each thread
+  bool header = false;     ///< NAME.h too
+  bool test = false;       ///< NAME_test.cpp too
+};
+
+/// The files of a program in the language of the model's `program` section: its text first.
+Result<std::vector<EmittedFile>> emit(const Program& program, const HardwareModel& model,
+                                      const EmitOptions& options = {});
+
+/// Does the text of the first include the second?
+bool includes(const EmittedFile& text, const EmittedFile& header);
+/// The files as one that compiles alone: those that the first includes stand where it does.
+std::string joined(const std::vector<EmittedFile>& files);
 
 /// How programs of this model run on this machine.
 struct Availability {

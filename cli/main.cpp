@@ -407,6 +407,16 @@ struct Program {
                    "first compile and run what is printed, and compare with the interpreter: exit 5 and no text when "
                    "wrong, 77 when it cannot run here")
         ->excludes(program);
+    emit->get_option("-o")->description(
+        "write to FILE; a FOLDER where there are several files: targets in CUDA, --header, --test (or FILE.cpp: the "
+        "others beside it; FILE.cu: all in one)");
+    for (auto* of_cpp :
+         {emit->add_flag("--header", options.emit.header, "also NAME.h: prototypes, sizes, alignments, for C and C++"),
+          emit->add_flag("--test", options.emit.test,
+                         "also NAME_test.cpp: a main that checks the kernel, exit code 0 or 1"),
+          emit->add_flag("--workspace", options.emit.workspace,
+                         "the caller passes memory for large local arrays, as a last argument")})
+      of_cpp->excludes(program);
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");
   }

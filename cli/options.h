@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/backend.h"
 #include "mapper/mapper.h"
 #include "scheduler/scheduler.h"
 
@@ -64,6 +65,7 @@ struct Options {
   std::string suite;                 ///< coverage, hw diff: folder of kernels
   bool program = false;              ///< emit: the program instead of target text
   bool check = false;                ///< emit: run what is printed first
+  EmitOptions emit;                  ///< emit: --workspace, --header, --test
   std::string graph_format = "dot";  ///< hw graph
   std::vector<std::string> files;    ///< hw check; hw diff: the two
   std::string new_name, new_kind;    ///< hw new

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/compile_verb.h"
@@ -14,31 +15,74 @@
 namespace isamap::cli {
 namespace {
 
-/// One file is written to the path of -o as every verb writes; several go to the folder of -o, each under its own name.
-Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
-  std::error_code problem;
-  if (files.size() == 1) return deliver(options, files.front().text);
-  if (std::filesystem::exists(options.output, problem) && !std::filesystem::is_directory(options.output, problem))
-    return fail(Exit::wrong_input,
-                fmt::format("'{}' is a file, and {} files are printed", options.output, files.size()),
-                "name a folder with -o, one that exists or a new one");
-  std::filesystem::create_directories(options.output, problem);
-  for (const EmittedFile& file : files) {
-    const auto path = std::filesystem::path(options.output) / std::filesystem::path(file.name).filename();
-    if (const auto written = write_file(path.string(), file.text); !written)
+namespace fs = std::filesystem;
+
+Exit write_all(const std::vector<std::pair<fs::path, std::string>>& files) {
+  for (const auto& [path, text] : files)
+    if (const auto written = write_file(path.string(), text); !written)
       return fail(Exit::wrong_input, written.diagnostics());
-  }
   return Exit::ok;
 }
 
-Exit deliver_text(const Options& options, const Program& program, const HardwareModel& model,
-                  const std::vector<ScalarCode>& scalar, const std::vector<EmittedFile>& files) {
-  if (options.json) return deliver(options, json_of_emit(program, model, scalar, files));
-  if (!options.output.empty()) return deliver_files(options, files);
-  std::string text;
-  for (const EmittedFile& file : files)
-    text += (files.size() > 1 ? fmt::format("{} {}\n", model.program.comment, file.name) : "") + file.text;
-  return deliver(options, text);
+/// Several files go to the folder of -o, each under its own name.
+Exit deliver_to_folder(const Options& options, const std::vector<EmittedFile>& files) {
+  std::error_code problem;
+  const fs::path folder = options.output;
+  if (fs::exists(folder, problem) && !fs::is_directory(folder, problem))
+    return fail(Exit::wrong_input,
+                fmt::format("'{}' is a file, and {} files are printed", options.output, files.size()),
+                "name a folder with -o, one that exists or a new one");
+  fs::create_directories(folder, problem);
+  std::vector<std::pair<fs::path, std::string>> all;
+  for (const EmittedFile& file : files) all.emplace_back(folder / fs::path(file.name).filename(), file.text);
+  return write_all(all);
+}
+
+/// -o FILE: the program there, what was asked for besides next to it. What the program includes is part of its text.
+Exit deliver_to_file(const Options& options, const std::vector<EmittedFile>& files) {
+  const fs::path file = options.output, first = files.front().name;
+  std::vector<std::pair<fs::path, std::string>> all{{file, joined(files)}};
+  for (std::size_t f = 1; f < files.size(); ++f)
+    if (!includes(files.front(), files[f]))
+      all.emplace_back(file.parent_path() / (file.stem().string() + files[f].name.substr(first.stem().string().size())),
+                       files[f].text);
+  return write_all(all);
+}
+
+/// A file has the ending of the program's; a folder exists, ends with a slash or has no ending.
+Exit deliver_files(const Options& options, const std::vector<EmittedFile>& files) {
+  std::error_code problem;
+  const fs::path given = options.output, first = files.front().name;
+  const bool one = std::all_of(files.begin() + 1, files.end(),
+                               [&](const EmittedFile& file) { return includes(files.front(), file); });
+  const std::string choices =
+      fmt::format("give -o FOLDER, or -o FILE{}{}", first.extension().string(),
+                  one ? " for one file that compiles alone" : ": the others are written beside it");
+  if (options.output.empty() && one) return deliver(options, joined(files));
+  if (options.output.empty())
+    return fail(Exit::usage, fmt::format("{} files are printed, too many for the standard output", files.size()),
+                choices);
+  if (files.size() == 1) return deliver(options, files.front().text);
+  if (fs::is_directory(given, problem)) return deliver_to_folder(options, files);
+  if (given.extension() == first.extension()) return deliver_to_file(options, files);
+  if (!given.has_filename() || !given.has_extension()) return deliver_to_folder(options, files);
+  return fail(Exit::usage,
+              fmt::format("'{}' is neither a folder nor a file that ends with '{}', and {} files are printed",
+                          options.output, first.extension().string(), files.size()),
+              choices);
+}
+
+/// What only programs in C++ have.
+bool refused(const Options& options, const HardwareModel& model) {
+  if (model.program.language == "c++") return false;
+  for (const auto& [flag, given] : {std::pair("--header", options.emit.header), std::pair("--test", options.emit.test),
+                                    std::pair("--workspace", options.emit.workspace)}) {
+    if (!given) continue;
+    fail(Exit::usage, fmt::format("{} is for targets whose programs are C++; those of '{}' are {}", flag, model.name,
+                                  model.program.language == "cuda" ? "CUDA C++" : "assembly"));
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -55,18 +99,20 @@ Exit verb_emit(const Options& options) {
     return deliver(options, options.json ? json_of_emit(program, model, scalar,
                                                         {{program.kernel.name + ".program", print(program, model)}})
                                          : print(program, model));
+  if (refused(options, model)) return Exit::usage;
   const auto stop = [&](Exit why, const Diagnostics& problems) {
     return fail_after_start(options, why, problems, compiled->inputs, compiled->compiled.mapped);
   };
   if (const auto problem = beyond_limit(program, model)) return stop(Exit::limit, {*problem});
-  const auto files = emit(program, model);
+  const auto files = emit(program, model, options.emit);
   if (!files) return stop(Exit::no_answer, files.diagnostics());
   if (options.check) {
     const auto checked = check_printed(files->front().text, program, model, options.seed);
     if (!checked) return stop(Exit::wrong_result, checked.diagnostics());
     code = *checked;
   }
-  const Exit delivered = deliver_text(options, program, model, scalar, *files);
+  const Exit delivered =
+      options.json ? deliver(options, json_of_emit(program, model, scalar, *files)) : deliver_files(options, *files);
   return delivered == Exit::ok ? code : delivered;
 }
 

@@ -59,7 +59,7 @@ Command command_with(Command command, const HardwareModel& model, const std::vec
   const bool clang = std::any_of(command.begin(), command.end(),
                                  [](const std::string& w) { return w.find("clang") != std::string::npos; });
   const bool emulated = model.program.language == "cuda";  // by a model of the machine: compiled quickly
-  command.insert(command.end(), {"-std=c++20", emulated ? "-O1" : "-O3"});
+  command.insert(command.end(), {emulated ? "-std=c++20" : "-std=c++17", emulated ? "-O1" : "-O3"});
   std::vector<std::string> sets{"any", clang ? "clang" : "gcc"};
   add_flags(command, common_flags(), sets);
   if (needs_emulator(model)) {
@@ -157,11 +157,20 @@ std::vector<std::string> compile_command(const HardwareModel& model, const std::
   return command_with(compiler.command.empty() ? system_compiler() : compiler.command, model, sources, executable);
 }
 
+/// "17": of several flags that say so the last one counts, and the machine's stand behind ours.
+static std::string standard_of(const Command& flags) {
+  std::string standard;
+  for (const std::string& flag : flags)
+    if (const auto at = flag.find("++"); flag.starts_with("-std=") && at != std::string::npos)
+      standard = flag.substr(at + 2);
+  return standard;
+}
+
 std::string needed_flags(const HardwareModel& model) {
-  Command flags{"-std=c++20", "-O3"};
+  Command flags{"-std=c++17", "-O3"};
   for (const CompilerFlags* of : {&common_flags(), &model.program.flags}) add_flags(flags, *of, {"any"});
   add_thread_flags(flags, model);
-  std::string text = "C++20: " + listed(flags, " ");
+  std::string text = "C++" + standard_of(flags) + ": " + listed(flags, " ");
   for (const auto& [set, compiler] : {std::pair("gcc", "g++"), std::pair("clang", "clang++")}) {
     Command more;
     for (const CompilerFlags* of : {&common_flags(), &model.program.flags}) add_flags(more, *of, {set});

@@ -28,7 +28,7 @@ const Compiler& compiler_for(const HardwareModel& model);
 std::vector<std::string> compile_command(const HardwareModel& model, const std::vector<std::string>& sources,
                                          const std::string& executable);
 
-/// What an emitted file says it needs: "C++20: -std=c++20 -O3 ... -mavx2 -mfma; g++ also: ...".
+/// What an emitted file says it needs: "C++17: -std=c++17 -O3 ... -mavx2 -mfma; g++ also: ...".
 std::string needed_flags(const HardwareModel& model);
 
 /// Why the model's compiler makes no executable of an empty program with the target's headers and flags: the command

@@ -46,7 +46,7 @@ inline constexpr const char* truncate_wrapped_text =
     R"(template <class T, class F> inline T truncate_wrapped(F x) {  // towards zero, modulo 2^bits; 0 for NaN and infinity
   if constexpr (sizeof(T) <= 4) {
     using Bits = std::conditional_t<(sizeof(F) > 4), std::uint64_t, std::uint32_t>;
-    x = std::bit_cast<F>(choose(x - x == F(0), std::bit_cast<Bits>(x), Bits(0)));
+    x = bits_as<F>(choose(x - x == F(0), bits_as<Bits>(x), Bits(0)));
     if constexpr (sizeof(F) > 4) x = std::trunc(x);  // floats of 2^31 and more are whole
     constexpr F modulus = sizeof(T) < 4 ? F(0x1p+31) : F(0x1p+32), inverse = 1 / modulus;
     F rest = x - std::nearbyint(x * inverse) * modulus;
@@ -61,32 +61,32 @@ inline constexpr const char* truncate_wrapped_text =
 )";
 
 inline constexpr const char* round_f16_text =
-    R"(inline float round_f16(double x) { return round_small(x, 11, -14, 65504, true); }
-inline float round_f16(float x) {  // what is too small to be normal: to multiples of 2^-24
-  const std::uint32_t u = std::bit_cast<std::uint32_t>(x), a = u & 0x7fffffffu;
+    R"([[maybe_unused]] inline float round_f16(double x) { return round_small(x, 11, -14, 65504, true); }
+[[maybe_unused]] inline float round_f16(float x) {  // what is too small to be normal: to multiples of 2^-24
+  const std::uint32_t u = bits_as<std::uint32_t>(x), a = u & 0x7fffffffu;
   const std::uint32_t normal = (u + 0xfff + ((u >> 13) & 1)) & 0x7fffe000u;
-  const std::uint32_t small = std::bit_cast<std::uint32_t>((std::fabs(x) + 0.5f) - 0.5f);
+  const std::uint32_t small = bits_as<std::uint32_t>((std::fabs(x) + 0.5f) - 0.5f);
   const std::uint32_t r = choose(a < 0x38800000u, small, normal);
   const std::uint32_t beyond = choose(a > 0x7f800000u, 0x7fc00000u, 0x7f800000u);
-  return std::bit_cast<float>(choose(r > 0x477fe000u || a > 0x7f800000u, beyond, r) | (u & 0x80000000u));
+  return bits_as<float>(choose(r > 0x477fe000u || a > 0x7f800000u, beyond, r) | (u & 0x80000000u));
 }
 )";
 
 inline constexpr const char* f16_value_text =
     R"(inline float f16_value(std::uint16_t raw) {
   const std::uint32_t field = raw & 0x7c00u, fraction = raw & 0x3ffu;
-  const std::uint32_t small = std::bit_cast<std::uint32_t>(float(std::int32_t(fraction)) * 0x1p-24f);
+  const std::uint32_t small = bits_as<std::uint32_t>(float(std::int32_t(fraction)) * 0x1p-24f);
   const std::uint32_t normal = ((field | fraction) << 13) + (112u << 23);
   const std::uint32_t beyond = choose(fraction != 0, 0x7fc00000u, 0x7f800000u);
   const std::uint32_t a = choose(field == 0, small, choose(field == 0x7c00u, beyond, normal));
-  return std::bit_cast<float>(a | (raw & 0x8000u) << 16);
+  return bits_as<float>(a | (raw & 0x8000u) << 16);
 }
 )";
 
 inline constexpr const char* f16_bits_text =
     R"(inline std::uint16_t f16_bits(float x) {  // x is a number of the format; all NaNs become one
-  const std::uint32_t u = std::bit_cast<std::uint32_t>(x), a = u & 0x7fffffffu;
-  const float tiny = std::bit_cast<float>(choose(a < 0x38800000u, a, 0u));
+  const std::uint32_t u = bits_as<std::uint32_t>(x), a = u & 0x7fffffffu;
+  const float tiny = bits_as<float>(choose(a < 0x38800000u, a, 0u));
   const std::uint32_t small = std::uint32_t(std::int32_t(tiny * 0x1p+24f)), normal = (a >> 13) - (112u << 10);
   const std::uint32_t number = (u >> 16 & 0x8000u) | choose(a < 0x38800000u, small, choose(a >= 0x7f800000u, 0x7c00u, normal));
   return std::uint16_t(choose(a > 0x7f800000u, 0x7e00u, number));

@@ -64,10 +64,8 @@ std::string ElementText::floor_div(const std::string& numerator, std::int64_t di
 std::string ElementText::load(DType type, const std::string& place) {
   if (!is_small_float(type)) return place;
   std::string raw = place;
-  if (element_type(model_, type) != portable_type(type)) {
-    includes_.insert("<bit>");
-    raw = call("std::bit_cast<" + portable_type(type) + ">", place);
-  }
+  if (element_type(model_, type) != portable_type(type))
+    raw = call(helper("bits_as") + "<" + portable_type(type) + ">", place);
   return call(helper(std::string(name(type)) + "_value"), raw);
 }
 
@@ -75,8 +73,7 @@ std::string ElementText::store(DType type, const std::string& value) {
   if (!is_small_float(type)) return value;
   const std::string raw = call(helper(std::string(name(type)) + "_bits"), value);
   if (element_type(model_, type) == portable_type(type)) return raw;
-  includes_.insert("<bit>");
-  return call("std::bit_cast<" + element_type(model_, type) + ">", raw);
+  return call(helper("bits_as") + "<" + element_type(model_, type) + ">", raw);
 }
 
 std::string ElementText::rounded(DType type, const std::string& value) {

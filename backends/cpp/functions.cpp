@@ -51,14 +51,15 @@ void touch(const std::vector<Node>& nodes, Touched& out) {
 class FunctionPrinter {
  public:
   FunctionPrinter(const Program& program, const HardwareModel& model, const std::string& name,
-                  const std::string& linkage)
+                  const std::string& linkage, Surroundings& around)
       : program_(program),
         model_(model),
         name_(name),
         linkage_(linkage),
+        around_(around),
         elements_(model, !program.library_functions) {}
 
-  Result<TranslationUnit> print(Surroundings& around) {
+  Result<TranslationUnit> print() {
     touch(program_.prepack, in_pack_);
     touch(program_.body, in_body_);
     name_buffers();
@@ -75,15 +76,15 @@ class FunctionPrinter {
     auto text = function(name_, unit.arguments, program_.body, in_body_, "");
     if (!text) return text.diagnostics();
     unit.text += *text;
-    around.helpers.insert(elements_.used_helpers().begin(), elements_.used_helpers().end());
-    around.includes.insert(elements_.includes().begin(), elements_.includes().end());
-    around.scratch = around.scratch || uses_scratch_;
+    around_.helpers.insert(elements_.used_helpers().begin(), elements_.used_helpers().end());
+    around_.includes.insert(elements_.includes().begin(), elements_.includes().end());
     return unit;
   }
 
  private:
   void name_buffers() {
     for (const std::string& helper : helper_names()) names_.unique(helper);
+    if (around_.from_caller) names_.unique(workspace_name);
     for (const std::string& own : {entry_name(program_.name), name_}) {
       names_.unique(own);
       names_.unique(own + "_pack");
@@ -132,6 +133,7 @@ class FunctionPrinter {
       if (!a.written) constant.insert(a.buffer.value);
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
     }
+    if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
     auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_);
     if (!body) return body.diagnostics();
     const std::string unused = silence(arguments, touched);
@@ -149,17 +151,28 @@ class FunctionPrinter {
         text += "  (void)" + a.name + ";\n";
     return text;
   }
+  static std::vector<std::int64_t> dense(const Buffer& buffer) {
+    Tensor tensor;
+    tensor.shape = buffer.extents;
+    return strides_of(tensor);
+  }
   static std::string shape(const Buffer& buffer) {
     if (!buffer.layout_text.empty()) return " " + buffer.layout_text;
     std::string text = "[";
     for (const std::int64_t extent : buffer.extents) text += (text.size() > 1 ? "," : "") + std::to_string(extent);
+    text += "]";
+    if (buffer.role != BufferRole::argument || buffer.strides.empty() || buffer.strides == dense(buffer)) return text;
+    text += ", strides [";
+    for (std::size_t d = 0; d < buffer.strides.size(); ++d)
+      text += (d == 0 ? "" : ",") + std::to_string(buffer.strides[d]);
     return text + "]";
   }
 
-  /// Local arrays: small ones on the stack, the others in one block that a thread keeps between calls.
+  /// Local arrays: small ones on the stack, the others in one block: the caller's, or one that a thread keeps between
+  /// calls.
   std::string locals(const Touched& touched) {
     std::string stack, block;
-    std::int64_t size = 0, on_stack = 0;
+    std::int64_t size = 0, on_stack = 0, most_aligned = 0;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = program_.buffers[b];
       const auto id = static_cast<std::int32_t>(b);
@@ -174,24 +187,32 @@ class FunctionPrinter {
         on_stack += length;
       } else {
         size = (size + align - 1) / align * align;
-        block += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(scratch.at + {2});{3}\n", type, buffers_[b],
-                             size, about);
+        block +=
+            fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>({2} + {3});{4}\n", type, buffers_[b],
+                        around_.from_caller ? std::string("static_cast<char*>(") + workspace_name + ")" : "scratch.at",
+                        size, about);
         size += length;
+        most_aligned = std::max(most_aligned, align);
       }
     }
+    if (around_.from_caller) {
+      around_.workspace.bytes = std::max(around_.workspace.bytes, size);
+      around_.workspace.align = std::max(around_.workspace.align, most_aligned);
+      return stack + (block.empty() ? fmt::format("  (void){};\n", workspace_name) : block);
+    }
     if (block.empty()) return stack;
-    uses_scratch_ = true;
+    around_.scratch = true;
     const std::int64_t page = size < large_page / 2 ? 4096 : large_page;
     return stack + fmt::format("  static thread_local const Scratch scratch({});\n", round_up(size, page)) + block;
   }
   const Program& program_;
   const HardwareModel& model_;
   std::string name_, linkage_;
+  Surroundings& around_;
   ElementText elements_;
   Names names_;
   std::vector<std::string> buffers_;
   Touched in_pack_, in_body_;
-  bool uses_scratch_ = false;
 };
 
 }  // namespace
@@ -215,7 +236,7 @@ std::string comment(const std::string& text, const std::string& indent) {
 
 Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,
                                         const std::string& linkage, Surroundings& around) {
-  return FunctionPrinter(program, model, name, linkage).print(around);
+  return FunctionPrinter(program, model, name, linkage, around).print();
 }
 
 }  // namespace isamap

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "backends/cpp/conversions.h"
+#include "backends/cpp/definitions.h"
 #include "backends/cpp/real_functions.h"
 #include "support/check.h"
 
@@ -77,18 +78,28 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
        {},
        {},
        "template <class T> inline T selected(bool first, T a, T b) { return first ? a : b; }  // both are read first\n"},
+      {"bits_as",
+       {},
+       {"<cstring>"},
+       R"(template <class To, class From> inline To bits_as(From from) {  // the same bytes
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
+)"},
       {"ends", {}, {}, ends_text},
       {"clamp_to", {"ends"}, {}, clamp_to_text},
       {"truncate_clamped", {"ends"}, {"<type_traits>"}, truncate_clamped_text},
       {"choose", {}, {}, choose_text},
-      {"truncate_wrapped", {"choose"}, {"<bit>", "<cmath>", "<type_traits>"}, truncate_wrapped_text},
+      {"truncate_wrapped", {"bits_as", "choose"}, {"<cmath>", "<type_traits>"}, truncate_wrapped_text},
       {"odd_double",
        {},
-       {"<bit>"},
+       {},
        R"(// A 64-bit integer as a double with a sticky last bit, so that a second rounding is right.
 inline double odd_double(std::int64_t x) {
   std::uint64_t m = x < 0 ? 0 - std::uint64_t(x) : std::uint64_t(x);
-  const int excess = 11 - std::countl_zero(m | 1);
+  int excess = 0;
+  while (m >> excess >= std::uint64_t(1) << 53) ++excess;
   if (excess > 0) {
     const std::uint64_t lost = m & ((std::uint64_t(1) << excess) - 1);
     m = (m - lost) | (lost != 0 ? std::uint64_t(1) << excess : 0);
@@ -142,20 +153,20 @@ inline float round_small(double x, int precision, int emin, double largest, bool
 }
 )"},
       {"round_bf16",
-       {"round_small"},
-       {"<bit>"},
-       R"(inline float round_bf16(double x) { return round_small(x, 8, -126, 0x1.fep127, true); }
-inline float round_bf16(float x) {
-  const std::uint32_t u = std::bit_cast<std::uint32_t>(x);
-  return x != x ? x : std::bit_cast<float>((u + 0x7fff + ((u >> 16) & 1)) & 0xffff0000u);
+       {"bits_as", "round_small"},
+       {},
+       R"([[maybe_unused]] inline float round_bf16(double x) { return round_small(x, 8, -126, 0x1.fep127, true); }
+[[maybe_unused]] inline float round_bf16(float x) {
+  const std::uint32_t u = bits_as<std::uint32_t>(x);
+  return x != x ? x : bits_as<float>((u + 0x7fff + ((u >> 16) & 1)) & 0xffff0000u);
 }
 )"},
       {"bf16_value",
+       {"bits_as"},
        {},
-       {"<bit>"},
-       "inline float bf16_value(std::uint16_t raw) { return std::bit_cast<float>(std::uint32_t(raw) << 16); }\n"},
-      {"bf16_bits", {}, {"<bit>"}, R"(inline std::uint16_t bf16_bits(float x) {  // x is a bf16 number
-  return x != x ? std::uint16_t(0x7fc0) : std::uint16_t(std::bit_cast<std::uint32_t>(x) >> 16);
+       "inline float bf16_value(std::uint16_t raw) { return bits_as<float>(std::uint32_t(raw) << 16); }\n"},
+      {"bf16_bits", {"bits_as"}, {}, R"(inline std::uint16_t bf16_bits(float x) {  // x is a bf16 number
+  return x != x ? std::uint16_t(0x7fc0) : std::uint16_t(bits_as<std::uint32_t>(x) >> 16);
 }
 )"},
       {"round_tf32",
@@ -163,14 +174,14 @@ inline float round_bf16(float x) {
        {},
        "inline float round_tf32(double x) { return round_small(x, 11, -126, 0x1.ffcp127, true); }\n"},
       {"tf32_value",
+       {"bits_as"},
        {},
-       {"<bit>"},
-       R"(inline float tf32_value(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u); }
+       R"(inline float tf32_value(float x) { return bits_as<float>(bits_as<std::uint32_t>(x) & 0xffffe000u); }
 )"},
       {"tf32_bits", {}, {}, "inline float tf32_bits(float x) { return x; }\n"},
-      {"round_f16", {"choose", "round_small"}, {"<bit>", "<cmath>"}, round_f16_text},
-      {"f16_value", {"choose"}, {"<bit>"}, f16_value_text},
-      {"f16_bits", {"choose"}, {"<bit>"}, f16_bits_text},
+      {"round_f16", {"bits_as", "choose", "round_small"}, {"<cmath>"}, round_f16_text},
+      {"f16_value", {"bits_as", "choose"}, {}, f16_value_text},
+      {"f16_bits", {"bits_as", "choose"}, {}, f16_bits_text},
       {"round_e4m3",
        {"round_small"},
        {},
@@ -205,7 +216,7 @@ inline float round_bf16(float x) {
        {"small_bits"},
        {},
        "inline std::uint8_t e5m2_bits(float x) { return std::uint8_t(small_bits(x, 8, 3, -14, true)); }\n"},
-      {"split_exponent", {}, {"<bit>"}, split_exponent_text},
+      {"split_exponent", {"bits_as"}, {}, split_exponent_text},
       {"float_exp", {"split_exponent"}, {}, float_exp_text},
       {"float_sigmoid", {"float_exp"}, {"<cmath>"}, float_sigmoid_text},
       {"float_tanh", {"split_exponent"}, {"<cmath>"}, float_tanh_text},
@@ -230,11 +241,12 @@ std::vector<std::string> helper_names() {
   return names;
 }
 
-std::string helper_text(const std::set<std::string>& used) {
+std::string helper_text(const std::set<std::string>& used, const std::string& code) {
   const auto all = closure(used);
   std::string text;
   for (const Helper& helper : helpers())
     if (all.contains(helper.name)) text += helper.text;
+  text = unused_functions_dropped(text, code);
   return text.empty() ? text : "namespace {\n\n" + text + "\n}  // namespace\n\n";
 }
 
@@ -262,7 +274,7 @@ std::string machine_helpers(const ProgramText& program, const std::string& code)
     if (says(code, helper.name) || says(named, helper.name) || says(program.helpers, helper.name))
       named = helper.text + named;
   }
-  const std::string text = program.helpers + named;
+  const std::string text = unused_functions_dropped(program.helpers + named, code);
   return text.empty() ? "" : text + (text.back() == '\n' ? "\n" : "\n\n");
 }
 

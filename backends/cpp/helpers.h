@@ -9,15 +9,16 @@
 
 namespace isamap {
 
-/// What a machine's file defines for this code: what it always prints, and of the named texts those that the code or
-/// another printed one says.
+/// What a machine's file defines for this code: its helpers without the functions that nothing names, and of the named
+/// texts those that the code or another printed one says.
 std::string machine_helpers(const ProgramText& program, const std::string& code);
 
 /// Names of all helpers, which nothing else in the file may take.
 std::vector<std::string> helper_names();
 
-/// The text of the used helpers and of what they use, in an order in which each is declared before its use.
-std::string helper_text(const std::set<std::string>& used);
+/// The text of the used helpers and of what they use, in an order in which each is declared before its use. What `code`
+/// does not name after all is left out.
+std::string helper_text(const std::set<std::string>& used, const std::string& code);
 
 /// Headers that the used helpers include: "<cmath>".
 std::set<std::string> helper_includes(const std::set<std::string>& used);

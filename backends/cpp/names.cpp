@@ -33,7 +33,7 @@ constexpr std::array reserved =
                                      "typedef",      "typeid",       "typename",      "union",
                                      "unix",         "unsigned",     "using",         "virtual",
                                      "void",         "volatile",     "wchar_t",       "while",
-                                     "xor",          "xor_eq",       "std",           "scratch",
+                                     "xor",          "xor_eq",       "restrict",      "typeof",       "std",           "scratch",
                                      "Scratch",      "int8_t",       "int16_t",       "int32_t",
                                      "int64_t",      "uint8_t",      "uint16_t",      "uint32_t",
                                      "uint64_t",     "size_t",       "ptrdiff_t",     "uintptr_t"});

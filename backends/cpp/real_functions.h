@@ -19,10 +19,10 @@ inline SplitExponent split_exponent(float x) {
   const float shift = 0x1.8p+23f, n = (x * 0x1.715476p+0f + shift) - shift;
   const float r = (x - n * 0x1.63p-1f) + n * 0x1.bd0106p-13f;
   const float rest = 0x1.fffffep-2f + r * (0x1.5554aap-3f + r * (0x1.555668p-5f + r * (0x1.122dp-7f + r * 0x1.6beb2ep-10f)));
-  const std::int32_t bits = std::bit_cast<std::int32_t>(x * 0x1.715476p+0f + shift);
+  const std::int32_t bits = bits_as<std::int32_t>(x * 0x1.715476p+0f + shift);
   return {bits - 0x4b400000, r + r * r * rest};
 }
-inline float power_of_two(std::int32_t n) { return std::bit_cast<float>(std::uint32_t(n + 127) << 23); }
+inline float power_of_two(std::int32_t n) { return bits_as<float>(std::uint32_t(n + 127) << 23); }
 )";
 
 inline constexpr const char* float_exp_text =

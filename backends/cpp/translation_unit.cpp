@@ -53,7 +53,7 @@ struct Scratch {
 }  // namespace
 
 )";
-  return text + helper_text(around.helpers);
+  return text + helper_text(around.helpers, code);
 }
 
 }  // namespace
@@ -76,13 +76,15 @@ std::string header_comment(const Program& program, const HardwareModel& model, c
   return text + "\n";
 }
 
-Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model) {
+Result<TranslationUnit> print_cpp(const Program& program, const HardwareModel& model, bool workspace) {
   Surroundings around;
+  around.from_caller = workspace;
   Result<TranslationUnit> unit =
       asks_for_sizes(program, model)
           ? print_versions(program, model, around)
           : print_functions(program, model, entry_name(program.name), "extern \"C\"", around);
   if (!unit) return unit;
+  if (workspace) unit->workspace = around.workspace;
   unit->text = header_comment(program, model, needed_flags(model)) + includes(model, around) +
                program_text(model, around, unit->text) + compiled_for(model) + unit->text;
   return unit;

@@ -87,6 +87,8 @@ class Dispatch {
       list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
       names.unique(a.name);
     }
+    if (around.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
+    names.unique(workspace_name);
     std::string text = fmt::format("extern \"C\" void {}({}) {{\n", name, list);
     std::map<std::string, std::string> variables;
     for (const Symbol& symbol : model_.symbols()) {
@@ -98,8 +100,8 @@ class Dispatch {
       const auto& taken = pack ? version.unit.pack : version.unit.arguments;
       if (pack && taken.empty()) continue;
       const std::string condition = version.condition(variables);
-      const std::string call =
-          fmt::format("{}{}({})", version.unit.name, pack ? "_pack" : "", values(taken, arguments));
+      const std::string call = fmt::format("{}{}({})", version.unit.name, pack ? "_pack" : "",
+                                           values(taken, arguments, around.from_caller ? workspace_name : ""));
       if (condition.empty()) return text + "  " + call + ";\n}\n";
       text += fmt::format("  if ({}) return {};\n", condition, call);
     }
@@ -115,12 +117,13 @@ class Dispatch {
   }
 
   /// The caller's arguments in the order of a version; a packed buffer of its own it has none of.
-  std::string values(const std::vector<EntryArgument>& taken, const std::vector<EntryArgument>& given) const {
+  std::string values(const std::vector<EntryArgument>& taken, const std::vector<EntryArgument>& given,
+                     const std::string& last) const {
     std::string text;
     for (const EntryArgument& wanted : taken)
       for (const EntryArgument& a : given)
         if (a.name == wanted.name) text += (text.empty() ? "" : ", ") + a.name;
-    return text;
+    return text + (text.empty() || last.empty() ? "" : ", ") + last;
   }
 
   const Program& program_;

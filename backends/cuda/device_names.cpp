@@ -7,13 +7,6 @@ struct ForDevice {
   const char *standard, *name, *text;
 };
 constexpr ForDevice for_device[] = {
-    {"std::bit_cast<", "bits_as", R"(template <class To, class From> __host__ __device__ inline To bits_as(From from) {
-  To to;
-  memcpy(&to, &from, sizeof to);
-  return to;
-}
-
-)"},
     {"std::numeric_limits<", "limits_of", R"(#if defined(__CUDACC_RTC__)
 template <class T> using limits_of = std::numeric_limits<T>;
 #else

@@ -7,7 +7,7 @@
 
 namespace isamap {
 
-/// `std::bit_cast<float>(x)` becomes `bits_as<float>(x)`, and what is used is defined in front.
+/// `std::numeric_limits<float>::max()` becomes `limits_of<float>::max()`, and what is used is defined in front.
 std::string with_device_names(std::string text);
 
 /// Nothing else in the file may take them.

@@ -46,7 +46,7 @@ template <class T> static __device__ __forceinline__ T* shared_array(unsigned ch
 #else
 #define ISAMAP_SHARED(name) unsigned char* const name = static_cast<unsigned char*>(emulation::shared_bytes())
 #define ISAMAP_LAUNCH(kernel, blocks, threads, bytes, stream, ...) \
-  (emulation::name_arguments(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__),                         \
+  (static_cast<void>(stream), emulation::name_arguments(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__), \
    emulation::launch(#kernel, {unsigned(blocks), 1, 1}, threads, bytes, MEMORIES, [&] { kernel(__VA_ARGS__); }))
 template <class T> using shared_pointer = emulation::SharedPointer<T>;
 template <class T> using global_pointer = emulation::GlobalPointer<T>;
@@ -410,9 +410,12 @@ class KernelFile {
   }
 
   std::string functions() const {
-    std::string text = machine_helpers(model_.program, wrappers_.device() + wrappers_.host() + kernels_);
+    const std::string code = wrappers_.device() + wrappers_.host() + kernels_;
+    std::string text = machine_helpers(model_.program, code);
     // Some are used by the emulation only.
-    text += replaced(helper_text(elements_.used_helpers()), "inline ", "[[maybe_unused]] __host__ __device__ inline ");
+    const std::string helpers =
+        replaced(helper_text(elements_.used_helpers(), code), "[[maybe_unused]] inline ", "inline ");
+    text += replaced(helpers, "inline ", "[[maybe_unused]] __host__ __device__ inline ");
     if (!wrappers_.device().empty())
       text += "#if defined(__CUDACC__)\n" + wrappers_.device() + "#else\n" + wrappers_.host() + "#endif\n\n";
     return text;

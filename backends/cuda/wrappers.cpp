@@ -49,7 +49,7 @@ std::string Wrappers::add(const std::string& wish, const std::string& parameters
       fmt::format("{}static __device__ __forceinline__ void {}({}) {{\n{}}}\n", before, name, parameters, device);
   const bool sites = host.find(", here)") != std::string::npos;
   host_ += fmt::format("{}inline void {}({}{}) {{\n{}}}\n", before, name, parameters,
-                       sites ? ", std::source_location here = std::source_location::current()" : "", host);
+                       sites ? ", emulation::SourcePlace here = emulation::SourcePlace::current()" : "", host);
   return name;
 }
 

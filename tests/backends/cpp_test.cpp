@@ -206,7 +206,7 @@ TEST(Cpp, SaysWhatItNeeds) {
   ASSERT_TRUE(files) << render(files.diagnostics());
   EXPECT_NE(
       (*files)[0].text.find(
-          "\n// needs C++20: -std=c++20 -O3 -ffp-contract=off -fno-math-errno "
+          "\n// needs C++17: -std=c++17 -O3 -ffp-contract=off -fno-math-errno "
           "-fno-trapping-math -mavx512f -mfma; g++ also: -fno-predictive-commoning -mprefer-vector-width=512\n//\n"),
       std::string::npos)
       << (*files)[0].text.substr(0, 500);

@@ -85,7 +85,7 @@ TEST(Failures, ABrokenCompilerIsShownWithItsCommandAndWhatItSaid) {
   const Setting setting("CXX", fussy);
   const Said said = isamap(gemm_words("run", "scalar_c", "i=4,j=4,k=4", {"--json"}));
   fails(said, 77, "the compiler '" + fussy + "' does not work");
-  EXPECT_NE(said.err.find("the command was: " + fussy + " -std=c++20"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("the command was: " + fussy + " -std=c++17"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("it said: no such flag: -fwrapv"), std::string::npos) << said.err;
 }
 

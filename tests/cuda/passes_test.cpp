@@ -200,8 +200,8 @@ TEST(Passes, OfMatrixStores) {
   const auto body = meaning(store, {to, from}, extents, Start::keep, model, texts);
   ASSERT_TRUE(body) << render(body.diagnostics());
   const std::string function =
-      "inline void store_rows(std::uint32_t D, const std::uint32_t (&S)[4], std::source_location here = "
-      "std::source_location::current()) {\n" +
+      "inline void store_rows(std::uint32_t D, const std::uint32_t (&S)[4], emulation::SourcePlace here = "
+      "emulation::SourcePlace::current()) {\n" +
       *body + "}\n";
   const auto rows_apart = [](const std::string& step) {
     return array_of("std::uint16_t") +

@@ -60,10 +60,10 @@ inline void* added(void* at) {
 /// A subscript, and where in the text it stands.
 struct Subscript {
   template <class Number>
-  Subscript(Number number, const std::source_location& place = std::source_location::current())
+  Subscript(Number number, const SourcePlace& place = SourcePlace::current())
       : value(static_cast<long>(number)), here(place) {}
   long value;
-  std::source_location here;
+  SourcePlace here;
 };
 
 /// A pointer to an array of the device: its uses are seen. Where a plain pointer is asked for it is one. What is only
@@ -73,7 +73,7 @@ class GlobalPointer {
  public:
   class Cell {
    public:
-    Cell(T* at, const std::source_location& here) : at_(at), here_(here) {}
+    Cell(T* at, const SourcePlace& here) : at_(at), here_(here) {}
     operator std::remove_const_t<T>() const {
       Request(Access::load, 1, here_).of(at_, sizeof(T));
       if constexpr (!std::is_const_v<T>) was_read(at_);
@@ -90,7 +90,7 @@ class GlobalPointer {
 
    private:
     T* at_;
-    std::source_location here_;
+    SourcePlace here_;
   };
   GlobalPointer() = default;
   GlobalPointer(T* at) : at_(at) {}

@@ -11,6 +11,26 @@
 
 namespace emulation {
 
+/// Where a call stands in the text: compilers that lack std::source_location have what it is made of.
+#if defined(__cpp_lib_source_location)
+using SourcePlace = std::source_location;
+#else
+class SourcePlace {
+ public:
+  static constexpr SourcePlace current(unsigned line = __builtin_LINE(), unsigned column = __builtin_COLUMN()) {
+    SourcePlace place;
+    place.line_ = line;
+    place.column_ = column;
+    return place;
+  }
+  constexpr unsigned line() const { return line_; }
+  constexpr unsigned column() const { return column_; }
+
+ private:
+  unsigned line_ = 0, column_ = 0;
+};
+#endif
+
 /// Asked at every access: known before anything runs.
 inline const bool counting = [] {
   const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
@@ -24,7 +44,7 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {  // the finaliser
 }
 /// The how-manieth time it is that this thread is here, in this iteration of all loops around. `what` tells things
 /// apart that stand at one place.
-inline std::uint64_t time_here(const std::source_location& here, unsigned what) {
+inline std::uint64_t time_here(const SourcePlace& here, unsigned what) {
   Thread& thread = *state.thread;
   const std::uint64_t place =
       mixed(mixed(static_cast<std::uint64_t>(here.line()) << 32 | here.column(), what), thread.iteration);
@@ -35,7 +55,7 @@ inline std::uint64_t time_here(const std::source_location& here, unsigned what) 
 class LoopNumber {
  public:
   template <class Number>
-  LoopNumber(Number value, const std::source_location& here = std::source_location::current())
+  LoopNumber(Number value, const SourcePlace& here = SourcePlace::current())
       : value_(static_cast<long>(value)), counts_(counting) {
     if (!counts_) return;
     around_ = state.thread->iteration;
@@ -71,7 +91,7 @@ inline const char* name_of(Access access) {
 /// By what a request is known in its block. What `lanes` lanes do together, one of them does for all: a request of its
 /// own.
 using RequestKey = std::pair<std::uint64_t, std::uint64_t>;
-inline RequestKey request_key(Access access, bool shared, int lanes, const std::source_location& here) {
+inline RequestKey request_key(Access access, bool shared, int lanes, const SourcePlace& here) {
   static std::uint64_t number = 0;
   if (lanes > 1) return {~std::uint64_t{0}, ++number};
   return {static_cast<std::uint64_t>(state.thread->number / warp_size),

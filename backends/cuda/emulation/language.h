@@ -24,7 +24,7 @@ T atomicAdd(T* at, T value) {
 }
 template <class T>
 T atomicAdd(const emulation::GlobalPointer<T>& at, T value,
-            const std::source_location& here = std::source_location::current()) {
+            const emulation::SourcePlace& here = emulation::SourcePlace::current()) {
   return atomicAdd(emulation::Request(emulation::Access::add, 1, here).of(static_cast<T*>(at), sizeof(T)), value);
 }
 inline void* __cvta_shared_to_generic(std::uint32_t at) { return emulation::state.block->bytes.data() + at; }

@@ -75,7 +75,7 @@ inline void warp_barrier() {
 
 /// `bytes` of `source` go to shared address `to`, when the group in which this is issued is waited for at the latest.
 inline void issue_copy(const char* object, std::uint32_t to, const unsigned char* source, std::size_t bytes,
-                       std::size_t valid, const std::source_location& here) {
+                       std::size_t valid, const SourcePlace& here) {
   Thread& thread = *state.thread;
   Request(Access::copy, 1, here).of(source, valid);
   BankRequest(Access::copy, 1, thread, to, here).of(thread, to, bytes);

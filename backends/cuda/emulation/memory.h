@@ -91,7 +91,7 @@ class SharedPointer {
  public:
   class Cell {
    public:
-    Cell(T* at, const char* array, const std::source_location& here) : at_(at), array_(array), here_(here) {}
+    Cell(T* at, const char* array, const SourcePlace& here) : at_(at), array_(array), here_(here) {}
     operator T() const {
       if (counting) asked(Access::load);
       note_read(*state.thread, offset_of(at_), sizeof(T));
@@ -113,7 +113,7 @@ class SharedPointer {
     }
     T* at_;
     const char* array_;
-    std::source_location here_;
+    SourcePlace here_;
   };
   SharedPointer() = default;
   explicit SharedPointer(void* at, const char* array = "?") : at_(static_cast<T*>(at)), array_(array) {}

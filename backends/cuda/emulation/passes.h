@@ -86,11 +86,11 @@ inline std::map<RequestKey, BankAsked>& bank_asked() {
 /// What one lane asks for by one instruction, or all lanes that do it together.
 class BankRequest {
  public:
-  BankRequest(Access access, const char* array, const std::source_location& here) {
+  BankRequest(Access access, const char* array, const SourcePlace& here) {
     if (counting) begin(access, 1, array, here);
   }
   /// Of the array to which `thread` took the address `at`.
-  BankRequest(Access access, int lanes, const Thread& thread, std::uint32_t at, const std::source_location& here) {
+  BankRequest(Access access, int lanes, const Thread& thread, std::uint32_t at, const SourcePlace& here) {
     if (!counting) return;
     const auto found = thread.named.find(at);
     begin(access, lanes, found == thread.named.end() ? "?" : found->second, here);
@@ -103,7 +103,7 @@ class BankRequest {
   }
 
  private:
-  void begin(Access access, int lanes, const char* array, const std::source_location& here) {
+  void begin(Access access, int lanes, const char* array, const SourcePlace& here) {
     if (state.memories.banks < 1 || state.memories.bank_width < 1) return;
     asked_ = &bank_asked()[request_key(access, true, lanes, here)];
     asked_->access = access;

@@ -40,7 +40,7 @@ inline std::map<RequestKey, Asked>& asked() {
 /// What one lane asks for by one instruction, or all lanes that do it together.
 class Request {
  public:
-  Request(Access access, int lanes, const std::source_location& here) {
+  Request(Access access, int lanes, const SourcePlace& here) {
     if (!counting || state.memories.transaction == 0) return;
     asked_ = &asked()[request_key(access, false, lanes, here)];
     asked_->access = access;
