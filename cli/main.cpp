@@ -18,6 +18,7 @@
 #include "cli/unknown_word.h"
 #include "cli/verb_import.h"
 #include "cli/verbs.h"
+#include "hwdesc/stream_window.h"
 
 namespace isamap::cli {
 namespace {
@@ -399,6 +400,10 @@ struct Program {
     for (CLI::App* one : {extract, schedule, emit, run})
       one->add_flag("--strict-float", options.strict_float,
                     "refuse programs that assume finite inputs (padding that is multiplied by 0)");
+    for (CLI::App* one : {schedule, evaluate, emit, run})
+      one->add_flag_callback(
+          "--no-reorder", [this] { raw.params.push_back(std::string(stream_window_param) + "=1"); },
+          "commands of an accelerator leave in the order of the program, and no overlap is priced");
     for (CLI::App* one : {schedule, tune})
       one->add_option("--store", options.lab.store, "record every trial in FILE (SQLite), and begin with its best");
     tune->add_option("--measured", raw.measured, "candidates of each statement that are executed (default 12)");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
+#include "hwdesc/stream_window.h"
 #include "ir/int_expr.h"
 
 namespace isamap::loader {
@@ -152,7 +153,7 @@ Parameters read_parameters(const Node& root, const std::map<std::string, std::st
     }
   }
   for (const auto& [name, value] : overrides) {
-    if (!parameters.values.count(name)) {
+    if (!parameters.values.count(name) && name != stream_window_param) {
       std::vector<std::string> known;
       for (const auto& [parameter, ignored] : parameters.values) known.push_back(parameter);
       problems.error({root.where.file, 0, 0}, "there is no parameter '" + name + "' to set", "",

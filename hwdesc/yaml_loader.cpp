@@ -2,9 +2,12 @@
 
 #include "hwdesc/yaml_loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
+#include "hwdesc/stream_window.h"
 
 namespace isamap {
 
@@ -54,6 +57,18 @@ void substitute_machine(Node& root, Parameters& parameters, Problems& problems) 
     if (key == "layouts") substitute(value, parameters, problems);
 }
 
+void check_stream_window(const Node& root, const HardwareModel& model, Problems& problems) {
+  const auto stated = model.params.find(stream_window_param);
+  if (stated == model.params.end()) return;
+  Node value;
+  value.kind = Kind::scalar;
+  value.scalar = stated->second;
+  const auto commands = yaml::to_integer(value);
+  if (!commands || *commands < 1 || *commands > 4096)
+    problems.error({root.where.file, 0, 0}, fmt::format("parameter '{}' is '{}'", stream_window_param, stated->second),
+                   "write a whole number of commands from 1 to 4096; 1 keeps them in the order of the program");
+}
+
 void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions& options, LoadedHardware& loaded,
           Problems& problems) {
   HardwareModel& model = loaded.model;
@@ -64,6 +79,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   check_top_level(root, context);
   model.file = tree.file;
   model.params = parameters.values;
+  check_stream_window(root, model, problems);
   if (const Node* clock = root.find("clock"))
     model.clock_hz = read_frequency(*clock, "clock", "'clock'", context).value_or(1e9);
   if (const Node* requirements = root.find("requires"))

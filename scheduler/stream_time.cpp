@@ -1,9 +1,9 @@
 #include "scheduler/stream_time.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
+#include "hwdesc/stream_window.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/stage_tile.h"
 #include "support/arithmetic.h"
@@ -81,10 +81,10 @@ bool demands_distance(const Instruction& move) {
 
 /// Coordinates of a stage's tile with more than one point, the one whose neighbours lie side by side last; if they lie
 /// otherwise where the tile comes from, there is a single point of none in its place.
-std::vector<Walked> coordinates_of(const NestView& view, int stage, bool demands) {
+std::vector<Walked> coordinates_of(const NestView& view, int stage, bool demands,
+                                   const std::vector<std::int64_t>& sizes) {
   const StageView& s = view.stages[static_cast<std::size_t>(stage)];
   const Access& access = access_of(view.statement, s.access);
-  const std::vector<std::int64_t> sizes = view.tiles(s.walks);
   Tiles tiles;
   for (std::size_t d = 0; d < sizes.size(); ++d)
     tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
@@ -151,131 +151,10 @@ TileMove uses_of_tile(const Instruction& move, std::vector<Walked> tile, const H
   return {uses, uses * interval_of(move, extents, model) / ports_of(move, model), latency_of(move, extents, model)};
 }
 
-class Stream {
- public:
-  Stream(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {}
-
-  StreamTime run(const Traffic& traffic) {
-    const Instruction& instruction = *view_.instruction;
-    const std::vector<std::int64_t> extents = padded_call_extents(view_);
-    const double interval = interval_of(instruction, extents, *view_.model) / ports_of(instruction, *view_.model);
-    const double latency = latency_of(instruction, extents, *view_.model);
-    const double chained =
-        view_.statement.reduction == Reduction::assign ? 0 : latency / independent_calls(view_, counts_);
-    const double compute = counts_.steps(static_cast<int>(view_.walks.size())) * std::max(interval, chained);
-    for (const Transfer& t : traffic.transfers)
-      if (t.stage >= 0 && t.from != t.to) add_tile(t);
-    double around = 1;  // how often tiles that are renewed in turn with the calls change outside
-    for (auto place = places_.begin(); place != places_.end(); ++place)
-      add_place(place->second, std::next(place) == places_.end() ? latency : 0, around);
-    std::pair<std::string, double> longest{"compute", compute};  // of what runs at the same time
-    double of_two = compute + hidden_;                           // a tile is moved and used within the time of two
-    for (const auto& [port, cycles] : beside_) {
-      of_two += cycles;
-      if (cycles > longest.second) longest = {port, cycles};
-    }
-    if (of_two / 2 > longest.second) longest = {"tiles in turn", of_two / 2};
-    parts_[longest.first] += longest.second;
-    StreamTime time;
-    double most = -1;
-    for (const auto& [name, cycles] : parts_) {
-      time.cycles += cycles;
-      if (cycles > most) most = cycles, time.bound = name;
-    }
-    return time;
-  }
-
- private:
-  struct Moved {
-    double times = 0;  ///< tiles
-    std::string port;
-    TileMove one;
-  };
-  struct StagedTile {
-    int stage = -1, parent = -1;
-    double refills = 0;
-    int buffers = 1;
-    Moved in, out;
-  };
-
-  void add_tile(const Transfer& t) {
-    const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
-    StagedTile tile;
-    tile.refills = counts_.refills(t.access, s.walks) / std::max(1.0, t.instances);
-    tile.buffers = s.stage.buffers;
-    tile.stage = t.stage;
-    tile.parent = s.parent;
-    const bool output = t.access == 0;
-    if (t.elements_in > 0)
-      tile.in = moved(t.from, t.to, t, tile.refills * (output ? t.elements_in / std::max(t.elements_out, 1.0) : 1));
-    if (output && t.elements_out > 0) tile.out = moved(t.to, t.from, t, tile.refills);
-    places_[s.walks].push_back(std::move(tile));
-  }
-
-  Moved moved(MemoryId from, MemoryId to, const Transfer& t, double times) const {
-    const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
-    const Instruction* move = move_between(*view_.model, from, to, type);
-    if (!move) return {};
-    return {times, "port " + (move->timing.port.empty() ? move->name : move->timing.port),
-            tile_move(view_, t.stage, *move)};
-  }
-
-  void add_place(const std::vector<StagedTile>& tiles, double of_calls, double& around) {
-    double refills = 0, in = 0, out = 0;
-    bool all_beside = true;
-    for (const StagedTile& tile : tiles) {
-      const bool beside = tile.buffers > 1 && tile.refills > around;  // the first of each round is waited for
-      all_beside = all_beside && beside;
-      for (const Moved* move : {&tile.in, &tile.out}) {
-        if (move->times == 0) continue;
-        const double rounds = beside ? move->times * around / tile.refills : move->times;
-        const double waited_for = rounds / std::max(1.0, move->one.uses);  // for the first piece
-        parts_[move->port] += waited_for * move->one.cycles;
-        beside_[move->port] += (move->times - waited_for) * move->one.cycles;
-      }
-      refills = std::max(refills, tile.refills);
-      in = std::max(in, tile.in.one.latency);
-      out = std::max(out, tile.out.one.latency);
-    }
-    const double waited_for = all_beside ? around : refills;
-    // With a tile outside also those inside are renewed: side by side, unless they come out of that one.
-    const bool chained = std::any_of(tiles.begin(), tiles.end(),
-                                     [&](const StagedTile& tile) { return outside_.stages.contains(tile.parent); });
-    const double together = chained ? 0 : std::min(outside_.waited_for, waited_for) * std::min(outside_.in, in);
-    outside_ = {{}, waited_for, in};
-    for (const StagedTile& tile : tiles) outside_.stages.insert(tile.stage);
-    parts_["latencies"] += waited_for * (in + out + of_calls) - together;
-    hidden_ += (refills - waited_for) * (in + out);
-    if (!all_beside) around = std::max(around, refills);
-  }
-
-  const NestView& view_;
-  const TileCounts& counts_;
-  std::map<int, std::vector<StagedTile>> places_;  ///< by the walks around them
-  std::map<std::string, double> parts_, beside_;   ///< in turn; while calls run
-  struct {
-    std::set<int> stages;
-    double waited_for = 0, in = 0;
-  } outside_;          ///< the place before
-  double hidden_ = 0;  ///< latencies of tiles that are moved while calls run
-};
-
-}  // namespace
-
-bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
-
-std::vector<std::int64_t> padded_call_extents(const NestView& view) {
-  std::vector<std::int64_t> extents = view.call_extents();
-  for (std::size_t m = 0; m < extents.size(); ++m) {
-    const DimRange& range = view.instruction->ranges[m];
-    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
-    if (!allowed) extents[m] = range.max;
-  }
-  return extents;
-}
-
-TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
-  const std::vector<Walked> tile = coordinates_of(view, stage, demands_distance(move));
+/// The uses of a move for a tile of a stage whose dims have these extents.
+TileMove move_of_tile(const NestView& view, int stage, const Instruction& move,
+                      const std::vector<std::int64_t>& sizes) {
+  const std::vector<Walked> tile = coordinates_of(view, stage, demands_distance(move), sizes);
   TileMove result = uses_of_tile(move, tile, *view.model);
   if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
     const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
@@ -284,6 +163,403 @@ TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
     result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
   }
   return result;
+}
+
+/// What calls cover where the dims of the statement have these extents below all walks.
+std::vector<std::int64_t> padded(const NestView& view, std::vector<std::int64_t> extents) {
+  for (std::size_t m = 0; m < extents.size(); ++m) {
+    const DimRange& range = view.instruction->ranges[m];
+    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
+    if (!allowed) extents[m] = range.max;
+  }
+  return extents;
+}
+
+std::vector<std::int64_t> extents_of_call(const NestView& view, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> extents(view.instruction->ranges.size(), 1);
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (const int m = view.instruction_dim[d]; m >= 0) extents[static_cast<std::size_t>(m)] = sizes[d];
+  return extents;
+}
+
+/// Extents that a dim has below the first `walks` walks, with how often: n walks meet at most n + 1 of them.
+std::vector<std::pair<std::int64_t, double>> extents_below(const NestView& view, int dim, int walks) {
+  std::vector<std::pair<std::int64_t, double>> sizes{
+      {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
+  for (int w = 0; w < walks; ++w) {
+    const WalkView& walk = view.walks[static_cast<std::size_t>(w)];
+    if (walk.dim != dim || walk.tile <= 0) continue;
+    std::vector<std::pair<std::int64_t, double>> inside;
+    const auto add = [&](std::int64_t size, double times) {
+      const auto known =
+          std::find_if(inside.begin(), inside.end(), [&](const auto& entry) { return entry.first == size; });
+      if (known == inside.end())
+        inside.emplace_back(size, times);
+      else
+        known->second += times;
+    };
+    for (const auto& [size, times] : sizes) {
+      if (size >= walk.tile) add(walk.tile, times * static_cast<double>(size / walk.tile));
+      if (size % walk.tile > 0) add(size % walk.tile, times);
+    }
+    sizes = std::move(inside);
+  }
+  return sizes;
+}
+
+/// The mean of `cost` over all tiles below the first `walks` walks, short ones included, for one of a full tile. Dims
+/// are short independently of each other, and cost is taken to be a product of what each adds.
+template <class F>
+double mean_share(const NestView& view, int walks, F&& cost) {
+  std::vector<std::int64_t> sizes = view.tiles(walks);
+  const double full = cost(sizes);
+  double share = 1;
+  for (int d = 0; d < view.dim_count() && full > 0; ++d) {
+    const auto met = extents_below(view, d, walks);
+    if (met.size() < 2) continue;
+    const std::int64_t whole = sizes[static_cast<std::size_t>(d)];
+    double sum = 0, times = 0;
+    for (const auto& [size, count] : met) {
+      sizes[static_cast<std::size_t>(d)] = size;
+      sum += count * (size == whole ? full : cost(sizes));
+      times += count;
+    }
+    sizes[static_cast<std::size_t>(d)] = whole;
+    share *= sum / (times * full);
+  }
+  return share;
+}
+
+/// One direction of a tile: `uses` commands in a round of its place.
+struct Way {
+  int port = -1;  ///< -1: nothing is moved
+  double uses = 0, cycles = 0, latency = 0;
+};
+
+struct StagedTile {
+  int stage = -1, parent = -1;
+  int place = 0;  ///< walks that renew it
+  double refills = 0;
+  bool doubled = false;
+  double released = 0;  ///< part of a round for which the first piece lies unused at the end
+  double largest = 1;   ///< work of a full tile for the mean of all
+  double full = 1;      ///< full ones among all
+  double round = 0;     ///< cycles between its renewals
+  Way in, out;
+  Way full_in, full_out;  ///< of a full tile
+};
+
+/// What stands between two renewals of a place: calls, and the moves of places further in.
+struct Round {
+  double cycles = 0, commands = 0;
+};
+
+class Stream {
+ public:
+  Stream(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {
+    const std::size_t window = stream_window(*view.model);
+    window_ = orders_itself(*view.model) ? 1e18 : static_cast<double>(window);
+    const Instruction& instruction = *view.instruction;
+    const std::vector<std::int64_t> extents = padded_call_extents(view);
+    const auto interval = [&](const std::vector<std::int64_t>& sizes) {
+      return interval_of(instruction, padded(view, extents_of_call(view, sizes)), *view.model);
+    };
+    const auto latency = [&](const std::vector<std::int64_t>& sizes) {
+      const auto covered = padded(view, extents_of_call(view, sizes));
+      return std::max(interval(sizes), latency_of(instruction, covered, *view.model));
+    };
+    call_ = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
+            mean_share(view, static_cast<int>(view.walks.size()), interval);
+    latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
+    if (view.statement.reduction != Reduction::assign)
+      call_ = std::max(call_, latency_ / independent_calls(view, counts) *
+                                  mean_share(view, static_cast<int>(view.walks.size()), latency));
+    calls_ = counts.steps(static_cast<int>(view.walks.size()));
+    call_port_ = port(instruction);
+  }
+
+  StreamTime run(const Traffic& traffic) {
+    for (const Transfer& t : traffic.transfers)
+      if (t.stage >= 0 && t.from != t.to) add_tile(t);
+    std::stable_sort(tiles_.begin(), tiles_.end(),
+                     [](const StagedTile& a, const StagedTile& b) { return a.place < b.place; });
+    settle_rounds();
+    Round round{calls_ * call_ / rounds_.back(), calls_ / rounds_.back()};
+    for (std::size_t p = rounds_.size(); p-- > 0;) {
+      for (std::size_t t = first_[p]; t < first_[p + 1]; ++t) tiles_[t].round = round.cycles;
+      if (p == 0) break;
+      const double times = rounds_[p] / rounds_[p - 1];
+      const double between = std::max(mean_gap(p, round), busiest(first_[p], rounds_[p]) - round.cycles);
+      for (std::size_t t = first_[p]; t < first_[p + 1]; ++t) round.commands += tiles_[t].in.uses + tiles_[t].out.uses;
+      round = {times * round.cycles + (times - 1) * between, times * round.commands};
+    }
+    const double begin = std::max(0.0, fill(0, {}, Edge{0, 0, true}));
+    const Drained end = drain(0, round, lookahead(0, round, 0, 0));
+    double serial = begin + round.cycles + end.ended;
+    for (const StagedTile& tile : tiles_)  // no result leaves before the first tile, a full one, is finished
+      if (tile.out.port >= 0)
+        serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
+                                      (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
+    const double busy = busiest(0, 1);
+    StreamTime time{std::max(serial, busy), "latencies"};
+    const double compute = calls_ * call_;
+    if (2 * compute >= time.cycles)
+      time.bound = "compute";
+    else if (2 * busy >= time.cycles)
+      time.bound = busiest_name();
+    return time;
+  }
+
+ private:
+  /// Around the end of a round: how far back the window reaches, and how long the round takes with what follows it.
+  struct Edge {
+    double visible = 0;  ///< cycles, relative to the end; negative: before it
+    double period = 0;
+    bool first = false;  ///< nothing stands in front
+  };
+  struct Drained {
+    double ended = 0;    ///< when the last result is there
+    double visible = 0;  ///< when what stands behind comes into the window, where it is not there before
+    double commands = 0;
+    std::vector<double> free;     ///< by port
+    std::vector<double> results;  ///< by tile: its first piece is out
+  };
+
+  int port(const Instruction& instruction) {
+    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+    const auto found = std::find(ports_.begin(), ports_.end(), name);
+    if (found != ports_.end()) return static_cast<int>(found - ports_.begin());
+    ports_.push_back(name);
+    return static_cast<int>(ports_.size()) - 1;
+  }
+
+  void add_tile(const Transfer& t) {
+    const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
+    StagedTile tile;
+    tile.stage = t.stage;
+    tile.parent = s.parent;
+    tile.refills = counts_.steps(s.walks);
+    tile.doubled = s.stage.buffers > 1;
+    for (int w = 0; w < s.walks; ++w)
+      if (counts_.trip(w) > 1) tile.place = w + 1;
+    const bool output = t.access == 0;
+    if (t.elements_in > 0)
+      tile.in =
+          way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
+    if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
+    tile.largest = largest(s.walks, tile.full);
+    tile.released = released(t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
+    tiles_.push_back(std::move(tile));
+  }
+
+  /// Of the mean of all tiles, and of a full one.
+  Way way(MemoryId from, MemoryId to, const Transfer& t, double share, Way& full) {
+    const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
+    const Instruction* move = move_between(*view_.model, from, to, type);
+    if (!move) return {};
+    const TileMove one = tile_move(view_, t.stage, *move);
+    const int walks = view_.stages[static_cast<std::size_t>(t.stage)].walks;
+    const auto at = [&](const auto& sizes) { return move_of_tile(view_, t.stage, *move, sizes); };
+    const double uses = std::max(1.0, one.uses * mean_share(view_, walks, [&](const auto& s) { return at(s).uses; }));
+    const double cycles = one.cycles * mean_share(view_, walks, [&](const auto& s) { return at(s).cycles; }) / uses;
+    const double whole = std::max(1.0, one.uses);
+    full = {port(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole)};
+    return {port(*move), uses * share, cycles, std::max(one.latency, cycles)};
+  }
+
+  /// Moves take a tile along its outermost coordinate. Walks inside that stand outside the walk along it pass over the
+  /// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
+  double released(int stage, int access, double pieces) const {
+    const int walks = view_.stages[static_cast<std::size_t>(stage)].walks;
+    const std::vector<Walked> tile = coordinates_of(view_, stage, false, view_.tiles(walks));
+    const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
+    const std::set<std::string> along =
+        tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
+    double passes = 1;
+    for (int w = walks; w < static_cast<int>(view_.walks.size()); ++w) {
+      const auto trip = static_cast<double>(counts_.trip(w));
+      if (trip <= 1) continue;
+      const int dim = view_.walks[static_cast<std::size_t>(w)].dim;
+      if (counts_.uses_walk(access, w) &&
+          along.contains(view_.statement.domain.dims[static_cast<std::size_t>(dim)].name))
+        return (1 - 1 / std::min(trip, std::max(pieces, 1.0))) / passes;
+      passes *= trip;
+    }
+    return 0;
+  }
+
+  double largest(int walks, double& whole) const {
+    double ratio = 1;
+    whole = 1;
+    const std::vector<std::int64_t> full = view_.tiles(walks);
+    for (int d = 0; d < view_.dim_count(); ++d) {
+      double sum = 0, times = 0;
+      for (const auto& [size, count] : extents_below(view_, d, walks)) {
+        sum += static_cast<double>(size) * count;
+        times += count;
+      }
+      const auto met = extents_below(view_, d, walks);
+      for (const auto& [size, count] : met)
+        if (size == full[static_cast<std::size_t>(d)]) whole *= count / std::max(times, 1.0);
+      if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
+    }
+    return ratio;
+  }
+
+  /// Places from the outermost, with the rounds of each: `rounds_[0]` is the whole nest, once.
+  void settle_rounds() {
+    rounds_ = {1};
+    first_ = {0};
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      if (tiles_[t].place > 0 && (t == 0 || tiles_[t].place != tiles_[t - 1].place)) {
+        rounds_.push_back(rounds_.back());
+        first_.push_back(t);
+      }
+      rounds_.back() = std::max(rounds_.back(), tiles_[t].place > 0 ? tiles_[t].refills : 1);
+    }
+    first_.push_back(tiles_.size());
+  }
+
+  /// The most that a port has to do in one of `rounds` for tiles from `first` on and for calls.
+  double busiest(std::size_t first, double rounds) {
+    busy_.assign(ports_.size(), 0);
+    busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
+    for (std::size_t t = first; t < tiles_.size(); ++t)
+      for (const Way* w : {&tiles_[t].in, &tiles_[t].out})
+        if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
+    return *std::max_element(busy_.begin(), busy_.end()) / rounds;
+  }
+  std::string busiest_name() const {
+    return "port " + ports_[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
+  }
+
+  double moves(std::size_t place) const {
+    double commands = 0;
+    for (std::size_t t = first_[place]; t < tiles_.size(); ++t) commands += tiles_[t].in.uses + tiles_[t].out.uses;
+    return commands;
+  }
+
+  /// How long before the end of a round what stands `behind` commands after it comes into the window.
+  double lookahead(std::size_t place, const Round& round, double gap, double behind) const {
+    const double seen = window_ - 1 - behind;
+    if (seen >= round.commands + moves(place)) return round.cycles + gap;
+    return std::clamp(seen / std::max(round.commands, 1.0), 0.0, 1.0) * round.cycles;
+  }
+
+  /// Results leave in pieces, those of inner tiles first: each when it is finished and less than `seen` cycles lie in
+  /// front of it.
+  Drained drain(std::size_t place, const Round& round, double seen) const {
+    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.size(), -1e300),
+              std::vector<double>(tiles_.size(), -1e300)};
+    double inner = latency_ - call_, each = 0, begun = 0;
+    for (std::size_t t = tiles_.size(); t-- > first_[place];) {
+      const Way& out = tiles_[t].out;
+      if (out.port < 0) continue;
+      double& free = d.free[static_cast<std::size_t>(out.port)];
+      begun = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
+      const double last = std::max(begun + (out.uses - 1) * out.cycles, inner);
+      free = last + out.cycles;
+      d.results[t] = begun + out.latency;
+      d.ended = inner = last + out.latency;
+      d.commands += out.uses;
+      each = out.cycles;
+    }
+    if (d.commands >= window_) d.visible = begun + (d.commands - window_ + 1) * each;
+    return d;
+  }
+
+  /// When calls can go on after the fills of tiles from `place` on, relative to the end of the round before.
+  double fill(std::size_t place, const Drained& drained, const Edge& edge) const {
+    std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
+    free.resize(ports_.size(), edge.first ? 0 : -1e300);
+    double ready = 0, latest = 0, each = 0, commands = 0;
+    for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
+      const StagedTile& tile = tiles_[t];
+      const double unused = latency_ - call_;  // the last call has read its operands
+      if (tile.in.port >= 0) {
+        double& port = free[static_cast<std::size_t>(tile.in.port)];
+        double start = std::max(port, edge.visible), last = -1e300;
+        if (!edge.first) {
+          const double lead = std::min(tile.released * tile.round, -std::min(edge.visible, 0.0));
+          start = std::max(start, unused - (tile.doubled ? edge.period : lead));
+          if (!tile.doubled) last = unused;
+          if (tile.in.port == call_port_) start = std::max(start, 0.0);
+        }
+        if (tile.parent >= 0) start = std::max(start, there[static_cast<std::size_t>(tile.parent)]);
+        last = std::max(last, start + (tile.in.uses - 1) * tile.in.cycles);
+        port = last + tile.in.cycles;
+        there[static_cast<std::size_t>(tile.stage)] = start + tile.in.latency;
+        ready = std::max(ready, std::min(1.0, tile.in.uses) * (start + tile.in.latency));
+        commands += tile.in.uses;
+        if (port > latest) latest = port, each = tile.in.cycles;
+      }
+      if (!edge.first && tile.out.port >= 0 && !tile.doubled) ready = std::max(ready, drained.results[t]);
+    }
+    return std::max(ready, latest - std::min(window_, commands) * each);  // calls come into the window
+  }
+
+  /// Cycles without a call between two rounds of a place. The longer it is the earlier what follows can begin, so it is
+  /// the solution of an equation; half steps lead there.
+  double gap(std::size_t place, const Round& round) const {
+    double gap = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+      const Drained drained = drain(place, round, lookahead(place, round, gap, 0));
+      Edge edge;
+      edge.period = round.cycles + gap;
+      edge.visible = std::max(drained.visible, -lookahead(place, round, gap, drained.commands));
+      const double found = std::max(0.0, fill(place, drained, edge));
+      gap = turn == 0 ? found : (gap + found) / 2;
+    }
+    return gap;
+  }
+
+  /// Full tiles and short ones apart: what the one waits the other does not make up for.
+  double mean_gap(std::size_t place, const Round& round) {
+    const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
+    if (full <= 0 || full >= 1) return gap(place, round);
+    const std::vector<StagedTile> mean = tiles_;
+    const auto rest = [&](double all, double whole) { return std::max(0.0, (all - full * whole) / (1 - full)); };
+    const auto short_way = [&](const Way& all, const Way& whole) {
+      Way way = all;
+      way.uses = all.uses > 0 ? std::max(std::min(1.0, all.uses), rest(all.uses, whole.uses)) : 0;
+      if (way.uses > 0) way.cycles = rest(all.uses * all.cycles, whole.uses * whole.cycles) / way.uses;
+      return way;
+    };
+    double sum = 0;
+    for (const bool whole : {true, false}) {
+      for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
+        const StagedTile& tile = mean[t];
+        tiles_[t].in = whole ? tile.full_in : short_way(tile.in, tile.full_in);
+        tiles_[t].out = whole ? tile.full_out : short_way(tile.out, tile.full_out);
+      }
+      const double share = whole ? largest : rest(1, largest);
+      sum += (whole ? full : 1 - full) * gap(place, {round.cycles * share, round.commands * share});
+    }
+    tiles_ = mean;
+    return sum;
+  }
+
+  static constexpr int turns = 5;
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
+  int call_port_ = 0;
+  std::vector<std::string> ports_;
+  std::vector<StagedTile> tiles_;   ///< by place, from the outermost
+  std::vector<double> rounds_;      ///< by place: how often it is renewed
+  std::vector<std::size_t> first_;  ///< by place: its first tile; one more at the end
+  std::vector<double> busy_;
+};
+
+}  // namespace
+
+bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
+
+std::vector<std::int64_t> padded_call_extents(const NestView& view) { return padded(view, view.call_extents()); }
+
+TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
+  return move_of_tile(view, stage, move, view.tiles(view.stages[static_cast<std::size_t>(stage)].walks));
 }
 
 StreamTime stream_time(const NestView& view, const TileCounts& counts, const Traffic& traffic) {

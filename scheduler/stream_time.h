@@ -1,16 +1,11 @@
 #pragma once
 // Cycles of a nest on a machine that executes one stream of commands: what is printed as assembly for an accelerator.
 //
-// A tile with one buffer is filled, used and drained in turn; one with more is moved while the calls use another, all
-// but the first of each round of the tiles around it. Of the moves that make a tile, calls wait for the first: the
-// others run beside them, each on its port.
-//   cycles = the longest of calls x max(interval, latency / independent calls in a row), of the ports of moves beside
-//            them, and of half of all that with the latencies between: a tile is moved and used within the time of two
-//          + for each stage: refills that are waited for x interval of the move
-//          + for each place of the nest with stages: refills that are waited for x the longest latency of their moves,
-//            and of the calls inside; fills of two places that begin together wait once for the shorter of their
-//            latencies, unless the inner tile is part of the outer one.
-// A move's uses for a tile: scheduler/stream_time.cpp, uses_of_tile.
+// Commands leave in the order of a list scheduler with a window of so many commands
+// (backends/assembly/command_order.h). Between two rounds of a place of the nest calls wait until the tiles that are
+// renewed there are filled, as far as the window does not let fills and drains run beside the calls of the round
+// before. The formula stands in docs/cost.md, "A stream of commands"; a move's uses for a tile in
+// scheduler/stream_time.cpp, uses_of_tile.
 
 #include "scheduler/traffic.h"
 

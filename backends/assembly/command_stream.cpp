@@ -3,17 +3,11 @@
 #include <algorithm>
 
 #include "backends/assembly/command_text.h"
+#include "backends/assembly/twins.h"
 #include "ir/operand_use.h"
 
 namespace isamap {
 namespace {
-
-bool do_the_same(const Instruction& a, const Instruction& b) {
-  return a.unit == b.unit && a.link == b.link && a.tensors == b.tensors && a.semantics == b.semantics &&
-         a.operands == b.operands && a.ranges == b.ranges && a.masks == b.masks && a.inactive == b.inactive &&
-         a.start == b.start && a.timing.port == b.timing.port && a.numerics == b.numerics && a.async_by == b.async_by &&
-         a.scope == b.scope;
-}
 
 std::optional<std::int64_t> find(const KnownState& state, const std::string& field) {
   const auto found = state.find(field);
@@ -96,10 +90,7 @@ std::optional<Diagnostic> CommandStream::put(const CallSite& site, const std::in
 const std::vector<const Instruction*>& CommandStream::twins(const Instruction& instruction) {
   const auto [found, fresh] = twins_.try_emplace(&instruction);
   if (!fresh) return found->second;
-  found->second.push_back(&instruction);
-  if (!instruction.needs.empty() && !program_.as_named)
-    for (const Instruction& other : model_.instructions())
-      if (&other != &instruction && do_the_same(instruction, other)) found->second.push_back(&other);
+  found->second = program_.as_named ? std::vector{&instruction} : twins_of(instruction, model_);
   return found->second;
 }
 

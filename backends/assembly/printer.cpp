@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "backends/assembly/command_order.h"
 #include "backends/assembly/command_stream.h"
 #include "backends/assembly/straight_line.h"
+#include "hwdesc/stream_window.h"
 #include "support/overloaded.h"
 
 namespace isamap {
@@ -23,15 +25,25 @@ class AssemblyPrinter {
         model_(model),
         slots_(program),
         stream_(program, model, std::move(plan)),
+        order_(
+            program, model, stream_window(model),
+            [this](const CallSite& site, const std::int64_t* loops) {
+              if (!problem_) problem_ = stream_.command(site, loops);
+            },
+            [this](const std::string& text) { comment("  " + text); }),
         sign_(model.program.comment.empty() ? "#" : model.program.comment) {}
 
   Result<std::string> print() {
     header();
     if (!model_.program.begin.empty()) line(model_.program.begin);
     walk_line(program_, model_, slots_,
-              {[this](const CallSite& site, const std::int64_t* loops) { problem_ = stream_.command(site, loops); },
-               [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); },
-               [this](const std::string& text) { comment("  " + text); }, [this] { return problem_.has_value(); }});
+              {[this](const CallSite& site, const std::int64_t* loops) { order_.call(site, loops); },
+               [this](const Node& nest, const std::int64_t* loops) {
+                 order_.flush();
+                 host(nest, loops);
+               },
+               [this](const std::string& text) { order_.comment(text); }, [this] { return problem_.has_value(); },
+               [this] { order_.flush(); }});
     if (problem_) return *problem_;
     if (!model_.program.end.empty()) line(model_.program.end);
     return stream_.finish();
@@ -109,6 +121,7 @@ class AssemblyPrinter {
   const HardwareModel& model_;
   LoopSlots slots_;
   CommandStream stream_;
+  CommandOrder order_;
   std::string sign_;
   std::int64_t hosts_ = 0;
   std::optional<Diagnostic> problem_;

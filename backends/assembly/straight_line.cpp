@@ -211,6 +211,7 @@ void walk_line(const Program& program, const HardwareModel& model, const LoopSlo
   Walk walk(program, model, slots, visitor);
   walk.nodes(program.prepack);
   walk.nodes(program.body);
+  visitor.end();
 }
 
 std::int64_t count_calls(const std::vector<Node>& nodes, std::int64_t limit) {

@@ -54,6 +54,7 @@ struct LineVisitor {
       host;  ///< a node with element statements and no call
   std::function<void(const std::string&)> comment;
   std::function<bool()> stop;
+  std::function<void()> end = [] {};  ///< call sites live no longer
 };
 
 /// Calls the visitor in the order of execution: `prepack`, then `body`.

@@ -6,8 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "backends/assembly/straight_line.h"
-#include "ir/operand_use.h"
+#include "backends/assembly/operand_spans.h"
 
 namespace isamap {
 namespace {
@@ -16,26 +15,10 @@ constexpr std::int64_t largest_block = 64;
 
 using Clock = std::vector<std::int64_t>;
 
-/// Bytes [low, high) of a memory.
-struct Span {
-  MemoryId memory;
-  std::int64_t low = 0, high = 0;
-};
-
-/// Bytes that an operand may touch relative to its first element, from its strides and extents.
-Interval reach_of(const CallSite& site, std::size_t access) {
-  const AffineExpr walk = site.offsets[access] - at_origin(site.offsets[access], site.ranges);
-  Ranges ranges = site.ranges;
-  const auto& dims = site.instruction->statement().domain.dims;
-  const auto touched = access == 0 ? touched_extents(*site.instruction, site.call->extents) : site.call->extents;
-  for (std::size_t d = 0; d < dims.size(); ++d) ranges[point_name(dims[d].name)] = {0, touched[d] - 1};
-  const auto found = bounds(simplify(walk, ranges), ranges);
-  return found ? Interval{found->low, found->high} : Interval{INT64_MIN / 4, INT64_MAX / 4};
-}
-
 class Planner {
  public:
-  Planner(const Program& program, const HardwareModel& model) : program_(program), model_(model) {
+  Planner(const Program& program, const HardwareModel& model)
+      : program_(program), model_(model), spans_(program, model) {
     for (std::size_t u = 0; u < model.units().size(); ++u)
       if (model.units()[u].tokens && !unit_.valid()) unit_ = make_id<UnitId>(u);
     if (!unit_.valid()) return;
@@ -90,7 +73,7 @@ class Planner {
       return;
     }
     const auto queue = static_cast<std::size_t>(port - ports_.begin());
-    const auto spans = spans_of(site, loops);
+    const auto& spans = spans_(site, loops);
     Clock needed(ports_.size(), 0);
     for (std::size_t a = 0; a < spans.size(); ++a)
       for_each_block(spans[a], [&](std::size_t b) {
@@ -182,35 +165,9 @@ class Planner {
       for (std::size_t q = 0; q < ports_.size(); ++q) clock[q] = static_cast<std::int64_t>(history_[q].size());
   }
 
-  std::vector<Span> spans_of(const CallSite& site, const std::int64_t* loops) {
-    auto [found, fresh] = reach_.try_emplace(&site);
-    std::vector<Span> spans;
-    for (std::size_t a = 0; a < site.call->operands.size(); ++a) {
-      const Ref& ref = site.call->operands[a];
-      spans.emplace_back();
-      if (!ref.buffer.valid()) continue;
-      const Buffer& buffer = program_.buffers[ref.buffer.index()];
-      const Memory& memory = model_.memory(buffer.memory);
-      spans.back().memory = buffer.memory;
-      if (buffer.slots >= 0) {
-        const auto number = operand_number(site, static_cast<int>(a), program_, model_, loops).value_or(0);
-        spans.back().low = number * memory.size;
-        spans.back().high = (number + buffer.registers_per_slot) * memory.size;
-        continue;
-      }
-      if (found->second.size() <= a) found->second.resize(a + 1);
-      if (!found->second[a]) found->second[a] = reach_of(site, a);
-      const std::int64_t width = bytes(buffer.dtype), end = buffer.address + element_span(buffer) * width;
-      const std::int64_t start = buffer.address + site.base[a](loops) * width;
-      spans.back().low = std::clamp(start + found->second[a]->low * width, buffer.address, end);
-      spans.back().high = std::clamp(start + (found->second[a]->high + 1) * width, buffer.address, end);
-    }
-    return spans;
-  }
-
   template <class Visit>
   void for_each_block(const Span& span, const Visit& visit) const {
-    if (!span.memory.valid() || span.high <= span.low) return;
+    if (span.empty()) return;
     const std::int64_t block = blocks_[span.memory.index()];
     for (std::int64_t b = span.low / block; b <= (span.high - 1) / block; ++b) visit(static_cast<std::size_t>(b));
   }
@@ -225,13 +182,13 @@ class Planner {
 
   const Program& program_;
   const HardwareModel& model_;
+  OperandSpans spans_;
   UnitId unit_;
   std::vector<std::string> ports_;
   std::vector<Clock> known_;
   std::vector<std::vector<Issued>> history_;
   Table last_write_, last_read_;
   std::vector<std::int64_t> blocks_;  ///< by memory: bytes that are tracked together; tiles in turn share none
-  std::map<const CallSite*, std::vector<std::optional<Interval>>> reach_;
   std::vector<CallTokens> plan_;
   std::optional<Diagnostic> problem_;
 };

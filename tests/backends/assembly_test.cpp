@@ -48,7 +48,8 @@ body
 )";
 
 TEST(Assembly, PrintsNumbersAndMarksTheHost) {
-  const auto model = machine("npu16");
+  auto model = machine("npu16");
+  model.params["stream_window"] = "1";  // the order of the program
   const auto text = print_assembly(program(model, ragged), model);
   ASSERT_TRUE(text) << render(text.diagnostics());
   EXPECT_EQ(text->substr(text->find("# host 0")), R"(# host 0:
@@ -199,7 +200,9 @@ HardwareModel stateful_model() {
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/tests/backends/models";
   auto loaded = load_hardware(folder + "/stateful.yaml", {folder});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
-  return loaded ? loaded->model : HardwareModel{};
+  HardwareModel model = loaded ? loaded->model : HardwareModel{};
+  model.params["stream_window"] = "1";  // the order of the program
+  return model;
 }
 
 TEST(Assembly, PlacesSettersAndPrintsRegisters) {
@@ -272,7 +275,8 @@ body
 
 /// The lines from the first load of weights on, without their words.
 std::string texts_of(const std::string& program_text) {
-  const auto model = machine("systolic16");
+  auto model = machine("systolic16");
+  model.params["stream_window"] = "1";  // the order of the program
   const auto printed = print_assembly(program(model, program_text), model);
   if (!printed) return printed.diagnostics()[0].message;
   std::string texts;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "backends/backend.h"
+#include "scheduler/stream_time.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {
@@ -13,6 +14,13 @@ namespace {
 
 constexpr double factor = 2.5;        // between prediction and simulation
 constexpr double least_cycles = 500;  // below, latencies that overlap by chance decide
+
+/// Accelerators that execute a stream of commands.
+std::vector<std::string> stream_names() {
+  std::vector<std::string> names = accelerator_names();
+  std::erase_if(names, [](const std::string& name) { return !executes_a_stream(load_model(name)); });
+  return names;
+}
 
 class Cycles : public testing::TestWithParam<std::string> {};
 
@@ -44,6 +52,62 @@ TEST_P(Cycles, PredictionAndSimulationAgree) {
   EXPECT_GT(compared, 0);
 }
 
+/// A product of this size, as the default cost model predicts it and as the simulator takes it.
+void expect_near(const std::string& name, int M, int N, int K) {
+  const HardwareModel model = load_model(name);
+  const Kernel kernel = gemm_s8(M, N, K);
+  const Compiled compiled = compile(kernel, model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  auto data = random_data(kernel, Fill::integers, 7);
+  const auto outcome = make_runner(model)->run(*compiled.program, data, RunLimits{}, 0);
+  ASSERT_TRUE(outcome) << render(outcome.diagnostics());
+  const Cost& cost = compiled.scheduled->cost;
+  const double predicted = cost.cycles - cost.scalar_cycles, found = static_cast<double>(outcome->cycles);
+  EXPECT_LT(std::max(predicted, found), 1.25 * std::min(predicted, found))
+      << name << ", " << M << "x" << N << "x" << K << ": predicted " << predicted << ", simulated " << found << "\n"
+      << print(compiled.scheduled->schedule);
+}
+
+class ScheduledStream : public testing::TestWithParam<std::string> {};
+
+TEST_P(ScheduledStream, IsPricedWithinAQuarter) {
+  expect_near(GetParam(), 37, 52, 70);
+  expect_near(GetParam(), 64, 64, 64);
+}
+
+class HeavyScheduledStream : public testing::TestWithParam<std::string> {};
+
+TEST_P(HeavyScheduledStream, IsPricedWithinAQuarter) { expect_near(GetParam(), 128, 128, 128); }
+
+/// In the order of the program nothing overlaps, and nothing is priced to; results are the same in any window.
+TEST(StreamWindow, OverlapsWhatItReaches) {
+  const Kernel kernel = gemm_s8(37, 52, 70);
+  HardwareModel model = load_model("npu16");
+  const Compiled compiled = compile(kernel, model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  auto expected = random_data(kernel, Fill::integers, 7);
+  const auto inputs = expected;
+  interpret(kernel, expected);
+  std::map<std::string, std::int64_t> cycles;
+  for (const char* window : {"1", "8", "32", "1000"}) {
+    model.params["stream_window"] = window;
+    auto data = inputs;
+    const auto outcome = make_runner(model)->run(*compiled.program, data, RunLimits{}, 0);
+    ASSERT_TRUE(outcome) << render(outcome.diagnostics());
+    EXPECT_EQ(data.back().bytes, expected.back().bytes) << window;
+    cycles[window] = outcome->cycles;
+  }
+  EXPECT_LT(cycles["8"], cycles["1"]);
+  EXPECT_LT(1.2 * static_cast<double>(cycles["32"]), static_cast<double>(cycles["1"]));
+  model.params["stream_window"] = "1";
+  const auto cost = make_cost_model_closed_form()->estimate(
+      {&kernel, make_id<StatementId>(0), &model, compiled.scheduled->schedule.nests.front()});
+  ASSERT_TRUE(cost) << render(cost.diagnostics());
+  EXPECT_NEAR(cost->cycles / static_cast<double>(cycles["1"]), 1, 0.2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, ScheduledStream, testing::ValuesIn(stream_names()), model_of_case);
+INSTANTIATE_TEST_SUITE_P(Model, HeavyScheduledStream, testing::ValuesIn(stream_names()), model_of_case);
 INSTANTIATE_TEST_SUITE_P(Model, Cycles, testing::ValuesIn(accelerator_names()), model_of_case);
 
 }  // namespace
