@@ -7,7 +7,7 @@
 namespace isamap::cli_test {
 namespace {
 
-const std::string machine = R"yaml(hardware: alike
+const std::string alike = R"yaml(hardware: alike
 clock: 1GHz
 program: {language: asm, comment: "#"}
 units: [{name: host, scalar: true}, {name: u}]
@@ -31,7 +31,7 @@ std::string operation(const std::string& name, const std::string& statement, con
 }
 
 std::string with(const std::string& instructions, const std::string& state = "") {
-  std::string text = machine + instructions;
+  std::string text = alike + instructions;
   text.replace(text.find("STATE"), 5, state);
   return text;
 }

@@ -15,11 +15,11 @@ namespace {
 using testing_support::formula;
 using testing_support::machine;
 
-struct Case {
+struct PricedCase {
   std::string compute, dims, dtypes, target;
 };
 
-Scheduled searched(const Case& c, const std::string& instruction = "") {
+Scheduled searched_case(const PricedCase& c, const std::string& instruction = "") {
   const Kernel kernel = formula(c.compute, c.dims, c.dtypes);
   const HardwareModel model = machine(c.target);
   MapOptions map;
@@ -39,7 +39,7 @@ Scheduled searched(const Case& c, const std::string& instruction = "") {
   return std::move(found->scheduled);
 }
 
-void computes_what_the_kernel_says(const Case& c, const Schedule& schedule) {
+void computes_what_the_kernel_says(const PricedCase& c, const Schedule& schedule) {
   const Kernel kernel = formula(c.compute, c.dims, c.dtypes);
   const HardwareModel model = machine(c.target);
   const auto again = parse_schedule(print(schedule), "printed.yaml", kernel, model);
@@ -57,8 +57,8 @@ void computes_what_the_kernel_says(const Case& c, const Schedule& schedule) {
 }
 
 TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
-  const Case one{"C[i,j] += A[i,k] * B[k,j]", "i=1,j=1,k=1", "A=s8,B=s8,C=s32", "npu16"};
-  const Scheduled best = searched(one), with = searched(one, "mma");
+  const PricedCase one{"C[i,j] += A[i,k] * B[k,j]", "i=1,j=1,k=1", "A=s8,B=s8,C=s32", "npu16"};
+  const Scheduled best = searched_case(one), with = searched_case(one, "mma");
   EXPECT_FALSE(best.mappings[0].instruction.valid());
   EXPECT_LE(best.cost.cycles, 4);
   ASSERT_FALSE(best.refusals[0].empty());
@@ -69,38 +69,39 @@ TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
 }
 
 TEST(ScalarAlternative, DepthwiseOnAMatrixUnit) {
-  const Case depthwise{"O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "p=14,q=14,c=16,r=3,s=3", "I=s8,F=s8,O=s32", "vta16"};
-  const Scheduled best = searched(depthwise), with = searched(depthwise, "gemm");
+  const PricedCase depthwise{"O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "p=14,q=14,c=16,r=3,s=3", "I=s8,F=s8,O=s32",
+                             "vta16"};
+  const Scheduled best = searched_case(depthwise), with = searched_case(depthwise, "gemm");
   EXPECT_LE(best.cost.cycles, with.cost.cycles);
   EXPECT_LE(best.cost.cycles, 14.0 * 14 * 16 * 9 * 3 * 1.01);  // three accesses a point
   computes_what_the_kernel_says(depthwise, best.schedule);
 }
 
 TEST(ScalarAlternative, LosesWhereAnInstructionIsFaster) {
-  EXPECT_TRUE(searched({"C[i,j] += A[i,k] * B[k,j]", "i=64,j=64,k=64", "A=s8,B=s8,C=s32", "npu16"})
+  EXPECT_TRUE(searched_case({"C[i,j] += A[i,k] * B[k,j]", "i=64,j=64,k=64", "A=s8,B=s8,C=s32", "npu16"})
                   .mappings[0]
                   .instruction.valid());
   EXPECT_TRUE(
-      searched({"C[i,j] += A[i,k] * B[k,j]", "i=16,j=16,k=16", "", "x86_avx512"}).mappings[0].instruction.valid());
+      searched_case({"C[i,j] += A[i,k] * B[k,j]", "i=16,j=16,k=16", "", "x86_avx512"}).mappings[0].instruction.valid());
 }
 
 TEST(Diagonals, ArePricedByWhatTheyTouch) {
   for (const char* text : {"y[] += A[i,i]", "y[] += A[i,2*i]", "y[i] = A[i,i]"}) {
     SCOPED_TRACE(text);
-    const Case c{text, "i=1900", "", "x86_avx512"};
-    EXPECT_LT(searched(c).cost.cycles, 10'000);
+    const PricedCase c{text, "i=1900", "", "x86_avx512"};
+    EXPECT_LT(searched_case(c).cost.cycles, 10'000);
     if (std::string(text).find("+=") != std::string::npos)
-      EXPECT_LT(searched(c, "sum_f32_masked").cost.cycles, 200'000);
+      EXPECT_LT(searched_case(c, "sum_f32_masked").cost.cycles, 200'000);
   }
 }
 
 /// Of S[i] += X[i,j]*X[i,j], X[i,j] is one read, and stands on both factors of a vector instruction.
 TEST(OneReadOnTwoOperands, SquaresAreComputedByAnInstruction) {
-  for (const Case& c :
-       {Case{"y[i] = X[i] * X[i]", "i=1900", "", "x86_avx512"}, Case{"y[i] = X[i] + X[i]", "i=37", "", "x86_avx2"},
-        Case{"y[i] += X[i] * X[i]", "i=37", "", "x86_avx512"}}) {
+  for (const PricedCase& c : {PricedCase{"y[i] = X[i] * X[i]", "i=1900", "", "x86_avx512"},
+                              PricedCase{"y[i] = X[i] + X[i]", "i=37", "", "x86_avx2"},
+                              PricedCase{"y[i] += X[i] * X[i]", "i=37", "", "x86_avx512"}}) {
     SCOPED_TRACE(c.compute + " " + c.dims);
-    const Scheduled best = searched(c);
+    const Scheduled best = searched_case(c);
     EXPECT_TRUE(best.mappings[0].instruction.valid());
     computes_what_the_kernel_says(c, best.schedule);
   }
