@@ -38,13 +38,13 @@ Result<Reported> reported_run(const lab::TrialStore& store, const std::string& f
                   "`isamap tune KERNEL --target HW --store FILE` measures");
 }
 
-std::string number(std::optional<double> value) { return value ? fmt::format("{:.3f}", *value) : "none"; }
+std::string in_digits(std::optional<double> value) { return value ? fmt::format("{:.3f}", *value) : "none"; }
 
 Rows statement_rows(const Reported& reported) {
   Rows rows{{"statement", "measured trials", "rank correlation"}};
   for (const lab::Accuracy& one : reported.statements)
     rows.push_back(
-        {fmt::format("{}", one.statement), fmt::format("{}", one.trials.size()), number(one.rank_correlation)});
+        {fmt::format("{}", one.statement), fmt::format("{}", one.trials.size()), in_digits(one.rank_correlation)});
   return rows;
 }
 
