@@ -71,7 +71,7 @@ TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
             "each call writes C anew, so one call has to add up all: instruction dim k takes 2, and 4 would be walked");
   Kernel updates = dot(kDotText, {{0, 127}}, {}, DType::s16, 2);
   updates.tensors[0].inout = true;
-  EXPECT_EQ(answer(updates, unit), "reduction: the instruction combines with =, the statement with +=");
+  EXPECT_EQ(answer(updates, unit), "each call writes C anew, and C holds a value that is added to");
 }
 
 TEST(Exact, SumsThatSaturateOnlyWhereTheyCannot) {

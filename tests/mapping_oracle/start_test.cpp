@@ -114,7 +114,7 @@ TEST(Start, ReductionsInsideAndOutsideOfACall) {
             "C[i] += A[i,k] * B[k]",
             {{"i", 3}, {"r", 2}, {"s", 3}},
             {{"i", 2}, {"k", 4}},
-            over + ": instruction dim k takes 4, and 6 would be walked"},
+            over + ", and a loop over s is left over"},  // r alone along k
            {fused,
             "C[i] += A[i] * B[]",
             {{"i", 3}, {"r", 1}, {"s", 2}},
