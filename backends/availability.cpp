@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this machine can run: features the processor reports, a compiler, an emulator.
 
 #include <fmt/format.h>

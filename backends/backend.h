@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Program to files, and files to a run. Backends know the machine's description and nothing of mapping or search.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Several compilers may make a model's programs, and which one makes the faster one depends on the program:
 //

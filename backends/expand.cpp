@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/expand.h"
 
 #include <fmt/format.h>

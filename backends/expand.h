@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loops that the schedule unrolls, written out; guards that the loop ranges decide, decided.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program compiled to machine code in this process, called on the caller's tensors: for programs that embed isamap.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // State fields and the setters that give them values: known values are carried along the commands, and a setter is
 // placed before a use that needs another value.

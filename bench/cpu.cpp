@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emitted code against the libraries of others, on one core, in one process: interleaved, pinned, thread CPU clock,
 // medians, outputs compared. What the processor can do is measured in the same rounds, by programs made from the
 // descriptions of its instructions; what is above that is no result.

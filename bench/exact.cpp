@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact search on the check architecture: evaluations a second, and processor seconds to a proof for GEMM and the
 // convolutions of ResNet-50 (shapes as published: channels in, height in, channels out, kernel, stride).
 // Claims: a million evaluations a second; a second for a GEMM, ten for a convolution.

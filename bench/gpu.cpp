@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels and instructions on a GPU, as a folder that needs nothing of ours where it runs (docs/gpu.md, "Measuring").
 //
 //   bench_gpu [--target HW] [--isamap PROGRAM] [--small] [--no-code]   writes below build/, and runs there what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which strategy is nearest to the optimum after at most 1000 evaluations: all heuristics on the suites that come with
 // isamap. The claim: the default is the nearest. usage: bench_lab [SUITE [STRATEGIES [SEEDS [EVALUATIONS]]]]
 

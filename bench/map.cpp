@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long mapping takes. The claims: every example on every model below 50 ms; fifteen operators on two matrix units
 // (bench/data/mma.yaml) under all three rules below 100 ms for each statement and instruction, and below 1 s together.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Times something on every example x model; a benchmark fails when its claim does not hold.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the greedy strategy takes: every example on every model, the slowest first. The claim: below 1 s each.
 
 #include <fmt/format.h>

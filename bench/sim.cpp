@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cost models by speed: estimates a second, from the lines of a nest to its cost, on one core.
 // Claim: ten thousand simulations a second on small problems.
 

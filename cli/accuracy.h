@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `isamap lab report STORE`: predicted against measured cost of a recorded run.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What every verb does: find its inputs, deliver its result, say what is wrong.
 

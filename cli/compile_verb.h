@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What `schedule`, `emit` and `run` share: inputs, an optional schedule file, compilation, and how it can fail.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What --explain, --report and --trace add to a schedule that was evaluated or found.
 

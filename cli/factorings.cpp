@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A product of three factors can be computed in several orders; which one is cheap is a question of cost, not of taste.
 //
 //   O[k,p,q] += I[c,p+r,q+s] * D[c,r,s] * W[k,c]     either   T = I*D (depthwise), O += T*W (matmul)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One instruction as a program of its own: its operands fetched from memory by the moves of the description, the
 // instruction, its result brought back. The statement of the instruction over one more dim `v`, the test vectors, is a

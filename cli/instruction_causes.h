@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which other meaning would have given what was found: other signs, saturation, places, operands.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Does what an instruction left equal what its statement says? Bit for bit where `numerics` leaves no freedom, within a
 // stated bound where it does.

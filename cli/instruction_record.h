@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What instructions computed on a machine, kept for ever: JSON lines, the first one says where from, each other one is
 // a case with the bytes of its operands and of its result. A machine is needed once; afterwards the description and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What operands hold when an instruction is tried: corners of each type (limits, signed zeros, denormals, infinities,
 // NaN, rounding ties), every pair of corners in all lanes at once, small integers that tell positions apart, and random

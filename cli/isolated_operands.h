@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where the operands of one instruction stand when it is executed by itself, what brings them there and what takes its
 // result out: at home, in a scratchpad as the description says, or in registers that moves fill.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One instruction in a program that is put together operand by operand, for instructions that no nest of lines
 // isolates: what they take from a scratchpad lies there as their description says, and is written and read element by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON documents of `schedule` and `evaluate`.
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON documents of `coverage` and `hw diff`.
 
 #include "cli/json.h"

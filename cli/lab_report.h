@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The page of `isamap lab report`, and its tables as text and CSV.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/lane_registers.h"
 
 #include <fmt/format.h>

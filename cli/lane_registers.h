@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Registers that many instances have a share of, moved instance by instance: what no move of the whole takes in or out
 // is still what each instance has in its own registers, in their order.

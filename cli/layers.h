@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `extract`: a model or a kernel as a list of layers, each mapped, scheduled and, if asked, run and compared.
 

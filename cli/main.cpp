@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flags to Options, and the verb to call. The only file that includes CLI11.
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Names of the parts of a mapping, for JSON, tables and pictures.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the user asked for, as plain values: filled by main.cpp, read by the verbs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Start reading here: each line of `compile` is one folder of the compiler.
 
 #include "cli/pipeline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the best schedule beat: the second best of a search, or the best of the schedules one step away from it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A schedule explained: as text, and as an HTML page with pictures that needs nothing else.
 

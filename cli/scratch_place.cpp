@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Free strides are one step wider than what lies inside them: a stride that the machine takes from elsewhere than the
 // description says then reads what is not the operand. Uses begin at different places of a row where the description
 // allows that, since permuted bytes are found by their address and not by their place in the tile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A place for one operand in a memory that programs address, laid out as the instruction's description says: stated
 // strides as stated, free ones wider than need be, bytes permuted, and several places to begin at.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What `schedule` and `tune` find and print; `replay` asks for the same again.
 

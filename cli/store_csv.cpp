@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trials of a store as comma-separated values (RFC 4180).
 
 #include <fmt/format.h>

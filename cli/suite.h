@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A folder of kernels and models on one machine (`coverage`) or on two (`hw diff`): what maps, how well, how fast.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A simulated nest to look at: a trace for Perfetto or chrome://tracing, and a picture of what is busy when.
 

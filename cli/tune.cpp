@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Search with predicted cost, then the clock: of each statement the most promising candidates are emitted, compiled,
 // compared with the interpreter and timed in turn; then the best of them beside its variations, of which the prediction
 // knows nothing (scheduler/variations.h). What earlier runs measured on this machine corrects the prediction that

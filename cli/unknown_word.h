@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Words of a command line that no command or flag has, told before CLI11 tells what else is missing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap coverage: what of a folder of kernels a machine covers, how well and how fast.
 
 #include <fmt/format.h>

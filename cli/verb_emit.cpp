@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap emit: the kernel in the target's language.
 
 #include <fmt/format.h>

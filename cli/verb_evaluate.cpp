@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap evaluate: what a schedule that somebody wrote costs, memory by memory.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap explain: how instructions cover the kernel, or in words why they do not and what would help: one page. What is
 // proposed was tried: the mapper found a mapping of the changed kernel, or on the changed instruction.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap extract: the matrix multiplications of a model (or kernel), which instruction does each, and at what cost.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap hw check|show|graph|new: what a hardware file says, and whether it says it right.
 
 #include <fmt/format.h>

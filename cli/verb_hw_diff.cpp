@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap hw diff: which kernels of a folder gain and lose mappings, utilisation and cycles from one machine to another.
 
 #include <fmt/format.h>

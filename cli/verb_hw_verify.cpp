@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap hw verify: each instruction executed by itself and compared with what the file says that it computes.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // isamap import: problems, machines and schedules that another tool describes, as files of our own.
 

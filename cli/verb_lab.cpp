@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap lab: trials of strategies on suites with known optima, and what they say (docs/laboratory.md).
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap map: every way the instructions of a machine cover a kernel.
 
 #include <fmt/format.h>

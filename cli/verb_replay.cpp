@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap replay: a recorded run once more. What a clock said comes from the record (times, seconds, when a search was
 // out of time); everything else is computed again and compared: every trial, and every byte that was printed.
 

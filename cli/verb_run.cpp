@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap run: compile, execute in a child process, compare with the interpreter.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap schedule: the best schedule that a search finds, and what it costs.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap targets: which models there are, and how programs for them run on this machine.
 
 #include <fmt/format.h>

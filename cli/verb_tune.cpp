@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap tune: search with measured cost.
 
 #include "cli/search_answer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Executes every instruction of a machine by itself and compares it with its description.
 

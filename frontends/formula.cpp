@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one-line form: `C[i,j] += A[i,k]*B[k,j]` with "i=64,j=64,k=64" and "A=bf16,B=bf16,C=f32".
 //
 // Here extents are given and shapes follow: a tensor dimension is as large as its largest index + 1.

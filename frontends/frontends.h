@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Everything that becomes kernels: YAML files, one-line formulas, ONNX models.
 

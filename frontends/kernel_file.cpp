@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel as the file that would be read as it.
 
 #include <fmt/format.h>

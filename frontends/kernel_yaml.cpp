@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel file: sizes, tensors, statements (docs/kernels.md).
 //
 // Reading goes in the order of meaning, not of the file: sizes, then shapes, then statements. What an unreadable part

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A statement's sum is rounded to the output's type after every term: that is what the interpreter and every
 // instruction compute. With p significant bits the unit in the last place of a sum of n terms of one size is n /
 // 2^(p-1) of a term, so log2(n) of the p bits can be lost, and from 2^p terms on a term is half a unit and the sum

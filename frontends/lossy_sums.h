@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums in a type too narrow for them: a warning at the statement, with the statements to write instead.
 

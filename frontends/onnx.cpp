@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX models: one layer for each node, a kernel for those that multiply and sum.
 //
 // A file is checked as a whole before anything is made of it: a graph that contradicts itself gives diagnostics and no

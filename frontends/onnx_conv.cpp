@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions of ONNX as kernels: 1-D to 3-D, strided, dilated, padded, grouped, depthwise, transposed.
 //
 //   O[n,k,p,q] += I[n,c,s*p+d*r-pad,...] * F[k,c,r,s]     reads outside I yield 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph of an ONNX model: checked before anything is computed from it, then shapes by the library's inference.
 //
 // What inference does not need is kept from it: weights, functions (they may call each other for ever), bodies of

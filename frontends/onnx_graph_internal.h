@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Between the two files that know the ONNX library: reading a model, and making layers of it.
 // Include only where ISAMAP_WITH_ONNX is defined.

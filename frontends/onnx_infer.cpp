@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape inference by the ONNX library, in a child process.
 //
 // The library's inference trusts its input: a damaged model makes version 1.12 read beyond its buffers (one mutated

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the ONNX reader hands to the functions that make layers: plain values, no type of the ONNX library.
 

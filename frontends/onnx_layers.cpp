@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix multiplications of ONNX as kernels, and what all operators share. Semantics: "ONNX operator schemas", onnx.ai.
 
 #include <algorithm>

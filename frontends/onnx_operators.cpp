@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every ONNX operator that is recognised: how it becomes a kernel, or why it does not.
 
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the kernel file, the one-line form and the ONNX import share: names, places, and checks around `bind`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the threads of a block share unevenly: a field of state with a pool, such as how many registers each has.
 //

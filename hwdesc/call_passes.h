@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // In how many passes do the banks of a memory serve the calls of a program whose instances give addresses?
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words and blocks of bits: no bit is set twice, and what is known fits its field.
 
 #include <algorithm>

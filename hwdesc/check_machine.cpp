@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Do the instructions make a machine: state has setters, masks have makers, and what computes can be fed and emptied?
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts are maps from an operand's indices to places: each place is taken once and lies inside its register.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream of commands is read back from its text or its words: what differs between two uses of a command stands
 // there, or in a state that the command needs.
 

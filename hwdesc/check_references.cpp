@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every name in a template or an expression means something, and what an instruction writes is printed.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A unit of `order: tokens`: every instruction stands in the queue of a port and can say all tokens of that queue.
 
 #include <algorithm>

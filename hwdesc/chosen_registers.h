@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Registers that a loop chooses at run time: no instruction can name them (hwdesc/program_verify.cpp).
 

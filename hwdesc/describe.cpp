@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `hw show` prints: the machine in tables.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hwdesc/described_tensor.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A tensor that the host describes to a machine (`object`), and which box of it a use takes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every place of a fragment is visited: (lane 5, elem 2) says which index it holds, and who held that before.
 
 #include "hwdesc/fragment_check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Is a fragment one to one: does every index of its operand stand in exactly one (unit, element), at every extent?
 

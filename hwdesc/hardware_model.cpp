@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine as a graph: memories are vertices, links are edges. Boost.Graph stays in this file.
 
 #include "hwdesc/hardware_model.h"

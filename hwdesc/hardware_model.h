@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A machine: units, memories, links and instructions, as one file describes them (hwdesc/README.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers that fields have to hold: of states, and of the words in which commands are encoded.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hwdesc/layout_agreement.h"
 
 #include <fmt/format.h>

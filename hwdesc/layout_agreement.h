@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Does an instruction read an operand where a move wrote it? Both name bytes of the same memory, each by its own
 // layout: strides, free strides, a swizzle. The strides are composed by layout_compose.h, then every byte is compared

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Differences of equations with one base leave the free strides alone: Gaussian elimination on a handful of unknowns.
 // Then every base is what its first equation says.
 

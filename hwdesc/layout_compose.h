@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The composition of three maps: can this move put an operand where its instruction wants it, and how is it told where?
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands with one layout are one question: a file of two hundred instructions has a few dozen.
 
 #include "hwdesc/layout_proofs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What `isamap hw check` proves about the layouts of a machine, and what it refutes:
 //

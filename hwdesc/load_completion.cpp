@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs wait for and pass along: barriers, completion objects, objects that the host builds.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One expanded entry to an Instruction: all but its statement.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `legal`: conditions of an instruction, and what of them is said in places where the compiler looks anyway.
 //
 // extent[i] <= 4 makes the dim's range smaller, which mapper, scheduler and verifier obey like any other range;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memories and links.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one tensor of an instruction's statement is on the machine.
 
 #include <algorithm>

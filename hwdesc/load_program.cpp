@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How programs are printed, compiled and run, and what the machine must have for it.
 
 #include <filesystem>

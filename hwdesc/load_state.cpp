@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What instructions share beside memories: state and bit formats. (What they wait for: load_completion.cpp.)
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an instruction computes: its statement, the extents of its dims, and where its tensors are.
 
 #include <algorithm>

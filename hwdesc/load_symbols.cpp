@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes that the file does not fix, and what an instruction made for one size does on a machine with a larger one.
 //
 // A model has one value for each symbol, and everything downstream sees numbers. A program made for the size v is right

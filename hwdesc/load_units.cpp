@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Units: who executes, and how many of them there are.
 
 #include "hwdesc/loader_names.h"

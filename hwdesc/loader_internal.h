@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Private to the loader: the steps from files to a model, in the order in which they run.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What units, memories and links have in common: unique names, and counts.
 

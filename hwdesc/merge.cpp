@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inheritance: what a file says on top of what the files below it say.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every byte of the operand gives one equation of layout_compose.h; a large operand takes several calls, and a large
 // move fills several operands at once.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which operands in registers a move can fill (or empty), from a tensor that lies in memory in a given order, with
 // which addresses and free strides: layout_compose.h asked for one move, one operand and one order.

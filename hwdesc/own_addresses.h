@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operands whose layout gives every instance of a unit an address of its own (`{0: {each: lane}, 1: 1}`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hw graph --format dot`: units as clusters, memories as nodes, links as edges with their bandwidths.
 
 #include <fmt/format.h>

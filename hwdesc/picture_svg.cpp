@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hw graph --format svg`: units as nested boxes, outermost first, their memories stacked inside; every link leaves its
 // memory to the right with its name and bandwidth on the line, runs down or up in a lane of its own and comes back.
 

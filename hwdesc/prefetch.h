@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Moves into a cache: they ask for lines before these are used, and change no value.
 

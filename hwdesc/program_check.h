@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program against a machine: text form, legality, and the interpreter that defines what it means.
 //

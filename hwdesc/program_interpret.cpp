@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meaning of a program: loops in order, calls by the semantics their instructions are described with, one point at
 // a time. Everything that a real machine would leave undefined holds garbage here, so that using it shows.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what program_print.cpp writes: sections by indent 0, then one node a line, nested by indent.
 
 #include <fmt/format.h>

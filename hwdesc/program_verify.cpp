@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must hold of a program before anything prints or runs it. Bounds use intervals, which are exact for the linear
 // indices that lowering makes.
 

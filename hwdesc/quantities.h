@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Every number of the hardware language that counts or measures something: its unit, its range, and what 0 means.
 //

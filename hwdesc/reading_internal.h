@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Private to the reading of one instruction: the entry, and what its parts need to know of each other.
 

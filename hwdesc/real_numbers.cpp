@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers that are not integers: state fields and constants of a real dtype.
 //
 // Expressions are of integers, so a real number is known by the bits that it has in its type. A placeholder that is its

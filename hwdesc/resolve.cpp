@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `hw show --resolved`: the file as the loader sees it, bases merged, parameters and rows put in, as a file of its own.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small complete machines to start from: each is a file of hwdesc/skeletons, in which NAME stands for the machine's.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which files make up one description, and that none lies outside the folders that were named.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How far ahead the scheduler of command streams looks (backends/assembly/command_order.h), and with it what a price
 // may take to overlap (scheduler/stream_time.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `${...}`: arithmetic at load time over parameters, in values and in keys.
 
 #include <algorithm>

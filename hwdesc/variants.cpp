@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One entry with `variants` stands for many: a row from every axis, all combinations.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // YAML to HardwareModel: the steps of loader_internal.h, one after the other.
 
 #include "hwdesc/yaml_loader.h"

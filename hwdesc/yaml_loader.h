@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // YAML to HardwareModel: strict, with every problem of a file reported in one run (hwdesc/README.md).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The algebra of quasi-affine expressions. Sums merge sorted terms; the work is in floordiv, which brings
 // floor(numerator/divisor) to one form by four identities, each exact for all integers:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Quasi-affine integer expressions: sums of integer multiples of names and of floor divisions by constants.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ranges of names say about an expression: an interval of its values, and floor divisions that are not needed.
 //
 // Adding up the intervals of terms forgets that terms share names: i - 4*(i/4) with i in [0, 99] would be in [-96, 99].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions as text. Remainders are found again when printing: for an m that divides d and x = floor(n/(d/m)),
 // floor(x/m) is floor(n/d), so  q*x - q*m*floor(n/d)  is  q*(x%m).
 

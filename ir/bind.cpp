@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a parsed statement to a computation: names become tensors, numbers and iterators with extents.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a result may be from the interpreter's: a bound for each element that holds for every order of summation and
 // for roundings no coarser than the statement's.
 //

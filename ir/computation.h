@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A statement with its iteration domain: what kernels and instructions are both made of.
 //

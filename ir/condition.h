@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Conditions of hardware files: `extent[i] * extent[j] <= 64`, two expressions compared by one of `== != < <= > >=`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A place in a text that is being read, shared by the parsers of expressions, statements and schedules.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Number formats as rows of a table: every question about a format is answered from its precision and exponents.
 //
 // f32, f64: IEEE 754-2019. f16: binary16. bf16, tf32: the upper 16 and 19 bits of binary32.

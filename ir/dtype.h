@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Number formats and their arithmetic, rounded exactly as the format says.
 //

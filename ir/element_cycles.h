@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What one element statement costs a scalar unit, for cost models and simulators alike (docs/cost.md).
 //

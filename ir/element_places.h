@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where the elements of a tensor lie in an array whose rows are apart.
 

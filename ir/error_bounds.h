@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Bounds on rounding errors, for `compare` (ir/compare.cpp says how).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an instruction means, asked of its statement.
 
 #include "ir/instruction.h"

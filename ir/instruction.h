@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the hardware offers: a statement whose operands live in named memories.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer expressions of hardware files, by precedence climbing. Levels of binding, loosest first:
 //   1 |    2 &    3 << >>    4 + -    5 * / %    6 numbers, references, calls, parentheses
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Integer expressions of hardware files: in needs, pack, encoding, timing, dims and inside placeholders.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data of tensors, and kernels as the run of their statements (ir/row_statement.cpp) one after the other.
 
 #include "ir/interpret.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The executable definition of a kernel. Everything else is compared with this.
 

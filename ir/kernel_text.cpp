@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels as text, one line for the kernel, each tensor and each statement:
 //
 //   kernel conv {K: 64, N: 1}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel must satisfy as a whole: names, and which statement may read what another one writes.
 // What each statement must satisfy alone is in ir/statement_verify.cpp.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What conditions around a place say about values that ranges alone leave open.
 

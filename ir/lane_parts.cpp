@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ir/lane_parts.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A reduction side by side in lanes, as a kernel of more statements.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Conditions that every use of an instruction fulfils (`legal` of hardware files).
 //

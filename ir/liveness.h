@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // When buffers of a program hold something: for allocation and for counting what is alive together.
 

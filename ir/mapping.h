@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How one instruction covers one statement (the definitions are in docs/mapping.md).
 //

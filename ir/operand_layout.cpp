@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where each element of an operand stands: layouts turned into tables, so that composing two of them is comparing.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where an operand of a call lies: one expression gives the address of every instruction point.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Do elements of arrays with strides share places? Only strides and extents are asked: cheap enough for every call of a
 // kernel, and where they do not tell, the answer is that they may.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements: `C[i,j] += A[i,k] * B[k,j]`, by recursive descent.
 //
 //   statement := access ("=" | "+=" | "*=" | "max=" | "min=" | "sat+=") sum

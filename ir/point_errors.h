@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Running error analysis (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.3): each value
 // is carried with a bound on its error, operation by operation and point by point.

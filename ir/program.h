@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What backends print and the interpreter runs: loops, guards, instruction calls and element statements over buffers.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What statements that run step by step must satisfy, so that what each step finds does not depend on how it is done:
 // every step writes a slice of its own and reads slices of itself, where they are written already, or of earlier steps.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A scalar body evaluated over rows of points: one pass over the row for each node, then one that rounds. The meaning
 // is that of evaluate(ScalarExpr); only the order of the work differs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which dim rows run along: for each output element the contributions must come in the order of the domain's dims.
 // If the write maps distinct points of the parallel dims to distinct elements, moving one parallel dim innermost
 // changes no element's order, and neither does the last reduction dim. Otherwise rows run along the last dim.

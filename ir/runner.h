@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Something that runs programs: implemented by backends, handed to the scheduler's measured models and to the CLI.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building, evaluating and printing scalar bodies; typing is in ir/scalar_typing.cpp.
 
 #include "ir/scalar_expr.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Arithmetic at one iteration point: a typed expression tree whose leaves are reads and constants.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What each operator does to one value, before the rounding to the node's type: shared by the evaluation at a point
 // (ir/scalar_expr.cpp) and in rows (ir/interpret.cpp), so that the two cannot differ.

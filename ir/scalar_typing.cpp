@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typing of scalar bodies: which widening casts the text leaves out.
 //
 // Types flow down. The root's context is the output type; inside an explicit cast, and in the condition of a select,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules as text. One line reads
 //
 //   for n.p by 48, k by 8 on core combine add_lanes tail split unroll

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where and when: a list of lines, outermost first, of three kinds (docs/schedule.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One line of a schedule, read (its form stands in schedule.cpp).
 
 #include <algorithm>

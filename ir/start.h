@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How a call's updated operand may begin: from what stands there (`keep`), or from the reduction's identity (`zero`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one tensor and one statement must satisfy.
 //
 // Bounds of indices are intervals over the box of the domain. They are exact for linear indices; where faces cut the

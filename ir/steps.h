@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A kernel that repeats statements, as an ordinary kernel of one step: what a search, a mapper and lowering see.
 //

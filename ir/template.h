@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `emit:` and `asm:` texts: literal text with {placeholders}, each an integer expression or an operand.
 // `{{` and `}}` are braces; `{X:x}` prints hexadecimal.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Checks that kernels and instructions share. `who` begins each message: "kernel 'conv': ".
 

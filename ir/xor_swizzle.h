@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rows that lie permuted, so that neighbours in a column meet different banks: a byte's address is changed by some of
 // its higher bits. (NVIDIA's CUTLASS calls the same Swizzle<B, M, S>, include/cute/swizzle.hpp.)

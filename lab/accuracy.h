@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How well a prediction ranks what was measured: a search needs the order of schedules, not their time.
 

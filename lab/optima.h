@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The optimum of an instance, found anew: by branch and bound where the machine's memories stand in a row, elsewhere
 // by seeing every point.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Trials: every strategy on every instance with every seed, in the same loop as `isamap schedule`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a file of trials says. Hansen, Auger, Ros, Mersmann, Tusar, Brockhoff, "COCO: a platform for comparing
 // continuous optimizers in a black-box setting", 2021 (expected running time, empirical distributions); Dolan, More,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A suite of the laboratory: search problems whose optimum is known (docs/laboratory.md).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/trial_json.h"
 
 #include <fmt/format.h>

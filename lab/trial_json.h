@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The lines of a file of trials. They hold nothing of clocks: the same run gives the same bytes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Every trial of every search in one SQLite file (write-ahead log): several processes write at once, and killing one
 // loses at most the trial it is about to write. The only file that includes sqlite3.h is trial_store.cpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // (A): what calls leave in the output adds up from call to call.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A statement and an instruction with their operands laid side by side: which operands use which dims.
 //

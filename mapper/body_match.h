@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Does an instruction compute what a statement computes at one point? Asked before anything about dims.
 //

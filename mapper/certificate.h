@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The conditions of one mapping as questions to a solver: linear, quantifier-free, `unsat` is the proof.
 //

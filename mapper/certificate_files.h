@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Certificates as files, each replayed by the solver as it is written.
 

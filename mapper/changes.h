@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small changes of a kernel or of an instruction after which the one may cover the other. Each is made on a copy, to be
 // tried by the mapper; the text says what to do.

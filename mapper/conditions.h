@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The conditions that make a mapping right (docs/mapping.md), as bit, rank and chain tests.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // (C): digits and residual loops form, along each of n independent directions, a radix chain 1 = s1 | s2 | ... with
 // s(k+1) = s(k)*e(k).
 //

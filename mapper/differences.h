@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // (S) and (O) by trying every difference of two points of one call: for instructions that add up dims in an index,
 // where columns of different dims are coupled and neither use sets nor ranks decide.

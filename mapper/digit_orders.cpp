@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "mapper/digit_orders.h"
 
 #include <algorithm>

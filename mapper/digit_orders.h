@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Two digits that move the output along one direction: p and p - r in O[p], p and r in O[2*p + r].
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Instructions that are exact for the values at hand: integer bodies equal as polynomials although their trees differ.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What an integer body computes, as a polynomial in its reads, and where its arithmetic leaves its types.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sum of products of three or more factors, done in two steps.
 //
 //   O += A*B*C   becomes   T[x_I] = sum over R of A*B ;  O += T[x_I] * C

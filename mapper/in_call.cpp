@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a digit differs between points of one call, and what its tile decides.
 
 #include <numeric>

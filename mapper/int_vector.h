@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Columns, steps and images: short vectors of integers, one number for each dim or index.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Integer vectors: lattices of solutions, Graver bases, ranks, Hermite forms. Sizes are those of index functions: a
 // dozen columns, small entries. Nothing overflows silently: what leaves 2^31 is reported as `nothing`.

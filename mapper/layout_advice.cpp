@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "mapper/layout_advice.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operands that an instruction holds in another order than the tensor has them: they map, but their tiles are packed or
 // moved element by element.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Mappings as they are found: each placement judged, equal mappings passed on once.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies, then dims: every alignment of the two bodies, every placement that the rule allows, each judged by the four
 // conditions, equal ones listed once.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Every way an instruction of a machine covers a statement of a kernel, each proved, or the reasons why none does.
 

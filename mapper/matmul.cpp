@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matrix multiplication inside a sum of products: dims sorted by which of output, first and second input use them.
 
 #include "mapper/mapper.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The orders of a mapping's digits that are no entries of a list: where two digits move the output along one direction,
 // either may be the finer one, `2*q` and `q - s` or `q` and `2*q - 2*s` (docs/mapping.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which directions of a statement go on which dims of an instruction: the direct construction.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a placement to digits: their order, extents and strides, and their spread over instruction dims that share
 // operands.

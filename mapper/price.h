@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a mapping costs beyond the statement's own work, before any schedule: surplus points, and for each operand
 // whether its tiles lie in the tensor as the instruction takes them or have to be packed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The text of one question to a solver: variables, ranges and equations of points of calls (certificate.h). Internal to
 // the certificates.

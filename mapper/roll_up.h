@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A sum that an instruction writes out, as a sum over a dim: A[j,0]*B[j,0] + A[j,1]*B[j,1] is A[j,k]*B[j,k], k = 2.
 

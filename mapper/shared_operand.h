@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // (S) between reads: an instruction that reads one operand in several ways, C[o] = A[o] + A[o+1], has one place for
 // what two of its reads take from the same slot.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A factor of the other signedness: the same sum with A + 128 in place of A, and a term that takes the surplus back.
 //

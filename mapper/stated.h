@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A mapping that somebody states, as the `do` line of a schedule does, against the definitions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "mapper/statement_splits.h"
 
 #include <algorithm>

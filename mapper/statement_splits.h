@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A statement in two: a part of its body becomes a tensor of its own.
 //

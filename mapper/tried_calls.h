@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Some calls of a mapping, point by point: what is wrong there is refused without the solver.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "mapper/value_question.h"
 
 #include <cmath>

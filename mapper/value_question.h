@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The question R of a certificate: values within their ranges for which an instruction is not exact.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Why instructions do not map, and the nearest changes after which they would: each was made and the mapper asked.
 

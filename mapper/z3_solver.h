@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is asked of Z3. No type of Z3 leaves z3_solver.cpp; every query is bounded by resource units, never by the
 // clock, so that answers repeat.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A route is tried by lowering a small nest with nothing but this operand in it: what lowering accepts is a route, and
 // what it says otherwise is the reason. So there is one definition of what can be addressed.
 

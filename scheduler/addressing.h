@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How an operand gets from the memory where tensors live to where an instruction takes it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Places for buffers: byte addresses in memories, numbers in register files.
 

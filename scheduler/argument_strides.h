@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How the tensors of the caller lie: rows of a larger array have the step of that array.
 

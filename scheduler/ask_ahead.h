@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tiles whose lines are asked for some steps before they are used: `stage B in l1 ahead 8`.
 

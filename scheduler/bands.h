@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Statements whose tiles are too large for registers handed on band by band: a few rows of what one of them makes stand
 // in memory, where caches keep them, until the next one has added them up (a depthwise convolution, then a product).

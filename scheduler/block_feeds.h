@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How the inputs of a nest in blocks come to its calls (block_points.cpp): in which order they lie in the scratchpad,
 // and by which moves they get there and out of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Mappings as nests in blocks use them (block_points.cpp): what the statement becomes, how its inputs come to the
 // calls, and which mappings promise most.

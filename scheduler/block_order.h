@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What blocks read that take tiles in some order and share a cache: how often each tile comes from the memory behind
 // it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of the form of blocks (docs/schedule.md): for machines whose blocks of threads share a scratchpad and whose
 // instructions belong to a part of a block, a warp say, add up in registers, and take inputs from registers or from
 // rows in the scratchpad, permuted as they ask.

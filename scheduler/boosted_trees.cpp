@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The only file that includes XGBoost, where it is installed (Debian: libxgboost-dev).
 
 #include "scheduler/regression.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The levelled normal form of a nest (docs/schedule.md): what a search decides, and the lines it stands for.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What flows into caches that the nest does not mention: the access model with stages that nobody wrote.
 //

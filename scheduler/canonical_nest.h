@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One form for all nests that are the same schedule, and a number that tells others apart.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Split reductions: instances of a unit each add up a part of a sum, and an instruction (`combine`) adds the parts to
 // what stands in a memory that all of them share. It may do so at once for several of them (`atomic`), in any order.

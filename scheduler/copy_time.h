@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What packed copies take: a scalar unit makes them element by element, or a move within their memory lays them out.
 

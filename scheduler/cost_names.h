@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cost models by name, those of users among them: --cost NAME:key=value,...
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cycles of a statement that is computed element by element where the threads of a language share its elements: what no
 // instruction covers, elementwise code and sums, on a machine whose blocks wait their turn (backends/cuda/deal_out.h

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of a `do` line and the mapping that it states.
 
 #include <fmt/format.h>

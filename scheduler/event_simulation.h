@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Executes a nest event by event, without data: tiles are filled and drained, calls run when their tiles are there. The
 // rules stand in docs/cost.md, "Simulation"; what is occupied by what in scheduler/nest_flow.h.

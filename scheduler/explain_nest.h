@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a nest costs, taken apart: loops and tiles in words, bytes of each link, the terms of cycles and energy, each
 // with the line of the hardware file that its figure comes from.

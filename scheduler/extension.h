@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Strategies and cost models in a shared object, for `--strategy extension:file=./mine.so` and `--cost
 // extension:file=./mine.so` of the program (docs/library.md):

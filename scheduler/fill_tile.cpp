@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Setting a tile to a value: by fills, instructions found by meaning, else element by element.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves that take an address from each instance of a unit: they put what lies there where a fragment wants it.
 //
 // The move says at which position of the registers each of its points goes, the fragment says which element of the

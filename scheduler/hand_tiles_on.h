@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // After the search: statements that only assign take over the tiles of what they read (scheduler/handover.h), and
 // statements that add up bands of it (scheduler/bands.h), where that lowers and costs less. The search schedules

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `stage C in vec then act`: a tile of C that is complete goes straight to the next statement. The nest of `act` has a
 // line `stage C in vec from mm` at the same tile, and is carried out from there inwards, once for each tile, before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From one step to all of them: the program of a step (ir/steps.h), whose repeated statements stand in a loop already,
 // gets the tensors of the whole kernel; what it costs is counted as often as it runs.

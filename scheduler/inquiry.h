@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A search written as a plain loop. A coroutine asks for points and goes on when it is told what they cost:
 //

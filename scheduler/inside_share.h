@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How much of a computation is left where what reads outside a tensor is left out.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The instruction that a schedule walks: as its text has it, or with the sum that the text writes out as a dim.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cycles of a nest whose blocks are dealt out to the processors of a machine and wait their turn there.
 //

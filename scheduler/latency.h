@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cycles with what overlap cannot hide: tiles that must be there before the first call, results drained after the last,
 // tiles with one buffer, ports and links that several transfers share. Formulae: docs/cost.md, "Latency".

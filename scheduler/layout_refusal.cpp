@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Do the digits of a layout tell every element of a tile from the others?
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the closed form says, corrected by what was measured: a model learns log(measured / predicted) from a nest and
 // its predicted cost (Chen et al., "Learning to optimize tensor programs", NeurIPS 2018, learn the cost itself).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The per-memory view of a schedule: for each memory its loops in steps, the walks on the units below it, what it
 // keeps.

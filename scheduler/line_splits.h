@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Moves of registers that touch two lines of a cache, which takes the port twice: rows whose step is no multiple of a
 // line begin anywhere in one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A schedule to a program: tiles to loops, stages to buffers with fills and drains, `do` to calls.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tiles that are asked for some steps of a walk before they are used: rings of places in a scratchpad, whose moves run
 // beside the calls, and sets of registers that take turns along a walk which is printed step by step.

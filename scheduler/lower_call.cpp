@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A `do` line with an instruction: what each of its dims is at this place of the nest, how many points of it are valid,
 // whether every operand accepts the tile that holds it, and the call.
 

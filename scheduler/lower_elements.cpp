@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A `do` line without an instruction: the statement at one point, in loops over what is left of each dim, with guards
 // where a read may lie outside its tensor.
 

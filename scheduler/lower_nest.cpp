@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines become nodes from the outside in. At each line it is known which tile of every dim is in work (`tiles`) and
 // where every operand is found (`holders`). A walk whose tile does not divide lowers the lines below it twice: for the
 // whole tiles and for the last one; so sizes are constants everywhere.

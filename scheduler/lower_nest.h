@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One nest to nodes (scheduler/lower.cpp puts nests together).
 

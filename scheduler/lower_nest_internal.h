@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the parts of lowering a nest share: lower_nest.cpp walks its lines, lower_call.cpp and lower_elements.cpp do the
 // work of its `do` line, by an instruction or element by element.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a `stage` line becomes: a buffer, what fills or starts it, the lines below it, what drains it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What single instructions cost on a machine, asked of their descriptions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call and the masks for its extents: mask registers are filled once, before everything else.
 
 #include <fmt/format.h>

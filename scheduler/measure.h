@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Programs by the clock: each compared with the interpreter first, then timed in turn.
 

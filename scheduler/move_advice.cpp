@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a line could name behind `via` where the moves that it names bring no tile over.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rules a move shape out without the algebra of its uses: the distances of neighbours.
 
 #include <algorithm>

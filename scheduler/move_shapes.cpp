@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every way in which the dims of a move or fill walk the coordinates of a tile, cheapest first.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the tiles and calls of a nest occupy on the machine: read by the latency formula (scheduler/latency.h) and by
 // the event simulator (scheduler/event_simulation.h), which differ only in how they put it into time (docs/cost.md).

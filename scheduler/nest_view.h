@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A nest with its names resolved: what schedule verification and cost models read.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a point of the normal form chooses, and the form that it stands for (docs/schedule.md).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of the normal form of docs/schedule.md, for any machine: where a search starts, and what lies near a point.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Does an instruction's operand accept a tile as it lies? Compares three maps: instruction point to operand index (the
 // statement), operand index to place (the operand's layout), instruction point to place in the buffer.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "scheduler/outside_reads.h"
 
 #include <fmt/format.h>

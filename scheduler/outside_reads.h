@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `outside I skip`: reads beyond a tensor are not made, and what they would have been used for is not computed. Walks
 // are cut so that only their first and last steps ask.

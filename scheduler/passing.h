@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stores that leave no line in the caches: for results larger than these, which would first be read into them.
 

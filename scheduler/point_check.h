@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Points of strategies that others wrote are looked at before they are used: a choice for each decision, each within
 // its domain. `SearchSpace` itself takes any point: `build` refuses one that is not of the space with words, its other

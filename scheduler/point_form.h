@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the choices of a point mean. There are three forms: the normal form of docs/schedule.md, for any machine; tiles
 // in a row of memories (scheduler/levelled), where the machine is one; and blocks whose threads share a scratchpad.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A nest with everything the closed form says of it: what other cost models begin with.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Moves within one memory that lay packed copies out: rows become columns, or the parts of words. Found by meaning, as
 // all moves are; a copy that none of them takes is made element by element.

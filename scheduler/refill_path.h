@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How long the calls stand still when tiles are renewed together: the longest way through drains and fills, where a
 // child's fill waits for its parent's, a tile with one buffer for its drain, and transfers share resources. Times count

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What fits where, and which register tile keeps the ports busy.
 

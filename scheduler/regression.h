@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Models that learn a number from numbers: a plain ridge regression, and boosted trees where XGBoost is installed.
 

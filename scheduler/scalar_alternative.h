@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Scalar code against instructions: an instruction whose schedule is predicted to take longer than scalar code loses.
 

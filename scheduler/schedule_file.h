@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Schedule files: the `levels:` view of the contract and the full `nest:` form, one reader for both.
 

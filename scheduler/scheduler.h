@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loop: ask, build, estimate, tell; the best point of every statement that lowers makes the schedule.
 

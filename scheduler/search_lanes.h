@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The search, also of reductions in lanes (ir/lane_parts.h): where inputs are contiguous along a sum and along nothing
 // else, lanes of an instruction fit along the sum, and another instruction of the machine adds the lanes up.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of one batch are evaluated side by side and told in the order in which they were asked for, so what a strategy
 // hears is the same for any number of threads.
 

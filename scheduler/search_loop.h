@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Ask, build, estimate, tell: the loop that every search goes through, whoever asks and whatever the cost means.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a space that are the same for both forms of points.
 
 #include "scheduler/search_space.h"

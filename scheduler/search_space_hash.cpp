@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points that are the same schedule: many choices do not matter (a level that a mapping does not have, tiles larger
 // than the dim), so points are told apart by what they build.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Ask and tell: a strategy proposes points and is told what they cost. It sees the space, never the hardware.
 //

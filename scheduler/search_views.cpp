@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views of a point that searches work with: a genome that changes and recombines, and numbers that models learn from.
 // Both need only names and labels of the decisions, so they hold for any space.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A tile in registers that stands above walks on units which own those registers: each instance holds its share.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How a mapping's digits stand on instruction dims that share their operands.
 //

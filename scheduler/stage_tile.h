@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a `stage` line to the tile it holds: base coordinates, layout, buffer.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Options of a strategy, --strategy NAME:key=value,...: every known key with its range, unknown ones refused.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cycles of a nest on a machine that executes one stream of commands: what is printed as assembly for an accelerator.
 //

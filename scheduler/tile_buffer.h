@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A tile of a tensor in a buffer: which element stands where.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How often a tile is replaced, and how many elements that moves: exact, also where tiles do not divide.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The steps of one `for` line as numbers: in which order instances of a unit take tiles, and how many instances.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What keeps a nest from being faster, in cycles of the busiest instance, and what does not fit (docs/cost.md).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a nest moves: words per memory and tensor, bytes per link (docs/cost.md).
 

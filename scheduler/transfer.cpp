@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy between two tiles: by moves where registers take part, moves are named or one arranges packed copies, else
 // element by element.
 

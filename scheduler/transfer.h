@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Filling and draining tiles: by moves, which are instructions found by meaning, or element by element.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops over the blocks of a tile, in the order of the buffer's axes: the last axis runs fastest.
 
 #include "scheduler/transfer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What moves and fills share: which coordinate of a tile each dim of the instruction walks.
 

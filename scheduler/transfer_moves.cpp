@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a search by the model alone leaves to a formula, or cannot tell apart: for who measures (`isamap tune`).
 

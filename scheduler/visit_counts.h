@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What one renewal of a tile moves, in all instances of its memory: the rules of docs/cost.md, step by step. The closed
 // form (scheduler/tile_counts.h) is the sum of this over all steps.

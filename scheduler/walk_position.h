@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where execution stands in a nest: the position of every walk in time, as the first instance of every unit sees it.
 // That instance has the largest tiles and the most steps, so whatever others do, it does too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which elements of its output a statement writes: all of them, each by points that differ in reduction dims only, or
 // some of them, or some by points of several tiles (O[n + k], C[2*i + 1], C[i,i]).

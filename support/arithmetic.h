@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Integer helpers with the roundings that loops need. Division rounds towards minus infinity.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Boxes of integer points, 0 <= point[d] < box[d], counted with the last index fastest.
 

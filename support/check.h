@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Our own invariants. A failed check means that isamap is wrong, never that the user is.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A child process that is spoken to line by line over its stdin and stdout. Its stderr is ours.
 

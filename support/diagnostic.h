@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is told to the user about an input: where, what was found, what was expected, what would work.
 

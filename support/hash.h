@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Hashes that are the same on every machine: names of contents, not protection against anybody.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers that cannot be confused: a MemoryId never passes for a TensorId.
 

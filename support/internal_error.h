@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a failed invariant throws: isamap is wrong, not its user. A library leaves to its host what becomes of that; the
 // program prints the text and ends with 70.

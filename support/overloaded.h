@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // std::visit with one lambda for each alternative: a new alternative fails to compile until it is handled.
 

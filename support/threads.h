@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Work side by side that ends like work in one thread: what a thread throws, an InternalError or what code of the user
 // throws, reaches the caller, once all threads have ended.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes to nodes. yaml-cpp is used through its events, not its node graph: events carry marks, keep the text of
 // scalars, and let duplicate keys, aliases, depth and size be judged while reading, before anything has grown.
 

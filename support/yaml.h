@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Strict YAML: every node knows its line and column, duplicate keys are errors, scalars keep their text (`010` is not
 // 8, `no` is not false) until the reader of a key says what it wants. yaml.cpp is the only file that includes yaml-cpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed reading of one map, and the conversions from scalar text: what YAML would guess is decided by the key instead.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Bounds on what a test may cost: processor time, which other programs do not stretch, and more of it under sanitizers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How asynchronous copies arrive in emulated kernels: what is right must be right however they do.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Files that a test writes: no other process, and so no test that runs beside it, has the same.

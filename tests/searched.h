@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the whole compiler makes of a kernel: mapped, scheduled and lowered, with every step checked to succeed.
 

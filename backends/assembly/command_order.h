@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The order in which the commands of a stream leave: list scheduling over the straight line of the program.
 //

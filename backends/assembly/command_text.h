@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The printed line of one command: its text, and behind the comment sign its word if the instruction has an encoding.
 

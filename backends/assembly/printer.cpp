@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/assembly/printer.h"
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ class AssemblyPrinter {
   void comment(const std::string& s) { line(sign_ + " " + safe(s)); }
 
   void header() {
-    comment(fmt::format("{}: printed by isamap for {}", program_.name, model_.name));
+    comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it", program_.name, model_.name));
     lines(isamap::print(program_.kernel));
     if (!program_.schedule_text.empty()) comment("schedule:");
     lines(program_.schedule_text);

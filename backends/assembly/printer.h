@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A straight stream of commands with numeric addresses, from the instructions' `asm` (else `emit`) texts.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program as the straight line of what it does: calls with all addresses known, and nests that a scalar unit
 // executes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tokens for a machine whose queues run on their own: which command waits for which.
 //

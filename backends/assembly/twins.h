@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Instructions that do the same and differ in the state they need: "multiply with the fresh weights", "with those of
 // before".

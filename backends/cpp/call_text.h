@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The statement of one instruction call: its `emit` text with every placeholder filled, or its `asm` text as inline
 // assembly.

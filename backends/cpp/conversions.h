@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Conversions between number formats as text that a C++ compiler turns into vector code: no branches, no loops, no
 // calls; a float that becomes an integer is first brought into its range. Where GCC 12 would decide a choice early for

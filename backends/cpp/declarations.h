@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where a variable of the emitted C++ is declared: in the innermost block that holds all of its uses, by the statement
 // that first writes it where that is possible.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The functions that a text of C++ defines, told apart so that those which nothing names are left out: a compiler warns
 // of a function that is never used.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a language of many threads has otherwise than C++: who executes a loop over instances and a statement, how
 // places are named, how instructions and barriers are called. Without a dialect instances take turns.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The program around an emitted kernel: reads inputs from files, runs, times, writes outputs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Scalar arithmetic as C++ expressions that give bit for bit what ir/scalar_expr.h defines.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/header.h"
 
 #include <fmt/format.h>
@@ -36,9 +37,10 @@ class Header {
 
   std::string print() {
     const std::string guard = "ISAMAP_" + upper(unit_.name) + "_H";
-    std::string text =
-        fmt::format("/* {}: printed by isamap, to be called from C and C++. */\n#ifndef {}\n#define {}\n\n", unit_.name,
-                    guard, guard);
+    std::string text = fmt::format(
+        "/* {}: printed by isamap, to be called from C and C++; belongs to whoever ran it. */\n#ifndef {}\n#define "
+        "{}\n\n",
+        unit_.name, guard, guard);
     text += "#include <stdint.h>\n\n" + sizes();
     text += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
     if (!unit_.pack.empty())
@@ -116,8 +118,6 @@ std::string c_prototype(const TranslationUnit& unit, bool pack, const Program& p
   return fmt::format("void {}{}({})", unit.name, pack ? "_pack" : "", list);
 }
 
-std::string print_header(const TranslationUnit& unit, const Program& program) {
-  return Header(unit, program).print();
-}
+std::string print_header(const TranslationUnit& unit, const Program& program) { return Header(unit, program).print(); }
 
 }  // namespace isamap

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a caller of a printed program must know, as a header of C that C++ takes too.
 

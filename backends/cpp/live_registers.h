@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Registers that hold what is still to be read. Between two uses of a register nothing may destroy it: a setter that
 // erases a file of registers stands where none of them lives.

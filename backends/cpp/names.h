@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Identifiers of an emitted file: valid, unique, and as close to the given names as both allow.
 

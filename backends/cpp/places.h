@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where every operand of a program lies in C++: a register variable, or a pointer and a subscript.
 //

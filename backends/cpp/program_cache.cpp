@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/program_cache.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Compiled programs that are kept between runs, in $ISAMAP_CACHE, $XDG_CACHE_HOME/isamap or ~/.cache/isamap.
 //

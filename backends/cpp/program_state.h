@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The state that the machine is in at the place of a C++ program that is being printed, and the setters printed for it:
 // what all of a block needs alike is set before it, what a function or a thread changed is given back at its end.

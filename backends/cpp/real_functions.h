@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // exp, tanh, sigmoid and erf of floats as text that a C++ compiler turns into vector code: no branches, no tables, no
 // calls; a choice is a conditional expression of two values that are both there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a program tells the target's compiler about registers that the compiler allocates.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which arrays a run has, and what it passes to the entries of a printed file.
 

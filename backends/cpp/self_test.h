@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program that calls a printed kernel and compares what it computes with the kernel's statements as plain loops.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which state a block of a C++ program needs: what a loop may set once before it, and what its iterations change.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/cpp/translation_unit.h"
 
 #include <fmt/format.h>
@@ -59,8 +60,8 @@ struct Scratch {
 }  // namespace
 
 std::string header_comment(const Program& program, const HardwareModel& model, const std::string& needs) {
-  std::string text = comment(fmt::format("{}: printed by isamap for {}{}{}\n\nkernel:", entry_name(program.name),
-                                         model.name, needs.empty() ? "" : "\nneeds ", needs),
+  std::string text = comment(fmt::format("{}: printed by isamap for {}; belongs to whoever ran it{}{}\n\nkernel:",
+                                         entry_name(program.name), model.name, needs.empty() ? "" : "\nneeds ", needs),
                              " ");
   text += comment(isamap::print(program.kernel), "   ");
   if (!program.schedule_text.empty()) text += comment("\nschedule:", " ") + comment(program.schedule_text, "   ");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program as one self-contained C++ file, and what the outside must know to call it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The C++ types of elements and registers: from the model, or portable ones where it names none.
 

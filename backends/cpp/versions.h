@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One entry for a machine whose sizes are known when the program runs: it asks for them and chooses among programs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums that lanes share: each adds up a part, then the parts are exchanged until every lane has the whole.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loops whose iterations touch different elements are dealt out to the threads that are there.
 //

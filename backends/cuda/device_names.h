@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Functions of the standard that are the host's for a compiler to which no option says otherwise: printed files have
 // their own under other names, so they compile without options and without warnings.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Programs for another machine: each a folder with all that it takes to run there, and to take back what it computed.
 

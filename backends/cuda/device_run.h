@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels on the GPU of this machine: is there one, and the program around a printed file that runs it there.
 

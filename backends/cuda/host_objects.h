@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What launching functions build from tensors and pass to kernels (`objects` of the description).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program's body as steps of the host: loops in time around launches of kernels.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What an instruction does, as plain C++ for the emulation: from the statement and the layouts of its description.
 

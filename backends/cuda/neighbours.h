@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Elements that lie side by side in the memory of all blocks, fetched and stored several at a time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reductions that several instances share: what each of them adds up, and how the parts come together.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loops that are counted in another way: their variables become expressions of other numbers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Names that a printed file of many threads may give nobody: what the language and its runtime declare, and what the
 // file's own first lines define.

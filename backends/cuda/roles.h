@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What each role of a kernel does, and what is left for the others: the same loops, with the rest taken out.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which loops of a kernel are instances that run side by side, and how each asks for its number.
 //

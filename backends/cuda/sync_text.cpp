@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers, fences and the steps of what completes later, as functions of a printed kernel.
 
 #include <fmt/format.h>

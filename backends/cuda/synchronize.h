@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Barriers where threads of a kernel meet the same memory.
 //

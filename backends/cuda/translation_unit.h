@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A program as one file of CUDA C++: kernels, and the function that launches them. Without the target's compiler the
 // same file is plain C++20 beside `emulation_header()`, and its entry is NAME_emulated.

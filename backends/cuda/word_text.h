@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The word that an instruction takes instead of an address, computed where the kernel runs.
 

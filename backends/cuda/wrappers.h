@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The functions by which printed kernels use instructions that are described as assembly lines: inline assembly for
 // the compiler of the target, their meaning in C++ for the emulation.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a printed command back to the instruction and its values: the inverse of filling a template and of encoding.
 //

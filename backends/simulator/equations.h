@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Values of references from what expressions of them are: the inverse of printing and encoding.
 //

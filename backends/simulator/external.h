@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A simulator that somebody else wrote runs the commands of a program (`program.run.simulator`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Nests of element statements, executed on the memory images: what a scalar unit does between the commands of a device.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memories as bytes, and commands executed on them by their described semantics.
 //

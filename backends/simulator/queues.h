@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The queues of a unit of `order: tokens`: each runs by itself and stops at a command that takes a token nobody has
 // given.

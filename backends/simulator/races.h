@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Does anything order two commands of different queues that touch the same byte? Happens-before by vector clocks: an
 // access is ordered after an earlier one of queue q if the command knows that q's commands up to that one have ended.

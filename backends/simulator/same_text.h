@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Commands of two instructions that are one line, or one word, and do different things: a simulator, an assembler or
 // the machine cannot tell which was meant.

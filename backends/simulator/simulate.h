@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs printed assembly: every line is decoded by the instructions' own templates and executed by their semantics.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers that a command carries and that are not integers: state fields and constants of a real dtype.
 //

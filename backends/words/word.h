@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Bit formats at work: the word of an instruction use, and blocks that a program prints.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The tensors of a case as applications hold them: each begins at a cache line; every candidate has its own, so that
 // what one leaves in the caches does not serve the next.

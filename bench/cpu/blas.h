@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Libraries with the C interface of BLAS: products in f32 of any, and what else some have (bf16, bytes, packed weights,
 // batches).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the processor can do, measured in the same process as everything else: for types of operands the instruction
 // that does most, and for a size of data the rate at which it is read again and again.

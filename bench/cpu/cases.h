@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What `bench cpu` measures: shapes of published networks and benchmarks, and odd ones, each as a kernel of ours.
 

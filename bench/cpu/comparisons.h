@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Ours against ours: what the model chose against what it did not, and two threads against one.
 

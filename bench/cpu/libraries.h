@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shared libraries found when the benchmark runs: what is not there is left out and said.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Candidates in one process: every round runs each once, in an order that rotates, beside programs that show what the
 // processor can do at that moment. Other processes do not count: time is that of the thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that no implementation can do without.
 
 #include "bench/cpu/cases.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // oneDNN 3, found when the benchmark runs: its C interface, which all of 3.x share.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The whole compiler with its default search, for the first model with an instruction that fits and runs here.
 

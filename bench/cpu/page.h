@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A run as one HTML file: what the machine is and can do, and for each family a summary, a roofline with ours and the
 // best peer, and every shape with every candidate.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What this processor can do at most, measured with programs that the library makes from a machine's description.
 //

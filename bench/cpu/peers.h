@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Libraries that others have tuned, each planned once for a case and run on the same arrays.
 

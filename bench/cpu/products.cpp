@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of matrices as applications have them: plain, with constant weights, transposed, inside larger arrays, in
 // batches, with few columns.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is known of one shape after it was measured; one line of the results file each.
 

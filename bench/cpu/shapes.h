@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One shape: ours and the peers in turn, beside what the processor can do at that moment.
 

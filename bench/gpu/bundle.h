@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A folder that measures a machine with a GPU, which need not have anything of ours; and its results taken back.
 

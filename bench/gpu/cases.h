@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What is measured on a GPU: products of every type that its machine files have instructions for, large and skinny, and
 // kernels that are bound by memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Do two lists put things in the same order? 1: exactly, 0: no relation, -1: the other way round. Equal values share.
 

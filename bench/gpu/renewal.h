@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A bundle that is written into the folder of an earlier one: what was built or measured there stays only where it is
 // of the same texts, and a folder of anything else is left alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strategy and a cost model of one's own as a shared object (docs/library.md):
 //   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include/isamap hill.cpp -o hill.so
 //   isamap schedule examples/gemm.yaml --target x86_avx512 --strategy extension:file=./hill.so,steps=3

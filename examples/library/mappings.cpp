@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mapper alone: load, enumerate lazily, filter, print, prove.
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes MobileNet-v1 as an ONNX file without weights: every weight is an input of the graph that has a shape and no
 // data. Batch normalisation is taken as folded into the convolutions, so each is followed by its clipping alone.
 //

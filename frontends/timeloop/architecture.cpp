@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of nodes (version 0.4): containers and components, each inside the one before. Or a tree (up to 0.3, and what
 // the front end of 0.4 writes): subtrees with local components, names[0..n] counting instances. Both become a row of
 // storage levels with meshes between them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what was read to texts of our own files.
 
 #include <fmt/format.h>

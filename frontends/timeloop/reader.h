@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What the readers of the three files share: what is wrong is said at its place, and reading goes on. Every key of
 // every map is read, known to change nothing, or an error: what is dropped in silence makes another machine.

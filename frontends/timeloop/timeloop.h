@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Import of a problem, an architecture and a mapping as Timeloop writes them (version 0.4; Parashar et al., ISPASS
 // 2019; timeloop.csail.mit.edu/v4/input-formats). The subset: a dense problem with a projection for each tensor, one

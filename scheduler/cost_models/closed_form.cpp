@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
 //
 // cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cost model in a process of its own, in any language: --cost external:command=PROGRAM ARGUMENTS. It reads and writes
 // JSON, one object a line (docs/laboratory.md):
 //   to it: {"schema_version":1,"role":"cost","kernel":..,"statement":..,"target":..,"feature_names":[..]}    once

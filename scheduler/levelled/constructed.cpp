@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points to begin with, made without pricing any: units in full use, and at every memory one operand that stays. The
 // idea is that of constructive schedulers (Huang et al., "CoSA", ISCA 2021; Zhu et al., "ROLLER", OSDI 2022); what
 // tiles save is the traffic of the access model under the assumption that the chosen operand stays and the others do

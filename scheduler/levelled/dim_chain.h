@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Along one dim: how many tiles of which size a chain of walks meets. At most one full and one short size a walk.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The access model of docs/cost.md for a point of the levelled space: the numbers of the general closed form
 // (scheduler/tile_counts.h), without allocation. Tests hold the two together on random points, and both against a

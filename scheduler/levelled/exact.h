@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The best schedule of the levelled space, with a proof: branch and bound (docs/search.md).
 

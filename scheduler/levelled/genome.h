@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A levelled point as steps instead of tiles: any numbers are a point after repair, which is why heuristics change
 // these.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of a search on a machine whose memories stand in a row: a mapping, and of its problem steps, orders, what is
 // kept and buffered. Decisions are those of the mapping with the most memories; what another one lacks is read as its
 // first value.

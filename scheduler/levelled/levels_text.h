@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A point in the per-memory view of docs/schedule.md: steps instead of tiles.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Orders of the loops of one level that can differ in cost: a few classes instead of all permutations.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a search goes from one levelled point to others.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A point of the levelled space: the tile below every walk, the order of the loops, what each level keeps and doubles.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A statement on a machine whose memories stand in a row, as plain numbers: what the exact search and the fast closed
 // form read.

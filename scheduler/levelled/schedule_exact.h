@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The exact search for a kernel on a machine: which of its mappings differ as levelled problems, their best schedule,
 // and what was proved.

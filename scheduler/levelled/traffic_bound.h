@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What must at least be moved into the tiles of one level, whatever the loops outside are.
 //

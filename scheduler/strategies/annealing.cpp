@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulated annealing: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983. Costs
 // span many orders of magnitude, so the energy of a point is the logarithm of its cost: a temperature of 0.1 accepts
 // what is 10 % dearer about every third time. A few chains run side by side; cold ones start again, hot, from the best.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Beam search over the decisions, one after the other: every point of the beam is tried with every value of the next
 // decision, what has not been decided yet stays as a constructed start has it, and the cheapest `width` go on. After
 // the last decision it begins again with the first one. Beam search for schedules: Adams et al., "Learning to optimize

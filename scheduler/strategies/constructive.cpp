@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles that the hardware likes first, grown while they help: Zhu et al., "ROLLER: fast and efficient tensor
 // compilation for deep learning", OSDI 2022. Tiles are whole steps of the instruction already, so aligned. Each
 // construction takes a start's mapping, routes and register tile, makes every other size one step, and then takes,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every point once, in the order of an odometer whose last decision turns fastest. A budget may end it early; only
 // after the last point does it say that the space is exhausted. Points that repair would change are skipped: what they
 // become is visited in its own place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strategy in a shared object, in C++: --strategy extension:file=./mine.so,key=value. Other options are its own.
 
 #include "scheduler/extension.h"

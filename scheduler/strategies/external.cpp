@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strategy in a process of its own, in any language: --strategy external:command=PROGRAM ARGUMENTS. It reads and
 // writes JSON, one object a line (docs/laboratory.md):
 //   to it: {"schema_version":1,"seed":0,"decisions":[{"name":..,"labels":[..],"ordered":true},..],"starts":[[..],..],

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Genetic algorithm: Holland, "Adaptation in natural and artificial systems", 1975; for mappings onto accelerators Kao,
 // Krishna, "GAMMA", ICCAD 2020. Parents win tournaments, children recombine by dim and mutate, the best survive.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descent from a few constructed starts: every start is priced, the best ones are improved by single steps until none
 // helps. Constructive starts with hardware-aligned tiles are what makes this good at once; compare "one-shot"
 // schedulers such as CoSA (Huang et al., ISCA 2021).

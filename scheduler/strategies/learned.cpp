@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model of the cost learns from what has been told and says which points to ask for next: Chen et al., "Learning to
 // optimize tensor programs", NeurIPS 2018. The model predicts the logarithm of the cost from the features of a point:
 // ridge regression with products of sizes (always there), or boosted trees (model=xgboost, where the library is).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Monte-Carlo tree search over the decisions in their order. Selection by upper confidence bounds: Kocsis, Szepesvari,
 // "Bandit based Monte-Carlo planning", ECML 2006; for schedules Haj-Ali et al., "ProTuner", 2020. A node has as many
 // children as the square root of its visits allows (progressive widening: Coulom 2007), since some decisions have

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points drawn at random, each at most once: what any other strategy has to beat.
 
 #include "support/random.h"

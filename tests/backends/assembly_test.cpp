@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printed assembly, and the simulator that reads it back.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between number formats as printed programs compute them: bit for bit those of ir/dtype.h, for bits of
 // every kind, and as vector code.
 

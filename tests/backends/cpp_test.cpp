@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printed C++ against the program interpreter.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which functions of a text are printed: those that something names.
 
 #include "backends/cpp/definitions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model whose features this processor lacks runs under an emulator, or says which package is missing.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exp, tanh, sigmoid and erf of floats as printed programs compute them: against float64, near and far from 0, at what
 // is no number, and as vector code.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions that a loop's steps do not change are asked in front of it; the work is the same.
 
 #include "backends/cpp/hoist_guards.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does the compiler do what the schedule counted? In the innermost loops of products: as many multiply-adds as the
 // program calls there, and no more loads.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every instruction of every C++ model in hardware_models, printed once with dummy operands and compiled.
 
 #include <gtest/gtest.h>

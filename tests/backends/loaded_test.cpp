@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that are compiled and called in this process, against the kernel's interpreter.
 
 #include <cstring>

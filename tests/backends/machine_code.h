@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What compilers make of emitted programs, as objdump lists it. Seen in the machine code, so it holds on a busy
 // machine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines of assembly with something odd: masks that are registers with a name, operands that lie interleaved.
 
 #include "backends/assembly/printer.h"

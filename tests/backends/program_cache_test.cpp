@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cache of programs: what damaged entries hold is never taken, and processes that share a cache do not disturb each
 // other.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shims: what a header of hardware_models computes in place of instructions, and what it refuses as the hardware would.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What compilers make of emitted loops: nothing goes to the stack and no register is copied where the work is done.
 // Seen in the machine code, so it holds on a busy machine too.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Setters in C++ programs: set once before loops where all uses agree, before each use where they do not.
 
 #include "backends/state.h"

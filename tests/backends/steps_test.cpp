@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements that run step by step, as programs: wherever the dimension of steps stands, at sizes that divide nothing,
 // are 1 or 0, interpreted and executed.
 

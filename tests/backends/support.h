@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small machines and programs for the backends' tests, and the question they all ask: does what was printed compute
 // what the program's interpreter computes?

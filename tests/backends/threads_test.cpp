@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instances of a unit in threads: programs for several cores, run natively against the kernel's interpreter.
 
 #include "backends/loaded_kernel.h"

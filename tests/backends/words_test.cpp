@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words: fields are filled, printed, read back; what is executed is the word.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times, ratios and what is not believed.
 
 #include "bench/cpu/measure.h"

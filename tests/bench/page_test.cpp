@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a run: where points stand, and that names do no harm.
 
 #include "bench/cpu/page.h"

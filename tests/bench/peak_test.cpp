@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that show what an instruction can do: they compute what they say, and stay where they should.
 
 #include "bench/cpu/peak.h"

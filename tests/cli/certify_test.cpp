@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `schedule --certify` on a machine that is described level by level: the contract's fields, and what they promise.
 
 #include <gtest/gtest.h>

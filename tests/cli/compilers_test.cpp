@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which compiler makes a program: found by tune, taken by what comes later, told by what runs.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap emit --check: what is printed has been run before.
 
 #include <gtest/gtest.h>

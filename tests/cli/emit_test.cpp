@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `emit` prints is what somebody else compiles: without warnings, in the places that -o names, with a header, a
 // test and memory of the caller's where these are asked for.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ISAMAP_EMULATION_COUNTS asks for counts: unset, empty and 0 do not.
 
 #include <gtest/gtest.h>

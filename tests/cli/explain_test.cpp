@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isamap explain on kernels and targets that cover every kind of reason: the whole page, word for word.
 //
 // tests/golden/explain.txt holds the commands and what they print; ISAMAP_UPDATE_GOLDEN=1 writes it anew, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // evaluate and schedule: --cost, --explain, --report, --trace.
 
 #include <gtest/gtest.h>

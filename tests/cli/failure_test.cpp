@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Failures after the start: the code says whose fault it is, stdout says why in JSON.
 
 #include <gtest/gtest.h>

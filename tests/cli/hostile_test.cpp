@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad input: a clear message, the right exit code, bounded time, nothing half-written.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON documents of the contract: keys that scripts rely on.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No key is read by nobody: after a change of each, something is another, or it is an error (data/keys.txt).
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lab, replay, --store and tune, as a user has them.
 
 #include <gtest/gtest.h>

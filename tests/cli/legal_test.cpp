@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions of `legal` in printed programs: every command fulfils them, and state is set so that they hold.
 
 #include <gtest/gtest.h>

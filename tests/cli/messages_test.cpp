@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program says of its own accord: sums that lose terms, scalar code in the place of instructions, operands
 // without room, lines that must be unrolled, entries merged by the name of their template.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // -o writes whole files or none; two runs do not disturb each other; pictures and texts hold what they should.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages as a reader follows them: their files are written, their commands run, their output compared.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real numbers in commands: what {scale} and bits(scale) print, and that the simulator reads them back. What cannot be
 // printed is no wrong result.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands that are one line and do different things: an error at both places. Moves of two types may share a line.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines whose sizes are known at run time: which size each verb speaks of, and for which a schedule is.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `isamap coverage` and `isamap hw diff`: what a folder of kernels gains and loses.
 
 #include <gtest/gtest.h>

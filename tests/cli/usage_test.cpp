@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flags, exit codes and where things are said.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hw verify: what models say is true, and a model in which one thing is false is caught, with the likely cause.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every model x every example without being told: mapped, scheduled, lowered, verified, interpreted, and compared.
 
 #include <gtest/gtest.h>

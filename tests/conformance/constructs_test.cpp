@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each construct that printers have, alone, for 1 to 40 columns and every type: many kernels in one file, made by each
 // compiler that is here with the flags of each vector target that is here, compared bit by bit with the interpreter.
 // A compiler that gets one of them wrong (GCC 12 made masked loads of a select of loads, and mixed up the masks) is

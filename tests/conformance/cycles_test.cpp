@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a schedule is predicted to cost and what its program costs in the simulator, on every accelerator: cycles of
 // commands with cycles of commands, scalar code with scalar code.
 

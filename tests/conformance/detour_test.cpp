@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands that pass through other registers on their way, and links that nothing moves over.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What a program makes a backend print: instructions, whole and at edges, and arithmetic of scalar code.
 

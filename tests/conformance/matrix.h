@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The conformance matrix: every hardware model x every example, both found in their folders, at several sizes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every model of fixed sizes that this machine can execute x every example: emitted, compiled, run, and compared with
 // the interpreter; kernels of a GPU on whole numbers once for each way in which their copies may arrive. Those whose
 // sizes the machine decides: sizes_test.cpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines whose vector length only the machine knows: one file for all lengths, run at each of them and at lengths
 // that no version is made for, and compared with the interpreter.
 

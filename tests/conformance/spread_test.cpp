@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An input that one load spreads over a register: it stands in the scratchpad as rows that the DMA engine writes, not
 // as copies that the host would make.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of tiles whose rows, columns and steps do not divide: registers whose shape is state take what is left,
 // where they can, and what their layouts have room for beyond the tensor holds zeros.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/targets.md: one row for each model, made from the models and from the list of conformance pairs; nothing in it
 // depends on the machine that makes it. ISAMAP_UPDATE_GOLDEN=1 rewrites.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines whose queues run by themselves: every token that the compiler puts in is needed, and the simulator sees each
 // one that is missing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `x2`: tiles that follow one another lie in two buffers in turn. The result is the same everywhere, and where queues
 // run apart the next tile arrives while this one is used.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An instruction that slides a window over memory, on sizes that fill neither its results nor its taps.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines with encoded instructions and state, from kernel to words: a GEMM and convolutions with ragged edges,
 // executed from the words alone and compared with the interpreter.
 

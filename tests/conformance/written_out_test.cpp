@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions whose text writes their sum out are walked as if they had a dim for it, where operands allow that.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs that a statement writes in part, or of which several tiles hold parts of one element: what no point writes is
 // the identity, and partial sums are added up.
 

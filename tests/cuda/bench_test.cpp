@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder that measures a GPU, run where the GPU is emulated: phases, what was stopped and goes on, kernels with
 // faults in them, and the way back into the store of trials.
 

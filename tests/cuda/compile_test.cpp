@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The target's own compiler, where it is installed: printed kernels compile without spills, stack or warnings, and hold
 // as many tensor instructions as were printed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles that a copy engine brings and a counter completes: filled by one of the threads that compute, by threads of
 // their own, and in blocks that take turns.
 

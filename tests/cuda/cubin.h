@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Printed kernels as the target's own compiler makes them: its log, and which instructions stand in the code.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes through a GPU's driver, with a driver that runs kernels by emulation (driver/emulated_gpu.cpp), and what
 // the real runtime compiler, where it is installed, makes of printed files.
 

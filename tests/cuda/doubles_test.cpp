@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of doubles whose tiles are brought by asynchronous copies.
 
 #include "tests/cuda/support.h"

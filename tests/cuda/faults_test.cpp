@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults planted in printed kernels: the emulation must see every one, in some delivery at least.
 
 #include "tests/cuda/support.h"

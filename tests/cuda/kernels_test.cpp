@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of CUDA C++ against the interpreter: sizes that do not divide, 1 and 0, every delivery of copies.
 
 #include "tests/cuda/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors and kernels that are called what the language calls something of its own.
 
 #include "tests/cuda/support.h"

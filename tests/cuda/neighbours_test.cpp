@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements side by side, several at a time: where that is done, that it is right, and what it costs the memory.
 
 #include "tests/cuda/requests.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of tiles whose fragments lanes fetch element by element lie so far apart that what a warp asks for at once is in
 // different banks: 8-bit rows by 4 bytes more, where copies of 4 bytes allow that.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows that all warps of a block share: few rows, long rows.
 
 #include "tests/cuda/requests.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to shared memory: in how many passes its banks serve what a warp asks for by one instruction. What the
 // emulation counts is compared with what the description's own theory says of the same addresses.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is predicted of code that no tensor instruction covers, and what a search chooses by that.
 
 #include "scheduler/cost_model.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of every type that the machines multiply, however their factors lie in memory: the search finds schedules
 // for tensor cores, whose kernels compute what the interpreter does, bit for bit, however copies arrive.
 

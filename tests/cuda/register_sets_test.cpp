@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers of the next step are fetched while those of this one are used.
 
 #include "scheduler/cost_model.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to the device's memory: how many sectors the lanes of a warp touch by one instruction, and the least.
 
 #include "tests/cuda/requests.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far apart a search lays rows of tiles in a memory of banks.
 
 #include "hwdesc/call_passes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split reductions: blocks that each add up a part of a sum, and an instruction that adds the parts to the output.
 
 #include "tests/cuda/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels as text, run by the emulation: as printed, or with something broken in them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What instructions computed on real machines, replayed for ever; and that a replay sees what is wrong with a record.
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of a warpgroup, which read permuted rows of shared memory through descriptors and complete in groups; and
 // permuted rows for the products of a warp.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Padded windows as products: no copy of the input in another order, and what lies outside arrives as zeros.
 
 #include "tests/cuda/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file under examples/ is a kernel, small enough to interpret, whose text form reads back to the same kernel.
 
 #include <gtest/gtest.h>

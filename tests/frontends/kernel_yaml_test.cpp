@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel file: what it means, and the exact text of what is wrong with it.
 
 #include <gtest/gtest.h>

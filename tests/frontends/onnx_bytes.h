@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // ONNX models as bytes, written field by field (protobuf wire format; field numbers from onnx.proto), so that tests can
 // build what no library would write.

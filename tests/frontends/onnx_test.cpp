@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX import: what each operator becomes, the shapes of known networks, and models that lie.
 
 #include <gtest/gtest.h>

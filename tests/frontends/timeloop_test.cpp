@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of the access model written in Timeloop's form: imported and evaluated they are met to the digit.
 
 #include "frontends/timeloop/timeloop.h"

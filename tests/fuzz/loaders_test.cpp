@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes into a loader: a value or diagnostics, never a crash, in bounded time.
 //
 // Real files are damaged at random (the seed is shown): bytes flipped, pieces cut, doubled or moved, numbers made huge.

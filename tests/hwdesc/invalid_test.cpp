@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each file of tests/invalid/hardware begins with the problems that the loader must report, one comment line each:
 // `# line:column: message` or, for a file that another one names, `# file:line:column: message`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts as proofs: fragments one to one, moves that fill operands, banks, and readers that agree with writers. Each
 // is asked on machines of a few lines and on the models, and each error that is planted is named.
 

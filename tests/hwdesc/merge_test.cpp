@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file says on top of its bases: rows are dropped, lists emptied, helpers added.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The part of JSON Schema that hwdesc/schema.json uses, over our own YAML nodes: $ref, type, properties, required,
 // additionalProperties, items, enum, pattern, minimum, anyOf, not. Other keywords are refused, so that none is ignored.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hwdesc/schema.json, which editors use, and the loader agree on what is structure: keys, types, what is missing.
 
 #include "tests/hwdesc/schema.h"

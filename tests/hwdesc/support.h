@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of hwdesc share: where models lie, and a model from a text.
 #pragma once
 

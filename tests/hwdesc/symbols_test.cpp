@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes that a file leaves open: which value a model has, for which there are versions, and which instructions are
 // right on a machine of a larger size.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the library anew inside another project, from an empty folder, by add_subdirectory or FetchContent; runs a
 # program that links it, and looks that the other project keeps its flags and its target names.
 set -euo pipefail

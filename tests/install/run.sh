@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs into an empty folder, moves it, builds examples/library against it with find_package, runs it and the
 # installed program.
 set -euo pipefail

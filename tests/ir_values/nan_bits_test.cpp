@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is read as a number and written again is the same bits: a move of floats is a move.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements that run step by step: against loops written out here, as kernels of one step, and what is refused.
 
 #include "ir/steps.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second opinion on exact cover, by a library for integer sets (isl, Verdoolaege 2010) that knows nothing of chains:
 // the relation from (loops, tiles, instruction point) to statement point, written down from the printed mapping alone,
 // must be a function, injective, and onto the domain.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Suites, trials and what is computed of them.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store of trials: what is written is read again, by several processes at once, whatever happens to them.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ways operands can take, and what is said when one cannot be taken.
 
 #include "scheduler/addressing.h"

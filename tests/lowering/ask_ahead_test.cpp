@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines asked for ahead of their use: they change no value, wherever they lie.
 
 #include "backends/cpp/translation_unit.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bands of what one statement makes, which the next one adds up: a depthwise convolution, then a product.
 
 #include "scheduler/bands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles that one statement's nest hands to the next one's.
 
 #include "scheduler/handover.h"

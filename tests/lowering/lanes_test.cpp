@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions in lanes: the kernel in lanes computes what the kernel does, schedules say it and keep it, and the search
 // takes it where neighbours along the sum lie side by side.
 

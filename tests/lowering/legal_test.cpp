@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `legal`: conditions on instructions are obeyed where calls are made, and tested again by the verifier.
 
 #include "ir/legal.h"

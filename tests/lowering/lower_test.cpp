@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hand-written schedules, lowered, verified and run by the program interpreter against the kernel interpreter.
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles that reach past a tensor and past the domain: what the tensor yields outside stands where points of the domain
 // read it, 0 behind the last point.
 

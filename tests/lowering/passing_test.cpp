@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores that pass the caches: every core ends with the fence behind which others see them, and wherever the output
 // lies the values are the same.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed copies that moves within a memory lay out: which of them they take, that the places they set are the copy's
 // own, and that a cut block, an odd row or a single element changes no value.
 

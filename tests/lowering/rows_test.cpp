@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rows cost in caches: along how many lines are fetched ahead, what crowds their sets, where in a line they begin.
 
 #include <filesystem>

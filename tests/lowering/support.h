@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Schedules that are lowered, verified and run by the program interpreter against the kernel interpreter.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `tune` measures beside the best of a search: each variation lowers, computes the same, and says what it is.
 
 #include "scheduler/variations.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nothing hides: sums that come back into registers, what the outermost cache has lost, and packed copies.
 
 #include "scheduler/priced_nest.h"

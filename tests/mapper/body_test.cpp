@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies are matched exactly: types, saturation, order of arguments; and what makes them vanish.
 
 #include <gtest/gtest.h>

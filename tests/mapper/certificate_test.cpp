@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates as the z3 program sees them: `unsat` only for what the mapper lists, `sat` somewhere for mutants.
 
 #include "mapper/certificate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Known counts (docs/mapping.md) and exact lists.
 
 #include <gtest/gtest.h>

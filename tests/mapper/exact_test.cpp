@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that saturate or write out a sum match exact kernels where the ranges of the inputs allow it.
 
 #include <gtest/gtest.h>

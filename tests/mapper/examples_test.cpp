@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every example on every machine, without being told: quick, complete, proved; certificates of a few, read from disk.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Factorings compute what the one statement computes; matrix multiplications inside statements.
 
 #include <gtest/gtest.h>

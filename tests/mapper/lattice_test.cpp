@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer vectors: bases, minimal steps, determinants.
 
 #include "mapper/lattice.h"

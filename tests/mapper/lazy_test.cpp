@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mappings one by one: the same as in lists, ended at will, counted without being kept; and proofs of single ones.
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that read one operand in several ways: what two reads take from one slot has to be one element.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A factor of the other signedness, and the term that takes the surplus back: the same numbers to the last bit.
 
 #include "mapper/sign_shift.h"

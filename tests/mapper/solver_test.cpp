@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The direct path and the solver find the same lists. (Every mapping is executed in tests/mapping_oracle.)
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The counts of the class for known kernels on known instructions, at sizes that leave no instruction dim hungry for
 // steps that it has (docs/mapping.md). tests/mapping_oracle recounts the same table by brute force.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why not: both enumerations give a reason in the same words, and what is proposed maps once it is done.
 
 #include "mapper/why_not.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The class ALL of mappings onto a projection instruction, enumerated by brute force.
 //

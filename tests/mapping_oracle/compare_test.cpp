@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mapper against the oracle on random pairs: what it lists is right by points and when run on integers with
 // garbage, and for box domains and projection instructions it misses no member of the class.
 

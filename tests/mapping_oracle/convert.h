@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From the compiler's types to the oracle's: the only place that reads them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Residual loops for digits: a basis and an order of its directions in which every digit lengthens one direction's
 // chain of strides and moves only later directions besides.

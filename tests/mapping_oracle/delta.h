@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The definitions over all positions of a tile: inclusions between sets of digit differences
 // {d - d' : 0 <= d, d' < extent, |Y(d - d')| < instruction extent}, by enumeration.

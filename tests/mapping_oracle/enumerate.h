@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Raw mappings, without any theory of which columns matter: columns with entries -2..2, up to two digits a dim. Used to
 // test that the class ALL leaves nothing out: for every sound raw mapping with independent columns and independent

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mappings that are exact for the values at hand, run on integers: the instruction's written-out sum is one more dim.
 // That its value is the polynomial which that dim adds up is tested in tests/mapper/exact_test.cpp.
 

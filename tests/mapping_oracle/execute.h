@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A mapping run call by call on integers, calls in random order, every slot that no active point uses filled with large
 // garbage, except where a carrier must hold the constant that makes a term vanish; compared with the plain loop nest.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The judge itself: mappings that simpler wordings of the definitions get wrong, each refused for its own reason, and
 // the same mappings put right.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/mapping_oracle/lattice.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small integer linear algebra, by brute force and exact: lattices of integer vectors that leave operands in place.
 

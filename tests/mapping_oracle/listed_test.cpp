@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the mapper lists for random pairs is right by points, and when run on integers with garbage in every slot that
 // no active point uses.
 

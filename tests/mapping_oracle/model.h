@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels, instructions and mappings as plain integers: a second reading of docs/mapping.md that shares no code with
 // the mapper. Only convert.h knows the compiler's types.

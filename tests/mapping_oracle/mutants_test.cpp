@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printed mappings with one thing changed and the residual loops kept: the certificate must be refuted exactly when the
 // points say that the mutant is wrong.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The definitions, point by point: which statement point each instruction point of each call computes, and whether that
 // makes the mapping right. Nothing is inferred from the shape of columns or chains.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Random small kernels and instructions, as the compiler has them and as the oracle has them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums from call to call, for all forms of an instruction's `start`: which mappings are right is found by looking which
 // calls write an element, and by running them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of known counts: Graver directions, the whole class (ALL) and its sensible part (DEFAULT) for nineteen
 // kernels on a 4x2x4 matrix unit and for other instructions, recounted by brute force.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printed loops, turn by turn.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An instruction whose input adds two dims, C[i] += A[i+x] * B[x]: columns of different dims are coupled, so all pairs
 // of columns with entries -1, 0, 1 are tried (0: the dim walks nothing). And what the mapper misses of such
 // instructions: completeness is not claimed there, so misses are counted.

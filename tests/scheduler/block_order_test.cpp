@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often tiles come from behind a cache that blocks share: products of square matrices, by hand.
 
 #include "scheduler/block_order.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models behind the one interface: measured runs programs and believes only right results, learned ranks candidates by
 // what it has seen.
 

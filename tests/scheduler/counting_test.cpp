@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The closed form against a counter that executes the nest step by step, on random nests with tails, units and windows.
 
 #include "scheduler/event_simulation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples of docs/schedule.md are read, lowered and run; those of the per-memory view are evaluated.
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact search against an enumerator that knows nothing of bounds: every step count of every walk, every order,
 // every choice of what is kept and doubled, on shrunk problems.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strategy in a process of its own: the documented example, and children that misbehave.
 
 #include <fstream>

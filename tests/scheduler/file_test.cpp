@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedule files: what is wrong is said with its place, the numbers found and needed, and a hint.
 
 #include "scheduler/lower.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heuristics: the same for any number of threads, better than chance, open to what is known, strict about options.
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of the levelled form as any strategy sees them: what repair makes is legal and canonical, what is priced
 // without a nest is what the nest costs, and heuristics find the optima that the exact search proves.
 

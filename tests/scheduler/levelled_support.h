@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Levelled problems for tests: a kernel, a machine, its only mapping, and points drawn at random.
 

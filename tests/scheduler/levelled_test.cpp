@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast closed form of the levelled space against the general one and against a counter that executes the nest.
 
 #include "scheduler/canonical_nest.h"

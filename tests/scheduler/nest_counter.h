@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The definition of the access model: a counter that executes a nest step by step.
 

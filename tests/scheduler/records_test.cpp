@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The published records of the access model on the check architecture: counts and cycles to the digit.
 
 #include "tests/scheduler/support.h"

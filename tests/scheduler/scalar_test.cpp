@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar code against instructions: whichever is predicted to be faster is taken. Accesses with a price of their own:
 // diagonals, and one read on two operands.
 

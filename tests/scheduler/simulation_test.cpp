@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The event simulator against the closed form (counts, exactly) and against the latency formula (cycles).
 
 #include <fmt/format.h>

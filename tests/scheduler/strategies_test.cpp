@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every strategy in scheduler/strategies must do, without being told its name.
 
 #include <algorithm>

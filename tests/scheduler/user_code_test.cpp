@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies and cost models that users bring: any space, any point, any cost, exceptions, and searches that are ended.
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of a printed kernel file, through the driver of a GPU: its library and that of the runtime compiler
 // are opened when the program runs, so nothing of CUDA is needed to build it. What is used of both is declared here.
 //

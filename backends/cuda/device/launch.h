@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the launching functions of a printed file call, and the clock.
 
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From text to code of the GPU, and from code to kernels that can be launched.
 
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters in shared memory, copies of boxes that they count, and boxes that leave shared memory.
 
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of global memory: which block of a launch wrote each element, and which read it since. Nothing orders
 // the blocks of a launch, so that two of them meet in an element is an error, unless both add to it atomically.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who asks together: what the lanes of a warp ask of a memory by one instruction is one request.
 //
 // Fibers run one after another, so who belongs together is found out: lanes of one warp, at one place of the text, in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What threads do together, and copies that arrive later.
 
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of shared memory: who touched each byte, and what has been synchronised since.
 
 #pragma once

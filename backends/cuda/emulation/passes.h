@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to shared memory: in how many passes its banks serve what the lanes of a warp ask for by one instruction,
 // and how few would do.
 //

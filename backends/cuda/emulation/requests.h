@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to the memory of the device: what the lanes of a warp ask for by one instruction, in how many pieces the
 // memory hands it over, and how few would do.
 //

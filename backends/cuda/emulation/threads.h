@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs kernels of CUDA C++ as plain C++20 on a processor, thread by thread, and stops with words at what a GPU would
 // leave undefined. Compile a printed kernel without nvcc with this file beside it.
 //

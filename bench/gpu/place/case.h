@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One printed kernel on the GPU of this machine: is it right, and how fast is it. A case is a program of its own, so
 // what goes wrong ends only itself: the host's part of the kernel, `the_case`, and runner.cpp.
 //

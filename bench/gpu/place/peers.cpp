@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuBLASLt. The only file that needs the CUDA toolkit's headers; without them it is compiled with BENCH_NO_PEERS.
 
 #include "peers.h"

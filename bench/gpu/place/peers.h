@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products by the vendor's library, where it is: its default, and every way that its heuristics propose.
 
 #pragma once

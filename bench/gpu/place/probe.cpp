@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What machine this is: a line of JSON, or why there is no GPU.
 
 #include "isamap_device.h"

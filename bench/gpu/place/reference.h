@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel should have computed, in float64, and how far from it a result may be.
 
 #pragma once

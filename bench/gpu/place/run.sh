@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Everything that this folder is for, on a machine with a GPU, its driver and a C++20 compiler. cuBLASLt takes part where
 # the CUDA toolkit is; code for the GPU is in the folder, or is made by the toolkit's runtime compiler.
 #

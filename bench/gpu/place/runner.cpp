@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program of every case does; compiled once.
 
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of every type as bytes, and random ones that each type holds exactly: what is compared is then the
 // arithmetic.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An extension of another isamap: the same names, other numbers, and a function that must never be called.
 #include <cstdlib>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Somebody else's simulator of a 16x16 accelerator: four commands, read from a file of text. It shares no code with
 // isamap; its meaning of the commands is written here by hand.
 //   accelerator PROGRAM FOLDER     reads FOLDER/dram.in, writes FOLDER/dram.out

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver and a runtime compiler for machines without a GPU, as one shared library: the compiler remembers the text,
 // the driver compiles it as plain C++ beside the emulation and calls it. Memory of the "GPU" lies far from the host's,
 // copies are real, graphs record launches and replay them, events are a clock. So everything that a program does
