@@ -13,16 +13,48 @@ namespace isamap {
 
 namespace {
 
-/// Calls in a row that update different tiles of the output.
-double independent_calls(const NestView& view, const TileCounts& counts) {
-  double calls = 1;
-  for (int w = static_cast<int>(view.walks.size()); w-- > 0;) {
-    if (counts.trip(w) <= 1) continue;
-    if (!counts.uses_walk(0, w)) break;
-    calls *= static_cast<double>(counts.trip(w));
+/// Chains of calls: those of one chain update one tile of the output, each after the one before.
+struct Chains {
+  double together = 1;  ///< chains whose calls take turns
+  double length = 1;    ///< calls of a chain
+  double groups = 1;    ///< of chains that take turns, one group behind the other
+  double repeats = 1;   ///< how often all groups come again, for the next part of the reduction
+
+  /// For each call, the latencies until the next group can begin behind the last; `interval` of a call in latencies,
+  /// and the scheduler sees `window` commands. A call of every chain that has begun leaves in each latency; a group
+  /// begins when all calls in front of it but window - 1 have left, and at once behind the last one in front of it.
+  double latencies(double window, double interval) const {
+    if (together * interval >= 1) return 1 / together;  // they hide it
+    const double all = groups * repeats, seen = (window - 1) / together;
+    const double alone = length - 1 + std::min(1.0, together * interval);
+    const auto number = static_cast<std::size_t>(std::min(all, most_groups));
+    std::vector<double> begins(number, 0);
+    for (std::size_t g = 1, oldest = 0; g < number; ++g) {
+      begins[g] = begins[g - 1];
+      const auto left = [&] {  // of one chain of each group
+        double calls = 0;
+        for (std::size_t i = oldest; i < g; ++i) calls += std::max(0.0, begins[i] + length - begins[g]);
+        return calls;
+      };
+      for (double calls = left(); calls > seen && oldest < g; calls = left()) {
+        const double needed = begins[g] + (calls - seen) / static_cast<double>(g - oldest);
+        const double end = begins[oldest] + length;
+        begins[g] = std::min(needed, end);
+        if (needed <= end) break;
+        ++oldest;
+      }
+      begins[g] = std::min(begins[g], begins[g - 1] + alone);
+      const double before = static_cast<double>(g) - groups;
+      if (before >= 0) begins[g] = std::max(begins[g], begins[static_cast<std::size_t>(before)] + length);
+    }
+    const std::size_t half = (number - 1) / 2;
+    const double each = number > 1 ? (begins.back() - begins[half]) / static_cast<double>(number - 1 - half) : 0;
+    const double last = begins.back() + (all - static_cast<double>(number)) * each;
+    return (last + alone) / (all * length * together);
   }
-  return calls;
-}
+
+  static constexpr double most_groups = 64;  ///< that are followed; behind them each takes as long as the one before
+};
 
 /// A coordinate of a tile, as moves walk it.
 struct Walked {
@@ -125,13 +157,33 @@ std::int64_t points_of_use(const DimRange& range, const Walked& walked) {
   return walked.regular ? std::min(walked.piece, range.max) : 1;
 }
 
+/// How often uses of a move have these extents along one of its dims.
+struct AlongDim {
+  std::size_t dim = 0;
+  std::vector<std::pair<std::int64_t, double>> extents;
+};
+
+/// Cycles of uses with all combinations of these extents; `extents` holds those of the other dims.
+double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& along, std::size_t next,
+                      std::vector<std::int64_t>& extents, const HardwareModel& model) {
+  if (next == along.size()) return interval_of(move, extents, model);
+  double cycles = 0;
+  for (const auto& [extent, times] : along[next].extents) {
+    extents[along[next].dim] = extent;
+    cycles += times * cycles_of_uses(move, along, next + 1, extents, model);
+  }
+  return cycles;
+}
+
 /// A move's uses for one tile: its last dim runs over neighbours that lie side by side, the others each over the
-/// coordinate along which that saves most uses. What no dim runs over takes one use for every point.
+/// coordinate along which that saves most uses; the last use along it is short where its points do not divide. What no
+/// dim runs over takes one use for every point.
 TileMove uses_of_tile(const Instruction& move, std::vector<Walked> tile, const HardwareModel& model) {
   std::vector<std::int64_t> extents = full_extents(move);
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (!move.ranges[d].fixed()) extents[d] = std::max<std::int64_t>(1, move.ranges[d].min);
   double uses = 1;
+  std::vector<AlongDim> along;
   bool last = true;
   for (std::size_t d = extents.size(); d-- > 0 && !tile.empty();) {
     if (move.ranges[d].max == 1) continue;
@@ -143,13 +195,19 @@ TileMove uses_of_tile(const Instruction& move, std::vector<Walked> tile, const H
           return uses_left(a) < uses_left(b);
         });
     last = false;
-    const std::int64_t points = points_of_use(move.ranges[d], *walked);
-    if (!move.ranges[d].fixed()) extents[d] = std::max(extents[d], points);
+    const std::int64_t points = points_of_use(move.ranges[d], *walked), rest = walked->extent % points;
+    const std::int64_t least = extents[d];
+    if (!move.ranges[d].fixed()) extents[d] = std::max(least, points);
+    along.push_back({d, {{extents[d], static_cast<double>(walked->extent / points)}}});
+    if (rest > 0) along.back().extents.emplace_back(std::max(least, rest), 1);
     uses *= static_cast<double>(ceil_div(walked->extent, points));
     tile.erase(walked);
   }
-  for (const Walked& rest : tile) uses *= static_cast<double>(rest.extent);
-  return {uses, uses * interval_of(move, extents, model) / ports_of(move, model), latency_of(move, extents, model)};
+  double others = 1;
+  for (const Walked& rest : tile) others *= static_cast<double>(rest.extent);
+  const double latency = latency_of(move, extents, model);
+  const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
+  return {uses * others, cycles, latency};
 }
 
 /// The uses of a move for a tile of a stage whose dims have these extents.
@@ -265,16 +323,9 @@ class Stream {
     const auto interval = [&](const std::vector<std::int64_t>& sizes) {
       return interval_of(instruction, padded(view, extents_of_call(view, sizes)), *view.model);
     };
-    const auto latency = [&](const std::vector<std::int64_t>& sizes) {
-      const auto covered = padded(view, extents_of_call(view, sizes));
-      return std::max(interval(sizes), latency_of(instruction, covered, *view.model));
-    };
     call_ = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
             mean_share(view, static_cast<int>(view.walks.size()), interval);
     latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
-    if (view.statement.reduction != Reduction::assign)
-      call_ = std::max(call_, latency_ / independent_calls(view, counts) *
-                                  mean_share(view, static_cast<int>(view.walks.size()), latency));
     calls_ = counts.steps(static_cast<int>(view.walks.size()));
     call_port_ = port(instruction);
   }
@@ -285,6 +336,7 @@ class Stream {
     std::stable_sort(tiles_.begin(), tiles_.end(),
                      [](const StagedTile& a, const StagedTile& b) { return a.place < b.place; });
     settle_rounds();
+    wait_for_sums();
     Round round{calls_ * call_ / rounds_.back(), calls_ / rounds_.back()};
     for (std::size_t p = rounds_.size(); p-- > 0;) {
       for (std::size_t t = first_[p]; t < first_[p + 1]; ++t) tiles_[t].round = round.cycles;
@@ -405,6 +457,41 @@ class Stream {
       if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
     }
     return ratio;
+  }
+
+  /// Calls of a reduction wait for the sums of the calls before them.
+  void wait_for_sums() {
+    if (view_.statement.reduction == Reduction::assign) return;
+    const Instruction& instruction = *view_.instruction;
+    const auto latency = [&](const std::vector<std::int64_t>& sizes) {
+      const auto covered = padded(view_, extents_of_call(view_, sizes));
+      return std::max(interval_of(instruction, covered, *view_.model), latency_of(instruction, covered, *view_.model));
+    };
+    // Calls that leave state behind, and those of one queue, keep their order.
+    const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
+    const double mean = latency_ * mean_share(view_, static_cast<int>(view_.walks.size()), latency);
+    call_ = std::max(call_, mean * chains().latencies(in_order ? 1 : window_, call_ / latency_));
+  }
+
+  /// Groups of chains overlap inside the innermost place that is renewed, or in two of its rounds where all its tiles
+  /// have two buffers.
+  Chains chains() const {
+    Chains found;
+    double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
+    std::size_t part = 0;
+    bool closed = false;
+    for (int w = static_cast<int>(view_.walks.size()); w-- > 0;) {
+      const auto trip = static_cast<double>(counts_.trip(w));
+      if (trip <= 1) continue;
+      if (counts_.uses_walk(0, w) != (part % 2 == 0)) ++part;
+      bool renews = false;
+      for (const StagedTile& tile : tiles_)
+        if (tile.place == w + 1) renews = true, closed = closed || !tile.doubled;
+      if (part == std::size(parts) || (part >= 2 && closed)) break;
+      *parts[part] *= part >= 2 && renews ? std::min(trip, 2.0) : trip;
+      closed = closed || renews;
+    }
+    return found;
   }
 
   /// Places from the outermost, with the rounds of each: `rounds_[0]` is the whole nest, once.

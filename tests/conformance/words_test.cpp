@@ -8,6 +8,8 @@
 #include "backends/simulator/simulate.h"
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
+#include "scheduler/lower.h"
+#include "scheduler/schedule_file.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {
@@ -85,9 +87,22 @@ TEST(Words, OfConvolutionsOnAnEngineThatOnlyConvolves) {
 TEST(Words, StationaryWeightsChooseTheFormOfTheProduct) {
   const HardwareModel model = load_model("systolic16");
   const Kernel kernel = ragged_gemm();
-  const Compiled compiled = compile(kernel, model);
-  ASSERT_TRUE(compiled.program) << compiled.problem;
-  const std::string text = *print_assembly(*compiled.program, model);
+  const auto schedule = parse_schedule(R"(schedule: stationary
+nest:
+  - stage C in acc as [i/16, j/16, i%16, j%16] first flag
+  - stage A in spad as [i/16, k/16, i%16, k%16]
+  - stage B in spad as [j/16, k/16, k%16, j%16]
+  - for j by 16
+  - for k by 16
+  - stage B in array
+  - for i by 16
+  - do s0 with compute_preloaded(i=i, j=j, k=k)
+)",
+                                       "s.yaml", kernel, model);
+  ASSERT_TRUE(schedule) << render(schedule.diagnostics());
+  const auto program = lower(*schedule, kernel, model);
+  ASSERT_TRUE(program) << render(program.diagnostics());
+  const std::string text = *print_assembly(*program, model);
   const auto count = [&](const std::string& what) {
     int n = 0;
     for (std::size_t at = text.find("\n" + what); at != std::string::npos; at = text.find("\n" + what, at + 1)) ++n;
@@ -97,7 +112,7 @@ TEST(Words, StationaryWeightsChooseTheFormOfTheProduct) {
   EXPECT_EQ(count("compute_accumulated"), 12);  // the other two rows of tiles of each
   EXPECT_EQ(count("preload -1"), 12);
   EXPECT_EQ(count("config_ex"), 1);
-  EXPECT_EQ(count("config_mvin "), 2);  // the pitches of A and of B
+  EXPECT_EQ(count("config_mvin "), 2);  // the pitches of A and of B, whose moves follow one another
 }
 
 /// A product without the command that redirects it, or with weights that were used already, is refused.
