@@ -313,6 +313,91 @@ struct Round {
   double cycles = 0, commands = 0;
 };
 
+/// Moves take a tile along its outermost coordinate. Walks inside that stand outside the walk along it pass over the
+/// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
+double released(const NestView& view, const TileCounts& counts, int stage, int access, double pieces) {
+  const int walks = view.stages[static_cast<std::size_t>(stage)].walks;
+  const std::vector<Walked> tile = coordinates_of(view, stage, false, view.tiles(walks));
+  const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
+  const std::set<std::string> along =
+      tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
+  double passes = 1;
+  for (int w = walks; w < static_cast<int>(view.walks.size()); ++w) {
+    const auto trip = static_cast<double>(counts.trip(w));
+    if (trip <= 1) continue;
+    const int dim = view.walks[static_cast<std::size_t>(w)].dim;
+    if (counts.uses_walk(access, w) && along.contains(view.statement.domain.dims[static_cast<std::size_t>(dim)].name))
+      return (1 - 1 / std::min(trip, std::max(pieces, 1.0))) / passes;
+    passes *= trip;
+  }
+  return 0;
+}
+
+/// Work of a full tile below the first `walks` walks for the mean of all; `whole`: full ones among all.
+double largest(const NestView& view, int walks, double& whole) {
+  double ratio = 1;
+  whole = 1;
+  const std::vector<std::int64_t> full = view.tiles(walks);
+  for (int d = 0; d < view.dim_count(); ++d) {
+    double sum = 0, times = 0;
+    for (const auto& [size, count] : extents_below(view, d, walks)) {
+      sum += static_cast<double>(size) * count;
+      times += count;
+    }
+    const auto met = extents_below(view, d, walks);
+    for (const auto& [size, count] : met)
+      if (size == full[static_cast<std::size_t>(d)]) whole *= count / std::max(times, 1.0);
+    if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
+  }
+  return ratio;
+}
+
+/// Groups of chains overlap inside the innermost place that is renewed, or in two of its rounds where all its tiles
+/// have two buffers.
+Chains chains_of(const NestView& view, const TileCounts& counts, const std::vector<StagedTile>& tiles) {
+  Chains found;
+  double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
+  std::size_t part = 0;
+  bool closed = false;
+  for (int w = static_cast<int>(view.walks.size()); w-- > 0;) {
+    const auto trip = static_cast<double>(counts.trip(w));
+    if (trip <= 1) continue;
+    if (counts.uses_walk(0, w) != (part % 2 == 0)) ++part;
+    bool renews = false;
+    for (const StagedTile& tile : tiles)
+      if (tile.place == w + 1) renews = true, closed = closed || !tile.doubled;
+    if (part == std::size(parts) || (part >= 2 && closed)) break;
+    *parts[part] *= part >= 2 && renews ? std::min(trip, 2.0) : trip;
+    closed = closed || renews;
+  }
+  return found;
+}
+
+/// Around the end of a round: how far back the window reaches, and how long the round takes with what follows it.
+struct Edge {
+  double visible = 0;  ///< cycles, relative to the end; negative: before it
+  double period = 0;
+  bool first = false;  ///< nothing stands in front
+};
+
+struct Drained {
+  double ended = 0;    ///< when the last result is there
+  double visible = 0;  ///< when what stands behind comes into the window, where it is not there before
+  double commands = 0;
+  std::vector<double> free;     ///< by port
+  std::vector<double> results;  ///< by tile: its first piece is out
+};
+
+/// What the mean of all leaves to the short ones, where `full` of all are full and have `whole`.
+double of_short(double all, double whole, double full) { return std::max(0.0, (all - full * whole) / (1 - full)); }
+
+Way short_way(const Way& all, const Way& whole, double full) {
+  Way way = all;
+  way.uses = all.uses > 0 ? std::max(std::min(1.0, all.uses), of_short(all.uses, whole.uses, full)) : 0;
+  if (way.uses > 0) way.cycles = of_short(all.uses * all.cycles, whole.uses * whole.cycles, full) / way.uses;
+  return way;
+}
+
 class Stream {
  public:
   Stream(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {
@@ -364,20 +449,6 @@ class Stream {
   }
 
  private:
-  /// Around the end of a round: how far back the window reaches, and how long the round takes with what follows it.
-  struct Edge {
-    double visible = 0;  ///< cycles, relative to the end; negative: before it
-    double period = 0;
-    bool first = false;  ///< nothing stands in front
-  };
-  struct Drained {
-    double ended = 0;    ///< when the last result is there
-    double visible = 0;  ///< when what stands behind comes into the window, where it is not there before
-    double commands = 0;
-    std::vector<double> free;     ///< by port
-    std::vector<double> results;  ///< by tile: its first piece is out
-  };
-
   int port(const Instruction& instruction) {
     const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
     const auto found = std::find(ports_.begin(), ports_.end(), name);
@@ -400,8 +471,8 @@ class Stream {
       tile.in =
           way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
     if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
-    tile.largest = largest(s.walks, tile.full);
-    tile.released = released(t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
+    tile.largest = largest(view_, s.walks, tile.full);
+    tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
   }
 
@@ -420,45 +491,6 @@ class Stream {
     return {port(*move), uses * share, cycles, std::max(one.latency, cycles)};
   }
 
-  /// Moves take a tile along its outermost coordinate. Walks inside that stand outside the walk along it pass over the
-  /// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
-  double released(int stage, int access, double pieces) const {
-    const int walks = view_.stages[static_cast<std::size_t>(stage)].walks;
-    const std::vector<Walked> tile = coordinates_of(view_, stage, false, view_.tiles(walks));
-    const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
-    const std::set<std::string> along =
-        tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
-    double passes = 1;
-    for (int w = walks; w < static_cast<int>(view_.walks.size()); ++w) {
-      const auto trip = static_cast<double>(counts_.trip(w));
-      if (trip <= 1) continue;
-      const int dim = view_.walks[static_cast<std::size_t>(w)].dim;
-      if (counts_.uses_walk(access, w) &&
-          along.contains(view_.statement.domain.dims[static_cast<std::size_t>(dim)].name))
-        return (1 - 1 / std::min(trip, std::max(pieces, 1.0))) / passes;
-      passes *= trip;
-    }
-    return 0;
-  }
-
-  double largest(int walks, double& whole) const {
-    double ratio = 1;
-    whole = 1;
-    const std::vector<std::int64_t> full = view_.tiles(walks);
-    for (int d = 0; d < view_.dim_count(); ++d) {
-      double sum = 0, times = 0;
-      for (const auto& [size, count] : extents_below(view_, d, walks)) {
-        sum += static_cast<double>(size) * count;
-        times += count;
-      }
-      const auto met = extents_below(view_, d, walks);
-      for (const auto& [size, count] : met)
-        if (size == full[static_cast<std::size_t>(d)]) whole *= count / std::max(times, 1.0);
-      if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
-    }
-    return ratio;
-  }
-
   /// Calls of a reduction wait for the sums of the calls before them.
   void wait_for_sums() {
     if (view_.statement.reduction == Reduction::assign) return;
@@ -470,28 +502,8 @@ class Stream {
     // Calls that leave state behind, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
     const double mean = latency_ * mean_share(view_, static_cast<int>(view_.walks.size()), latency);
-    call_ = std::max(call_, mean * chains().latencies(in_order ? 1 : window_, call_ / latency_));
-  }
-
-  /// Groups of chains overlap inside the innermost place that is renewed, or in two of its rounds where all its tiles
-  /// have two buffers.
-  Chains chains() const {
-    Chains found;
-    double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
-    std::size_t part = 0;
-    bool closed = false;
-    for (int w = static_cast<int>(view_.walks.size()); w-- > 0;) {
-      const auto trip = static_cast<double>(counts_.trip(w));
-      if (trip <= 1) continue;
-      if (counts_.uses_walk(0, w) != (part % 2 == 0)) ++part;
-      bool renews = false;
-      for (const StagedTile& tile : tiles_)
-        if (tile.place == w + 1) renews = true, closed = closed || !tile.doubled;
-      if (part == std::size(parts) || (part >= 2 && closed)) break;
-      *parts[part] *= part >= 2 && renews ? std::min(trip, 2.0) : trip;
-      closed = closed || renews;
-    }
-    return found;
+    call_ =
+        std::max(call_, mean * chains_of(view_, counts_, tiles_).latencies(in_order ? 1 : window_, call_ / latency_));
   }
 
   /// Places from the outermost, with the rounds of each: `rounds_[0]` is the whole nest, once.
@@ -606,21 +618,14 @@ class Stream {
     const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
     if (full <= 0 || full >= 1) return gap(place, round);
     const std::vector<StagedTile> mean = tiles_;
-    const auto rest = [&](double all, double whole) { return std::max(0.0, (all - full * whole) / (1 - full)); };
-    const auto short_way = [&](const Way& all, const Way& whole) {
-      Way way = all;
-      way.uses = all.uses > 0 ? std::max(std::min(1.0, all.uses), rest(all.uses, whole.uses)) : 0;
-      if (way.uses > 0) way.cycles = rest(all.uses * all.cycles, whole.uses * whole.cycles) / way.uses;
-      return way;
-    };
     double sum = 0;
     for (const bool whole : {true, false}) {
       for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
         const StagedTile& tile = mean[t];
-        tiles_[t].in = whole ? tile.full_in : short_way(tile.in, tile.full_in);
-        tiles_[t].out = whole ? tile.full_out : short_way(tile.out, tile.full_out);
+        tiles_[t].in = whole ? tile.full_in : short_way(tile.in, tile.full_in, full);
+        tiles_[t].out = whole ? tile.full_out : short_way(tile.out, tile.full_out, full);
       }
-      const double share = whole ? largest : rest(1, largest);
+      const double share = whole ? largest : of_short(1, largest, full);
       sum += (whole ? full : 1 - full) * gap(place, {round.cycles * share, round.commands * share});
     }
     tiles_ = mean;
