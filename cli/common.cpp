@@ -85,10 +85,6 @@ std::optional<Diagnostic> unknown_instruction(const HardwareModel& model, const 
                             : fmt::format("did you mean '{}'?", near));
 }
 
-bool is_number(const std::string& cell) {
-  return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell == "-");
-}
-
 }  // namespace
 
 std::vector<std::string> model_folders() {
@@ -259,58 +255,6 @@ void Progress::operator()(const std::string& text) {
   tell(text);
 }
 
-Doing::Doing(const std::string& what)
-    : teller_([this, what] {
-        std::unique_lock lock(mutex_);
-        if (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return over_; })) tell(what + " ...");
-      }) {}
-
-Doing::~Doing() {
-  {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-  }
-  changed_.notify_one();
-  teller_.join();
-}
-
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> width;
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      if (c == width.size()) width.push_back(0);
-      width[c] = std::max(width[c], row[c].size());
-    }
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t c = 0; c < rows[r].size(); ++c)
-      line += is_number(rows[r][c]) ? fmt::format("{:>{}}  ", rows[r][c], width[c])
-                                    : fmt::format("{:<{}}  ", rows[r][c], width[c]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    if (r > 0) continue;
-    for (const std::size_t w : width) text += std::string(w, '-') + "  ";
-    text = text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
-
-std::string short_number(double value) {
-  const char* const units[] = {"", "k", "M", "G", "T", "P", "E"};
-  int unit = 0;
-  while (std::abs(value) >= 999.5 && unit < 6) value /= 1000, ++unit;
-  return fmt::format("{:.3g}{}", value, units[unit]);
-}
-
-double points_per_cycle(const Instruction& instruction) {
-  double points = 1;
-  for (const Dim& dim : instruction.statement().domain.dims) points *= static_cast<double>(dim.extent);
-  const auto none = [](const Reference&) -> std::optional<std::int64_t> { return std::nullopt; };
-  const auto& interval = instruction.timing.interval;
-  const auto cycles = interval ? evaluate(*interval, none) : std::optional<std::int64_t>(1);
-  return cycles && *cycles > 0 ? points / static_cast<double>(*cycles) : points;
-}
-
 ScheduleOptions schedule_options(const Options& options, const HardwareModel& model) {
   ScheduleOptions out = options.schedule;
   out.seed = options.seed;
@@ -324,18 +268,6 @@ ScheduleOptions suite_schedule_options(const Options& options) {
   out.objective = Objective::cycles;
   if (!options.budget_given) out.max_evaluations = 300;
   return out;
-}
-
-std::string_view name(Objective objective) {
-  switch (objective) {
-    case Objective::cycles:
-      return "cycles";
-    case Objective::energy:
-      return "energy";
-    case Objective::edp:
-      return "edp";
-  }
-  return "";
 }
 
 }  // namespace isamap::cli

@@ -3,16 +3,15 @@
 // What every verb does: find its inputs, deliver its result, say what is wrong.
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/options.h"
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
+#include "support/slow_operation.h"
+#include "support/table.h"
 
 namespace isamap::cli {
 
@@ -60,33 +59,9 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// Tells on stderr what takes so long, when it has not ended after a second.
-class Doing {
- public:
-  explicit Doing(const std::string& what);
-  ~Doing();
-  Doing(const Doing&) = delete;
-  Doing& operator=(const Doing&) = delete;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_ = false;
-  std::thread teller_;  // last: it uses the others
-};
-
-/// Rows of cells in aligned columns, the first row underlined; numbers to the right.
-std::string table(const std::vector<std::vector<std::string>>& rows);
-/// 1234567 -> "1.23M", 12 -> "12": three significant digits.
-std::string short_number(double value);
-
-/// Points of the instruction's domain by its interval; 1 cycle where the interval is not stated or depends on state.
-double points_per_cycle(const Instruction& instruction);
-
 /// The objective asked for, else what the model can answer: edp where it states energies, cycles otherwise.
 ScheduleOptions schedule_options(const Options& options, const HardwareModel& model);
 /// For comparing machines: cycles, with the budget of the user for each kernel, or a small one.
 ScheduleOptions suite_schedule_options(const Options& options);
-std::string_view name(Objective objective);
 
 }  // namespace isamap::cli

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cli/common.h"
 
 namespace isamap::cli {
 namespace {
@@ -21,12 +20,12 @@ double operations_at_a_point(const ScalarExpr& e) {
 }
 
 Result<Checked> run_once(const Program& program, Runner& runner, const std::string& how, Fill fill, std::uint64_t seed,
-                         double min_seconds) {
+                         double min_seconds, const Tell& tell) {
   const Kernel& kernel = program.kernel;
   std::vector<TensorData> expected = random_data(kernel, fill, seed);
   std::vector<TensorData> found = expected;
   auto outcome = [&] {
-    const Doing doing(how == "simulator" ? "simulating" : "compiling and running the emitted program");
+    const SlowOperationNotice notice(how == "simulator" ? "simulating" : "compiling and running the emitted program", tell);
     return runner.run(program, found, RunLimits{}, min_seconds);
   }();
   if (!outcome) return outcome.diagnostics();
@@ -39,7 +38,7 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   checked.environment = outcome->environment;
   if (!why_not_run(checked).empty()) return checked;
   {
-    const Doing doing("interpreting the kernel, to compare");
+    const SlowOperationNotice notice("interpreting the kernel, to compare", tell);
     interpret(kernel, expected);
   }
   const Comparison comparison = compare(kernel, expected, found);
@@ -108,7 +107,7 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
 }
 
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
-                                double min_seconds) {
+                                double min_seconds, const Tell& tell) {
   const Availability available = availability(model);
   if (available.how == "unavailable") {
     Checked missing;
@@ -119,29 +118,9 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
   const auto runner = make_runner(model);
   const auto& tensors = program.kernel.tensors;
   const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
-  auto exact = run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds);
+  auto exact = run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds, tell);
   if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
-  return run_once(program, *runner, available.how, Fill::real, seed, min_seconds);
-}
-
-Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
-                           std::uint64_t seed) {
-  const auto unchecked = [](Exit code, const std::string& why, const std::string& hint = "") {
-    return fail(code, "not checked: " + why, hint);
-  };
-  if (const Diagnostics large = too_large_to_run(program.kernel); !large.empty())
-    return unchecked(Exit::limit, large.front().message, "choose smaller sizes, or leave out --check");
-  const auto checked = run_and_compare(program, model, seed, 0);
-  if (!checked) return checked.diagnostics();
-  if (const std::string why = why_not_run(*checked); !why.empty()) return unchecked(exit_of(*checked), why);
-  if (checked->text != text)
-    return unchecked(Exit::missing, "only the program as it is printed without further options can be run here");
-  if (!checked->correct)
-    return error(fmt::format("the printed program computes a wrong result: {}", checked->first_difference),
-                 checked->compiler.empty()
-                     ? ""
-                     : fmt::format("compiled with '{}'; $CXX names another compiler", checked->compiler));
-  return Exit::ok;
+  return run_once(program, *runner, available.how, Fill::real, seed, min_seconds, tell);
 }
 
 }  // namespace isamap::cli

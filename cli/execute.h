@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "cli/options.h"
+#include "driver/exit.h"
 #include "ir/program.h"
 #include "ir/runner.h"
+#include "support/slow_operation.h"
 
 namespace isamap::cli {
 
@@ -45,11 +46,6 @@ Diagnostics too_large_to_run(const Kernel& kernel);
 
 /// Runs on small integers (every sum is exact) and, where a tensor holds floats, on reals too; both must agree.
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
-                                double min_seconds);
-
-/// Runs the program as `text`, which `emit` is about to print, and compares. An error: it computes wrong results. Where
-/// it cannot be run the reason is told on stderr and the code says the kind.
-Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
-                           std::uint64_t seed);
+                                double min_seconds, const Tell& tell = {});
 
 }  // namespace isamap::cli

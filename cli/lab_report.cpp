@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/common.h"
 #include "cli/html.h"
 #include "cli/plot.h"
 

@@ -57,6 +57,7 @@ struct ExtractOptions {
   bool run = false;
   std::uint64_t seed = 0;
   std::function<void(const std::string&)> progress;
+  Tell tell;  ///< what takes long
 };
 
 Extraction extract(const Model& layers, const HardwareModel& model, const ExtractOptions& options);

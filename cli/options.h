@@ -8,21 +8,11 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "driver/exit.h"
 #include "mapper/mapper.h"
 #include "scheduler/scheduler.h"
 
 namespace isamap::cli {
-
-/// Exit codes of the contract.
-enum class Exit {
-  ok = 0,
-  wrong_input = 1,  ///< a file or number the user gave
-  usage = 2,
-  no_answer = 3,     ///< proved: nothing maps, or no legal schedule exists
-  limit = 4,         ///< a solver or search limit was reached before an answer
-  wrong_result = 5,  ///< a run disagreed with the interpreter
-  missing = 77       ///< something is missing on this machine
-};
 
 /// Of `lab`, `replay` and the store of trials.
 struct LabOptions {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "mapper/reasons.h"
-#include "scheduler/in_time.h"
 #include "scheduler/lane_sums.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
@@ -209,7 +208,7 @@ Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const
     auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
     if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
     if (!cost) return cost.diagnostics();
-    *cost = repeated(std::move(*cost), times(whole, s));
+    *cost = repeated(std::move(*cost), repetitions(whole, s));
     Cost& total = evaluation.total;
     total.cycles += cost->cycles;
     total.scalar_cycles += cost->scalar_cycles;

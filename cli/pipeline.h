@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "cli/options.h"
+#include "driver/exit.h"
 #include "ir/program.h"
 #include "mapper/mapper.h"
 #include "scheduler/scheduler.h"

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/common.h"
 #include "cli/html.h"
 #include "cli/names.h"
+#include "hwdesc/describe.h"
 #include "hwdesc/yaml_loader.h"
+#include "support/table.h"
 
 namespace isamap::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "cli/schedule_report.h"
+#include "cli/explanation.h"
 #include "scheduler/search_loop.h"
 
 namespace isamap::cli {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/common.h"
 #include "cli/html.h"
+#include "support/table.h"
 
 namespace isamap::cli {
 namespace {
@@ -145,40 +145,6 @@ std::string tiles_figure(const NestExplanation& e) {
 }
 
 }  // namespace
-
-Result<std::vector<NestExplanation>> explain(const Schedule& schedule, const Kernel& kernel,
-                                             const HardwareModel& model) {
-  std::vector<NestExplanation> all;
-  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
-    const auto priced = price_nest({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
-    if (!priced) return priced.diagnostics();
-    all.push_back(explain_nest(**priced));
-  }
-  return all;
-}
-
-Result<std::vector<Timeline>> timelines_of(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
-                                           std::size_t slices) {
-  std::vector<Timeline> all;
-  double begin = 0;
-  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
-    const auto priced = price_nest({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
-    if (!priced) return priced.diagnostics();
-    const PricedNest& nest = **priced;
-    Timeline t;
-    t.statement = kernel.statements[s].name;
-    t.begin = begin;
-    t.flow = flow_of(nest.view, nest.counts, nest.traffic);
-    SimulationOptions options;
-    options.slices = slices;
-    auto simulated = simulate_nest(nest.view, nest.counts, nest.traffic, t.flow, options);
-    if (!simulated) return simulated.diagnostics();
-    t.simulated = std::move(*simulated);
-    begin += t.simulated.cycles;
-    all.push_back(std::move(t));
-  }
-  return all;
-}
 
 std::string explanation_text(const std::vector<NestExplanation>& statements, const std::optional<RunnerUp>& second) {
   std::string text;

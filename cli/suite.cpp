@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <iterator>
 
-#include "cli/common.h"
 #include "cli/names.h"
+#include "support/table.h"
+#include "mapper/price.h"
 
 namespace isamap::cli {
 namespace {
@@ -70,7 +71,7 @@ void add_file(const fs::path& path, Suite& suite) {
   }
   Diagnostics warnings;
   const auto kernel = load_kernel(path.string(), &warnings);
-  if (!warnings.empty()) fail(Exit::ok, warnings);
+  suite.warnings.insert(suite.warnings.end(), warnings.begin(), warnings.end());
   return kernel ? add_layers(path, as_model(*kernel), suite) : refused(kernel.diagnostics());
 }
 
@@ -319,9 +320,10 @@ std::string no_kernels_text(const Suite& suite) {
   return text;
 }
 
-void report_problems(const Suite& suite) {
-  for (const SuiteCase& one : suite.cases)
-    if (!one.problems.empty()) fail(Exit::wrong_input, one.problems);
+Diagnostics problems_of(const Suite& suite) {
+  Diagnostics all;
+  for (const SuiteCase& one : suite.cases) all.insert(all.end(), one.problems.begin(), one.problems.end());
+  return all;
 }
 
 }  // namespace isamap::cli

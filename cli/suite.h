@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/layers.h"
+#include "support/slow_operation.h"
 
 namespace isamap::cli {
 
@@ -33,6 +34,7 @@ struct Suite {
   std::string folder;
   std::vector<SuiteCase> cases;  ///< files by name, statements in their order
   std::vector<NoKernels> no_kernels;
+  Diagnostics warnings;  ///< of files that were read
 };
 /// Every .yaml, .yml and .onnx of the folder itself. A file that cannot be read is a case with its problems.
 Result<Suite> load_suite(const std::string& folder);
@@ -55,7 +57,6 @@ struct SuiteAnswer {
   std::size_t count() const { return texts.size(); }
 };
 
-using Tell = std::function<void(const std::string&)>;
 /// One answer for each case, empty ones for files that cannot be read.
 std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
                                  const ScheduleOptions& schedule, const Tell& tell);
@@ -105,7 +106,7 @@ std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& ans
 std::string grouped(const std::vector<std::pair<std::string, std::string>>& reasons);
 /// "mobilenet.onnx: 28 layers are no kernels: clip: ...", a line each.
 std::string no_kernels_text(const Suite& suite);
-/// Reports the problems of files on stderr.
-void report_problems(const Suite& suite);
+/// Of files that could not be read.
+Diagnostics problems_of(const Suite& suite);
 
 }  // namespace isamap::cli

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/common.h"
 #include "cli/html.h"
 #include "cli/names.h"
+#include "hwdesc/describe.h"
 #include "hwdesc/yaml_loader.h"
 
 namespace isamap::cli {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cli/common.h"
 #include "cli/html.h"
+#include "support/table.h"
 
 namespace isamap::cli {
 namespace {
@@ -138,6 +138,29 @@ std::string utilisation_picture(const Timeline& t) {
          body + "</svg><figcaption>" + escaped(t.statement) +
          ": calls, ports and links, and transfers of tiles over time; the darker, the busier" +
          (t.simulated.all_slices ? "" : " (the beginning: the rest has too many events)") + "</figcaption></figure>\n";
+}
+
+Result<std::vector<Timeline>> timelines_of(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                                           std::size_t slices) {
+  std::vector<Timeline> all;
+  double begin = 0;
+  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
+    const auto priced = price_nest({&kernel, make_id<StatementId>(s), &model, schedule.nests[s]});
+    if (!priced) return priced.diagnostics();
+    const PricedNest& nest = **priced;
+    Timeline t;
+    t.statement = kernel.statements[s].name;
+    t.begin = begin;
+    t.flow = flow_of(nest.view, nest.counts, nest.traffic);
+    SimulationOptions options;
+    options.slices = slices;
+    auto simulated = simulate_nest(nest.view, nest.counts, nest.traffic, t.flow, options);
+    if (!simulated) return simulated.diagnostics();
+    t.simulated = std::move(*simulated);
+    begin += t.simulated.cycles;
+    all.push_back(std::move(t));
+  }
+  return all;
 }
 
 }  // namespace isamap::cli

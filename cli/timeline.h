@@ -26,4 +26,8 @@ std::string trace_json(const std::vector<Timeline>& timelines, const HardwareMod
 /// An SVG figure: a row for each track, time from left to right, darker where it is busier.
 std::string utilisation_picture(const Timeline& timeline);
 
+/// Every nest simulated, one after the other. Diagnostics: too many steps.
+Result<std::vector<Timeline>> timelines_of(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                                           std::size_t slices);
+
 }  // namespace isamap::cli

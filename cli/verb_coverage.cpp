@@ -73,7 +73,8 @@ Exit verb_coverage(const Options& options) {
   const auto model = load_target(options);
   if (!suite) fail(Exit::wrong_input, suite.diagnostics());
   if (!suite || !model) return Exit::wrong_input;
-  report_problems(*suite);
+  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
+  if (const Diagnostics problems = problems_of(*suite); !problems.empty()) fail(Exit::wrong_input, problems);
   Progress progress;
   const Coverage coverage{*suite, *model, options.map.rule,
                           answers(*suite, *model, options.map, suite_schedule_options(options),

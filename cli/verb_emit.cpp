@@ -86,6 +86,28 @@ bool refused(const Options& options, const HardwareModel& model) {
   return false;
 }
 
+/// Runs the program as `text`, which `emit` is about to print, and compares. An error: it computes wrong results. Where
+/// it cannot be run the reason is told on stderr and the code says the kind.
+Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
+                           std::uint64_t seed) {
+  const auto unchecked = [](Exit code, const std::string& why, const std::string& hint = "") {
+    return fail(code, "not checked: " + why, hint);
+  };
+  if (const Diagnostics large = too_large_to_run(program.kernel); !large.empty())
+    return unchecked(Exit::limit, large.front().message, "choose smaller sizes, or leave out --check");
+  const auto checked = run_and_compare(program, model, seed, 0, tell);
+  if (!checked) return checked.diagnostics();
+  if (const std::string why = why_not_run(*checked); !why.empty()) return unchecked(exit_of(*checked), why);
+  if (checked->text != text)
+    return unchecked(Exit::missing, "only the program as it is printed without further options can be run here");
+  if (!checked->correct)
+    return error(fmt::format("the printed program computes a wrong result: {}", checked->first_difference),
+                 checked->compiler.empty()
+                     ? ""
+                     : fmt::format("compiled with '{}'; $CXX names another compiler", checked->compiler));
+  return Exit::ok;
+}
+
 }  // namespace
 
 Exit verb_emit(const Options& options) {

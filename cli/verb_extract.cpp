@@ -224,6 +224,7 @@ Exit verb_extract(const Options& options) {
   with.seed = options.seed;
   Progress progress;
   with.progress = [&](const std::string& text) { progress(text); };
+  with.tell = tell;
   Extraction extraction = extract(source->model, *model, with);
   if (source->kernel) compare_factorings(*source->kernel, *model, with, extraction);
   if (extraction.code == Exit::missing) fail(Exit::missing, "not run: " + availability(*model).why);

@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "hwdesc/describe.h"
 #include "hwdesc/skeletons.h"
 
 namespace isamap::cli {

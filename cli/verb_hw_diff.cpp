@@ -77,7 +77,8 @@ Exit verb_hw_diff(const Options& options) {
   const auto suite = load_suite(options.suite);
   if (!suite) fail(Exit::wrong_input, suite.diagnostics());
   if (!a || !b || !suite) return Exit::wrong_input;
-  report_problems(*suite);
+  if (!suite->warnings.empty()) fail(Exit::ok, suite->warnings);
+  if (const Diagnostics problems = problems_of(*suite); !problems.empty()) fail(Exit::wrong_input, problems);
   Progress progress;
   const Tell tell = [&](const std::string& text) { progress(text); };
   const ScheduleOptions schedule = suite_schedule_options(options);

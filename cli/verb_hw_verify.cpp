@@ -169,6 +169,7 @@ Exit verb_hw_verify(const Options& options) {
     constexpr std::size_t few = 6;  // a program that fails there takes no more with it
     verify.at_once = few;
   }
+  verify.tell = tell;
   Verification done = verify_instructions(*model, verify);
   if (!options.bundle.empty()) {
     const auto code = options.no_code ? Result<std::int64_t>(0) : make_device_code(*model, options.bundle);

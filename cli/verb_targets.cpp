@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "cli/verbs.h"
 #include "hwdesc/summary.h"
+#include "mapper/price.h"
 
 namespace isamap::cli {
 namespace {

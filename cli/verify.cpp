@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "cli/common.h"
 #include "cli/instruction_vectors.h"
 #include "hwdesc/prefetch.h"
 
@@ -52,7 +51,7 @@ class Verifier {
 
  private:
   void find_cases() {
-    Doing doing("finding a program for each instruction");
+    const SlowOperationNotice notice("finding a program for each instruction", options_.tell);
     for (std::size_t i = 0; i < model_.instructions().size(); ++i) {
       const Instruction& instruction = model_.instructions()[i];
       if (!options_.instruction.empty() && instruction.name != options_.instruction) continue;
@@ -124,7 +123,7 @@ class Verifier {
       std::copy(before[c].begin(), before[c].end(), data.begin() + static_cast<std::ptrdiff_t>(made->first[c]));
     }
     const auto outcome = [&] {
-      Doing doing("compiling and running the instructions");
+      const SlowOperationNotice notice("compiling and running the instructions", options_.tell);
       return runner_->run(made->program, data, RunLimits{}, 0);
     }();
     ++result_.programs;

@@ -8,6 +8,7 @@
 #include "backends/backend.h"
 #include "cli/instruction_check.h"
 #include "cli/instruction_record.h"
+#include "support/slow_operation.h"
 
 namespace isamap::cli {
 
@@ -41,6 +42,7 @@ struct VerifyOptions {
   std::size_t at_once = 0;            ///< instructions of one program; 0: all, and fewer where that does not run
   Recording* record = nullptr;        ///< is given every case that was executed
   const Recording* replay = nullptr;  ///< its operands instead of vectors; its results are compared, too
+  Tell tell;                          ///< what takes long
 };
 
 Verification verify_instructions(const HardwareModel& model, const VerifyOptions& options);

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "hwdesc/describe.h"
 #include "hwdesc/describe_internal.h"
-#include "hwdesc/yaml_loader.h"
 
 namespace isamap {
 

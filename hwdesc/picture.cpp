@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "hwdesc/describe.h"
 #include "hwdesc/describe_internal.h"
-#include "hwdesc/yaml_loader.h"
 
 namespace isamap {
 

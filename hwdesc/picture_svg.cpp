@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "hwdesc/describe.h"
 #include "hwdesc/describe_internal.h"
-#include "hwdesc/yaml_loader.h"
 
 namespace isamap {
 

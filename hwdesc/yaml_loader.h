@@ -29,9 +29,4 @@ struct LoadedHardware {
 Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
                                      const LoadOptions& options = {});
 
-/// What `hw show` and `hw graph` print: tables in text; Graphviz; one SVG picture.
-std::string describe(const HardwareModel& model);
-std::string graphviz(const HardwareModel& model);
-std::string svg(const HardwareModel& model);
-
 }  // namespace isamap

@@ -191,4 +191,8 @@ std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std
   return result;
 }
 
+std::int64_t repetitions(const Kernel& kernel, std::size_t statement) {
+  return kernel.repeat && kernel.repeat->contains(statement) ? kernel.repeat->steps : 1;
+}
+
 }  // namespace isamap

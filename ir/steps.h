@@ -44,4 +44,7 @@ void for_each_group(const Kernel& kernel, const VisitGroup& visit);
 /// Positions of a slice's elements in its tensor, in their order.
 std::vector<std::int64_t> positions(const Tensor& whole, const Slice& slice, std::int64_t step);
 
+/// How often a statement runs: 1, or the steps of those that repeat it.
+std::int64_t repetitions(const Kernel& kernel, std::size_t statement);
+
 }  // namespace isamap

@@ -133,4 +133,13 @@ Price price_of(const Kernel& kernel, const HardwareModel& model, const Mapping& 
   return price_of(kernel, model.instruction(mapping.instruction), mapping);
 }
 
+double points_per_cycle(const Instruction& instruction) {
+  double points = 1;
+  for (const Dim& dim : instruction.statement().domain.dims) points *= static_cast<double>(dim.extent);
+  const auto none = [](const Reference&) -> std::optional<std::int64_t> { return std::nullopt; };
+  const auto& interval = instruction.timing.interval;
+  const auto cycles = interval ? evaluate(*interval, none) : std::optional<std::int64_t>(1);
+  return cycles && *cycles > 0 ? points / static_cast<double>(*cycles) : points;
+}
+
 }  // namespace isamap

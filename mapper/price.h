@@ -29,4 +29,7 @@ struct Price {
 Price price_of(const Kernel& kernel, const HardwareModel& model, const Mapping& mapping);
 Price price_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping);
 
+/// Points of the instruction's domain by its interval; 1 cycle where the interval is not stated or depends on state.
+double points_per_cycle(const Instruction& instruction);
+
 }  // namespace isamap

@@ -11,7 +11,7 @@
 
 #include "scheduler/lower_nest.h"
 #include "scheduler/operand_check.h"
-#include "scheduler/outside_reads.h"
+#include "scheduler/out_of_bounds.h"
 
 namespace isamap {
 

@@ -47,7 +47,7 @@ Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileB
       // What the tile itself could be moved by takes what is further along too, only that it may lie past the end.
       const auto here = index_at(from, known_at(elements, begin, shape, move), ranges);
       const auto there = index_at(from, known_at(elements, further, shape, move), ranges);
-      const std::string no = here && there ? refusal(move, 1, extents, buffer, from, *here, lowering)
+      const std::string no = here && there ? refusal(move, 1, extents, buffer, from, *here, lowering.known())
                                            : "its coordinates cannot be said in those of " + buffer.name;
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
@@ -63,12 +63,6 @@ Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileB
       "describe a move whose destination is the cache, or leave `ahead` out");
   failed.notes = reasons;
   return failed;
-}
-
-std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory) {
-  if (stage.ahead < 1 || stage.ahead < stage.buffers || memory.kind == MemoryKind::cache) return std::nullopt;
-  return error(fmt::format("ahead {} needs {} buffers: the tile in use has one too", stage.ahead, stage.ahead + 1),
-               fmt::format("write x{} ahead {}; only caches are asked without", stage.ahead + 1, stage.ahead));
 }
 
 }  // namespace isamap

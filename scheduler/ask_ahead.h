@@ -11,7 +11,4 @@ namespace isamap {
 /// of the tile.
 Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileBuffer& tile, const TileBuffer& from);
 
-/// Tiles that are filled ahead need buffers; caches are asked without. Nothing: the stage has what it needs.
-std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory);
-
 }  // namespace isamap

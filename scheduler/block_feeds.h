@@ -44,10 +44,6 @@ struct Feed {
 /// empty: it is no fragment of two indices.
 std::vector<Feed::Place> asked_at_once(const Operand& operand, std::size_t contiguous);
 
-/// Rows as an operand in the scratchpad takes them: neighbours along one subscript, so many together, permuted. False:
-/// its layout is of another kind.
-bool rows_of_operand(const Pairing& pairing, int access, Feed& feed);
-
 /// The fused dim whose neighbours are neighbours in the rows of the tensor, up to the end of a row: c of I[n,p,q,c],
 /// and r.s.c of I[n, p + r.s.c/(S*C), q + r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: there is
 /// none.

@@ -6,6 +6,7 @@
 
 #include "hwdesc/bank_conflicts.h"
 #include "scheduler/machine_costs.h"
+#include "scheduler/operand_rows.h"
 #include "scheduler/promising_mappings.h"
 #include "support/arithmetic.h"
 
@@ -149,8 +150,14 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
     feed.copy = widest_copy(access, tensor, *machine, model);
     const int own = p.pairing.operand_access[static_cast<std::size_t>(a)];
     if (own >= 0 && form->operands[operand_of_access(*form, own).index()].memory == machine->scratch) {
-      if (!rows_of_operand(p.pairing, a, feed) || along_rows(access, tensor) != feed.along || feed.copy.empty())
-        return std::nullopt;
+      const auto rows = rows_of_operand(p.pairing, a);
+      if (!rows || along_rows(access, tensor) != rows->along || feed.copy.empty()) return std::nullopt;
+      feed.layout = rows->layout;
+      feed.swizzle = rows->swizzle;
+      feed.along = rows->along;
+      feed.row = rows->row;
+      feed.taken_there = true;
+      feed.padded = false;
       feed.counted = counted_copy(feed, access, tensor, *machine, model);
       if (!feed.counted.empty() && access.index.size() > 2)
         feed.whole = *access.index[access.index.size() - 2].as_dim();

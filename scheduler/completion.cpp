@@ -42,12 +42,6 @@ Node fence_of(const AsyncObject& object) {
   return Node{std::move(sync)};
 }
 
-bool completes(const Instruction& instruction, const char* kind, const HardwareModel& model) {
-  const auto& objects = model.async_objects();
-  return std::any_of(objects.begin(), objects.end(),
-                     [&](const AsyncObject& o) { return o.kind == kind && o.name == instruction.async_by; });
-}
-
 /// A fence orders what the thread that executes it has stored, whatever unit it is said to count for.
 bool in_threads(const Loop& loop, const HardwareModel& model) {
   const auto unit = loop.unit.empty() ? std::nullopt : model.find_unit(loop.unit);
@@ -76,18 +70,6 @@ bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const 
 }
 
 }  // namespace
-
-bool completes_in_groups(const Instruction& instruction, const HardwareModel& model) {
-  return completes(instruction, "groups", model);
-}
-
-bool completes_by_counter(const Instruction& instruction, const HardwareModel& model) {
-  return completes(instruction, "phases", model);
-}
-
-bool completes_by_fence(const Instruction& instruction, const HardwareModel& model) {
-  return completes(instruction, "fence", model);
-}
 
 void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model) {
   for (const AsyncObject& object : model.async_objects())

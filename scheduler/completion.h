@@ -6,20 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
+#include "hwdesc/async_kind.h"
 #include "ir/program.h"
 
 namespace isamap {
-
-/// An asynchronous instruction whose uses complete in groups, as the next two functions make and await them.
-bool completes_in_groups(const Instruction& instruction, const HardwareModel& model);
-
-/// One whose uses complete by a counter (`kind: phases`).
-bool completes_by_counter(const Instruction& instruction, const HardwareModel& model);
-
-/// One whose results others see behind a fence (`kind: fence`), as stores that pass the caches; whoever made them sees
-/// them at once.
-bool completes_by_fence(const Instruction& instruction, const HardwareModel& model);
 
 /// Every instance of the fence's unit, and every thread, that such calls are dealt out to ends with the fence, once: at
 /// the end of its part of the outermost loop over instances, or else of the program.

@@ -18,4 +18,32 @@ Cost sum_of(const std::vector<Cost>& costs) {
   return sum;
 }
 
+Cost repeated(Cost once, std::int64_t times) {
+  const auto n = static_cast<double>(times);
+  once.cycles *= n;
+  once.scalar_cycles *= n;
+  once.energy_pJ *= n;
+  once.bytes *= n;
+  for (auto& [link, bytes] : once.link_bytes) bytes *= n;
+  for (auto& [memory, tensors] : once.memories)
+    for (auto& [tensor, traffic] : tensors) {
+      traffic.reads *= times;
+      traffic.fills *= times;
+      traffic.updates *= times;
+    }
+  return once;
+}
+
+std::string_view name(Objective objective) {
+  switch (objective) {
+    case Objective::cycles:
+      return "cycles";
+    case Objective::energy:
+      return "energy";
+    case Objective::edp:
+      return "edp";
+  }
+  return "";
+}
+
 }  // namespace isamap

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "hwdesc/hardware_model.h"
 #include "ir/kernel.h"
@@ -30,9 +31,13 @@ struct Cost {
 };
 
 enum class Objective { cycles, energy, edp };
+std::string_view name(Objective objective);
 double value(const Cost& cost, Objective objective);
 /// Of several statements one after another; what bounds the longest bounds all. Of one: all that is known of it.
 Cost sum_of(const std::vector<Cost>& costs);
+
+/// The cost of something that runs so many times.
+Cost repeated(Cost once, std::int64_t times);
 
 /// A nest in its context; what cost models look at.
 struct Candidate {

@@ -109,7 +109,7 @@ struct Gathering {
       refs.push_back({tile->buffer, *index});
       for (AffineExpr& e : refs.back().index) e = simplify(e, ranges);
       if (access == 0) {
-        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering); !no.empty())
+        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering.known()); !no.empty())
           return error(no);
         continue;
       }

@@ -120,24 +120,4 @@ std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice) {
   return strides;
 }
 
-std::int64_t times(const Kernel& kernel, std::size_t statement) {
-  return kernel.repeat && kernel.repeat->contains(statement) ? kernel.repeat->steps : 1;
-}
-
-Cost repeated(Cost once, std::int64_t times) {
-  const auto n = static_cast<double>(times);
-  once.cycles *= n;
-  once.scalar_cycles *= n;
-  once.energy_pJ *= n;
-  once.bytes *= n;
-  for (auto& [link, bytes] : once.link_bytes) bytes *= n;
-  for (auto& [memory, tensors] : once.memories)
-    for (auto& [tensor, traffic] : tensors) {
-      traffic.reads *= times;
-      traffic.fills *= times;
-      traffic.updates *= times;
-    }
-  return once;
-}
-
 }  // namespace isamap

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From one step to all of them: the program of a step (ir/steps.h), whose repeated statements stand in a loop already,
-// gets the tensors of the whole kernel; what it costs is counted as often as it runs.
+// gets the tensors of the whole kernel.
 
 #include "hwdesc/hardware_model.h"
 #include "ir/program.h"
 #include "ir/steps.h"
-#include "scheduler/cost_model.h"
 
 namespace isamap {
 
@@ -17,9 +16,5 @@ Program in_time(const Program& of_step, const OneStep& step, const Kernel& whole
 
 /// The strides that a slice has inside its tensor.
 std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice);
-
-/// How often a statement runs: 1, or the steps of those that repeat it.
-std::int64_t times(const Kernel& kernel, std::size_t statement);
-Cost repeated(Cost once, std::int64_t times);
 
 }  // namespace isamap

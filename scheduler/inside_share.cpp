@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/affine.h"
-#include "scheduler/outside_reads.h"
+#include "scheduler/out_of_bounds.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

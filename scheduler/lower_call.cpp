@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "ir/start.h"
-#include "scheduler/block_feeds.h"
+#include "scheduler/operand_rows.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/lower_nest_internal.h"
 #include "scheduler/nest_view.h"
@@ -44,7 +44,7 @@ class CallLowering : NestParts {
       const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, known, ranges);
       std::string no =
-          index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index, lowering_)
+          index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index, lowering_.known())
                 : "its layout cannot be said in the dims of the statement";
       if (no.empty()) no = zero_refusal(scope, a, extents);
       if (!no.empty()) return operand_refused(a, operand, lowering_.buffer(holder.buffer), no);
@@ -217,13 +217,13 @@ class CallLowering : NestParts {
     const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
     const TensorId t = operand_of_access(*instruction_, operand);
     const MemoryId memory = instruction_->operands[t.index()].memory;
-    Feed rows;
     std::string hint;
-    if (memory == holder.memory && access > 0 && rows_of_operand(input_.pairing, access, rows)) {
-      for (const LayoutDigit& digit : rows.layout) hint += (hint.empty() ? "" : ", ") + print(digit.index);
+    const auto rows = memory == holder.memory && access > 0 ? rows_of_operand(input_.pairing, access) : std::nullopt;
+    if (rows) {
+      for (const LayoutDigit& digit : rows->layout) hint += (hint.empty() ? "" : ", ") + print(digit.index);
       hint =
           fmt::format("stage {} in {} as [{}] xor {} from {} to {}", tensor.name, lowering_.model.memory(memory).name,
-                      hint, rows.swizzle->bits, rows.swizzle->from, rows.swizzle->to);
+                      hint, rows->swizzle->bits, rows->swizzle->from, rows->swizzle->to);
     }
     if (hint.empty() && memory.valid())
       hint = fmt::format("stage {} in {}, packed if need be", tensor.name, lowering_.model.memory(memory).name);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "hwdesc/async_kind.h"
 #include "ir/program.h"
-#include "scheduler/completion.h"
 #include "scheduler/instruction_form.h"
 
 namespace isamap {

@@ -8,11 +8,10 @@
 #include <map>
 #include <set>
 
-#include "scheduler/ask_ahead.h"
 #include "scheduler/combining.h"
 #include "scheduler/inside_share.h"
 #include "scheduler/lowerable.h"
-#include "scheduler/outside_reads.h"
+#include "scheduler/out_of_bounds.h"
 #include "scheduler/stage_tile.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -376,6 +375,12 @@ Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId sta
   Diagnostics problems = Resolver(nest, view).run();
   if (!problems.empty()) return problems;
   return view;
+}
+
+std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory) {
+  if (stage.ahead < 1 || stage.ahead < stage.buffers || memory.kind == MemoryKind::cache) return std::nullopt;
+  return error(fmt::format("ahead {} needs {} buffers: the tile in use has one too", stage.ahead, stage.ahead + 1),
+               fmt::format("write x{} ahead {}; only caches are asked without", stage.ahead + 1, stage.ahead));
 }
 
 }  // namespace isamap

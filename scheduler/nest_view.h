@@ -90,4 +90,7 @@ int instruction_access(const Mapping& mapping, int access);
 /// The memory an instruction takes a kernel access from; invalid: immediate, state, or no operand (scalar code).
 MemoryId operand_memory(const NestView& view, int access);
 
+/// Tiles that are filled ahead need buffers; caches are asked without. Nothing: the stage has what it needs.
+std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory);
+
 }  // namespace isamap

@@ -10,7 +10,6 @@
 #include "hwdesc/own_addresses.h"
 #include "ir/known_bounds.h"
 #include "ir/legal.h"
-#include "scheduler/transfer.h"
 
 namespace isamap {
 
@@ -273,7 +272,7 @@ std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& 
 /// Of a tensor that the host describes: positions, not addresses, are given, and they may lie outside.
 std::string described_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                               const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
-                              const Lowering& lowering) {
+                              const KnownHere& known) {
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   if (buffer.role != BufferRole::argument)
     return fmt::format("{} takes {} as the host describes it, and {} is none of its arrays", instruction.name,
@@ -281,8 +280,8 @@ std::string described_refusal(const Instruction& instruction, int access, const 
   if (const auto made = described_tensor(instruction, access, buffer, index, extents, ranges); !made)
     return made.diagnostics().front().message;
   if (!operand.outside)
-    if (std::string no = bounds_refusal(buffer, index, ranges, lowering.nonnegative); !no.empty()) return no;
-  if (std::string no = strides_refusal(instruction, access, extents, buffer, index, ranges, lowering.model);
+    if (std::string no = bounds_refusal(buffer, index, ranges, known.nonnegative); !no.empty()) return no;
+  if (std::string no = strides_refusal(instruction, access, extents, buffer, index, ranges, known.model);
       !no.empty())
     return no;
   if (buffer.align % operand.align == 0) return "";
@@ -314,20 +313,20 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
 
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
-                    const Lowering& lowering) {
-  const HardwareModel& model = lowering.model;
+                    const KnownHere& known) {
+  const HardwareModel& model = known.model;
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   if (buffer.memory != operand.memory)
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
   if (std::string reason = type_refusal(instruction, access, buffer.dtype); !reason.empty()) return reason;
-  Ranges ranges = lowering.ranges;
+  Ranges ranges = known.ranges;
   for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
-  if (!operand.object.empty()) return described_refusal(instruction, access, extents, buffer, simple, ranges, lowering);
-  if (std::string reason = bounds_refusal(buffer, simple, ranges, lowering.nonnegative); !reason.empty()) return reason;
+  if (!operand.object.empty()) return described_refusal(instruction, access, extents, buffer, simple, ranges, known);
+  if (std::string reason = bounds_refusal(buffer, simple, ranges, known.nonnegative); !reason.empty()) return reason;
   const bool fragment = std::holds_alternative<FragmentLayout>(operand.layout);
   if (tile.slots >= 0 && !fragment && operand.group != buffer.registers_per_slot)
     return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,

@@ -10,7 +10,12 @@
 
 namespace isamap {
 
-struct Lowering;
+/// What is known where a tile is used: ranges of the loop variables around, and what the guards around them say.
+struct KnownHere {
+  const HardwareModel& model;
+  const Ranges& ranges;
+  const std::vector<AffineExpr>& nonnegative;
+};
 
 /// The ranges of an instruction's dims `$d` for these extents.
 Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents);
@@ -19,7 +24,7 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
 /// 1". `index` has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                     const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
-                    const Lowering& lowering);
+                    const KnownHere& known);
 
 /// The first of its questions: does the operand take elements of the tile's type?
 std::string type_refusal(const Instruction& instruction, int access, DType tile);

@@ -6,19 +6,9 @@
 #include <functional>
 
 #include "scheduler/lower_nest_internal.h"
+#include "scheduler/out_of_bounds.h"
 
 namespace isamap {
-
-/// Does a term that reads `tensor` outside its shape leave the result as it is? A product with 0 that is added, or the
-/// identity of the reduction by itself.
-bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tensor);
-
-/// What is wrong with `outside TENSOR skip|pad|mask` of a `do` line; nothing: it may stand there.
-std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
-                                          Outside how);
-
-/// Does the `do` line of the nest say so of this tensor?
-bool skips(const Nest& nest, const Tensor& tensor);
 
 /// What must be >= 0 for all points of these tiles to be read inside; what always holds is left out. `never`: there is
 /// no such point. Tiles whose points may differ are refused.

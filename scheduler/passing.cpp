@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "scheduler/completion.h"
+#include "hwdesc/async_kind.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/operand_check.h"
 

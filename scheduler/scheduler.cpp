@@ -10,7 +10,6 @@
 #include <set>
 
 #include "scheduler/hand_tiles_on.h"
-#include "scheduler/in_time.h"
 #include "scheduler/levelled/levels_text.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
@@ -473,7 +472,7 @@ Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, cons
     or_with_whole_sums(*scheduled, step, mappings, model, options);
   if (!scheduled || !kernel.repeat) return scheduled;
   for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)
-    scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), times(kernel, s));
+    scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), repetitions(kernel, s));
   scheduled->cost = sum_of(scheduled->statement_costs);
   return scheduled;
 }

@@ -20,6 +20,7 @@
 #include "ir/kernel.h"
 #include "ir/mapping.h"
 #include "ir/schedule.h"
+#include "scheduler/levelled/levelled_point.h"
 
 namespace isamap {
 
@@ -54,18 +55,7 @@ inline constexpr std::array<std::pair<const char*, bool SpaceOptions::*>, 4> spa
 /// What is wrong with such a word; empty: nothing.
 std::string set_space_word(SpaceOptions& options, const std::string& word);
 
-namespace levelled {
-struct Problem;
-struct LevelPoint;
-}  // namespace levelled
-
 class PointForm;
-
-/// A point of the levelled form as tiles: what a closed form without a nest reads.
-struct LevelledPoint {
-  const levelled::Problem* problem = nullptr;
-  std::shared_ptr<const levelled::LevelPoint> tiles;
-};
 
 /// All schedules of one statement on one machine.
 class SearchSpace {

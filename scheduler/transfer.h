@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hwdesc/hardware_model.h"
+#include "scheduler/operand_check.h"
 #include "scheduler/tile_buffer.h"
 
 namespace isamap {
@@ -32,6 +33,7 @@ struct Lowering {
 
   std::string variable(const std::string& hint, std::int64_t trip);  ///< a fresh loop variable
   const Buffer& buffer(BufferId id) const { return program.buffers[id.index()]; }
+  KnownHere known() const { return {model, ranges, nonnegative}; }
   /// A mask register of `memory` with the first `extent` of `full` positions set, or why there is none.
   Result<Ref> mask(MemoryId memory, std::int64_t full, std::int64_t extent);
   /// What holds only if this does; each once.

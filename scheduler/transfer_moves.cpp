@@ -126,7 +126,7 @@ struct MovePiece {
         return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
                            full[d] - extents[d], move.statement().domain.dims[d].name);
     }
-    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering);
+    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.known());
   }
 
   // Nothing is read where nothing is valid: then the outer address is any inside the tensor.
@@ -175,7 +175,7 @@ struct MovePiece {
       const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
       const std::string no =
           all_written ? whole_box_refusal(move, extents, *tile, *index)
-                      : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index, lowering);
+                      : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index, lowering.known());
       ++access;
       if (!no.empty()) {
         reason(no);

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "backends/backend.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/translation_unit.h"

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "backends/backend.h"
 #include "backends/simulator/machine.h"
 
 namespace isamap {

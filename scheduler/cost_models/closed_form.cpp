@@ -16,7 +16,7 @@
 #include "scheduler/levelled/evaluate.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/priced_nest.h"
-#include "scheduler/search_space.h"
+#include "scheduler/levelled/levelled_point.h"
 #include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"
 
