@@ -73,7 +73,7 @@ Rows worst_rows(const Reported& reported) {
 
 std::string figure(const Reported& reported) {
   std::vector<Series> series;
-  Axis x{"predicted cycles", true, 1e300, 0}, y{"measured", true, 1e300, 0};
+  PlotAxis x{"predicted cycles", true, 1e300, 0}, y{"measured", true, 1e300, 0};
   for (const lab::Accuracy& one : reported.statements) {
     Series dots;
     dots.name = fmt::format("statement {}", one.statement);
@@ -87,7 +87,7 @@ std::string figure(const Reported& reported) {
     }
     series.push_back(std::move(dots));
   }
-  for (Axis* axis : {&x, &y}) axis->low /= 1.1, axis->high *= 1.1;
+  for (PlotAxis* axis : {&x, &y}) axis->low /= 1.1, axis->high *= 1.1;
   return line_figure(series, x, y,
                      "Each point is a schedule: predicted cycles against what was measured (seconds, or cycles of a "
                      "simulator). A prediction that ranks right gives points that only rise.");

@@ -29,7 +29,7 @@ Json json_of(const SuiteCase& one) {
   return json;
 }
 
-Json json_of(const Change& change) {
+Json json_of(const SuiteChange& change) {
   Json json{{"verdict", std::string(name(change.verdict))}};
   if (change.gained) json["gained"] = *change.gained;
   if (change.lost) json["lost"] = *change.lost;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/steps.h"
 #include "mapper/reasons.h"
 #include "scheduler/lane_sums.h"
 #include "scheduler/lower.h"

@@ -17,7 +17,7 @@ constexpr const char* line_colours[] = {"#4878a8", "#d08770", "#6a9f58", "#a978b
 constexpr std::size_t line_colour_count = sizeof(line_colours) / sizeof(line_colours[0]);
 
 /// Where a value stands, 0 to 1.
-double share(const Axis& axis, double value) {
+double share(const PlotAxis& axis, double value) {
   const double v = std::clamp(value, axis.low, axis.high);
   if (axis.high <= axis.low) return 0;
   return axis.logarithmic ? (std::log(v) - std::log(axis.low)) / (std::log(axis.high) - std::log(axis.low))
@@ -25,7 +25,7 @@ double share(const Axis& axis, double value) {
 }
 
 struct Canvas {
-  Axis x, y;
+  PlotAxis x, y;
   double at_x(double value) const { return plot_left + share(x, value) * (plot_width - plot_left - 8); }
   double at_y(double value) const {
     return plot_height - plot_bottom - share(y, value) * (plot_height - plot_bottom - plot_top);
@@ -33,7 +33,7 @@ struct Canvas {
   std::string at(double px, double py) const { return fmt::format("{:.1f},{:.1f} ", at_x(px), at_y(py)); }
 };
 
-std::vector<double> ticks(const Axis& axis) {
+std::vector<double> ticks(const PlotAxis& axis) {
   std::vector<double> list;
   if (axis.logarithmic) {
     const bool few = axis.high / axis.low < 30;
@@ -93,7 +93,7 @@ std::string dots_of(const Canvas& c, const Series& s, const char* colour) {
 
 }  // namespace
 
-std::string line_figure(const std::vector<Series>& series, const Axis& x, const Axis& y, const std::string& caption) {
+std::string line_figure(const std::vector<Series>& series, const PlotAxis& x, const PlotAxis& y, const std::string& caption) {
   const Canvas canvas{x, y};
   std::string svg = frame(canvas);
   double row = plot_top + 10;

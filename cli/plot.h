@@ -18,13 +18,13 @@ struct Series {
   std::vector<std::string> labels = {};         ///< of dots, shown where the pointer is
 };
 
-struct Axis {
+struct PlotAxis {
   std::string label;
   bool logarithmic = false;
   double low = 0, high = 1;
 };
 
 /// A figure; `caption` says what is to be seen. The legend stands to the right.
-std::string line_figure(const std::vector<Series>& series, const Axis& x, const Axis& y, const std::string& caption);
+std::string line_figure(const std::vector<Series>& series, const PlotAxis& x, const PlotAxis& y, const std::string& caption);
 
 }  // namespace isamap::cli

@@ -52,7 +52,7 @@ std::string layer_table(const std::vector<LayerResult>& layers, const HardwareMo
   return html + "</table></div>\n";
 }
 
-struct Axis {
+struct PictureAxis {
   std::string dim;
   std::int64_t extent = 1;
   std::vector<std::int64_t> tiles;  ///< outermost first
@@ -77,20 +77,20 @@ bool is_parallel(const std::string& fused, const Computation& statement) {
 }
 
 /// The two largest parallel dims that the schedule walks: the plane of the output that the picture shows.
-std::vector<Axis> picture_axes(const LayerResult& layer) {
+std::vector<PictureAxis> picture_axes(const LayerResult& layer) {
   const Computation& statement = layer.kernel.statements.front();
-  std::vector<Axis> axes;
+  std::vector<PictureAxis> axes;
   for (const auto& [dim, tiles] : layer.tiles)
     if (is_parallel(dim, statement)) axes.push_back({dim, extent_of(dim, statement), tiles});
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.extent > b.extent; });
+  std::stable_sort(axes.begin(), axes.end(), [](const PictureAxis& a, const PictureAxis& b) { return a.extent > b.extent; });
   axes.resize(2);
-  for (Axis& axis : axes)
+  for (PictureAxis& axis : axes)
     if (axis.dim.empty()) axis.dim = "1";
   return axes;
 }
 
 /// Lines at every multiple of a tile, for each tile size; the finest are thin. More than 64 lines say nothing.
-std::string grid_lines(const Axis& axis, double length, bool vertical, double other) {
+std::string grid_lines(const PictureAxis& axis, double length, bool vertical, double other) {
   std::string svg;
   double width = 1.8;
   for (const std::int64_t tile : axis.tiles) {
@@ -109,16 +109,16 @@ std::string grid_lines(const Axis& axis, double length, bool vertical, double ot
 }
 
 std::string tiles_picture(const LayerResult& layer) {
-  const std::vector<Axis> axes = picture_axes(layer);
+  const std::vector<PictureAxis> axes = picture_axes(layer);
   const double largest = static_cast<double>(std::max<std::int64_t>(1, axes[0].extent));
   // The square root keeps a 3136 x 64 plane from becoming a line.
   const double across = 300,
                down = std::max(
                    12.0, 300 * std::sqrt(static_cast<double>(std::max<std::int64_t>(1, axes[1].extent)) / largest));
-  const auto innermost = [](const Axis& axis) {
+  const auto innermost = [](const PictureAxis& axis) {
     return axis.tiles.empty() ? axis.extent : std::min(axis.tiles.back(), axis.extent);
   };
-  const auto share = [&](const Axis& axis) {
+  const auto share = [&](const PictureAxis& axis) {
     return static_cast<double>(innermost(axis)) / static_cast<double>(std::max<std::int64_t>(1, axis.extent));
   };
   std::string svg = fmt::format(

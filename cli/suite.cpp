@@ -169,10 +169,10 @@ std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model,
   return all;
 }
 
-Change change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b) {
-  Change change;
+SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b) {
+  SuiteChange change;
   if (!one.kernel) {
-    change.verdict = Change::Verdict::failed;
+    change.verdict = SuiteChange::Verdict::failed;
     return change;
   }
   if (!a.limit_reached && !b.limit_reached) {
@@ -184,10 +184,10 @@ Change change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& 
   if (alike && a.cycles > 0 && b.cycles > 0) change.speedup = a.cycles / b.cycles;
   const bool maps_a = a.count() > 0, maps_b = b.count() > 0;
   const bool equal = a.texts == b.texts && a.utilisation == b.utilisation && a.cycles == b.cycles;
-  change.verdict = maps_a != maps_b ? (maps_b ? Change::Verdict::gains : Change::Verdict::loses)
-                   : !equal         ? Change::Verdict::differs
-                   : maps_a         ? Change::Verdict::same
-                                    : Change::Verdict::neither;
+  change.verdict = maps_a != maps_b ? (maps_b ? SuiteChange::Verdict::gains : SuiteChange::Verdict::loses)
+                   : !equal         ? SuiteChange::Verdict::differs
+                   : maps_a         ? SuiteChange::Verdict::same
+                                    : SuiteChange::Verdict::neither;
   return change;
 }
 
@@ -206,10 +206,10 @@ SuiteTotals totals_of(const Difference& difference) {
   double logarithms = 0;
   for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
     const SuiteAnswer &a = difference.on_a[c], &b = difference.on_b[c];
-    const Change change = change_of(difference.suite.cases[c], a, b);
+    const SuiteChange change = change_of(difference.suite.cases[c], a, b);
     totals.mapped_b += b.count() > 0 ? 1 : 0;
-    totals.gains += change.verdict == Change::Verdict::gains ? 1 : 0;
-    totals.loses += change.verdict == Change::Verdict::loses ? 1 : 0;
+    totals.gains += change.verdict == SuiteChange::Verdict::gains ? 1 : 0;
+    totals.loses += change.verdict == SuiteChange::Verdict::loses ? 1 : 0;
     if (!change.speedup) continue;
     ++totals.compared;
     logarithms += std::log(*change.speedup);
@@ -243,19 +243,19 @@ std::string_view name(Prediction prediction) {
   return "";
 }
 
-std::string_view name(Change::Verdict verdict) {
+std::string_view name(SuiteChange::Verdict verdict) {
   switch (verdict) {
-    case Change::Verdict::same:
+    case SuiteChange::Verdict::same:
       return "same";
-    case Change::Verdict::gains:
+    case SuiteChange::Verdict::gains:
       return "gains";
-    case Change::Verdict::loses:
+    case SuiteChange::Verdict::loses:
       return "loses";
-    case Change::Verdict::differs:
+    case SuiteChange::Verdict::differs:
       return "differs";
-    case Change::Verdict::neither:
+    case SuiteChange::Verdict::neither:
       return "neither";
-    case Change::Verdict::failed:
+    case SuiteChange::Verdict::failed:
       return "failed";
   }
   return "";
@@ -277,9 +277,9 @@ std::string cycles_cell(const SuiteAnswer& answer) {
   return short_number(answer.cycles) + mark;
 }
 
-std::string change_cell(const Change& change) {
+std::string change_cell(const SuiteChange& change) {
   std::vector<std::string> parts;
-  if (change.verdict == Change::Verdict::gains || change.verdict == Change::Verdict::loses)
+  if (change.verdict == SuiteChange::Verdict::gains || change.verdict == SuiteChange::Verdict::loses)
     parts.emplace_back(name(change.verdict));
   else if (change.gained && *change.gained + *change.lost > 0)
     parts.push_back(fmt::format("+{} -{} mappings", *change.gained, *change.lost));

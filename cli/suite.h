@@ -76,13 +76,13 @@ struct Difference {
 };
 
 /// What changes from a to b. Mappings are the same when instruction, operands and digits read the same.
-struct Change {
+struct SuiteChange {
   enum class Verdict { same, gains, loses, differs, neither, failed } verdict = Verdict::same;
   std::optional<std::size_t> gained, lost;  ///< mappings; nothing where a limit was reached
   std::optional<double> speedup;  ///< cycles of a by cycles of b, where both are schedules' or both are mappings'
 };
-std::string_view name(Change::Verdict verdict);
-Change change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b);
+std::string_view name(SuiteChange::Verdict verdict);
+SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b);
 
 struct SuiteTotals {
   std::size_t kernels = 0, failed = 0, mapped_a = 0, mapped_b = 0, gains = 0, loses = 0;
@@ -99,7 +99,7 @@ Exit exit_of(const Suite& suite, const std::vector<const std::vector<SuiteAnswer
 std::string mappings_cell(const SuiteAnswer& answer);
 std::string used_cell(const SuiteAnswer& answer);
 std::string cycles_cell(const SuiteAnswer& answer);
-std::string change_cell(const Change& change);
+std::string change_cell(const SuiteChange& change);
 /// Explains the marks of cycles_cell that the answers use; else nothing.
 std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers);
 /// "  gemm and 3 more: mma: dtype: ...": cases with the same reason stand together, in the order of the first of each.

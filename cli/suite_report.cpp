@@ -37,8 +37,8 @@ std::string row(const SuiteCase& one, const SuiteAnswer& answer) {
 }
 
 std::string row(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b) {
-  const Change change = change_of(one, a, b);
-  const bool good = change.verdict == Change::Verdict::gains, bad = change.verdict == Change::Verdict::loses;
+  const SuiteChange change = change_of(one, a, b);
+  const bool good = change.verdict == SuiteChange::Verdict::gains, bad = change.verdict == SuiteChange::Verdict::loses;
   std::string html = "<tr>" + cell(one.name, false);
   for (const auto& text :
        {mappings_cell(a), mappings_cell(b), used_cell(a), used_cell(b), cycles_cell(a), cycles_cell(b)})

@@ -32,9 +32,9 @@ std::string reasons_text(const Difference& difference) {
   std::vector<std::pair<std::string, std::string>> reasons;
   for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
     const SuiteCase& one = difference.suite.cases[c];
-    const Change change = change_of(one, difference.on_a[c], difference.on_b[c]);
-    const bool gains = change.verdict == Change::Verdict::gains;
-    if (!gains && change.verdict != Change::Verdict::loses) continue;
+    const SuiteChange change = change_of(one, difference.on_a[c], difference.on_b[c]);
+    const bool gains = change.verdict == SuiteChange::Verdict::gains;
+    if (!gains && change.verdict != SuiteChange::Verdict::loses) continue;
     const SuiteAnswer& without = gains ? difference.on_a[c] : difference.on_b[c];
     if (!without.reasons.empty()) reasons.emplace_back(one.name + (gains ? " on a" : " on b"), without.reasons.front());
   }

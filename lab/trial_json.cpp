@@ -14,10 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* name(Objective objective) {
-  return objective == Objective::edp ? "edp" : objective == Objective::cycles ? "cycles" : "energy";
-}
-
 std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -80,7 +76,7 @@ std::string json_of_header(const std::string& suite_name, const Suite& suite, co
                                  {"group", instance.group},
                                  {"kernel_hash", hash_of(print(instance.kernel))},
                                  {"target", instance.model->name},
-                                 {"objective", name(instance.objective)},
+                                 {"objective", std::string(name(instance.objective))},
                                  {"noise", instance.noise},
                                  {"optimum", instance.optimum && closed_form ? Json(*instance.optimum) : Json(nullptr)},
                                  {"proof", closed_form ? instance.proof : ""}});

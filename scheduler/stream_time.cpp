@@ -290,7 +290,7 @@ double mean_share(const NestView& view, int walks, F&& cost) {
 }
 
 /// One direction of a tile: `uses` commands in a round of its place.
-struct Way {
+struct TilePath {
   int port = -1;  ///< -1: nothing is moved
   double uses = 0, cycles = 0, latency = 0;
 };
@@ -304,8 +304,8 @@ struct StagedTile {
   double largest = 1;   ///< work of a full tile for the mean of all
   double full = 1;      ///< full ones among all
   double round = 0;     ///< cycles between its renewals
-  Way in, out;
-  Way full_in, full_out;  ///< of a full tile
+  TilePath in, out;
+  TilePath full_in, full_out;  ///< of a full tile
 };
 
 /// What stands between two renewals of a place: calls, and the moves of places further in.
@@ -391,8 +391,8 @@ struct Drained {
 /// What the mean of all leaves to the short ones, where `full` of all are full and have `whole`.
 double of_short(double all, double whole, double full) { return std::max(0.0, (all - full * whole) / (1 - full)); }
 
-Way short_way(const Way& all, const Way& whole, double full) {
-  Way way = all;
+TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
+  TilePath way = all;
   way.uses = all.uses > 0 ? std::max(std::min(1.0, all.uses), of_short(all.uses, whole.uses, full)) : 0;
   if (way.uses > 0) way.cycles = of_short(all.uses * all.cycles, whole.uses * whole.cycles, full) / way.uses;
   return way;
@@ -477,7 +477,7 @@ class Stream {
   }
 
   /// Of the mean of all tiles, and of a full one.
-  Way way(MemoryId from, MemoryId to, const Transfer& t, double share, Way& full) {
+  TilePath way(MemoryId from, MemoryId to, const Transfer& t, double share, TilePath& full) {
     const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
     const Instruction* move = move_between(*view_.model, from, to, type);
     if (!move) return {};
@@ -525,7 +525,7 @@ class Stream {
     busy_.assign(ports_.size(), 0);
     busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
     for (std::size_t t = first; t < tiles_.size(); ++t)
-      for (const Way* w : {&tiles_[t].in, &tiles_[t].out})
+      for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
         if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
     return *std::max_element(busy_.begin(), busy_.end()) / rounds;
   }
@@ -553,7 +553,7 @@ class Stream {
               std::vector<double>(tiles_.size(), -1e300)};
     double inner = latency_ - call_, each = 0, begun = 0;
     for (std::size_t t = tiles_.size(); t-- > first_[place];) {
-      const Way& out = tiles_[t].out;
+      const TilePath& out = tiles_[t].out;
       if (out.port < 0) continue;
       double& free = d.free[static_cast<std::size_t>(out.port)];
       begun = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));

@@ -19,7 +19,7 @@ double intensity(const Record& r) { return r.bytes > 0 ? r.operations / r.bytes 
 double gops(const Record& r, const Timing& t) { return t.seconds > 0 ? 1e-9 * r.operations / t.seconds : 0; }
 
 /// A power of ten below and one above.
-cli::Axis decades(const std::string& label, double low, double high) {
+cli::PlotAxis decades(const std::string& label, double low, double high) {
   return {label, true, std::pow(10, std::floor(std::log10(low))), std::pow(10, std::ceil(std::log10(high)))};
 }
 
@@ -45,7 +45,7 @@ std::string roofline(const std::vector<const Record*>& family, const std::vector
   if (peaks.empty()) return "";
   std::nth_element(peaks.begin(), peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2), peaks.end());
   const double peak = peaks[peaks.size() / 2];
-  const cli::Axis x = decades("operations a byte of the tensors", low / 1.5, high * 1.5),
+  const cli::PlotAxis x = decades("operations a byte of the tensors", low / 1.5, high * 1.5),
                   y = decades("10^9 operations a second", slowest / 1.2, peak * 1.2);
   std::vector<cli::Series> series;
   for (std::size_t l = 0; l < levels.size(); ++l) {
