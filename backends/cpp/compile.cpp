@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const ProcessLimits compile_limits{300, std::int64_t{8} << 30, std::int64_t{1} << 30};
+
 /// A model of the machine runs hundreds of kernels, each for a moment: to optimise them takes longer than to run them.
 bool longer_to_compile(const HardwareModel& model, const TextFiles& sources) {
   constexpr std::size_t most_optimised = std::size_t{1} << 18;  // bytes of text
@@ -23,8 +25,28 @@ bool longer_to_compile(const HardwareModel& model, const TextFiles& sources) {
   return model.program.language == "cuda" && size > most_optimised;
 }
 
+/// The part of a header that does not depend on what includes it, as an object: made once, kept in the cache. Empty:
+/// there is no cache, or it does not compile, and the program holds all of the header.
+std::string shared_object(const HardwareModel& model, const SharedPart& part, const fs::path& folder) {
+  if (part.header.empty() || !has_cache()) return "";
+  const std::string name = part.header + ".cpp", object = (folder / (part.header + ".o")).string();
+  const auto command_for = [&](const std::string& source, const std::string& made) {
+    auto command = compile_command(model, {source}, made);
+    command.insert(command.end(), {"-c", "-D" + part.defined});
+    return command;
+  };
+  const std::string key = listed_command(command_for(name, "object")) + "\n" + identity(model) + "\n" + part.text;
+  if (take_from_cache(key, object)) return object;
+  const std::string text = "#include \"" + part.header + "\"\n";
+  if (!write_file(folder / name, text.data(), text.size())) return "";
+  const auto made = run_process(command_for((folder / name).string(), object), compile_limits, folder / "object.log");
+  if (!made.started || made.exit_code != 0) return "";
+  put_into_cache(key, object);
+  return object;
+}
+
 Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sources, const TextFiles& headers,
-                              const std::vector<std::string>& flags, const fs::path& file) {
+                              const std::vector<std::string>& flags, const SharedPart& shared, const fs::path& file) {
   const auto command_for = [&](const fs::path& folder, const std::string& made) {
     std::vector<std::string> paths;
     for (const auto& [name, text] : sources) paths.push_back((folder / name).string());
@@ -43,9 +65,10 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
     for (const auto& [name, text] : *files)
       if (!write_file(folder / name, text.data(), text.size()))
         return error(fmt::format("cannot write to {}", folder.string()), "is the disk full?");
-  const auto command = command_for(folder, file.string());
-  const auto result =
-      run_process(command, {300, std::int64_t{8} << 30, std::int64_t{1} << 30}, folder / "compiler.log");
+  auto command = command_for(folder, file.string());
+  if (const std::string object = shared_object(model, shared, folder); !object.empty())
+    command.insert(command.end(), {"-D" + shared.declared, object});
+  const auto result = run_process(command, compile_limits, folder / "compiler.log");
   if (!result.started)
     return error(fmt::format("the compiler '{}' cannot be executed", command[0]),
                  model.program.compilers.empty() ? "install g++, or name another one in $CXX" : "");
@@ -65,13 +88,14 @@ Result<CompilerCommand> build(const HardwareModel& model, const TextFiles& sourc
 }  // namespace
 
 Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
-                                const TextFiles& headers, const fs::path& executable) {
-  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, executable);
+                                const TextFiles& headers, const fs::path& executable, const SharedPart& shared) {
+  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel}, {"driver.cpp", driver}}, headers, {}, shared,
+               executable);
 }
 
 Result<CompilerCommand> compile_library(const HardwareModel& model, const std::string& kernel,
                                         const std::string& entries, const fs::path& library) {
-  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, library);
+  return build(as_remembered(model, kernel), {{"kernel.cpp", kernel + entries}}, {}, {"-shared", "-fPIC"}, {}, library);
 }
 
 }  // namespace isamap

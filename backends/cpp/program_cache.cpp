@@ -130,6 +130,8 @@ std::string place_of(const std::string& key) { return fmt::format("{:016x}", has
 
 }  // namespace
 
+bool has_cache() { return cache_directory().has_value(); }
+
 std::optional<std::string> read_from_cache(const std::string& key) {
   const auto cache = cache_directory();
   if (!cache) return std::nullopt;

@@ -13,6 +13,9 @@
 
 namespace isamap {
 
+/// Is there a place for it?
+bool has_cache();
+
 /// Copies the program of this key to `executable`; false: there is none.
 bool take_from_cache(const std::string& key, const std::filesystem::path& executable);
 /// What is whole stays.

@@ -59,7 +59,7 @@ class CppRunner final : public Runner {
                                     "", {{device_header_name, device_header()}}, folder.path() / "program")
                           : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
                                     kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
-                                    folder.path() / "program");
+                                    folder.path() / "program", kernels ? emulation_part() : SharedPart{});
     if (!made) {
       // A compiler that fails on an empty program says nothing about ours.
       outcome.missing = why_compiler_fails(model_, folder.path());

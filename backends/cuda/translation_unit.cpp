@@ -448,4 +448,8 @@ Result<TranslationUnit> print_cuda(const Program& program, const HardwareModel& 
   return KernelFile(program, model, *grid).print();
 }
 
+SharedPart emulation_part() {
+  return {emulation_header_name, emulation_header(), "ISAMAP_EMULATION_DECLARED", "ISAMAP_EMULATION_DEFINED"};
+}
+
 }  // namespace isamap

@@ -3,6 +3,7 @@
 // A program as one file of CUDA C++: kernels, and the function that launches them. Without the target's compiler the
 // same file is plain C++20 beside `emulation_header()`, and its entry is NAME_emulated.
 
+#include "backends/cpp/compile.h"
 #include "backends/cpp/translation_unit.h"
 
 namespace isamap {
@@ -18,5 +19,7 @@ constexpr const char* device_header_name = "isamap_device.h";
 /// The execution model as a header, and the name by which a printed file includes it (emulation/).
 const std::string& emulation_header();
 constexpr const char* emulation_header_name = "isamap_emulation.h";
+/// What of it programs share (emulation/threads.h).
+SharedPart emulation_part();
 
 }  // namespace isamap

@@ -85,7 +85,7 @@ std::map<std::string, ToldPasses> passes_of_cases(const std::vector<std::pair<st
   const TemporaryDirectory folder;
   const auto made = compile(machine("nvidia_sm80"), program_of_cases(cases, functions),
                             "extern \"C\" void run();\nint main() { run(); }\n",
-                            {{emulation_header_name, emulation_header()}}, folder.path() / "program");
+                            {{emulation_header_name, emulation_header()}}, folder.path() / "program", emulation_part());
   EXPECT_TRUE(made) << render(made.diagnostics());
   const auto ran =
       run_process({"env", "ISAMAP_EMULATION=" + how, "ISAMAP_EMULATION_COUNTS=1", (folder.path() / "program").string()},

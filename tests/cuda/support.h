@@ -100,7 +100,7 @@ inline Emulated emulate(const std::string& text, const TranslationUnit& unit, co
     arrays.push_back({a.bytes, 64, given, output});
   }
   auto made = compile(model, text, driver_text(arrays, {}, entry), {{emulation_header_name, emulation_header()}},
-                      folder.path() / "program");
+                      folder.path() / "program", emulation_part());
   EXPECT_TRUE(made) << render(made.diagnostics());
   if (!made) return result;
   const auto ran = run_process({(folder.path() / "program").string(), folder.path().string(), "0"}, {60, 0, 0},

@@ -14,49 +14,16 @@ struct Meetings {
   int writer = nobody, adder = nobody, reader = nobody;
 };
 
-inline Meetings& meetings_at(const void* at) {
-  struct Launch {
-    std::uint64_t number = 0;
-    std::unordered_map<const void*, Meetings> elements;
-  };
-  static Launch launch;
-  if (launch.number != state.launches) launch = {state.launches, {}};
-  return launch.elements[at];
-}
+EMULATION_API Meetings& meetings_at(const void* at);
 inline bool by_another(int block) {
   return block != Meetings::nobody && block != static_cast<int>(state.block->number.x);
 }
-inline void note_block(int& who) {
-  who = by_another(who) ? Meetings::several : static_cast<int>(state.block->number.x);
-}
-[[noreturn]] inline void blocks_meet(const char* does, int block, const char* did) {
-  if (block == Meetings::several)
-    fail("%s an element of global memory that several other blocks %s, and nothing orders them", does, did);
-  fail("%s an element of global memory that block %d %s, and nothing orders them", does, block, did);
-}
+EMULATION_API void note_block(int& who);
+[[noreturn]] EMULATION_API void blocks_meet(const char* does, int block, const char* did);
 
-inline void* written(void* at) {
-  Meetings& known = meetings_at(at);
-  if (by_another(known.writer)) blocks_meet("writes", known.writer, "wrote");
-  if (by_another(known.adder)) blocks_meet("writes", known.adder, "added to");
-  if (by_another(known.reader)) blocks_meet("writes", known.reader, "read");
-  note_block(known.writer);
-  return at;
-}
-inline const void* was_read(const void* at) {
-  Meetings& known = meetings_at(at);
-  if (by_another(known.writer)) blocks_meet("reads", known.writer, "wrote");
-  if (by_another(known.adder)) blocks_meet("reads", known.adder, "added to");
-  note_block(known.reader);
-  return at;
-}
-inline void* added(void* at) {
-  Meetings& known = meetings_at(at);
-  if (by_another(known.writer)) blocks_meet("adds to", known.writer, "wrote");
-  if (by_another(known.reader)) blocks_meet("adds to", known.reader, "read");
-  note_block(known.adder);
-  return at;
-}
+EMULATION_API void* written(void* at);
+EMULATION_API const void* was_read(const void* at);
+EMULATION_API void* added(void* at);
 
 /// A subscript, and where in the text it stands.
 struct Subscript {
@@ -107,5 +74,52 @@ class GlobalPointer {
  private:
   T* at_ = nullptr;
 };
+
+#if EMULATION_DEFINES
+EMULATION_API Meetings& meetings_at(const void* at) {
+  struct Launch {
+    std::uint64_t number = 0;
+    std::unordered_map<const void*, Meetings> elements;
+  };
+  static Launch launch;
+  if (launch.number != state.launches) launch = {state.launches, {}};
+  return launch.elements[at];
+}
+
+EMULATION_API void note_block(int& who) {
+  who = by_another(who) ? Meetings::several : static_cast<int>(state.block->number.x);
+}
+
+[[noreturn]] EMULATION_API void blocks_meet(const char* does, int block, const char* did) {
+  if (block == Meetings::several)
+    fail("%s an element of global memory that several other blocks %s, and nothing orders them", does, did);
+  fail("%s an element of global memory that block %d %s, and nothing orders them", does, block, did);
+}
+
+EMULATION_API void* written(void* at) {
+  Meetings& known = meetings_at(at);
+  if (by_another(known.writer)) blocks_meet("writes", known.writer, "wrote");
+  if (by_another(known.adder)) blocks_meet("writes", known.adder, "added to");
+  if (by_another(known.reader)) blocks_meet("writes", known.reader, "read");
+  note_block(known.writer);
+  return at;
+}
+
+EMULATION_API const void* was_read(const void* at) {
+  Meetings& known = meetings_at(at);
+  if (by_another(known.writer)) blocks_meet("reads", known.writer, "wrote");
+  if (by_another(known.adder)) blocks_meet("reads", known.adder, "added to");
+  note_block(known.reader);
+  return at;
+}
+
+EMULATION_API void* added(void* at) {
+  Meetings& known = meetings_at(at);
+  if (by_another(known.writer)) blocks_meet("adds to", known.writer, "wrote");
+  if (by_another(known.reader)) blocks_meet("adds to", known.reader, "read");
+  note_block(known.adder);
+  return at;
+}
+#endif
 
 }  // namespace emulation

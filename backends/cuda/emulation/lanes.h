@@ -33,10 +33,17 @@ class SourcePlace {
 #endif
 
 /// Asked at every access: known before anything runs.
-inline const bool counting = [] {
+#if defined(ISAMAP_EMULATION_DEFINED)
+extern const bool counting;
+#endif
+#if EMULATION_DEFINES
+EMULATION_API const bool counting = [] {
   const char* const asked = std::getenv("ISAMAP_EMULATION_COUNTS");
   return asked != nullptr && *asked != 0 && !(asked[0] == '0' && asked[1] == 0);
 }();
+#else
+extern const bool counting;
+#endif
 inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {  // the finaliser of MurmurHash3
   std::uint64_t h = a * 0x9e3779b97f4a7c15ULL + b + 1;
   h = (h ^ h >> 33) * 0xff51afd7ed558ccdULL;
@@ -45,12 +52,7 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {  // the finaliser
 }
 /// The how-manieth time it is that this thread is here, in this iteration of all loops around. `what` tells things
 /// apart that stand at one place.
-inline std::uint64_t time_here(const SourcePlace& here, unsigned what) {
-  Thread& thread = *state.thread;
-  const std::uint64_t place =
-      mixed(mixed(static_cast<std::uint64_t>(here.line()) << 32 | here.column(), what), thread.iteration);
-  return mixed(place, thread.times[place]++);
-}
+EMULATION_API std::uint64_t time_here(const SourcePlace& here, unsigned what);
 
 /// Counts the iterations of a loop; the thread knows in which it is.
 class LoopNumber {
@@ -92,11 +94,22 @@ inline const char* name_of(Access access) {
 /// By what a request is known in its block. What `lanes` lanes do together, one of them does for all: a request of its
 /// own.
 using RequestKey = std::pair<std::uint64_t, std::uint64_t>;
-inline RequestKey request_key(Access access, bool shared, int lanes, const SourcePlace& here) {
+EMULATION_API RequestKey request_key(Access access, bool shared, int lanes, const SourcePlace& here);
+
+#if EMULATION_DEFINES
+EMULATION_API std::uint64_t time_here(const SourcePlace& here, unsigned what) {
+  Thread& thread = *state.thread;
+  const std::uint64_t place =
+      mixed(mixed(static_cast<std::uint64_t>(here.line()) << 32 | here.column(), what), thread.iteration);
+  return mixed(place, thread.times[place]++);
+}
+
+EMULATION_API RequestKey request_key(Access access, bool shared, int lanes, const SourcePlace& here) {
   static std::uint64_t number = 0;
   if (lanes > 1) return {~std::uint64_t{0}, ++number};
   return {static_cast<std::uint64_t>(state.thread->number / warp_size),
           time_here(here, static_cast<unsigned>(access) * 2 + (shared ? 1U : 0U))};
 }
+#endif
 
 }  // namespace emulation

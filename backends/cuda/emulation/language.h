@@ -54,9 +54,19 @@ enum {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
   CUDA_SUCCESS = 0
 };
-inline int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
-                                  const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
-                                  const cuuint32_t*, int, CUtensorMapSwizzle swizzle, int, int) {
+EMULATION_API int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
+                                         const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
+                                         const cuuint32_t*, int, CUtensorMapSwizzle swizzle, int, int);
+
+using cudaStream_t = void*;
+EMULATION_API cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t);
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+EMULATION_API cudaError_t cudaFreeAsync(void* at, cudaStream_t);
+
+#if EMULATION_DEFINES
+EMULATION_API int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, int rank, void* base,
+                                         const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
+                                         const cuuint32_t*, int, CUtensorMapSwizzle swizzle, int, int) {
   *map = {base, type, rank, static_cast<int>(swizzle), {}, {}, {}};
   for (int d = 0; d < rank; ++d) {
     map->sizes[d] = sizes[d];
@@ -70,14 +80,14 @@ inline int cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, in
   return CUDA_SUCCESS;
 }
 
-using cudaStream_t = void*;
-inline cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t) {
+EMULATION_API cudaError_t cudaMallocAsync(void** at, std::size_t bytes, cudaStream_t) {
   *at = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (*at != nullptr) std::memset(*at, 0xff, bytes);
   return *at == nullptr;
 }
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline cudaError_t cudaFreeAsync(void* at, cudaStream_t) {
+
+EMULATION_API cudaError_t cudaFreeAsync(void* at, cudaStream_t) {
   std::free(at);
   return cudaSuccess;
 }
+#endif

@@ -7,18 +7,58 @@
 
 namespace emulation {
 
-inline void release(Meeting& meeting) {
-  for (const int thread : meeting.waiting) state.block->threads[static_cast<std::size_t>(thread)].blocked = false;
-  meeting.waiting.clear();
-  meeting.arrived = 0;
-}
+EMULATION_API void release(Meeting& meeting);
 
 /// What several threads do together: with what each of them brought, and the first of them.
 using Joint = std::function<void(void* const* at, Thread* threads)>;
 
 /// The last of `instances` neighbouring threads does `body(what all brought)`, then all go on. No template: a printed
 /// file has hundreds of these.
-inline void do_together(int instances, const char* what, void* mine, const Joint& body) {
+EMULATION_API void do_together(int instances, const char* what, void* mine, const Joint& body);
+template <class Arguments, class Body>
+void together(int instances, const char* what, Arguments& mine, Body body) {
+  do_together(instances, what, &mine,
+              [body](void* const* at, Thread* threads) { body(reinterpret_cast<Arguments* const*>(at), threads); });
+}
+
+/// All threads of the block, or `participants` of them at barrier `index`.
+EMULATION_API void block_barrier(int index = 0, int participants = 0);
+EMULATION_API void warp_barrier();
+
+// Asynchronous copies into shared memory -----------------------------------------------------------------------------
+
+/// Does a copy that is issued arrive at once?
+EMULATION_API bool arrives_now();
+/// An operation of this thread's open group: now, or when the group is waited for.
+EMULATION_API void deliver_in_group(const char* object, std::function<void()> operation);
+
+/// `bytes` of `source` go to shared address `to`, when the group in which this is issued is waited for at the latest.
+EMULATION_API void issue_copy(const char* object, std::uint32_t to, const unsigned char* source, std::size_t bytes,
+                              std::size_t valid, const SourcePlace& here);
+EMULATION_API void commit(const char* object);
+/// What several threads begin together and is done when its group is waited for at the latest, with what they brought;
+/// the first of them keeps the groups.
+EMULATION_API void begin_together(int instances, const char* object, const char* what, void* mine, std::size_t size,
+                                  const Joint& body);
+template <class Arguments, class Body>
+void together_later(int instances, const char* object, const char* what, Arguments& mine, Body body) {
+  static_assert(std::is_trivially_copyable_v<Arguments>);
+  begin_together(instances, object, what, &mine, sizeof mine,
+                 [body](void* const* at, Thread* threads) { body(reinterpret_cast<Arguments* const*>(at), threads); });
+}
+EMULATION_API void wait_groups(const char* object, std::size_t pending);
+
+/// Of operations that `instances` threads begin together.
+EMULATION_API void wait_groups_together(int instances, const char* object, std::size_t pending);
+
+#if EMULATION_DEFINES
+EMULATION_API void release(Meeting& meeting) {
+  for (const int thread : meeting.waiting) state.block->threads[static_cast<std::size_t>(thread)].blocked = false;
+  meeting.waiting.clear();
+  meeting.arrived = 0;
+}
+
+EMULATION_API void do_together(int instances, const char* what, void* mine, const Joint& body) {
   const int group = state.thread->number / instances;
   if ((group + 1) * instances > state.thread_count)
     fail("%s needs %d threads; the block has %d", what, instances, state.thread_count);
@@ -38,14 +78,8 @@ inline void do_together(int instances, const char* what, void* mine, const Joint
   body(meeting.arguments.data(), state.block->threads.data() + group * instances);
   release(meeting);
 }
-template <class Arguments, class Body>
-void together(int instances, const char* what, Arguments& mine, Body body) {
-  do_together(instances, what, &mine,
-              [body](void* const* at, Thread* threads) { body(reinterpret_cast<Arguments* const*>(at), threads); });
-}
 
-/// All threads of the block, or `participants` of them at barrier `index`.
-inline void block_barrier(int index = 0, int participants = 0) {
+EMULATION_API void block_barrier(int index, int participants) {
   const int wanted = participants == 0 ? state.thread_count : participants;
   Meeting& meeting = state.block->meetings[{-1 - index, wanted}];
   if (++meeting.arrived < wanted) {
@@ -64,7 +98,8 @@ inline void block_barrier(int index = 0, int participants = 0) {
       }
   release(meeting);
 }
-inline void warp_barrier() {
+
+EMULATION_API void warp_barrier() {
   struct Nothing {
   } nothing;
   together(warp_size, "a barrier of the warp", nothing, [](Nothing* const*, Thread* threads) {
@@ -72,11 +107,8 @@ inline void warp_barrier() {
   });
 }
 
-// Asynchronous copies into shared memory -----------------------------------------------------------------------------
-
-/// `bytes` of `source` go to shared address `to`, when the group in which this is issued is waited for at the latest.
-inline void issue_copy(const char* object, std::uint32_t to, const unsigned char* source, std::size_t bytes,
-                       std::size_t valid, const SourcePlace& here) {
+EMULATION_API void issue_copy(const char* object, std::uint32_t to, const unsigned char* source, std::size_t bytes,
+                              std::size_t valid, const SourcePlace& here) {
   Thread& thread = *state.thread;
   Request(Access::copy, 1, here).of(source, valid);
   BankRequest(Access::copy, 1, thread, to, here).of(thread, to, bytes);
@@ -93,20 +125,17 @@ inline void issue_copy(const char* object, std::uint32_t to, const unsigned char
     if (valid > 0) std::memcpy(target, source, valid);
     std::memset(target + valid, 0, bytes - valid);
   };
-  const bool now =
-      delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
-  if (now) return deliver();
-  thread.groups[object].open.push_back(deliver);
+  deliver_in_group(object, deliver);
 }
-inline void commit(const char* object) {
+
+EMULATION_API void commit(const char* object) {
   Groups& groups = state.thread->groups[object];
   groups.committed.push_back(std::move(groups.open));
   groups.open.clear();
 }
-/// What several threads begin together and is done when its group is waited for at the latest, with what they brought;
-/// the first of them keeps the groups.
-inline void begin_together(int instances, const char* object, const char* what, void* mine, std::size_t size,
-                           const Joint& body) {
+
+EMULATION_API void begin_together(int instances, const char* object, const char* what, void* mine, std::size_t size,
+                                  const Joint& body) {
   do_together(instances, what, mine, [instances, object, size, &body](void* const* at, Thread* threads) {
     std::vector<unsigned char> kept(static_cast<std::size_t>(instances) * size);
     for (int i = 0; i < instances; ++i) std::memcpy(kept.data() + static_cast<std::size_t>(i) * size, at[i], size);
@@ -115,19 +144,13 @@ inline void begin_together(int instances, const char* object, const char* what, 
       for (int i = 0; i < instances; ++i) pointers.push_back(kept.data() + static_cast<std::size_t>(i) * size);
       body(pointers.data(), threads);
     };
-    const bool now =
-        delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
-    if (now && threads->groups[object].pending() == 0 && threads->groups[object].open.empty()) return carry_out();
+    if (arrives_now() && threads->groups[object].pending() == 0 && threads->groups[object].open.empty())
+      return carry_out();
     threads->groups[object].open.push_back(carry_out);
   });
 }
-template <class Arguments, class Body>
-void together_later(int instances, const char* object, const char* what, Arguments& mine, Body body) {
-  static_assert(std::is_trivially_copyable_v<Arguments>);
-  begin_together(instances, object, what, &mine, sizeof mine,
-                 [body](void* const* at, Thread* threads) { body(reinterpret_cast<Arguments* const*>(at), threads); });
-}
-inline void wait_groups(const char* object, std::size_t pending) {
+
+EMULATION_API void wait_groups(const char* object, std::size_t pending) {
   Groups& groups = state.thread->groups[object];
   while (groups.committed.size() > pending) {
     for (const auto& operation : groups.committed.front()) operation();
@@ -135,12 +158,21 @@ inline void wait_groups(const char* object, std::size_t pending) {
   }
 }
 
-/// Of operations that `instances` threads begin together.
-inline void wait_groups_together(int instances, const char* object, std::size_t pending) {
+EMULATION_API void wait_groups_together(int instances, const char* object, std::size_t pending) {
   struct Nothing {
   } nothing;
   wait_groups(object, pending);
   together(instances, "a wait for what all of them began", nothing, [](Nothing* const*, Thread*) {});
 }
+
+EMULATION_API bool arrives_now() {
+  return delivery().kind == Delivery::eager || (delivery().kind == Delivery::random && state.chance() % 2 == 0);
+}
+
+EMULATION_API void deliver_in_group(const char* object, std::function<void()> operation) {
+  if (arrives_now()) return operation();
+  state.thread->groups[object].open.push_back(std::move(operation));
+}
+#endif
 
 }  // namespace emulation

@@ -7,80 +7,20 @@
 
 namespace emulation {
 
-inline bool ordered(const Touch& before, const Thread& now) {
-  if (before.thread == now.number || before.thread == -1 || before.block_epoch < now.block_epoch) return true;
-  if (before.thread < 0) return false;
-  if (const auto heard = now.heard.find(before.thread / warp_size);
-      heard != now.heard.end() && before.time < heard->second)
-    return true;
-  if (now.part > 0 && before.thread / now.part == now.number / now.part && before.part_epoch < now.part_epoch)
-    return true;
-  return before.thread / warp_size == now.number / warp_size && before.warp_epoch < now.warp_epoch;
-}
+EMULATION_API bool ordered(const Touch& before, const Thread& now);
 /// Reads of several threads: all of their warps are heard of.
-inline bool reads_ordered(const Shadow& shadow, const Thread& now) {
-  if (ordered(shadow.read, now)) return true;
-  for (int warp = 0; warp < 32; ++warp) {
-    if ((shadow.readers >> warp & 1) == 0) continue;
-    const auto heard = now.heard.find(warp);
-    if (heard == now.heard.end() || shadow.read.time >= heard->second) return false;
-  }
-  return true;
-}
+EMULATION_API bool reads_ordered(const Shadow& shadow, const Thread& now);
 inline std::size_t offset_of(const void* address) {
   return static_cast<std::size_t>(static_cast<const unsigned char*>(address) - state.block->bytes.data());
 }
 inline bool is_shared(const void* address) { return offset_of(address) < state.block->bytes.size(); }
-inline void check_inside(std::size_t at, std::size_t size) {
-  if (at > state.block->bytes.size() || size > state.block->bytes.size() - at)
-    fail("bytes %zu to %zu of shared memory are touched; the block has %zu", at, at + size, state.block->bytes.size());
-}
-inline void conflict(const char* what, std::size_t at, const Touch& before, const char* did, const Thread& now) {
-  if (before.thread == -2)
-    fail("thread %d %s byte %zu of shared memory that others %s, with no barrier between", now.number, what, at, did);
-  fail("thread %d %s byte %zu of shared memory that thread %d %s, with no barrier between", now.number, what, at,
-       before.thread, did);
-}
-inline void note_read(Thread& thread, std::size_t at, std::size_t size) {
-  check_inside(at, size);
-  for (std::size_t b = at; b < at + size; ++b) {
-    Shadow& shadow = state.block->shadows[b];
-    if (shadow.on_its_way)
-      fail("thread %d reads byte %zu of shared memory before the asynchronous copy into it was waited for",
-           thread.number, b);
-    if (!ordered(shadow.write, thread)) conflict("reads", b, shadow.write, "wrote", thread);
-    const bool several = shadow.read.thread != -1 && shadow.read.thread != thread.number &&
-                         shadow.read.block_epoch == thread.block_epoch;
-    shadow.read = {
-        several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, 0, state.block->time};
-    shadow.readers |= 1U << (thread.number / warp_size);
-  }
-}
-inline void note_write(Thread& thread, std::size_t at, std::size_t size, bool on_its_way = false) {
-  check_inside(at, size);
-  for (std::size_t b = at; b < at + size; ++b) {
-    Shadow& shadow = state.block->shadows[b];
-    if (shadow.on_its_way)
-      fail("thread %d writes byte %zu of shared memory while an asynchronous copy into it is on its way", thread.number,
-           b);
-    if (!ordered(shadow.write, thread)) conflict("writes", b, shadow.write, "wrote", thread);
-    if (!reads_ordered(shadow, thread)) conflict("writes", b, shadow.read, "read", thread);
-    shadow.write = {thread.number,     thread.block_epoch, thread.warp_epoch,
-                    thread.part_epoch, thread.fences,      state.block->time};
-    shadow.readers = 0;
-    shadow.on_its_way = on_its_way;
-  }
-}
+EMULATION_API void check_inside(std::size_t at, std::size_t size);
+EMULATION_API void conflict(const char* what, std::size_t at, const Touch& before, const char* did, const Thread& now);
+EMULATION_API void note_read(Thread& thread, std::size_t at, std::size_t size);
+EMULATION_API void note_write(Thread& thread, std::size_t at, std::size_t size, bool on_its_way = false);
 
 /// What instances wrote is seen by another path once they have fenced it.
-inline std::uint32_t fenced(std::uint32_t at, const char* what) {
-  check_inside(at, 1);
-  const Touch& write = state.block->shadows[at].write;
-  if (write.thread >= 0 && write.fences == state.block->threads[static_cast<std::size_t>(write.thread)].fences)
-    fail("%s reads byte %u of shared memory, which thread %d wrote by another path, with no fence since", what, at,
-         write.thread);
-  return at;
-}
+EMULATION_API std::uint32_t fenced(std::uint32_t at, const char* what);
 inline void fence() { ++state.thread->fences; }
 inline std::uint32_t permuted(std::uint32_t at, int bits, int from, int to) {
   return at ^ ((at >> from & ((1U << bits) - 1)) << to);
@@ -132,23 +72,18 @@ class SharedPointer {
 
 inline void* shared_bytes() { return state.block->bytes.data(); }
 inline std::uint32_t to_shared(const void* at) { return static_cast<std::uint32_t>(offset_of(at)); }
+EMULATION_API void name_shared(std::uint32_t at, const char* array);
 template <class T>
 std::uint32_t to_shared(const SharedPointer<T>& at) {
   const auto offset = static_cast<std::uint32_t>(offset_of(at.address()));
-  if (counting) state.thread->named[offset] = at.array();
+  if (counting) name_shared(offset, at.array());
   return offset;
 }
 
 /// The same for a place that a shared address names: `*(float*)__cvta_shared_to_generic(a)` is not seen, these are.
-inline void* readable(Thread& thread, std::uint32_t at, std::size_t size) {
-  note_read(thread, at, size);
-  return state.block->bytes.data() + at;
-}
+EMULATION_API void* readable(Thread& thread, std::uint32_t at, std::size_t size);
 inline const void* readable(Thread&, const void* at, std::size_t) { return at; }
-inline void* writable(Thread& thread, std::uint32_t at, std::size_t size) {
-  note_write(thread, at, size);
-  return state.block->bytes.data() + at;
-}
+EMULATION_API void* writable(Thread& thread, std::uint32_t at, std::size_t size);
 inline void* writable(Thread&, void* at, std::size_t) { return at; }
 inline void aligned(std::uint32_t at, unsigned to, const char* what) {
   if (at % to != 0) fail("%s: address %u of shared memory is no multiple of %u", what, at, to);
@@ -157,5 +92,93 @@ inline void aligned(const void* at, unsigned to, const char* what) {
   if (reinterpret_cast<std::uintptr_t>(at) % to != 0)
     fail("%s: an address of global memory is no multiple of %u", what, to);
 }
+
+#if EMULATION_DEFINES
+EMULATION_API bool ordered(const Touch& before, const Thread& now) {
+  if (before.thread == now.number || before.thread == -1 || before.block_epoch < now.block_epoch) return true;
+  if (before.thread < 0) return false;
+  if (const auto heard = now.heard.find(before.thread / warp_size);
+      heard != now.heard.end() && before.time < heard->second)
+    return true;
+  if (now.part > 0 && before.thread / now.part == now.number / now.part && before.part_epoch < now.part_epoch)
+    return true;
+  return before.thread / warp_size == now.number / warp_size && before.warp_epoch < now.warp_epoch;
+}
+
+EMULATION_API bool reads_ordered(const Shadow& shadow, const Thread& now) {
+  if (ordered(shadow.read, now)) return true;
+  for (int warp = 0; warp < 32; ++warp) {
+    if ((shadow.readers >> warp & 1) == 0) continue;
+    const auto heard = now.heard.find(warp);
+    if (heard == now.heard.end() || shadow.read.time >= heard->second) return false;
+  }
+  return true;
+}
+
+EMULATION_API void check_inside(std::size_t at, std::size_t size) {
+  if (at > state.block->bytes.size() || size > state.block->bytes.size() - at)
+    fail("bytes %zu to %zu of shared memory are touched; the block has %zu", at, at + size, state.block->bytes.size());
+}
+
+EMULATION_API void conflict(const char* what, std::size_t at, const Touch& before, const char* did, const Thread& now) {
+  if (before.thread == -2)
+    fail("thread %d %s byte %zu of shared memory that others %s, with no barrier between", now.number, what, at, did);
+  fail("thread %d %s byte %zu of shared memory that thread %d %s, with no barrier between", now.number, what, at,
+       before.thread, did);
+}
+
+EMULATION_API void note_read(Thread& thread, std::size_t at, std::size_t size) {
+  check_inside(at, size);
+  for (std::size_t b = at; b < at + size; ++b) {
+    Shadow& shadow = state.block->shadows[b];
+    if (shadow.on_its_way)
+      fail("thread %d reads byte %zu of shared memory before the asynchronous copy into it was waited for",
+           thread.number, b);
+    if (!ordered(shadow.write, thread)) conflict("reads", b, shadow.write, "wrote", thread);
+    const bool several = shadow.read.thread != -1 && shadow.read.thread != thread.number &&
+                         shadow.read.block_epoch == thread.block_epoch;
+    shadow.read = {
+        several ? -2 : thread.number, thread.block_epoch, thread.warp_epoch, thread.part_epoch, 0, state.block->time};
+    shadow.readers |= 1U << (thread.number / warp_size);
+  }
+}
+
+EMULATION_API void note_write(Thread& thread, std::size_t at, std::size_t size, bool on_its_way) {
+  check_inside(at, size);
+  for (std::size_t b = at; b < at + size; ++b) {
+    Shadow& shadow = state.block->shadows[b];
+    if (shadow.on_its_way)
+      fail("thread %d writes byte %zu of shared memory while an asynchronous copy into it is on its way", thread.number,
+           b);
+    if (!ordered(shadow.write, thread)) conflict("writes", b, shadow.write, "wrote", thread);
+    if (!reads_ordered(shadow, thread)) conflict("writes", b, shadow.read, "read", thread);
+    shadow.write = {thread.number,     thread.block_epoch, thread.warp_epoch,
+                    thread.part_epoch, thread.fences,      state.block->time};
+    shadow.readers = 0;
+    shadow.on_its_way = on_its_way;
+  }
+}
+
+EMULATION_API std::uint32_t fenced(std::uint32_t at, const char* what) {
+  check_inside(at, 1);
+  const Touch& write = state.block->shadows[at].write;
+  if (write.thread >= 0 && write.fences == state.block->threads[static_cast<std::size_t>(write.thread)].fences)
+    fail("%s reads byte %u of shared memory, which thread %d wrote by another path, with no fence since", what, at,
+         write.thread);
+  return at;
+}
+
+EMULATION_API void* readable(Thread& thread, std::uint32_t at, std::size_t size) {
+  note_read(thread, at, size);
+  return state.block->bytes.data() + at;
+}
+
+EMULATION_API void* writable(Thread& thread, std::uint32_t at, std::size_t size) {
+  note_write(thread, at, size);
+  return state.block->bytes.data() + at;
+}
+
+EMULATION_API void name_shared(std::uint32_t at, const char* array) { state.thread->named[at] = array; }
+#endif
 
 }  // namespace emulation

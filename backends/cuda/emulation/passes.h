@@ -31,7 +31,47 @@ struct Passes {
 };
 
 /// Those of lanes that are served together: their distinct bytes, in order.
-inline void serve(std::vector<std::uint32_t>& bytes, const Memories& memories, Passes& passes) {
+EMULATION_API void serve(std::vector<std::uint32_t>& bytes, const Memories& memories, Passes& passes);
+
+/// Of one request, by lanes of one warp or of several (which are served one after another).
+EMULATION_API Passes passes_of(std::vector<Piece> pieces, const Memories& memories);
+
+/// Of the block that runs.
+struct BankAsked {
+  Access access = Access::load;
+  const char* array = "?";
+  unsigned line = 0;
+  std::vector<Piece> pieces;
+};
+EMULATION_API std::map<RequestKey, BankAsked>& bank_asked();
+
+/// What one lane asks for by one instruction, or all lanes that do it together.
+class BankRequest {
+ public:
+  BankRequest(Access access, const char* array, const SourcePlace& here) {
+    if (counting) begin(access, 1, array, here);
+  }
+  /// Of the array to which `thread` took the address `at`.
+  BankRequest(Access access, int lanes, const Thread& thread, std::uint32_t at, const SourcePlace& here) {
+    if (counting) begin(access, lanes, thread, at, here);
+  }
+  /// `at`, for which `thread` gives the address.
+  std::uint32_t of(const Thread& thread, std::uint32_t at, std::size_t bytes) {
+    if (asked_ != nullptr) note(thread, at, bytes);
+    return at;
+  }
+
+ private:
+  EMULATION_API void begin(Access access, int lanes, const char* array, const SourcePlace& here);
+  EMULATION_API void begin(Access access, int lanes, const Thread& thread, std::uint32_t at, const SourcePlace& here);
+  EMULATION_API void note(const Thread& thread, std::uint32_t at, std::size_t bytes);
+  BankAsked* asked_ = nullptr;
+};
+
+EMULATION_API void count_passes();
+
+#if EMULATION_DEFINES
+EMULATION_API void serve(std::vector<std::uint32_t>& bytes, const Memories& memories, Passes& passes) {
   std::sort(bytes.begin(), bytes.end());
   bytes.erase(std::unique(bytes.begin(), bytes.end()), bytes.end());
   if (bytes.empty()) return;
@@ -45,8 +85,7 @@ inline void serve(std::vector<std::uint32_t>& bytes, const Memories& memories, P
   bytes.clear();
 }
 
-/// Of one request, by lanes of one warp or of several (which are served one after another).
-inline Passes passes_of(std::vector<Piece> pieces, const Memories& memories) {
+EMULATION_API Passes passes_of(std::vector<Piece> pieces, const Memories& memories) {
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.lane < b.lane; });
   std::vector<std::uint32_t> bytes;
   std::size_t widest = 1;  // the bytes of a lane, each once
@@ -72,47 +111,28 @@ inline Passes passes_of(std::vector<Piece> pieces, const Memories& memories) {
   return passes;
 }
 
-/// Of the block that runs.
-struct BankAsked {
-  Access access = Access::load;
-  const char* array = "?";
-  unsigned line = 0;
-  std::vector<Piece> pieces;
-};
-inline std::map<RequestKey, BankAsked>& bank_asked() {
+EMULATION_API void BankRequest::begin(Access access, int lanes, const char* array, const SourcePlace& here) {
+  if (state.memories.banks < 1 || state.memories.bank_width < 1) return;
+  asked_ = &bank_asked()[request_key(access, true, lanes, here)];
+  asked_->access = access;
+  asked_->array = array;
+  asked_->line = here.line();
+}
+
+EMULATION_API void BankRequest::begin(Access access, int lanes, const Thread& thread, std::uint32_t at,
+                                      const SourcePlace& here) {
+  const auto found = thread.named.find(at);
+  begin(access, lanes, found == thread.named.end() ? "?" : found->second, here);
+}
+
+EMULATION_API void BankRequest::note(const Thread& thread, std::uint32_t at, std::size_t bytes) {
+  if (bytes > 0) asked_->pieces.push_back({thread.number, at, static_cast<std::uint32_t>(bytes)});
+}
+
+EMULATION_API std::map<RequestKey, BankAsked>& bank_asked() {
   static std::map<RequestKey, BankAsked> all;
   return all;
 }
-
-/// What one lane asks for by one instruction, or all lanes that do it together.
-class BankRequest {
- public:
-  BankRequest(Access access, const char* array, const SourcePlace& here) {
-    if (counting) begin(access, 1, array, here);
-  }
-  /// Of the array to which `thread` took the address `at`.
-  BankRequest(Access access, int lanes, const Thread& thread, std::uint32_t at, const SourcePlace& here) {
-    if (!counting) return;
-    const auto found = thread.named.find(at);
-    begin(access, lanes, found == thread.named.end() ? "?" : found->second, here);
-  }
-  /// `at`, for which `thread` gives the address.
-  std::uint32_t of(const Thread& thread, std::uint32_t at, std::size_t bytes) {
-    if (asked_ != nullptr && bytes > 0)
-      asked_->pieces.push_back({thread.number, at, static_cast<std::uint32_t>(bytes)});
-    return at;
-  }
-
- private:
-  void begin(Access access, int lanes, const char* array, const SourcePlace& here) {
-    if (state.memories.banks < 1 || state.memories.bank_width < 1) return;
-    asked_ = &bank_asked()[request_key(access, true, lanes, here)];
-    asked_->access = access;
-    asked_->array = array;
-    asked_->line = here.line();
-  }
-  BankAsked* asked_ = nullptr;
-};
 
 struct BankCounted {
   Memories memories;
@@ -146,7 +166,7 @@ class BankCounts {
   }
 };
 
-inline void count_passes() {
+EMULATION_API void count_passes() {
   static BankCounts counts;
   for (const auto& [key, request] : bank_asked()) {
     if (request.pieces.empty()) continue;
@@ -165,5 +185,6 @@ inline void count_passes() {
   }
   bank_asked().clear();
 }
+#endif
 
 }  // namespace emulation

@@ -12,6 +12,54 @@
 
 namespace emulation {
 
+/// Of the block that runs.
+struct Asked {
+  Access access = Access::load;
+  std::vector<std::pair<std::uintptr_t, std::size_t>> places;  ///< address, bytes
+};
+EMULATION_API std::map<RequestKey, Asked>& asked();
+
+/// What one lane asks for by one instruction, or all lanes that do it together.
+class Request {
+ public:
+  Request(Access access, int lanes, const SourcePlace& here) {
+    if (counting) begin(access, lanes, here);
+  }
+  template <class At>
+  At* of(At* at, std::size_t bytes) {
+    if (asked_ != nullptr) note(reinterpret_cast<std::uintptr_t>(at), bytes);
+    return at;
+  }
+
+ private:
+  EMULATION_API void begin(Access access, int lanes, const SourcePlace& here);
+  EMULATION_API void note(std::uintptr_t at, std::size_t bytes);
+  Asked* asked_ = nullptr;
+};
+
+/// The tensors of a launch: where each begins.
+EMULATION_API std::map<std::uintptr_t, std::string>& tensors();
+EMULATION_API void forget_arguments();
+/// The first of the names is of the tensor that begins there, if it is one; what follows it.
+EMULATION_API const char* name_argument(const char* names, std::uintptr_t at);
+template <class... Arguments>
+void name_arguments(const char* names, const Arguments&... arguments) {
+  if (!counting) return;
+  forget_arguments();
+  const auto note = [&](const auto& argument) {
+    if constexpr (std::is_pointer_v<std::decay_t<decltype(argument)>>)
+      names = name_argument(names, reinterpret_cast<std::uintptr_t>(argument));
+    else
+      names = name_argument(names, 0);
+  };
+  (note(arguments), ...);
+}
+
+/// All lanes have asked: the block has ended, or all of it has met.
+EMULATION_API void count_sectors();
+EMULATION_API void count_requests();
+
+#if EMULATION_DEFINES
 struct Counted {
   long requests = 0, sectors = 0, least = 0;
 };
@@ -28,55 +76,27 @@ class Counts {
   }
 };
 
-/// Of the block that runs.
-struct Asked {
-  Access access = Access::load;
-  std::vector<std::pair<std::uintptr_t, std::size_t>> places;  ///< address, bytes
-};
-inline std::map<RequestKey, Asked>& asked() {
+EMULATION_API void Request::begin(Access access, int lanes, const SourcePlace& here) {
+  if (state.memories.transaction == 0) return;
+  asked_ = &asked()[request_key(access, false, lanes, here)];
+  asked_->access = access;
+}
+
+EMULATION_API void Request::note(std::uintptr_t at, std::size_t bytes) {
+  if (bytes > 0) asked_->places.emplace_back(at, bytes);
+}
+
+EMULATION_API std::map<RequestKey, Asked>& asked() {
   static std::map<RequestKey, Asked> all;
   return all;
 }
 
-/// What one lane asks for by one instruction, or all lanes that do it together.
-class Request {
- public:
-  Request(Access access, int lanes, const SourcePlace& here) {
-    if (!counting || state.memories.transaction == 0) return;
-    asked_ = &asked()[request_key(access, false, lanes, here)];
-    asked_->access = access;
-  }
-  template <class At>
-  At* of(At* at, std::size_t bytes) {
-    if (asked_ != nullptr && bytes > 0) asked_->places.emplace_back(reinterpret_cast<std::uintptr_t>(at), bytes);
-    return at;
-  }
-
- private:
-  Asked* asked_ = nullptr;
-};
-
-/// The tensors of a launch: where each begins.
-inline std::map<std::uintptr_t, std::string>& tensors() {
+EMULATION_API std::map<std::uintptr_t, std::string>& tensors() {
   static std::map<std::uintptr_t, std::string> all;
   return all;
 }
-template <class... Arguments>
-void name_arguments(const char* names, const Arguments&... arguments) {
-  if (!counting) return;
-  tensors().clear();
-  const auto note = [&](const auto& argument) {
-    const char* const comma = std::strchr(names, ',');
-    const std::string name = comma == nullptr ? std::string(names) : std::string(names, comma);
-    if constexpr (std::is_pointer_v<std::decay_t<decltype(argument)>>)
-      tensors()[reinterpret_cast<std::uintptr_t>(argument)] = name;
-    if (comma != nullptr) names = comma + 1 + (comma[1] == ' ');
-  };
-  (note(arguments), ...);
-}
 
-/// All lanes have asked: the block has ended, or all of it has met.
-inline void count_sectors() {
+EMULATION_API void count_sectors() {
   static Counts counts;
   const std::uintptr_t bytes = static_cast<std::uintptr_t>(state.memories.transaction);
   for (auto& [key, request] : asked()) {
@@ -97,11 +117,21 @@ inline void count_sectors() {
   }
   asked().clear();
 }
-inline void count_requests() {
+
+EMULATION_API void count_requests() {
   if (!counting) return;
   count_sectors();
   count_passes();
   for (Thread& thread : state.block->threads) thread.times.clear();
 }
+
+EMULATION_API void forget_arguments() { tensors().clear(); }
+
+EMULATION_API const char* name_argument(const char* names, std::uintptr_t at) {
+  const char* const comma = std::strchr(names, ',');
+  if (at != 0) tensors()[at] = comma == nullptr ? std::string(names) : std::string(names, comma);
+  return comma == nullptr ? names : comma + 1 + (comma[1] == ' ');
+}
+#endif
 
 }  // namespace emulation

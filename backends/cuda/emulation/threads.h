@@ -47,6 +47,19 @@
 #define __grid_constant__
 #define __restrict__
 
+// By default a printed file holds all of this. With ISAMAP_EMULATION_DECLARED it has only what templates need: what
+// does not depend on the kernel comes from an object that is made once, of this header with ISAMAP_EMULATION_DEFINED.
+#if defined(ISAMAP_EMULATION_DECLARED)
+#define EMULATION_API
+#define EMULATION_DEFINES 0
+#elif defined(ISAMAP_EMULATION_DEFINED)
+#define EMULATION_API
+#define EMULATION_DEFINES 1
+#else
+#define EMULATION_API inline
+#define EMULATION_DEFINES 1
+#endif
+
 namespace emulation {
 
 struct Position {
@@ -70,26 +83,7 @@ struct Delivery {
   enum Kind { late, eager, random } kind = late;
   unsigned seed = 0;
 };
-inline Delivery delivery() {
-  static const Delivery chosen = [] {
-    const char* const text = std::getenv("ISAMAP_EMULATION");
-    Delivery d;
-    if (text == nullptr || *text == '\0') return d;
-    const std::string all = text;
-    const std::size_t colon = all.find(':');
-    const std::string kind = all.substr(0, colon);
-    const std::string seed = colon == std::string::npos ? "" : all.substr(colon + 1);
-    const bool number = !seed.empty() && seed.size() < 10 && seed.find_first_not_of("0123456789") == std::string::npos;
-    if (kind == "random" ? !number : colon != std::string::npos || (kind != "late" && kind != "eager")) {
-      std::fprintf(stderr, "ISAMAP_EMULATION is '%s'; it says how copies arrive: late, eager or random:SEED\n", text);
-      std::_Exit(3);
-    }
-    d.kind = kind == "eager" ? Delivery::eager : kind == "random" ? Delivery::random : Delivery::late;
-    if (number) d.seed = static_cast<unsigned>(std::strtoul(seed.c_str(), nullptr, 10));
-    return d;
-  }();
-  return chosen;
-}
+EMULATION_API Delivery delivery();
 
 /// Operations that complete in groups: those issued since the last commit, and committed groups, oldest first.
 struct Groups {
@@ -169,9 +163,65 @@ struct State {
   std::uint64_t launches = 0;  ///< so far
   Memories memories;
 };
-inline State state;
+#if EMULATION_DEFINES
+EMULATION_API State state;
+#else
+extern State state;
+#endif
 
-[[noreturn]] inline void fail(const char* format, ...) {
+[[noreturn]] EMULATION_API void fail(const char* format, ...);
+
+/// A fault that the processor sees, such as an address in no memory: it ends the program as without this, with the
+/// kernel's name before.
+EMULATION_API void report_fault(int number);
+/// On a stack of its own: that of a fiber may be what is full.
+EMULATION_API void watch_faults();
+
+// Fibers -------------------------------------------------------------------------------------------------------------
+
+EMULATION_API void switch_to_scheduler();
+/// Until somebody releases this thread.
+EMULATION_API void wait(const char* what);
+EMULATION_API void run_thread();
+EMULATION_API void resume(Thread& thread);
+
+[[noreturn]] EMULATION_API void report_deadlock(const Block& block);
+
+EMULATION_API void run_block(Block& block);
+
+void count_requests();  // requests.h
+
+EMULATION_API void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes,
+                          const Memories& memories, std::function<void()> kernel);
+
+inline Position thread_position() { return {static_cast<unsigned>(state.thread->number), 0, 0}; }
+inline Position block_position() { return state.block->number; }
+inline Position grid_size() { return state.blocks; }
+inline Position block_size() { return {static_cast<unsigned>(state.thread_count), 1, 1}; }
+
+#if EMULATION_DEFINES
+EMULATION_API Delivery delivery() {
+  static const Delivery chosen = [] {
+    const char* const text = std::getenv("ISAMAP_EMULATION");
+    Delivery d;
+    if (text == nullptr || *text == '\0') return d;
+    const std::string all = text;
+    const std::size_t colon = all.find(':');
+    const std::string kind = all.substr(0, colon);
+    const std::string seed = colon == std::string::npos ? "" : all.substr(colon + 1);
+    const bool number = !seed.empty() && seed.size() < 10 && seed.find_first_not_of("0123456789") == std::string::npos;
+    if (kind == "random" ? !number : colon != std::string::npos || (kind != "late" && kind != "eager")) {
+      std::fprintf(stderr, "ISAMAP_EMULATION is '%s'; it says how copies arrive: late, eager or random:SEED\n", text);
+      std::_Exit(3);
+    }
+    d.kind = kind == "eager" ? Delivery::eager : kind == "random" ? Delivery::random : Delivery::late;
+    if (number) d.seed = static_cast<unsigned>(std::strtoul(seed.c_str(), nullptr, 10));
+    return d;
+  }();
+  return chosen;
+}
+
+[[noreturn]] EMULATION_API void fail(const char* format, ...) {
   std::fflush(stdout);
   std::fprintf(stderr, "emulation of %s", state.kernel_name);
   if (state.launches > 1) std::fprintf(stderr, ", launch %llu", static_cast<unsigned long long>(state.launches));
@@ -187,9 +237,7 @@ inline State state;
   std::_Exit(3);
 }
 
-/// A fault that the processor sees, such as an address in no memory: it ends the program as without this, with the
-/// kernel's name before.
-inline void report_fault(int number) {
+EMULATION_API void report_fault(int number) {
   char text[256];
   const int size = std::snprintf(text, sizeof text, "emulation of %s, launch %llu, block %u, thread %d: signal %d\n",
                                  state.kernel_name, static_cast<unsigned long long>(state.launches),
@@ -200,8 +248,8 @@ inline void report_fault(int number) {
   signal(number, SIG_DFL);
   raise(number);
 }
-/// On a stack of its own: that of a fiber may be what is full.
-inline void watch_faults() {
+
+EMULATION_API void watch_faults() {
   static const bool once = [] {
     static unsigned char stack[64 << 10];
     stack_t other{};
@@ -217,22 +265,46 @@ inline void watch_faults() {
   (void)once;
 }
 
-// Fibers -------------------------------------------------------------------------------------------------------------
-
-inline void switch_to_scheduler() {
+EMULATION_API void switch_to_scheduler() {
   if (_setjmp(state.thread->at) == 0) _longjmp(state.scheduler, 1);
 }
-/// Until somebody releases this thread.
-inline void wait(const char* what) {
+
+EMULATION_API void wait(const char* what) {
   Thread& thread = *state.thread;
   thread.blocked = true;
   thread.waits_for = what;
   while (thread.blocked) switch_to_scheduler();
 }
-inline void run_thread() {
+
+EMULATION_API void run_thread() {
   state.kernel();
   state.thread->done = true;
   for (;;) switch_to_scheduler();
+}
+
+__attribute__((noinline)) EMULATION_API void resume(Thread& thread) {  // what returns twice stands alone
+  state.thread = &thread;
+  if (_setjmp(state.scheduler) == 0) {
+    if (thread.started) _longjmp(thread.at, 1);
+    thread.started = true;
+    setcontext(&thread.start);
+  }
+  state.thread = nullptr;
+}
+
+[[noreturn]] EMULATION_API void report_deadlock(const Block& block) {
+  std::map<std::string, std::pair<int, int>> waiting;
+  int done = 0;
+  for (const Thread& thread : block.threads)
+    if (thread.done)
+      ++done;
+    else if (waiting[thread.waits_for].second++ == 0)
+      waiting[thread.waits_for].first = thread.number;
+  std::string text;
+  for (const auto& [what, who] : waiting)
+    text += (text.empty() ? "" : ", ") + std::to_string(who.second) + " (thread " + std::to_string(who.first) +
+            " first) at " + what;
+  fail("block %u stands still: %s; %d threads have ended", block.number.x, text.c_str(), done);
 }
 
 class Stacks {
@@ -250,32 +322,7 @@ class Stacks {
   std::vector<void*> stacks_;
 };
 
-inline void resume(Thread& thread) {
-  state.thread = &thread;
-  if (_setjmp(state.scheduler) == 0) {
-    if (thread.started) _longjmp(thread.at, 1);
-    thread.started = true;
-    setcontext(&thread.start);
-  }
-  state.thread = nullptr;
-}
-
-[[noreturn]] inline void report_deadlock(const Block& block) {
-  std::map<std::string, std::pair<int, int>> waiting;
-  int done = 0;
-  for (const Thread& thread : block.threads)
-    if (thread.done)
-      ++done;
-    else if (waiting[thread.waits_for].second++ == 0)
-      waiting[thread.waits_for].first = thread.number;
-  std::string text;
-  for (const auto& [what, who] : waiting)
-    text += (text.empty() ? "" : ", ") + std::to_string(who.second) + " (thread " + std::to_string(who.first) +
-            " first) at " + what;
-  fail("block %u stands still: %s; %d threads have ended", block.number.x, text.c_str(), done);
-}
-
-inline void run_block(Block& block) {
+EMULATION_API void run_block(Block& block) {
   static Stacks stacks;
   std::vector<std::size_t> order(block.threads.size());
   for (std::size_t t = 0; t < order.size(); ++t) {
@@ -311,13 +358,10 @@ inline void run_block(Block& block) {
            address);
 }
 
-void count_requests();  // requests.h
-
-template <class Kernel>
-void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes, const Memories& memories,
-            Kernel kernel) {
+EMULATION_API void launch(const char* name, Position blocks, int threads, std::size_t shared_bytes,
+                          const Memories& memories, std::function<void()> kernel) {
   watch_faults();
-  state.kernel = kernel;
+  state.kernel = std::move(kernel);
   state.kernel_name = name;
   ++state.launches;
   state.blocks = blocks;
@@ -340,10 +384,6 @@ void launch(const char* name, Position blocks, int threads, std::size_t shared_b
   }
   state.kernel = {};
 }
-
-inline Position thread_position() { return {static_cast<unsigned>(state.thread->number), 0, 0}; }
-inline Position block_position() { return state.block->number; }
-inline Position grid_size() { return state.blocks; }
-inline Position block_size() { return {static_cast<unsigned>(state.thread_count), 1, 1}; }
+#endif
 
 }  // namespace emulation

@@ -118,6 +118,24 @@ template <class... T> void sizes_of(void (*)(T...), void (*each)(void*, std::siz
 template <class... T> std::index_sequence_for<T...> sequence_of(void (*)(T...)) { return {}; }
 )";
 
+/// What libraries of kernels share, made once; empty where it cannot be made, and each holds all of it.
+std::string shared_object(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  const fs::path object = folder / (std::to_string(std::hash<std::string>{}(isamap::emulation_header())) + ".o"),
+                 own = folder / ("object." + std::to_string(getpid()));
+  if (fs::exists(object)) return object.string();
+  fs::create_directories(own);
+  std::ofstream(own / isamap::emulation_header_name) << isamap::emulation_header();
+  std::ofstream(own / "shared.cpp") << "#include \"" << isamap::emulation_header_name << "\"\n";
+  const std::string command = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC -DISAMAP_EMULATION_DEFINED -c -o '" +
+                              (own / "made.o").string() + "' '" + (own / "shared.cpp").string() + "' > '" +
+                              (own / "log").string() + "' 2>&1";
+  const bool made = std::system(command.c_str()) == 0;
+  if (made) fs::rename(own / "made.o", object);
+  fs::remove_all(own);
+  return made ? object.string() : "";
+}
+
 /// The library is kept by its text: a test that runs many programs of one kernel compiles it once.
 std::filesystem::path library_of(const std::string& text, const std::vector<std::string>& kernels) {
   namespace fs = std::filesystem;
@@ -135,8 +153,11 @@ std::filesystem::path library_of(const std::string& text, const std::vector<std:
            << "\", " << k << ", p, b, t, s, sequence_of(" << k << ")); }\nextern \"C\" void sizes_" << k
            << "(void (*each)(void*, std::size_t), void* to) { sizes_of(" << k << ", each, to); }\n";
   source.close();
+  const std::string shared = shared_object(folder);
   const std::string command = "c++ -std=c++20 -O1 -ffp-contract=off -fPIC -shared -o '" + (own / "made.so").string() +
-                              "' '" + (own / "kernel.cpp").string() + "' > '" + (own / "log").string() + "' 2>&1";
+                              "' '" + (own / "kernel.cpp").string() + "'" +
+                              (shared.empty() ? "" : " -DISAMAP_EMULATION_DECLARED '" + shared + "'") + " > '" +
+                              (own / "log").string() + "' 2>&1";
   if (std::system(command.c_str()) != 0) {
     std::ifstream log(own / "log");
     std::fprintf(stderr, "emulated GPU: %s\n",
