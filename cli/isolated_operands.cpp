@@ -59,7 +59,7 @@ std::vector<AffineExpr> IsolatedOperands::around(int access) const {
 
 Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileBuffer& tile) const {
   const Buffer& buffer = lowering_.buffer(ref.buffer);
-  if (const std::string no = refusal(instruction_, access, wanted_.extents, buffer, tile, ref.index, lowering_);
+  if (const std::string no = refusal(instruction_, access, wanted_.extents, buffer, tile, ref.index, lowering_.known());
       !no.empty())
     return error(no);
   return ref;

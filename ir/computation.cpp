@@ -115,4 +115,10 @@ bool uses(const Access& access, const std::string& dim) {
                      [&](const AffineExpr& e) { return e.names().contains(dim); });
 }
 
+std::vector<std::string> dim_names(const Computation& computation) {
+  std::vector<std::string> names;
+  for (const Dim& d : computation.domain.dims) names.push_back(d.name);
+  return names;
+}
+
 }  // namespace isamap

@@ -73,4 +73,7 @@ struct Computation {
 const Access& access_of(const Computation& computation, int number);
 inline int access_count(const Computation& c) { return 1 + static_cast<int>(c.reads.size()); }
 
+/// Of its domain, in order.
+std::vector<std::string> dim_names(const Computation& computation);
+
 }  // namespace isamap

@@ -13,12 +13,6 @@ namespace isamap {
 
 namespace {
 
-std::vector<std::string> dim_names(const Computation& c) {
-  std::vector<std::string> names;
-  for (const Dim& d : c.domain.dims) names.push_back(d.name);
-  return names;
-}
-
 /// Reads of the instruction in order meet reads of the statement in order, unless the line names tensors.
 Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, const Computation& statement,
                                        const Instruction& instruction) {

@@ -21,12 +21,6 @@ namespace isamap {
 
 namespace {
 
-std::vector<std::string> dim_names(const Computation& c) {
-  std::vector<std::string> names;
-  for (const Dim& d : c.domain.dims) names.push_back(d.name);
-  return names;
-}
-
 /// One resolution in progress.
 class Resolver {
  public:

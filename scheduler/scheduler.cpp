@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "ir/steps.h"
 #include "scheduler/hand_tiles_on.h"
 #include "scheduler/levelled/levels_text.h"
 #include "scheduler/lower.h"

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::int64_t max_scratch = std::int64_t{64} << 20;
 
-std::vector<std::string> dim_names(const Computation& statement) {
-  std::vector<std::string> names;
-  for (const Dim& dim : statement.domain.dims) names.push_back(dim.name);
-  return names;
-}
-
 /// Calls f for every point of a box, the last dim fastest.
 template <class F>
 void for_each_point(const std::vector<std::int64_t>& extents, F&& f) {

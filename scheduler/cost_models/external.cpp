@@ -21,7 +21,7 @@ namespace isamap {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::size_t shown = 60;
+constexpr std::size_t shown_of_estimate = 60;
 
 /// What the models of one factory, one for each thread, have failed at.
 class Failure {
@@ -102,7 +102,7 @@ class ExternalCost final : public CostModel {
       return complain(
           fmt::format("answers question {} with '{}{}', which is no JSON object with a number 'cycles', and "
                       "none with 'illegal'",
-                      asked_, line.substr(0, shown), line.size() > shown ? "..." : ""));
+                      asked_, line.substr(0, shown_of_estimate), line.size() > shown_of_estimate ? "..." : ""));
     cost.cycles = json["cycles"].get<double>();
     cost.scalar_cycles = 0;
     if (json.contains("energy_pJ")) cost.energy_pJ = json["energy_pJ"].get<double>();
