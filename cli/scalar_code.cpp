@@ -9,7 +9,7 @@
 
 namespace isamap::cli {
 
-std::string text_of(const std::vector<ScalarCode>& scalar) {
+std::string scalar_code_text(const std::vector<ScalarCode>& scalar) {
   constexpr std::size_t shown = 4;
   std::string text;
   for (const ScalarCode& code : scalar) {

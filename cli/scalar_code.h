@@ -10,7 +10,7 @@
 namespace isamap::cli {
 
 /// "s0 is scalar code: REASON", then more reasons, a line each.
-std::string text_of(const std::vector<ScalarCode>& scalar);
+std::string scalar_code_text(const std::vector<ScalarCode>& scalar);
 /// On stderr, where the machine has instructions that compute and no schedule file says so.
 void tell_scalar(const Options& options, const std::vector<ScalarCode>& scalar);
 

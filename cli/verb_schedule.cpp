@@ -20,7 +20,7 @@ namespace {
 
 /// Each line a comment: the schedule with them reads back.
 std::string comments_of(const std::vector<ScalarCode>& scalar) {
-  std::istringstream text(text_of(scalar));
+  std::istringstream text(scalar_code_text(scalar));
   std::string comments;
   for (std::string line; std::getline(text, line);) comments += "# " + line + "\n";
   return comments;
