@@ -28,7 +28,7 @@ void tell_scalar(const Options& options, const std::vector<ScalarCode>& scalar) 
   std::vector<ScalarCode> with_reasons;
   for (const ScalarCode& code : scalar)
     if (!code.reasons.empty()) with_reasons.push_back(code);
-  std::string text = text_of(with_reasons);
+  std::string text = scalar_code_text(with_reasons);
   if (text.empty()) return;
   text.pop_back();
   tell(text);
