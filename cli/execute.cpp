@@ -108,7 +108,7 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
 }
 
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
-                                double min_seconds) {
+                                double min_seconds, bool workspace) {
   const Availability available = availability(model);
   if (available.how == "unavailable") {
     Checked missing;
@@ -116,7 +116,7 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
     missing.missing = available.why;
     return missing;
   }
-  const auto runner = make_runner(model);
+  const auto runner = make_runner(model, workspace);
   const auto& tensors = program.kernel.tensors;
   const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
   auto exact = run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds);
@@ -125,13 +125,13 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
 }
 
 Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
-                           std::uint64_t seed) {
+                           std::uint64_t seed, bool workspace) {
   const auto unchecked = [](Exit code, const std::string& why, const std::string& hint = "") {
     return fail(code, "not checked: " + why, hint);
   };
   if (const Diagnostics large = too_large_to_run(program.kernel); !large.empty())
     return unchecked(Exit::limit, large.front().message, "choose smaller sizes, or leave out --check");
-  const auto checked = run_and_compare(program, model, seed, 0);
+  const auto checked = run_and_compare(program, model, seed, 0, workspace);
   if (!checked) return checked.diagnostics();
   if (const std::string why = why_not_run(*checked); !why.empty()) return unchecked(exit_of(*checked), why);
   if (checked->text != text)

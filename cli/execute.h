@@ -44,12 +44,13 @@ double operations(const Kernel& kernel);
 Diagnostics too_large_to_run(const Kernel& kernel);
 
 /// Runs on small integers (every sum is exact) and, where a tensor holds floats, on reals too; both must agree.
+/// `workspace`: as `emit --workspace` prints it.
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
-                                double min_seconds);
+                                double min_seconds, bool workspace = false);
 
 /// Runs the program as `text`, which `emit` is about to print, and compares. An error: it computes wrong results. Where
 /// it cannot be run the reason is told on stderr and the code says the kind.
 Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
-                           std::uint64_t seed);
+                           std::uint64_t seed, bool workspace);
 
 }  // namespace isamap::cli

@@ -108,7 +108,7 @@ Exit verb_emit(const Options& options) {
   const auto files = emit(program, model, options.emit);
   if (!files) return stop(Exit::no_answer, files.diagnostics());
   if (options.check) {
-    const auto checked = check_printed(files->front().text, program, model, options.seed);
+    const auto checked = check_printed(files->front().text, program, model, options.seed, options.emit.workspace);
     if (!checked) return stop(Exit::wrong_result, checked.diagnostics());
     code = *checked;
   }
