@@ -58,8 +58,8 @@ std::string joined(const std::vector<EmittedFile>& files) {
   return text;
 }
 
-std::unique_ptr<Runner> make_runner(const HardwareModel& model) {
-  return model.program.language == "asm" ? make_simulator(model) : make_cpp_runner(model);
+std::unique_ptr<Runner> make_runner(const HardwareModel& model, bool workspace) {
+  return model.program.language == "asm" ? make_simulator(model) : make_cpp_runner(model, workspace);
 }
 
 }  // namespace isamap

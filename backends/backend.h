@@ -53,6 +53,7 @@ std::string not_timed(const HardwareModel& model);
 std::string not_executed(const Instruction& instruction, const HardwareModel& model);
 
 /// A runner for the model; `availability` says how it runs. Nothing is executed in this process.
-std::unique_ptr<Runner> make_runner(const HardwareModel& model);
+/// `workspace`: what it runs takes memory for large local arrays (EmitOptions), of which it passes no byte too many.
+std::unique_ptr<Runner> make_runner(const HardwareModel& model, bool workspace = false);
 
 }  // namespace isamap

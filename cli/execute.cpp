@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-
 namespace isamap::cli {
 namespace {
 
@@ -25,7 +24,8 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   std::vector<TensorData> expected = random_data(kernel, fill, seed);
   std::vector<TensorData> found = expected;
   auto outcome = [&] {
-    const SlowOperationNotice notice(how == "simulator" ? "simulating" : "compiling and running the emitted program", tell);
+    const SlowOperationNotice notice(how == "simulator" ? "simulating" : "compiling and running the emitted program",
+                                     tell);
     return runner.run(program, found, RunLimits{}, min_seconds);
   }();
   if (!outcome) return outcome.diagnostics();
@@ -107,7 +107,7 @@ Diagnostics too_large_to_run(const Kernel& kernel) {
 }
 
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
-                                double min_seconds, const Tell& tell) {
+                                double min_seconds, const RunChoices& choices) {
   const Availability available = availability(model);
   if (available.how == "unavailable") {
     Checked missing;
@@ -115,12 +115,13 @@ Result<Checked> run_and_compare(const Program& program, const HardwareModel& mod
     missing.missing = available.why;
     return missing;
   }
-  const auto runner = make_runner(model);
+  const auto runner = make_runner(model, choices.workspace);
   const auto& tensors = program.kernel.tensors;
   const bool any_float = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return is_float(t.dtype); });
-  auto exact = run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds, tell);
+  auto exact =
+      run_once(program, *runner, available.how, Fill::integers, seed, any_float ? 0 : min_seconds, choices.tell);
   if (!exact || exit_of(*exact) != Exit::ok || !any_float) return exact;
-  return run_once(program, *runner, available.how, Fill::real, seed, min_seconds, tell);
+  return run_once(program, *runner, available.how, Fill::real, seed, min_seconds, choices.tell);
 }
 
 }  // namespace isamap::cli

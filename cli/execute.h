@@ -44,8 +44,13 @@ double operations(const Kernel& kernel);
 /// Why the interpreter would not come back in reasonable time or memory; empty: it will.
 Diagnostics too_large_to_run(const Kernel& kernel);
 
+struct RunChoices {
+  bool workspace = false;  ///< as `emit --workspace` prints it
+  Tell tell = {};          ///< what takes long
+};
+
 /// Runs on small integers (every sum is exact) and, where a tensor holds floats, on reals too; both must agree.
 Result<Checked> run_and_compare(const Program& program, const HardwareModel& model, std::uint64_t seed,
-                                double min_seconds, const Tell& tell = {});
+                                double min_seconds, const RunChoices& choices = {});
 
 }  // namespace isamap::cli

@@ -65,7 +65,7 @@ FactoringResult price(const Factoring& factoring, const Kernel& original, const 
   with.all_sizes = true;
   const Compilation compiled = compile(factoring.kernel, model, with);
   if (!compiled.program) return result;
-  if (auto checked = run_and_compare(*compiled.program, model, options.seed, 0.05, options.tell)) result.checked = *checked;
+  if (auto checked = run_and_compare(*compiled.program, model, options.seed, 0.05, {false, options.tell})) result.checked = *checked;
   result.equals_original = same_result(original, factoring.kernel, options.seed);
   return result;
 }

@@ -28,7 +28,7 @@ std::optional<Mapping> chosen(const Compilation& compiled) {
 
 void run_layer(LayerResult& layer, const Program& program, const HardwareModel& model, const ExtractOptions& options) {
   const Diagnostics too_large = too_large_to_run(layer.kernel);
-  auto checked = too_large.empty() ? run_and_compare(program, model, options.seed, 0.05, options.tell) : Result<Checked>(too_large);
+  auto checked = too_large.empty() ? run_and_compare(program, model, options.seed, 0.05, {false, options.tell}) : Result<Checked>(too_large);
   if (!checked) {
     layer.code = too_large.empty() ? Exit::wrong_result : Exit::limit;
     layer.reasons.push_back("not run: " + render(checked.diagnostics()));

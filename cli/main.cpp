@@ -255,7 +255,7 @@ void add_search(CLI::App* verb, Options& options, Raw& raw) {
       "edp, cycles or energy");
   verb->add_option("--strategy", raw.strategy, "NAME:key=value,...");
   verb->add_option("--budget", raw.budget, "evals=N,seconds=S (only evals is reproducible)");
-  verb->add_option("--space", raw.space, "dividing,keep-all,single-buffered");
+  verb->add_option("--space", raw.space, "dividing,keep-all,single-buffered,double-buffered");
   add_threads(verb, raw);
 }
 
@@ -454,7 +454,7 @@ int main_of(int argc, char** argv) {
   if (const auto problem = environment_problem())
     return static_cast<int>(close_json(program.options, fail(Exit::usage, problem->message, problem->hint)));
   const bool makes_folders = program.chosen == verb_emit || program.chosen == verb_import_timeloop;
-  for (const std::string& path : {program.options.output, program.options.report})
+  for (const std::string& path : {program.options.output, program.options.report, program.options.trace})
     if (const auto problem = no_folder_for(path); problem && !makes_folders)
       return static_cast<int>(close_json(program.options, fail(Exit::wrong_input, {*problem})));
   return static_cast<int>(close_json(program.options, program.chosen(program.options)));

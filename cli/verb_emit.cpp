@@ -89,13 +89,13 @@ bool refused(const Options& options, const HardwareModel& model) {
 /// Runs the program as `text`, which `emit` is about to print, and compares. An error: it computes wrong results. Where
 /// it cannot be run the reason is told on stderr and the code says the kind.
 Result<Exit> check_printed(const std::string& text, const Program& program, const HardwareModel& model,
-                           std::uint64_t seed) {
+                           std::uint64_t seed, bool workspace) {
   const auto unchecked = [](Exit code, const std::string& why, const std::string& hint = "") {
     return fail(code, "not checked: " + why, hint);
   };
   if (const Diagnostics large = too_large_to_run(program.kernel); !large.empty())
     return unchecked(Exit::limit, large.front().message, "choose smaller sizes, or leave out --check");
-  const auto checked = run_and_compare(program, model, seed, 0, tell);
+  const auto checked = run_and_compare(program, model, seed, 0, {workspace, tell});
   if (!checked) return checked.diagnostics();
   if (const std::string why = why_not_run(*checked); !why.empty()) return unchecked(exit_of(*checked), why);
   if (checked->text != text)
@@ -130,7 +130,7 @@ Exit verb_emit(const Options& options) {
   const auto files = emit(program, model, options.emit);
   if (!files) return stop(Exit::no_answer, files.diagnostics());
   if (options.check) {
-    const auto checked = check_printed(files->front().text, program, model, options.seed);
+    const auto checked = check_printed(files->front().text, program, model, options.seed, options.emit.workspace);
     if (!checked) return stop(Exit::wrong_result, checked.diagnostics());
     code = *checked;
   }

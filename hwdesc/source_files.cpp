@@ -19,6 +19,12 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+/// A pipe too: `hw check <(..)`.
+bool holds_text(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+}
+
 std::string with_extension(const std::string& name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") ? name : name + ".yaml";
 }
@@ -26,11 +32,11 @@ std::string with_extension(const std::string& name) {
 /// The file that the user means: a path, or the name of a file in one of the folders.
 std::optional<std::string> find_asked(const std::string& path, const std::vector<std::string>& folders) {
   const bool is_path = path.find('/') != std::string::npos || with_extension(path) == path;
-  if (is_path && is_file(path)) return path;
+  if (is_path && holds_text(path)) return path;
   if (path.find('/') == std::string::npos)
     for (const std::string& folder : folders)
       if (is_file(fs::path(folder) / with_extension(path))) return (fs::path(folder) / with_extension(path)).string();
-  return is_file(path) ? std::optional(path) : std::nullopt;
+  return holds_text(path) ? std::optional(path) : std::nullopt;
 }
 
 std::vector<std::string> names_in(const std::vector<std::string>& folders) {
@@ -206,7 +212,10 @@ bool read_tree(const std::string& path, const std::vector<std::string>& folders,
         error_at({path, 0, 0}, is_folder ? "cannot read the file: it is a folder" : "no such hardware file");
     const auto known = names_in(folders);
     const std::string guess = yaml::nearest(path, known);
-    missing.hint = guess.empty() ? yaml::nearest_file(path) : "did you mean '" + guess + "'?";
+    if (is_folder)
+      missing.hint = "name a file in it";
+    else
+      missing.hint = guess.empty() ? yaml::nearest_file(path) : "did you mean '" + guess + "'?";
     if (!known.empty()) missing.notes.push_back("known hardware: " + join(known));
     problems.add(std::move(missing));
     return false;

@@ -67,9 +67,13 @@ bool fits(const Alignment& alignment, const IntVector& step) {
   return true;
 }
 
+/// Does the loop take one value? The extent of one that floats along a line of the lattice counts steps on that line
+/// alone: other lines begin at other values.
+bool takes_one_value(const Cover::Loop& loop) { return loop.extent <= 1 && !loop.floating; }
+
 /// Neither loops nor tiles are left over: nothing adds up from call to call.
 bool one_call(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
-  return std::all_of(cover.loops.begin(), cover.loops.end(), [](const Cover::Loop& l) { return l.extent <= 1; }) &&
+  return std::all_of(cover.loops.begin(), cover.loops.end(), takes_one_value) &&
          std::all_of(walkers.begin(), walkers.end(), [&](const Walker& walker) {
            return walker.extent <= 1 || decided_by(alignment, walker) == Decides::call;
          });
@@ -100,7 +104,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<Walker>& walkers, co
     return Truth::no;
   }
   for (const Cover::Loop& loop : cover.loops) {
-    if (loop.extent <= 1) continue;
+    if (takes_one_value(loop)) continue;
     const Moves moves = output ? moves_of(loop.step, *output) : Moves::both;
     if (moves != Moves::output) truth = Truth::unknown;
     if (moves != Moves::none || (loop.floating && !fits(alignment, loop.step))) continue;

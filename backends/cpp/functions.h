@@ -13,8 +13,8 @@ namespace isamap {
 struct Surroundings {
   std::set<std::string> helpers, includes;
   bool scratch = false;
-  bool from_caller = false;         ///< large local arrays lie in memory that the caller passes: no block of our own
-  Workspace workspace = {};         ///< how much of it, the most of all functions
+  bool from_caller = false;  ///< large local arrays lie in memory that the caller passes: no block of our own
+  Workspace workspace = {};  ///< how much of it, the most of all functions
 };
 
 /// The entry, called `name`, and, if the program packs ahead of time, `name`_pack. `linkage` stands before them:

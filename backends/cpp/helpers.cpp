@@ -78,7 +78,8 @@ template <class T> inline T wrap_add(T a, T b) { return T(std::uint64_t(a) + std
       {"selected",
        {},
        {},
-       "template <class T> inline T selected(bool first, T a, T b) { return first ? a : b; }  // both are read first\n"},
+       "template <class T> inline T selected(bool first, T a, T b) { return first ? a : b; }  // both are read "
+       "first\n"},
       {"bits_as",
        {},
        {"<cstring>"},

@@ -34,10 +34,11 @@ constexpr std::array reserved =
                                      "typedef",      "typeid",       "typename",      "union",
                                      "unix",         "unsigned",     "using",         "virtual",
                                      "void",         "volatile",     "wchar_t",       "while",
-                                     "xor",          "xor_eq",       "restrict",      "typeof",       "std",           "scratch",
-                                     "Scratch",      "int8_t",       "int16_t",       "int32_t",
-                                     "int64_t",      "uint8_t",      "uint16_t",      "uint32_t",
-                                     "uint64_t",     "size_t",       "ptrdiff_t",     "uintptr_t"});
+                                     "xor",          "xor_eq",       "restrict",      "typeof",
+                                     "std",          "scratch",      "Scratch",       "int8_t",
+                                     "int16_t",      "int32_t",      "int64_t",       "uint8_t",
+                                     "uint16_t",     "uint32_t",     "uint64_t",      "size_t",
+                                     "ptrdiff_t",    "uintptr_t"});
 
 // What the headers of C, of POSIX and of the driver of a run declare, and what the compiler knows by itself: a function
 // of our own with such a name clashes. Of functions on reals the forms for float and long double (`expf`, `expl`) too.
@@ -63,6 +64,27 @@ constexpr std::string_view library =
     "lrint llrint frexp ldexp modf scalbn scalbln ilogb logb nextafter nexttoward copysign nan isnan isinf "
     "isfinite isnormal signbit fpclassify finite significand drem pow10 sincos j0 j1 jn y0 y1 yn min max swap "
     "page Array up padded fail allocate transfer check_end now timed ascending measure ";
+
+// Those of them that the preprocessor replaces, so that not even an argument may have such a name; and how families of
+// them begin.
+constexpr std::string_view macros =
+    " "
+    "errno NULL EOF NAN INFINITY SNAN SNANF SNANL MAXFLOAT BUFSIZ RAND_MAX EXIT_SUCCESS EXIT_FAILURE MB_CUR_MAX "
+    "BYTE_ORDER BIG_ENDIAN LITTLE_ENDIAN PDP_ENDIAN SIZE_MAX SIZE_WIDTH PTRDIFF_MAX PTRDIFF_MIN PTRDIFF_WIDTH "
+    "WCHAR_MAX WCHAR_MIN WCHAR_WIDTH WINT_MAX WINT_MIN WINT_WIDTH SIG_ATOMIC_MAX SIG_ATOMIC_MIN SIG_ATOMIC_WIDTH "
+    "MATH_ERRNO MATH_ERREXCEPT FD_SETSIZE NFDBITS WNOHANG WUNTRACED WSTOPPED WEXITED WCONTINUED WNOWAIT M_E M_Ef M_El "
+    "math_errhandling ";
+constexpr auto macro_families = std::to_array<std::string_view>(
+    {"INT8_",    "INT16_",  "INT32_",  "INT64_",      "INTMAX_",  "INTPTR_",  "INT_FAST",  "INT_LEAST",
+     "UINT8_",   "UINT16_", "UINT32_", "UINT64_",     "UINTMAX_", "UINTPTR_", "UINT_FAST", "UINT_LEAST",
+     "HUGE_VAL", "FP_",     "M_PI",    "M_1_PI",      "M_2_PI",   "M_2_SQRT", "M_SQRT",    "M_LN",
+     "M_LOG",    "MAP_",    "MADV_",   "POSIX_MADV_", "PROT_",    "ATOMIC_"});
+
+bool is_macro(const std::string& name) {
+  return macros.find(" " + name + " ") != std::string_view::npos ||
+         std::any_of(macro_families.begin(), macro_families.end(),
+                     [&](std::string_view family) { return name.starts_with(family); });
+}
 
 bool declared_elsewhere(const std::string& name) {
   const auto listed = [](const std::string& word) { return library.find(" " + word + " ") != std::string_view::npos; };
@@ -92,11 +114,11 @@ std::string identifier(const std::string& name) {
 
 std::string entry_name(const std::string& program) {
   const std::string name = identifier(program);
-  return contains(reserved, name) || declared_elsewhere(name) ? name + "_kernel" : name;
+  return contains(reserved, name) || declared_elsewhere(name) || is_macro(name) ? name + "_kernel" : name;
 }
 
 std::string Names::unique(const std::string& wish) {
-  const std::string base = identifier(wish);
+  const std::string word = identifier(wish), base = is_macro(word) ? "x_" + word : word;
   std::string name = base;
   for (int n = 2; contains(reserved, name) || taken_.contains(name); ++n) name = base + "_" + std::to_string(n);
   taken_.insert(name);

@@ -32,6 +32,13 @@ RunPlan make_run_plan(const Program& program, const TranslationUnit& unit, bool 
   }
   if (!unit.pack.empty()) plan.pack.function = by_name || unit.pack_as.empty() ? unit.name + "_pack" : unit.pack_as;
   for (const EntryArgument& a : unit.pack) plan.pack.arrays.push_back(array_of[a.buffer.index()]);
+  if (unit.workspace) {  // the last argument of both
+    plan.entry.arrays.push_back(plan.arrays.size());
+    if (!unit.pack.empty()) plan.pack.arrays.push_back(plan.arrays.size());
+    plan.arrays.push_back({unit.workspace->bytes, unit.workspace->align, false, false});
+    plan.tensors.emplace_back();
+    plan.strides.emplace_back();
+  }
   return plan;
 }
 

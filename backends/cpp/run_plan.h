@@ -13,7 +13,7 @@ namespace isamap {
 
 struct RunPlan {
   std::vector<RunArray> arrays;
-  std::vector<TensorId> tensors;                   ///< of each array; invalid for packed buffers
+  std::vector<TensorId> tensors;                   ///< of each array; invalid for packed buffers and the workspace
   std::vector<std::vector<std::int64_t>> strides;  ///< of each array
   RunCall pack, entry;
 };

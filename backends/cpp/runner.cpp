@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 class CppRunner final : public Runner {
  public:
-  explicit CppRunner(const HardwareModel& model) : model_(model) {}
+  CppRunner(const HardwareModel& model, bool workspace) : model_(model), workspace_(workspace) {}
 
   Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
                          double min_seconds) override {
@@ -41,7 +41,7 @@ class CppRunner final : public Runner {
       return outcome;
     }
     const bool kernels = model_.program.language == "cuda", on_device = kernels && available.how == "native";
-    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_);
+    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
     if (!unit) return unit.diagnostics();
     const TemporaryDirectory folder;
     if (!folder.ok()) {
@@ -192,10 +192,13 @@ class CppRunner final : public Runner {
   }
 
   HardwareModel model_;
+  bool workspace_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model) { return std::make_unique<CppRunner>(model); }
+std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model, bool workspace) {
+  return std::make_unique<CppRunner>(model, workspace);
+}
 
 }  // namespace isamap

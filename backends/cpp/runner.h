@@ -9,6 +9,6 @@
 
 namespace isamap {
 
-std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model);
+std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model, bool workspace = false);
 
 }  // namespace isamap

@@ -29,9 +29,9 @@ struct Workspace {
 struct TranslationUnit {
   std::string name;  ///< of the entry
   std::string text;
-  std::vector<EntryArgument> arguments;  ///< of the entry: kernel arguments, then packed buffers
-  std::vector<EntryArgument> pack;       ///< of NAME_pack: inputs, then packed buffers; empty: there is none
-  std::string run_as, pack_as;           ///< what a run calls instead; empty: NAME, NAME_pack
+  std::vector<EntryArgument> arguments;     ///< of the entry: kernel arguments, then packed buffers
+  std::vector<EntryArgument> pack;          ///< of NAME_pack: inputs, then packed buffers; empty: there is none
+  std::string run_as, pack_as;              ///< what a run calls instead; empty: NAME, NAME_pack
   std::optional<Workspace> workspace = {};  ///< the last argument of both; nothing: they have none
 };
 

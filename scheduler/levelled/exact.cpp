@@ -103,7 +103,8 @@ class Search {
   void ask_to_stop() {
     if (options_.max_evaluations > 0 && result_.counts.evaluations >= options_.max_evaluations) stopped_ = true;
     if (options_.max_nodes > 0 && result_.counts.nodes - nodes_before_ >= options_.max_nodes) stopped_ = true;
-    if (options_.stop && result_.counts.nodes % 1024 == 0 && options_.stop(result_.counts.evaluations, result_.value)) stopped_ = true;
+    if (options_.stop && result_.counts.nodes % 1024 == 0 && options_.stop(result_.counts.evaluations, result_.value))
+      stopped_ = true;
   }
 
   void begin(TrafficBound& traffic, const Keep& keep, const Spread& spread, bool thorough) {

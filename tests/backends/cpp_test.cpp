@@ -319,6 +319,9 @@ TEST(Names, AreIdentifiers) {
   EXPECT_EQ(names.unique("C"), "C");
   EXPECT_EQ(names.unique("C"), "C_2");
   EXPECT_EQ(names.unique("for"), "for_2");
+  for (const std::string macro : {"NULL", "errno", "EOF", "INFINITY", "NAN", "INT32_MAX", "M_PI", "MAP_SHARED"})
+    EXPECT_EQ(names.unique(macro), "x_" + macro);
+  for (const std::string plain : {"M_A", "INT_A", "MAPPED", "memcpy", "printf"}) EXPECT_EQ(names.unique(plain), plain);
 }
 
 }  // namespace

@@ -93,6 +93,30 @@ TEST(EmitCheck, WhatCannotRunHereIsToldAndPrinted) {
   EXPECT_NE(said.err.find("not checked: the compiler '/no/such/compiler' is missing"), std::string::npos) << said.err;
 }
 
+/// Its large local arrays lie in memory of the caller's, of which there is not a byte more than the header says.
+TEST(EmitCheck, WithTheWorkspaceOfTheCaller) {
+  const Folder folder;
+  const std::string schedule = folder.write("s.yaml", R"(schedule: formula
+kernel: formula
+target: scalar_c
+nest:
+  - for i by 1
+  - stage A in ram
+  - stage B in ram
+  - for j by 1
+  - for k by 1
+  - do s0 with scalar
+)");
+  const std::vector<std::string> words{"emit",       "--compute",      "C[i,j] += A[i,k] * B[k,j]",
+                                       "--dims",     "i=3,j=65,k=700", "--target",
+                                       "scalar_c",   "--schedule",     schedule,
+                                       "--workspace"};
+  const Said without = isamap(words), checked = isamap(with(words, {"--check"}));
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_EQ(checked.out, without.out);
+  EXPECT_NE(checked.out.find("static_cast<char*>(workspace)"), std::string::npos) << checked.out;
+}
+
 TEST(EmitCheck, AProgramThatIsNoTargetTextIsNotChecked) {
   EXPECT_EQ(isamap(with(product, {"--check", "--program"})).code, 2);
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tests/cli/program.h"
 
 namespace isamap::cli_test {
@@ -37,10 +39,13 @@ TEST(Usage, AMissingCommandIsNamedBeforeFlags) {
 
 TEST(Usage, AnOutputWithoutAFolderIsToldBeforeTheSearch) {
   // Ten million evaluations would take hours.
-  const Said said = isamap(joined({"schedule"}, joined(given_gemm, {"--target", "scalar_c", "--budget",
-                                                                    "evals=10000000", "-o", "no/such/folder/s.yaml"})));
-  EXPECT_EQ(said.code, 1);
-  EXPECT_NE(said.err.find("cannot be written: there is no folder 'no/such/folder'"), std::string::npos) << said.err;
+  for (const std::string output : {"-o", "--report", "--trace"}) {
+    const Said said = isamap(joined(
+        {"schedule"},
+        joined(given_gemm, {"--target", "scalar_c", "--budget", "evals=10000000", output, "no/such/folder/s.yaml"})));
+    EXPECT_EQ(said.code, 1);
+    EXPECT_NE(said.err.find("cannot be written: there is no folder 'no/such/folder'"), std::string::npos) << said.err;
+  }
 }
 
 TEST(Usage, AHardwareFileNearbyIsSuggested) {
@@ -48,6 +53,15 @@ TEST(Usage, AHardwareFileNearbyIsSuggested) {
   const Said said = isamap({"hw", "check", data + "dot61.yaml"});
   EXPECT_EQ(said.code, 1);
   EXPECT_NE(said.err.find("did you mean '" + data + "dot16.yaml'?"), std::string::npos) << said.err;
+}
+
+TEST(Usage, AHardwareFileMayBeAPipe) {
+  const std::string command = "bash -c '" ISAMAP_PROGRAM " hw check <(cat " ISAMAP_SOURCE_DIR
+                              "/hardware_models/scalar_c.yaml)' >/dev/null 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  const Said none = isamap({"hw", "check", ISAMAP_SOURCE_DIR "/hardware_models"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.err.find("did you mean"), std::string::npos) << none.err;
 }
 
 TEST(Usage, WrongFlagsAreUsage) {

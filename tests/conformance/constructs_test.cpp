@@ -97,11 +97,15 @@ std::vector<Case> share(std::size_t part, std::size_t parts) {
   return some;
 }
 
-/// Each construct once, `turn` by turn with other types and sizes.
-std::vector<Case> one_of_each(std::size_t turn) {
+constexpr std::size_t turns = 4;  ///< of 40 sizes: a tenth
+
+/// Each construct of each type at one size; the sizes of the turns lie 10 apart. Of `targets` each has its share.
+std::vector<Case> each_at_one_size(std::size_t turn, std::size_t target, std::size_t targets) {
   std::vector<Case> some;
   for (std::size_t c = 0; c < std::size(constructs); ++c)
-    some.push_back({c, (c + turn) % std::size(types), 1 + static_cast<int>((11 * c + 15 * turn) % most_columns)});
+    for (std::size_t t = 0; t < std::size(types); ++t)
+      if ((c + t + turn / 2) % targets == target)
+        some.push_back({c, t, 1 + static_cast<int>((7 * c + 11 * t + most_columns / turns * turn) % most_columns)});
   return some;
 }
 
@@ -270,17 +274,20 @@ bool runs_here(const HardwareModel& model) {
   return model.program.language == "c++" && availability(model).how == "native";
 }
 
-TEST(Constructs, OneOfEach) {
-  std::size_t turn = 0;
-  for (const std::string& compiler : compilers())
-    for (const char* name : {"x86_avx512", "x86_avx2"}) {
-      const HardwareModel model = load_model(name);
-      if (!runs_here(model)) continue;
-      ConstructsOn(model, compiler).check(one_of_each(turn++));
-      if (compiler != compilers().front()) break;  // the first is the one whose vector code was wrong
-    }
-  if (turn == 0) GTEST_SKIP() << "no compiler or no vector instructions here";
+/// A tenth of the sizes of each construct and type, by the compilers in turn.
+class Constructs : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Constructs, OfEveryTypeAtOneSize) {
+  std::vector<HardwareModel> here;
+  for (const char* name : {"x86_avx512", "x86_avx2"})
+    if (HardwareModel model = load_model(name); runs_here(model)) here.push_back(std::move(model));
+  const std::vector<std::string> by = compilers();
+  if (by.empty() || here.empty()) GTEST_SKIP() << "no compiler or no vector instructions here";
+  for (std::size_t target = 0; target < here.size(); ++target)
+    ConstructsOn(here[target], by[GetParam() % by.size()]).check(each_at_one_size(GetParam(), target, here.size()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Turn, Constructs, testing::Range(std::size_t{0}, turns));
 
 class HeavyConstructs : public testing::TestWithParam<std::string> {};
 

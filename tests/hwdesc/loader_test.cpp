@@ -300,6 +300,10 @@ TEST(Loader, MissingFilesAreNamedAsGiven) {
   EXPECT_EQ(missing.diagnostics()[0].where, (SourceLocation{"npu61", 0, 0}));
   EXPECT_EQ(missing.diagnostics()[0].message, "no such hardware file");
   EXPECT_EQ(missing.diagnostics()[0].hint, "did you mean 'npu16'?");
+  const auto folder = load_hardware(model_folder, {model_folder});
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.diagnostics()[0].message, "cannot read the file: it is a folder");
+  EXPECT_EQ(folder.diagnostics()[0].hint, "name a file in it");
   EXPECT_EQ(load_text(std::string("\x7f"
                                   "ELF\0",
                                   5))

@@ -89,6 +89,32 @@ TEST(Start, SumsFromCallToCall) {
   EXPECT_GT(counted.lost, 150);
 }
 
+/// Loops along a line of the lattice take one value on each line, and other values on other lines: several calls.
+TEST(Start, LinesOfTheLatticeBeginElsewhere) {
+  struct Lines {
+    std::string kernel, unit;
+    testing::Sizes sizes, unit_sizes;
+  };
+  Counted counted;
+  for (const Lines& l : std::vector<Lines>{{"C[] += A[d0 + d1] * B[d0]",
+                                            "C[m1] += A[m0] * B[m0,m1,m2]",
+                                            {{"d0", 2}, {"d1", 4}},
+                                            {{"m0", 2}, {"m1", 1}, {"m2", 4}}},
+                                           {"C[] += A[d0 + d1] * B[d1]",
+                                            "C[m1] += A[m1] * B[m0,m1]",
+                                            {{"d0", 2}, {"d1", 3}},
+                                            {{"m0", 3}, {"m1", 2}}}}) {
+    Pair pair;
+    pair.kernel = testing::kernel_of(l.kernel, l.sizes);
+    pair.instruction = testing::instruction_of(l.unit, l.unit_sizes);
+    pair.statement = *nest_of(pair.kernel.statements[0]);
+    pair.unit = *nest_of(pair.instruction.semantics[0]);
+    pair.text = l.kernel + " on " + l.unit;
+    compare(starting(pair, {Start::zero}), mapped(pair, Rule::full), 0, counted);
+  }
+  EXPECT_GT(counted.lost, 1);
+}
+
 TEST(StartHeavy, SumsFromCallToCall) { EXPECT_GT(compared(57, 500, 400).lost, 1000); }
 
 struct Example {
