@@ -138,7 +138,7 @@ std::vector<std::string> warnings_told() {
 }
 
 std::optional<HardwareModel> load_target(const Options& options) {
-  auto loaded = load_hardware(options.target, model_folders(), {options.params});
+  auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   if (loaded) {
     if (const auto unknown = unknown_instruction(loaded->model, options)) {
       fail(Exit::wrong_input, Diagnostics{*unknown});

@@ -19,7 +19,6 @@
 #include "cli/unknown_word.h"
 #include "cli/verb_import.h"
 #include "cli/verbs.h"
-#include "hwdesc/stream_window.h"
 
 namespace isamap::cli {
 namespace {
@@ -359,6 +358,25 @@ struct Program {
     timeloop->add_option("--energy", file(ImportFile::energy), "energy reference table, ERT:");
   }
 
+  /// What `emit` prints, and where to.
+  void add_emitted(CLI::App* emit) {
+    auto* program = emit->add_flag("--program", options.program, "print the lowered program instead of target text");
+    emit->add_flag("--check", options.check,
+                   "first compile and run what is printed, and compare with the interpreter: exit 5 and no text when "
+                   "wrong, 77 when it cannot run here")
+        ->excludes(program);
+    emit->get_option("-o")->description(
+        "write to FILE; a FOLDER where there are several files: targets in CUDA, --header, --test (or FILE.cpp: the "
+        "others beside it; FILE.cu: all in one)");
+    for (auto* of_cpp :
+         {emit->add_flag("--header", options.emit.header, "also NAME.h: prototypes, sizes, alignments, for C and C++"),
+          emit->add_flag("--test", options.emit.test,
+                         "also NAME_test.cpp: a main that checks the kernel, exit code 0 or 1"),
+          emit->add_flag("--workspace", options.emit.workspace,
+                         "the caller passes memory for large local arrays, as a last argument")})
+      of_cpp->excludes(program);
+  }
+
   void add_verbs() {
     CLI::App* targets = verb(app, "targets", "list models and how they run on this machine", verb_targets);
     targets->add_option("--best", options.best_dtype, "only the native model with the most arithmetic of this type");
@@ -402,27 +420,12 @@ struct Program {
       one->add_flag("--strict-float", options.strict_float,
                     "refuse programs that assume finite inputs (padding that is multiplied by 0)");
     for (CLI::App* one : {schedule, evaluate, emit, run})
-      one->add_flag_callback(
-          "--no-reorder", [this] { raw.params.push_back(std::string(stream_window_param) + "=1"); },
-          "commands of an accelerator leave in the order of the program, and no overlap is priced");
+      one->add_flag("--no-reorder", options.in_order,
+                    "commands of an accelerator leave in the order of the program, and no overlap is priced");
     for (CLI::App* one : {schedule, tune})
       one->add_option("--store", options.lab.store, "record every trial in FILE (SQLite), and begin with its best");
     tune->add_option("--measured", raw.measured, "candidates of each statement that are executed (default 12)");
-    auto* program = emit->add_flag("--program", options.program, "print the lowered program instead of target text");
-    emit->add_flag("--check", options.check,
-                   "first compile and run what is printed, and compare with the interpreter: exit 5 and no text when "
-                   "wrong, 77 when it cannot run here")
-        ->excludes(program);
-    emit->get_option("-o")->description(
-        "write to FILE; a FOLDER where there are several files: targets in CUDA, --header, --test (or FILE.cpp: the "
-        "others beside it; FILE.cu: all in one)");
-    for (auto* of_cpp :
-         {emit->add_flag("--header", options.emit.header, "also NAME.h: prototypes, sizes, alignments, for C and C++"),
-          emit->add_flag("--test", options.emit.test,
-                         "also NAME_test.cpp: a main that checks the kernel, exit code 0 or 1"),
-          emit->add_flag("--workspace", options.emit.workspace,
-                         "the caller passes memory for large local arrays, as a last argument")})
-      of_cpp->excludes(program);
+    add_emitted(emit);
     extract->add_flag("--run", options.run, "execute every layer and compare with the interpreter");
     extract->add_option("--report", options.report, "also write an HTML report to FILE");
   }

@@ -32,6 +32,7 @@ struct Options {
   std::uint64_t seed = 0;
   std::map<std::string, std::string> params;    ///< --set name=value
   std::map<std::string, std::string> params_b;  ///< hw diff: --set-b, of the second machine only
+  bool in_order = false;                        ///< --no-reorder
 
   std::string target;                 ///< path, or name of a model
   std::string kernel_file;            ///< or model.onnx for `extract`

@@ -31,7 +31,7 @@ std::string kernel_text(const Options& options) {
 
 /// The file with everything looked up: the same text means the same machine.
 std::string resolved_target(const Options& options) {
-  const auto loaded = load_hardware(options.target, model_folders(), {options.params});
+  const auto loaded = load_hardware(options.target, model_folders(), {options.params, false, {}, options.in_order});
   return loaded ? loaded->resolved : "";
 }
 
@@ -97,6 +97,7 @@ std::string options_json(const Options& options) {
   json["dtypes"] = options.dtypes;
   json["target"] = options.target;
   json["params"] = options.params;
+  json["in_order"] = options.in_order;
   json["rule"] = static_cast<int>(options.map.rule);
   json["instruction"] = options.map.instruction;
   json["objective"] = static_cast<int>(s.objective);
@@ -130,6 +131,7 @@ std::optional<Options> options_of(const std::string& text, const std::string& fo
     options.dtypes = json.at("dtypes");
     options.target = json.at("target");
     options.params = json.at("params").get<std::map<std::string, std::string>>();
+    options.in_order = json.value("in_order", false);
     options.map.rule = static_cast<Rule>(json.at("rule").get<int>());
     options.map.instruction = json.at("instruction");
     options.schedule.objective = static_cast<Objective>(json.at("objective").get<int>());

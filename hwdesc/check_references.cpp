@@ -269,6 +269,88 @@ void check_told(const Instruction& instruction, const Template& text, const Node
   }
 }
 
+/// A field of `needs` or `sets`, and its value.
+void check_field(const StateValue& value, const char* key, const Node& node, const Scope& scope) {
+  const Instruction& instruction = scope.instruction;
+  const std::size_t dot = value.field.find('.');
+  const std::string object = value.field.substr(0, dot),
+                    name = dot == std::string::npos ? "" : value.field.substr(dot + 1);
+  std::string problem = name.empty() ? "'" + value.field + "' is no state field" : "";
+  if (const Operand* operand = find_operand(instruction, object); operand && !name.empty())
+    problem = operand->memory.valid() && has_field(scope.context.parts.memories[operand->memory.index()].fields, name)
+                  ? ""
+                  : "memory of '" + object + "' has no field '" + name + "'";
+  else if (problem.empty())
+    problem = scope.field_problem(object, name);
+  const SourceLocation where = place_of(node, {key, value.field});
+  const std::string what = "'" + std::string(key) + "' of instruction '" + instruction.name + "'";
+  if (!problem.empty()) scope.context.problems.error(where, what + ": " + problem, "write state.field");
+  if (!value.any) check_expression(value.value, where, what, scope);
+}
+
+/// Cycles at the largest extents or at the smallest; `at_extents` says at which.
+std::optional<std::int64_t> cycles_at_end(const IntExpr& cycles, const Instruction& instruction, bool most,
+                                          std::string& at_extents) {
+  return evaluate(cycles, [&](const Reference& r) -> std::optional<std::int64_t> {
+    const int d =
+        r.object == "extent" && !instruction.semantics.empty() ? instruction.statement().domain.find(r.argument) : -1;
+    if (d < 0 || static_cast<std::size_t>(d) >= instruction.ranges.size()) return std::nullopt;
+    const DimRange& range = instruction.ranges[static_cast<std::size_t>(d)];
+    const std::int64_t extent = most ? range.max : std::max<std::int64_t>(range.min, 1);
+    at_extents += (at_extents.empty() ? " where " : ", ") + r.argument + " = " + std::to_string(extent);
+    return extent;
+  });
+}
+
+void check_timing(const Node& node, const Scope& scope) {
+  const Instruction& instruction = scope.instruction;
+  const std::string what = "instruction '" + instruction.name + "'";
+  for (const char* key : {"latency", "interval"}) {
+    const auto& cycles = std::string(key) == "latency" ? instruction.timing.latency : instruction.timing.interval;
+    if (!cycles) continue;
+    check_expression(*cycles, place_of(node, {"timing", key}), "'timing' of " + what, scope);
+    for (const bool most : {true, false}) {  // at the ends of all extents
+      std::string at_extents;
+      const auto value = cycles_at_end(*cycles, instruction, most, at_extents);
+      if (!value || *value >= 0) continue;
+      scope.context.problems.error(
+          place_of(node, {"timing", key}),
+          "'" + std::string(key) + "' of " + what + " is " + std::to_string(*value) + " cycles" + at_extents,
+          "times are 0 or more: max(1, ..) keeps a formula there");
+      break;
+    }
+  }
+}
+
+void check_words_of(const Node& node, const Scope& scope) {
+  const Instruction& instruction = scope.instruction;
+  const auto use = [&](const std::optional<FormatUse>& format, std::vector<std::string> keys) {
+    if (!format) return;
+    keys.emplace_back();
+    for (const auto& [name, value] : format->fields) {
+      keys.back() = name;
+      check_expression(value, place_of(node, keys), "'" + keys.front() + "' of instruction '" + instruction.name + "'",
+                       scope);
+    }
+  };
+  use(instruction.encoding, {"encoding"});
+  use(instruction.pack, {"pack"});
+  for (const Operand& operand : instruction.operands) use(operand.pack, {"operands", operand.name, "pack"});
+}
+
+void check_operand_states(const SourceLocation& where, const Scope& scope) {
+  for (const Operand& operand : scope.instruction.operands) {
+    if (operand.state.empty()) continue;
+    const std::size_t dot = operand.state.find('.');
+    const std::string problem = dot == std::string::npos
+                                    ? "'" + operand.state + "' is no state field"
+                                    : scope.field_problem(operand.state.substr(0, dot), operand.state.substr(dot + 1));
+    if (!problem.empty())
+      scope.context.problems.error(
+          where, "operand '" + operand.name + "' of instruction '" + scope.instruction.name + "': " + problem);
+  }
+}
+
 }  // namespace
 
 void check_references(const Instruction& instruction, const Node& node, Context& context) {
@@ -282,70 +364,13 @@ void check_references(const Instruction& instruction, const Node& node, Context&
     check_told(instruction, parsed, *text, key, context);
   }
   const auto at = [&](const char* key) { return node.find(key) ? node.find(key)->where : instruction.where; };
-  const auto field = [&](const StateValue& value, const char* key) {
-    const std::size_t dot = value.field.find('.');
-    const std::string object = value.field.substr(0, dot),
-                      name = dot == std::string::npos ? "" : value.field.substr(dot + 1);
-    std::string problem = name.empty() ? "'" + value.field + "' is no state field" : "";
-    if (const Operand* operand = find_operand(instruction, object); operand && !name.empty())
-      problem = operand->memory.valid() && has_field(context.parts.memories[operand->memory.index()].fields, name)
-                    ? ""
-                    : "memory of '" + object + "' has no field '" + name + "'";
-    else if (problem.empty())
-      problem = scope.field_problem(object, name);
-    const SourceLocation where = place_of(node, {key, value.field});
-    if (!problem.empty())
-      context.problems.error(where, "'" + std::string(key) + "' of " + what + ": " + problem, "write state.field");
-    if (!value.any) check_expression(value.value, where, "'" + std::string(key) + "' of " + what, scope);
-  };
-  for (const StateValue& need : instruction.needs) field(need, "needs");
-  for (const StateValue& set : instruction.sets) field(set, "sets");
-  for (const char* key : {"latency", "interval"}) {
-    const auto& cycles = std::string(key) == "latency" ? instruction.timing.latency : instruction.timing.interval;
-    if (!cycles) continue;
-    check_expression(*cycles, place_of(node, {"timing", key}), "'timing' of " + what, scope);
-    for (const bool most : {true, false}) {  // at the ends of all extents
-      std::string at_extents;
-      const auto value = evaluate(*cycles, [&](const Reference& r) -> std::optional<std::int64_t> {
-        const int d = r.object == "extent" && !instruction.semantics.empty()
-                          ? instruction.statement().domain.find(r.argument)
-                          : -1;
-        if (d < 0 || static_cast<std::size_t>(d) >= instruction.ranges.size()) return std::nullopt;
-        const DimRange& range = instruction.ranges[static_cast<std::size_t>(d)];
-        const std::int64_t extent = most ? range.max : std::max<std::int64_t>(range.min, 1);
-        at_extents += (at_extents.empty() ? " where " : ", ") + r.argument + " = " + std::to_string(extent);
-        return extent;
-      });
-      if (!value || *value >= 0) continue;
-      context.problems.error(
-          place_of(node, {"timing", key}),
-          "'" + std::string(key) + "' of " + what + " is " + std::to_string(*value) + " cycles" + at_extents,
-          "times are 0 or more: max(1, ..) keeps a formula there");
-      break;
-    }
-  }
+  for (const StateValue& need : instruction.needs) check_field(need, "needs", node, scope);
+  for (const StateValue& set : instruction.sets) check_field(set, "sets", node, scope);
+  check_timing(node, scope);
   if (const Node* legal = node.find("legal")) check_conditions(*legal, scope, "'legal' of " + what);
   if (instruction.async_bytes) check_expression(*instruction.async_bytes, at("async"), "'async' of " + what, scope);
-  const auto use = [&](const std::optional<FormatUse>& format, std::vector<std::string> keys) {
-    if (!format) return;
-    keys.emplace_back();
-    for (const auto& [name, value] : format->fields) {
-      keys.back() = name;
-      check_expression(value, place_of(node, keys), "'" + keys.front() + "' of " + what, scope);
-    }
-  };
-  use(instruction.encoding, {"encoding"});
-  use(instruction.pack, {"pack"});
-  for (const Operand& operand : instruction.operands) use(operand.pack, {"operands", operand.name, "pack"});
-  for (const Operand& operand : instruction.operands)
-    if (!operand.state.empty()) {
-      const std::size_t dot = operand.state.find('.');
-      const std::string problem =
-          dot == std::string::npos ? "'" + operand.state + "' is no state field"
-                                   : scope.field_problem(operand.state.substr(0, dot), operand.state.substr(dot + 1));
-      if (!problem.empty())
-        context.problems.error(at("operands"), "operand '" + operand.name + "' of " + what + ": " + problem);
-    }
+  check_words_of(node, scope);
+  check_operand_states(at("operands"), scope);
 }
 
 }  // namespace isamap::loader

@@ -87,6 +87,49 @@ std::string fault_of(const FragmentLayout& layout, const Box& over, const Operan
                      shown_index(operand, unflatten(missing - held.begin(), box)));
 }
 
+/// A name in the layout's formulas that `over` does not give; empty: none.
+std::string name_not_given(const FragmentLayout& layout, const std::vector<std::string>& names) {
+  for (const AffineExpr& formula : layout.index)
+    for (const std::string& name : formula.names())
+      if (std::find(names.begin(), names.end(), name) == names.end()) return name;
+  return "";
+}
+
+/// The dims whose extents the layout follows.
+using Followed = std::vector<std::pair<std::string, const DimRange*>>;
+Followed followed_by(const FragmentLayout& layout, const Instruction& instruction) {
+  Followed followed;
+  for (const auto& [name, expression] : layout.varying)
+    for (const Reference& r : references(expression)) {
+      const int d = instruction.statement().domain.find(r.argument);
+      const bool seen =
+          std::any_of(followed.begin(), followed.end(), [&](const auto& f) { return f.first == r.argument; });
+      if (d >= 0 && !seen) followed.emplace_back(r.argument, &instruction.ranges[static_cast<std::size_t>(d)]);
+    }
+  return followed;
+}
+
+/// The box of places at these extents.
+Box places_at(const FragmentLayout& layout, const Extents& extents) {
+  Box over;
+  for (const auto& [name, extent] : layout.over) {
+    const auto varies = std::find_if(layout.varying.begin(), layout.varying.end(),
+                                     [&, n = name](const auto& v) { return v.first == n; });
+    const auto value = varies == layout.varying.end()
+                           ? std::optional(extent)
+                           : evaluate(varies->second, [&](const Reference& r) -> std::optional<std::int64_t> {
+                               const auto given = extents.find(r.argument);
+                               return given == extents.end() ? std::nullopt : std::optional(given->second);
+                             });
+    over.push_back(value.value_or(0));
+  }
+  return over;
+}
+
+std::int64_t first_extent(const DimRange& range) {
+  return std::max<std::int64_t>(1, ceil_div(range.min, range.multiple_of)) * range.multiple_of;
+}
+
 }  // namespace
 
 FragmentCheck check_fragment(const Instruction& instruction, std::size_t operand_index, std::int64_t budget) {
@@ -95,41 +138,17 @@ FragmentCheck check_fragment(const Instruction& instruction, std::size_t operand
   const auto& layout = std::get<FragmentLayout>(operand.layout);
   std::vector<std::string> names;
   for (const auto& [name, extent] : layout.over) names.push_back(name);
-  for (const AffineExpr& formula : layout.index)
-    for (const std::string& name : formula.names())
-      if (std::find(names.begin(), names.end(), name) == names.end()) {
-        result.fault = "names '" + name + "', which 'over' does not give";
-        return result;
-      }
+  if (const std::string name = name_not_given(layout, names); !name.empty()) {
+    result.fault = "names '" + name + "', which 'over' does not give";
+    return result;
+  }
   std::vector<CompiledAffine> formulas;
   for (const AffineExpr& formula : layout.index) formulas.emplace_back(formula, names);
-
-  std::vector<std::pair<std::string, const DimRange*>> followed;
-  for (const auto& [name, expression] : layout.varying)
-    for (const Reference& r : references(expression)) {
-      const int d = instruction.statement().domain.find(r.argument);
-      const bool seen =
-          std::any_of(followed.begin(), followed.end(), [&](const auto& f) { return f.first == r.argument; });
-      if (d >= 0 && !seen) followed.emplace_back(r.argument, &instruction.ranges[static_cast<std::size_t>(d)]);
-    }
+  const Followed followed = followed_by(layout, instruction);
   Extents extents;
-  const auto first = [](const DimRange& range) {
-    return std::max<std::int64_t>(1, ceil_div(range.min, range.multiple_of)) * range.multiple_of;
-  };
-  for (const auto& [dim, range] : followed) extents[dim] = first(*range);
+  for (const auto& [dim, range] : followed) extents[dim] = first_extent(*range);
   while (true) {
-    Box over;
-    for (const auto& [name, extent] : layout.over) {
-      const auto varies = std::find_if(layout.varying.begin(), layout.varying.end(),
-                                       [&, n = name](const auto& v) { return v.first == n; });
-      const auto value = varies == layout.varying.end()
-                             ? std::optional(extent)
-                             : evaluate(varies->second, [&](const Reference& r) -> std::optional<std::int64_t> {
-                                 const auto given = extents.find(r.argument);
-                                 return given == extents.end() ? std::nullopt : std::optional(given->second);
-                               });
-      over.push_back(value.value_or(0));
-    }
+    const Box over = places_at(layout, extents);
     const Box box = box_at(instruction, operand_index, extents);
     const std::int64_t cost = std::max(points_in(over), points_in(box));
     if (cost > budget - result.places || result.boxes == max_boxes) {
@@ -147,7 +166,7 @@ FragmentCheck check_fragment(const Instruction& instruction, std::size_t operand
     for (; d < followed.size(); ++d) {
       const auto& [dim, range] = followed[d];
       if ((extents[dim] += range->multiple_of) <= range->max) break;
-      extents[dim] = first(*range);
+      extents[dim] = first_extent(*range);
     }
     if (d == followed.size()) return result;
   }

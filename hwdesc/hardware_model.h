@@ -216,6 +216,7 @@ struct ProgramText {
   std::vector<std::string> compilers;  ///< commands; the first that works here is used. Empty: the system's compiler
   std::vector<std::string> packages;   ///< of the distribution, that hold compiler and emulator
   std::string helpers, launch_helpers, function, begin, end, comment = "#";
+  std::int64_t window = 32;                ///< asm: commands among which the next one is chosen; 1: in order
   std::vector<NamedHelper> named_helpers;  ///< behind `helpers`; each may use those before it
   std::string run_emulated, run_simulator;
   Shim shim;

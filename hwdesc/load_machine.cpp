@@ -80,15 +80,56 @@ std::int64_t load_transaction(const Node& node, const Memory& memory, bool kind_
   return power && addressed ? *read : 0;
 }
 
+/// Lines of a cache and what it keeps of them are within its capacity.
+void check_cache_sizes(const Fields& fields, const Memory& memory, const std::string& what, Context& context) {
+  if (memory.kind != MemoryKind::cache) return;
+  if (memory.line > memory.capacity && memory.capacity > 0)
+    context.problems.error(
+        fields.node().find("line")->where,
+        fmt::format("'line' of {} is {} bytes, and its capacity {}", what, memory.line, memory.capacity),
+        "a cache holds many lines");
+  if (memory.fetch > 0 &&
+      (memory.fetch > memory.capacity || memory.fetch % std::max<std::int64_t>(1, memory.line) != 0))
+    context.problems.error(fields.node().find("fetch")->where,
+                           fmt::format("'fetch' of {} is {} bytes: no whole lines of {} within its {}", what,
+                                       memory.fetch, memory.line, memory.capacity),
+                           "write a few lines, as 128B of lines of 64B");
+  if (memory.usable > memory.capacity)
+    context.problems.error(
+        fields.node().find("usable")->where,
+        fmt::format("'usable' of {} is {} bytes, and its capacity {}", what, memory.usable, memory.capacity),
+        "leave it out for three quarters");
+}
+
+/// Register files have registers of a size, other memories a capacity.
+void check_capacity(const Fields& fields, Memory& memory, const std::string& what, Context& context) {
+  const auto given = [&](const char* key) { return fields.node().find(key); };
+  if (memory.is_register()) {
+    if (given("capacity"))
+      context.problems.error(given("capacity")->where, what + " is a register file and has no 'capacity'",
+                             "give 'count' and 'size' of its registers");
+    if (!given("size") || !given("count"))
+      context.problems.error(memory.where, what + " is a register file and needs 'count' and 'size'",
+                             "write count: 32, size: 16B");
+    memory.capacity = memory.count * memory.size;
+    return;
+  }
+  if (given("size") || given("count"))
+    context.problems.error(given(given("size") ? "size" : "count")->where,
+                           what + " is no register file: give its 'capacity'",
+                           "write capacity: 64KiB, or kind: register");
+  if (!given("capacity")) context.problems.error(memory.where, what + " has no 'capacity'", "write capacity: 64KiB");
+}
+
 /// What cannot be read is 0, which later checks take for unknown.
 void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::string& what, Context& context) {
   const auto size = [&](const char* key, std::int64_t& out) {
     const Node* node = fields.child(key);
     const std::string name = key;
     if (node) out = read_size(*node, "memories.*." + name, "'" + name + "' of " + what, context).value_or(0);
-    return node != nullptr;
   };
-  const bool has_capacity = size("capacity", memory.capacity), has_size = size("size", memory.size);
+  size("capacity", memory.capacity);
+  size("size", memory.size);
   size("granularity", memory.granularity);
   size("bank_width", memory.bank_width);
   size("line", memory.line);
@@ -112,45 +153,17 @@ void load_sizes(Fields& fields, Memory& memory, bool kind_known, const std::stri
     size(key, *value);
     caches_only(key);
   }
-  if (memory.kind == MemoryKind::cache && memory.line > memory.capacity && memory.capacity > 0)
-    context.problems.error(
-        fields.node().find("line")->where,
-        fmt::format("'line' of {} is {} bytes, and its capacity {}", what, memory.line, memory.capacity),
-        "a cache holds many lines");
-  if (memory.kind == MemoryKind::cache && memory.fetch > 0 &&
-      (memory.fetch > memory.capacity || memory.fetch % std::max<std::int64_t>(1, memory.line) != 0))
-    context.problems.error(fields.node().find("fetch")->where,
-                           fmt::format("'fetch' of {} is {} bytes: no whole lines of {} within its {}", what,
-                                       memory.fetch, memory.line, memory.capacity),
-                           "write a few lines, as 128B of lines of 64B");
-  if (memory.kind == MemoryKind::cache && memory.usable > memory.capacity)
-    context.problems.error(
-        fields.node().find("usable")->where,
-        fmt::format("'usable' of {} is {} bytes, and its capacity {}", what, memory.usable, memory.capacity),
-        "leave it out for three quarters");
+  check_cache_sizes(fields, memory, what, context);
   of_a_cache("misses", memory.misses);
   of_a_cache("ways", memory.ways);
   of_a_cache("streams", memory.streams);
   of_a_cache("pages", memory.pages);
   const Node* count = fields.child("count");
   if (count) memory.count = read_number(*count, "memories.*.count", "'count' of " + what, context).value_or(0);
-  if (!kind_known) {
+  if (kind_known)
+    check_capacity(fields, memory, what, context);
+  else
     memory.capacity = memory.size = 0;
-  } else if (memory.is_register()) {
-    if (has_capacity)
-      context.problems.error(fields.node().find("capacity")->where, what + " is a register file and has no 'capacity'",
-                             "give 'count' and 'size' of its registers");
-    if (!has_size || !count)
-      context.problems.error(memory.where, what + " is a register file and needs 'count' and 'size'",
-                             "write count: 32, size: 16B");
-    memory.capacity = memory.count * memory.size;
-  } else {
-    if (has_size || count)
-      context.problems.error(fields.node().find(has_size ? "size" : "count")->where,
-                             what + " is no register file: give its 'capacity'",
-                             "write capacity: 64KiB, or kind: register");
-    if (!has_capacity) context.problems.error(memory.where, what + " has no 'capacity'", "write capacity: 64KiB");
-  }
 }
 
 void load_pointer(const Node& node, Memory& memory, const std::string& what, Context& context) {

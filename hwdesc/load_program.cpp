@@ -75,6 +75,15 @@ Shim load_shim(const Node& node, Context& context) {
   return shim;
 }
 
+void load_window(const Node& node, ProgramText& program, Context& context) {
+  program.window = read_number(node, "program.window", "'window' of program", context).value_or(program.window);
+  if (program.language != "asm")
+    context.problems.error(
+        node.where,
+        "'window' of program is for language asm, whose commands a list scheduler orders; this is " + program.language,
+        "leave it out: the compiler orders what it is given");
+}
+
 std::string lines(const std::string& text) { return text + (text.empty() || text.ends_with('\n') ? "" : "\n"); }
 
 /// Texts, and texts with names.
@@ -118,6 +127,7 @@ void load_program(const Node& root, Context& context) {
   program.begin = map.text("begin").value_or("");
   program.end = map.text("end").value_or("");
   program.comment = map.text("comment").value_or(program.comment);
+  if (const Node* window = map.child("window")) load_window(*window, program, context);
   if (const Node* run = map.child("run")) load_run(*run, program, context);
   program.compilers = map.texts("compiler");
   program.packages = map.texts("packages");

@@ -245,29 +245,21 @@ bool same_type(const Operand& a, const Operand& b) {
   return !a.dtype || !b.dtype || *a.dtype == *b.dtype || is_bits(*a.dtype);
 }
 
-}  // namespace
-
-std::optional<MoveTable> move_table(const HardwareModel& model, const Instruction& move, std::int64_t any_width) {
-  if (!is_move(move) || move.operands.size() != 2) return std::nullopt;
+/// The register's side and the memory's, if one is a register, both have places, and elements are whole bytes.
+bool has_two_sides(const HardwareModel& model, const Instruction& move, MoveTable& table) {
+  if (!is_move(move) || move.operands.size() != 2) return false;
   for (const Operand& operand : move.operands)
-    if (!operand.memory.valid() || (operand.dtype && bits(*operand.dtype) % 8 != 0)) return std::nullopt;
-  MoveTable table;
+    if (!operand.memory.valid() || (operand.dtype && bits(*operand.dtype) % 8 != 0)) return false;
   const bool load = model.memory(move.operands[0].memory).is_register();
-  if (load == model.memory(move.operands[1].memory).is_register()) return std::nullopt;
+  if (load == model.memory(move.operands[1].memory).is_register()) return false;
   table.in_register = load ? 0 : 1;
   table.in_memory = load ? 1 : 0;
-  const Operand &kept = move.operands[table.in_register], &addressed = move.operands[table.in_memory];
-  if (std::holds_alternative<FragmentLayout>(addressed.layout)) return std::nullopt;
-  const Box& kept_box = move.tensors[table.in_register].shape;
-  const Box& memory_box = move.tensors[table.in_memory].shape;
-  const auto places = positions(kept, kept_box);
-  if (!places || places->empty()) return std::nullopt;
-  table.width = kept.dtype ? bytes(*kept.dtype) : any_width;
-  table.bytes = register_bytes(kept, *places, table.width);
-  if (const auto* fragment = std::get_if<FragmentLayout>(&kept.layout))
-    for (std::size_t u = 0; u + 1 < fragment->over.size(); ++u) table.instances *= fragment->over[u].second;
+  return !std::holds_alternative<FragmentLayout>(move.operands[table.in_memory].layout);
+}
 
-  const StridedLayout layout = strides_of(addressed, memory_box);
+/// The terms of the memory's side, compiled; nothing: a stride is no number.
+std::optional<std::vector<CompiledAffine>> terms_of(const StridedLayout& layout, const Operand& addressed,
+                                                    MoveTable& table) {
   std::vector<CompiledAffine> terms;
   for (const StrideTerm& term : layout.terms) {
     terms.emplace_back(term.term, addressed.index_names);
@@ -275,6 +267,42 @@ std::optional<MoveTable> move_table(const HardwareModel& model, const Instructio
     if (!term.stride && term.each.empty()) table.strides.push_back(term.text);
     if (term.stride && !number(*term.stride)) return std::nullopt;
   }
+  return terms;
+}
+
+/// Where the element at this point of the tensor stands in memory.
+MoveTable::Point point_in_memory(const StridedLayout& layout, const std::vector<CompiledAffine>& terms,
+                                 const Box& memory_point, std::int64_t width) {
+  MoveTable::Point point{true, 0, 0, {}, memory_point};
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const std::int64_t value = terms[t](memory_point.data());
+    if (!layout.terms[t].each.empty())
+      point.base = point.base * 65536 + value;
+    else if (layout.terms[t].stride)
+      point.fixed += *number(*layout.terms[t].stride) * value * width;
+    else
+      point.factors.push_back(value);
+  }
+  return point;
+}
+
+}  // namespace
+
+std::optional<MoveTable> move_table(const HardwareModel& model, const Instruction& move, std::int64_t any_width) {
+  MoveTable table;
+  if (!has_two_sides(model, move, table)) return std::nullopt;
+  const Operand &kept = move.operands[table.in_register], &addressed = move.operands[table.in_memory];
+  const Box& kept_box = move.tensors[table.in_register].shape;
+  const auto places = positions(kept, kept_box);
+  if (!places || places->empty()) return std::nullopt;
+  table.width = kept.dtype ? bytes(*kept.dtype) : any_width;
+  table.bytes = register_bytes(kept, *places, table.width);
+  if (const auto* fragment = std::get_if<FragmentLayout>(&kept.layout))
+    for (std::size_t u = 0; u + 1 < fragment->over.size(); ++u) table.instances *= fragment->over[u].second;
+
+  const StridedLayout layout = strides_of(addressed, move.tensors[table.in_memory].shape);
+  const auto terms = terms_of(layout, addressed, table);
+  if (!terms) return std::nullopt;
   const Computation& statement = move.statement();
   std::vector<std::string> dims;
   Box extents;
@@ -295,18 +323,9 @@ std::optional<MoveTable> move_table(const HardwareModel& model, const Instructio
     Box kept_point, memory_point;
     for (const CompiledAffine& e : kept_index) kept_point.push_back(e(at.data()));
     for (const CompiledAffine& e : memory_index) memory_point.push_back(e(at.data()));
-    MoveTable::Point point{true, 0, 0, {}, memory_point};
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-      const std::int64_t value = terms[t](memory_point.data());
-      if (!layout.terms[t].each.empty())
-        point.base = point.base * 65536 + value;
-      else if (layout.terms[t].stride)
-        point.fixed += *number(*layout.terms[t].stride) * value * table.width;
-      else
-        point.factors.push_back(value);
-    }
     const std::int64_t at_place = (*places)[static_cast<std::size_t>(flatten(kept_point, kept_box))];
-    if (at_place >= 0 && at_place < places_in_all) table.points[static_cast<std::size_t>(at_place)] = std::move(point);
+    if (at_place >= 0 && at_place < places_in_all)
+      table.points[static_cast<std::size_t>(at_place)] = point_in_memory(layout, *terms, memory_point, table.width);
   }
   return table;
 }

@@ -21,6 +21,7 @@ constexpr std::string_view unlimited = "leave it out for no limit", at_once = "a
 
 constexpr auto rows = std::to_array<Quantity>({
     {"clock", K::frequency, 1, 1e15, "", "write 1GHz"},
+    {"program.window", K::number, 1, 4096, "", "write 1 for the order of the program"},
     {"units.*.count", K::number, 1, instances_most, "", "a unit that is not there is left out"},
     {"units.*.count.*", K::number, 1, count_most, "", "leave the axis out"},
     {"units.*.ports.*", K::number, 1, count_most, "", "leave the port out"},

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `${...}`: arithmetic at load time over parameters, in values and in keys.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
-#include "hwdesc/stream_window.h"
 #include "ir/int_expr.h"
 
 namespace isamap::loader {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t max_text = std::size_t{64} << 10;
 constexpr std::size_t max_expression = 1024;
 constexpr int max_nesting = 8;
+constexpr const char* former_window = "stream_window";  // files of earlier versions say it so
 
 bool is_name(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
@@ -147,17 +149,22 @@ Parameters read_parameters(const Node& root, const std::map<std::string, std::st
   Parameters parameters;
   if (const Node* params = root.find("params")) {
     if (params->kind != Kind::map) problems.error(params->where, "'params' must be a map", "write {name: value}");
-    for (const auto& [name, value] : params->entries) {
+    for (std::size_t i = 0; i < params->entries.size(); ++i) {
+      const auto& [name, value] = params->entries[i];
+      if (name == former_window)
+        problems.error(params->key_where[i], fmt::format("parameter '{}' means nothing", name),
+                       "the window of a command stream is a key: program: {window: 32}");
       if (value.kind != Kind::scalar && value.kind != Kind::null)
         problems.error(value.where, "parameter '" + name + "' must be a number or text");
       parameters.values[name] = value.scalar;
     }
   }
   for (const auto& [name, value] : overrides) {
-    if (!parameters.values.count(name) && name != stream_window_param) {
+    if (!parameters.values.count(name)) {
       std::vector<std::string> known;
       for (const auto& [parameter, ignored] : parameters.values) known.push_back(parameter);
-      problems.error({root.where.file, 0, 0}, "there is no parameter '" + name + "' to set", "",
+      problems.error({root.where.file, 0, 0}, "there is no parameter '" + name + "' to set",
+                     name == former_window ? "the window of a command stream is a key: program: {window: 32}" : "",
                      {"known parameters: " + (known.empty() ? "none" : join(known))});
     }
     parameters.values[name] = value;

@@ -3,12 +3,9 @@
 
 #include "hwdesc/yaml_loader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "hwdesc/loader_internal.h"
-#include "hwdesc/stream_window.h"
 
 namespace isamap {
 
@@ -58,16 +55,25 @@ void substitute_machine(Node& root, Parameters& parameters, Problems& problems) 
     if (key == "layouts") substitute(value, parameters, problems);
 }
 
-void check_stream_window(const Node& root, const HardwareModel& model, Problems& problems) {
-  const auto stated = model.params.find(stream_window_param);
-  if (stated == model.params.end()) return;
-  Node value;
-  value.kind = Kind::scalar;
-  value.scalar = stated->second;
-  const auto commands = yaml::to_integer(value);
-  if (!commands || *commands < 1 || *commands > 4096)
-    problems.error({root.where.file, 0, 0}, fmt::format("parameter '{}' is '{}'", stream_window_param, stated->second),
-                   "write a whole number of commands from 1 to 4096; 1 keeps them in the order of the program");
+/// As if the file said `program: {window: 1}`; programs that a compiler orders have no window.
+void keep_in_order(Node& root) {
+  const Node* written = root.find("program");
+  if (written && written->kind != Kind::map) return;
+  const Node* language = written ? written->find("language") : nullptr;
+  if (language && language->scalar != "asm") return;
+  Node program = written ? *written : Node{};
+  program.kind = Kind::map;
+  Node window;
+  window.kind = Kind::scalar;
+  window.scalar = "1";
+  const auto put = [](Node& map, const std::string& key, Node value) {
+    for (auto& [name, old] : map.entries)
+      if (name == key) return void(old = std::move(value));
+    map.entries.emplace_back(key, std::move(value));
+    map.key_where.push_back(map.where);
+  };
+  put(program, "window", std::move(window));
+  put(root, "program", std::move(program));
 }
 
 void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions& options, LoadedHardware& loaded,
@@ -76,11 +82,11 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
   Node& root = tree.root;
   Parameters parameters = read_parameters(root, options.params, problems);
   substitute_machine(root, parameters, problems);
+  if (options.in_order) keep_in_order(root);
   Context context{model, {}, problems, root.find("layouts"), folders, options.sizes};
   check_top_level(root, context);
   model.file = tree.file;
   model.params = parameters.values;
-  check_stream_window(root, model, problems);
   if (const Node* clock = root.find("clock"))
     model.clock_hz = read_frequency(*clock, "clock", "'clock'", context).value_or(1e9);
   if (const Node* requirements = root.find("requires"))

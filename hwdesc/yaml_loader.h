@@ -15,6 +15,7 @@ struct LoadOptions {
   std::map<std::string, std::string> params = {};  ///< --set name=value, of parameters and symbols
   bool prove = false;                              ///< ask layout_proofs.h too, as `hw check` does
   Sizes sizes = {};                                ///< of symbols, besides those in `params`
+  bool in_order = false;                           ///< --no-reorder: a window of one command, whatever the file says
 };
 
 struct LoadedHardware {

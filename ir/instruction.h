@@ -146,7 +146,6 @@ struct Instruction {
   bool issue_one = false;
   UnitId atomic;         ///< instances inside one of it may update an element at once; invalid: not known to be so
   std::string async_by;  ///< name of the completion object; empty: synchronous
-  std::vector<std::string> async_pending;
   std::optional<IntExpr> async_bytes;
   std::optional<FormatUse> pack, encoding;
   std::vector<std::string> legal;  ///< conditions, as written

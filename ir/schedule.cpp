@@ -2,7 +2,7 @@
 // Schedules as text. One line reads
 //
 //   for n.p by 48, k by 8 on core combine add_lanes tail split unroll
-//   stage F in ram x2 ahead 1 as [k/32, r, s, c, k%32 pad 8] via load.store aot slide first load drain add
+//   stage F in ram x2 ahead 1 as [k/32, r, s, c, k%32 pad 8] via load.store aot slide first load
 //   do s0 with NAME(j=n.p, i=q:7.(q - s):3, k=-) operands A=F B=I outside I pad
 //
 // with the words after the first group in any order. A digit is a column and, unless it walks a whole dim, its extent;
@@ -61,7 +61,6 @@ std::string print_line(const Stage& line) {
   if (line.ahead_of_time) text += " aot";
   if (line.slide) text += " slide";
   if (line.first != First::fill) text += " first " + word(first_names, line.first);
-  if (line.drain_adds) text += " drain add";
   for (std::size_t i = 0; i < line.then.size(); ++i) text += (i == 0 ? " then " : ".") + line.then[i];
   if (!line.from.empty()) text += " from " + line.from;
   return text;

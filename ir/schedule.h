@@ -22,9 +22,9 @@
 
 namespace isamap {
 
-enum class Tail { none, partial, mask, pad, split };  ///< none: proved to divide, or the default, split
-enum class First { fill, flag, load };                ///< how an accumulator starts
-enum class Outside { pad, skip, mask };               ///< reads beyond a tensor's shape
+enum class Tail { none, pad, split };   ///< none: proved to divide, or the default, split
+enum class First { fill, flag, load };  ///< how an accumulator starts
+enum class Outside { pad, skip };       ///< reads beyond a tensor's shape
 
 struct Walk {
   std::string dim;        ///< of the fused statement
@@ -62,7 +62,6 @@ struct Stage {
   bool ahead_of_time = false;
   bool slide = false;             ///< overlapping rows of consecutive tiles are kept: a step moves only what is new
   First first = First::fill;      ///< outputs only
-  bool drain_adds = false;        ///< outputs only
   std::vector<std::string> then;  ///< outputs: statements whose nests go on with each finished tile
   std::string from;               ///< inputs: the statement whose nest hands the tile over, so nothing is filled
   std::string role;               ///< inputs: those who fill it and do nothing else; empty: those who use it

@@ -2,6 +2,7 @@
 // One line of a schedule, read (its form stands in schedule.cpp).
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
@@ -13,6 +14,14 @@ namespace isamap {
 namespace {
 
 constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
+
+/// Words that other languages of schedules have, and what says the same here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_words{{
+    {"peel", "what is left of a dim has code of its own wherever a tile is short"},
+    {"drain", "parts of a sum are added by `combine INSTRUCTION` at the walk that splits it"},
+    {"by", "`role NAME` says who fills a tile"},
+    {"role", "it stands at a stage"},
+}};
 
 class LineReader {
  public:
@@ -43,7 +52,7 @@ class LineReader {
       else if (take("combine"))
         line.combine = cursor_.expect_name("a combine", true);
       else if (take("tail"))
-        line.tail = one_of<Tail>(tail_names, "a tail");
+        line.tail = one_of<Tail>(tail_names, "a tail", "leave it out: what a short tile does is derived");
       else if (take("unroll"))
         line.unroll = true;
       else if (take("wrap"))
@@ -51,7 +60,7 @@ class LineReader {
       else if (take("raster"))
         line.raster = raster();
       else
-        unknown_word({"role", "peel"}, "on, wrap, raster, combine, tail, unroll");
+        unknown_word("on, wrap, raster, combine, tail, unroll");
     }
     return line;
   }
@@ -98,8 +107,6 @@ class LineReader {
         line.role = cursor_.expect_name("a role", false);
       else if (take("first"))
         line.first = one_of<First>(first_names, "how it starts");
-      else if (take("drain"))
-        line.drain_adds = drain();
       else if (take("aot"))
         line.ahead_of_time = true;
       else if (take("slide"))
@@ -109,7 +116,7 @@ class LineReader {
       else if (take("from"))
         line.from = cursor_.expect_name("a statement", false);
       else if (!buffers(line))
-        unknown_word({"by"}, "xN, ahead, as, xor, via, role, aot, slide, first, drain, then, from");
+        unknown_word("xN, ahead, as, xor, via, role, aot, slide, first, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
     // With one buffer it is for a cache, which asks for lines and has no buffers (scheduler/ask_ahead.h).
@@ -150,12 +157,6 @@ class LineReader {
                            " cannot be changed by bits from " + std::to_string(result.from) +
                            " on: those must lie above");
     return result;
-  }
-
-  bool drain() {
-    if (!cursor_.accept_word("add"))
-      cursor_.fail(cursor_.offset(), "expected 'add' after 'drain', found " + cursor_.found());
-    return true;
   }
 
   std::vector<std::string> names(const char* of) {
@@ -200,7 +201,7 @@ class LineReader {
       else if (cursor_.accept_word("outside"))
         line.outside.push_back(outside());
       else
-        unknown_word({}, "operands, holding, outside");
+        unknown_word("operands, holding, outside");
     }
     return line;
   }
@@ -259,7 +260,9 @@ class LineReader {
 
   std::pair<std::string, Outside> outside() {
     const std::string tensor = cursor_.expect_name("a tensor", false);
-    return {tensor, one_of<Outside>(outside_names, "what reads outside do")};
+    return {tensor,
+            one_of<Outside>(outside_names, "what reads outside do",
+                            "pad, the default: its tile holds what it yields there; skip: nothing is computed")};
   }
 
   // Looks at the next word; false at the end of the line, and when something else stands there.
@@ -280,11 +283,11 @@ class LineReader {
     return true;
   }
 
-  void unknown_word(const std::set<std::string>& later, const std::string& known) {
-    if (later.count(word_))
-      cursor_.fail(word_at_, "'" + word_ + "' is not supported yet");
-    else
-      cursor_.fail(word_at_, "unknown word '" + word_ + "'", "known here: " + known);
+  void unknown_word(const std::string& known) {
+    const auto other =
+        std::find_if(other_words.begin(), other_words.end(), [&](const auto& words) { return words.first == word_; });
+    const std::string instead = other == other_words.end() ? "" : std::string(other->second) + "; ";
+    cursor_.fail(word_at_, "unknown word '" + word_ + "'", instead + "known here: " + known);
   }
 
   std::int64_t positive(std::string_view what) {
@@ -295,7 +298,7 @@ class LineReader {
   }
 
   template <class Value, class Names>
-  Value one_of(const Names& names, std::string_view what) {
+  Value one_of(const Names& names, std::string_view what, const std::string& hint = "") {
     const std::size_t at = cursor_.offset();
     std::string known;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -303,7 +306,7 @@ class LineReader {
       if (cursor_.accept_word(names[i])) return static_cast<Value>(i);
       known += (known.empty() ? "" : ", ") + std::string(names[i]);
     }
-    cursor_.fail(at, "expected " + std::string(what) + " (" + known + "), found " + cursor_.found());
+    cursor_.fail(at, "expected " + std::string(what) + " (" + known + "), found " + cursor_.found(), hint);
     return Value{};
   }
 

@@ -73,6 +73,31 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& w
   return kinds;
 }
 
+/// What is said of a mapping that covers the statement so.
+Mapping mapping_of(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover, Neutral neutral,
+                   bool split) {
+  Mapping mapping;
+  mapping.statement = alignment.statement;
+  mapping.instruction = alignment.instruction;
+  mapping.operands = alignment.operands;
+  mapping.constant = alignment.constant;
+  mapping.kinds = kinds_of(alignment, walkers);
+  if (split) mapping.kinds.insert(Kind::split);
+  if (mapping.kinds.empty()) mapping.kinds.insert(Kind::axis);
+  mapping.carriers = std::move(neutral.carriers);
+  mapping.needs = std::move(neutral.needs);
+  if (alignment.exact) {
+    mapping.needs.insert(mapping.needs.end(), alignment.exact->needs.begin(), alignment.exact->needs.end());
+    if (alignment.exact->rolled) mapping.rolled = {alignment.unit().domain.dims.back()};
+  }
+  mapping.outer = residual_dims(alignment, walkers, cover);
+  mapping.utilisation = utilisation(alignment, walkers, cover);
+  mapping.loops.reserve(cover.loops.size());
+  for (const Cover::Loop& loop : cover.loops)
+    mapping.loops.push_back({as_expression(alignment, loop.step), loop.extent, loop.floating});
+  return mapping;
+}
+
 }  // namespace
 
 Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kills) {
@@ -112,28 +137,10 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
   judged.partials_open = elements == Truth::unknown;
   judged.shared_open = shared == Truth::unknown;
   judged.sums_open = sums == Truth::unknown;
-  Mapping& mapping = judged.mapping.emplace();
-  mapping.statement = alignment.statement;
-  mapping.instruction = alignment.instruction;
-  mapping.operands = alignment.operands;
-  mapping.constant = alignment.constant;
-  mapping.kinds = kinds_of(alignment, *walkers);
-  if (split) mapping.kinds.insert(Kind::split);
-  if (mapping.kinds.empty()) mapping.kinds.insert(Kind::axis);
-  mapping.carriers = std::move(neutral.carriers);
-  mapping.needs = std::move(neutral.needs);
-  if (alignment.exact) {
-    mapping.needs.insert(mapping.needs.end(), alignment.exact->needs.begin(), alignment.exact->needs.end());
-    if (alignment.exact->rolled) mapping.rolled = {alignment.unit().domain.dims.back()};
-  }
-  mapping.outer = residual_dims(alignment, *walkers, *cover);
-  mapping.utilisation = utilisation(alignment, *walkers, *cover);
+  Mapping& mapping = judged.mapping.emplace(mapping_of(alignment, *walkers, *cover, std::move(neutral), split));
   const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes && sums == Truth::yes;
   mapping.proof = exact ? Proof::proved : Proof::unknown;
   mapping.dims = std::move(dims);
-  mapping.loops.reserve(cover->loops.size());
-  for (const Cover::Loop& loop : cover->loops)
-    mapping.loops.push_back({as_expression(alignment, loop.step), loop.extent, loop.floating});
   return judged;
 }
 

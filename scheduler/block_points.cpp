@@ -46,8 +46,22 @@ struct Tiled {
   std::string dim;
   std::int64_t block = 1, part = 1, step = 1, extent = 1;
   std::int64_t share = 0;  ///< of a reduction: what one block of several adds up; 0: one adds up all
+  std::int64_t along = 1;  ///< instances side by side in a block
   bool parallel = true;
 };
+
+/// What a point says of the dims.
+struct Tiling {
+  std::vector<Tiled> tiled;
+  std::vector<std::string> lone, alone;  ///< reductions and parallel dims that calls do not walk
+  std::int64_t parts = 1;                ///< instances side by side in a block
+  bool split = false;                    ///< several blocks share a reduction
+  int buffers = 1, copies = by_all;
+};
+
+void add_walk(Nest& nest, const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
+  nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
+}
 
 class BlockPoints final : public PointForm {
  public:
@@ -220,6 +234,17 @@ class BlockPoints final : public PointForm {
     for (const std::int64_t v : values) out.push_back(std::to_string(v));
     return out;
   }
+  Tiled tiled_dim(const BlockMapping& p, std::size_t d, const Dim& dim, const Point& point) const;
+  Tiling tiling_of(const BlockMapping& p, const Point& point) const;
+  std::optional<Diagnostic> refusal(const BlockMapping& p, const Tiling& tiling) const;
+  void blocks_in_turns(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
+  void blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
+  void tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, Nest& nest) const;
+  void parts_of_step(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const;
+  Stage stage_of(const BlockMapping& p, int access, MemoryId memory) const;
+  std::string combine_name(const BlockMapping& p) const {
+    return p.combine.valid() ? model_.instruction(p.combine).name : "";
+  }
   const Computation& unfused() const { return kernel_.statements[id_.index()]; }
   static std::size_t parts_at(std::size_t dim) { return 1 + 2 * dim; }
   static std::size_t calls_at(std::size_t dim) { return 2 + 2 * dim; }
@@ -235,149 +260,177 @@ class BlockPoints final : public PointForm {
   std::vector<Decision> decisions_;
 };
 
-Result<Nest> BlockPoints::build(const Point& point) const {
-  const std::size_t m = static_cast<std::size_t>(point.choice[0]);
-  const BlockMapping& p = prepared_[m];
-  Nest nest;
-  const auto walk = [&](const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
-    nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
-  };
-  std::vector<Tiled> tiled;
-  std::vector<std::string> lone, alone;  // reductions and parallel dims that calls do not walk
-  std::int64_t parts = 1;
-  const std::string block = model_.unit(p.machine.block).name, part = model_.unit(p.machine.part).name;
+Tiled BlockPoints::tiled_dim(const BlockMapping& p, std::size_t d, const Dim& dim, const Point& point) const {
+  Tiled t;
+  t.dim = dim.name;
+  t.step = call_step(p, unfused().domain.dims[d].name);
+  t.extent = dim.extent;
+  t.parallel = dim.kind == DimKind::parallel;
+  const auto& values = t.parallel ? call_counts : depths;
+  const std::int64_t wanted_calls = values[static_cast<std::size_t>(point.choice[calls_at(d)])];
+  const std::int64_t own = chosen_step(p, t.dim, wanted_calls, dim.extent);
+  if (own > 0) t.step = own;
+  const std::int64_t all = std::max<std::int64_t>(ceil_div(dim.extent, t.step), 1);  // calls along the dim
+  const std::int64_t calls = own > 0 ? 1 : std::min(wanted_calls, all);
+  t.part = calls * t.step;
+  for (const Feed& feed : p.feeds)
+    if (feed.along == t.dim) t.part = round_up(t.part, feed.row);
+  const auto number = static_cast<std::size_t>(point.choice[parts_at(d)]);
+  t.along = t.parallel ? std::min(part_counts[number], ceil_div(all, calls)) : 1;
+  t.block = t.part * t.along;
+  if (!t.parallel && p.combine.valid() && split_counts[number] > 1) {
+    const std::int64_t share = round_up(ceil_div(dim.extent, split_counts[number]), t.block);
+    if (share < dim.extent) t.share = share;
+  }
+  return t;
+}
+
+Tiling BlockPoints::tiling_of(const BlockMapping& p, const Point& point) const {
+  Tiling made;
   for (std::size_t d = 0; d < unfused().domain.dims.size(); ++d) {
     const std::string name = fused_dim(p, unfused().domain.dims[d].name);
     if (name.empty()) continue;
     const Dim& dim = p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(name))];
-    const bool parallel = dim.kind == DimKind::parallel;
-    const std::int64_t step = call_step(p, unfused().domain.dims[d].name);
-    if (step == 0) {
-      if (dim.extent > 1 && parallel) alone.push_back(name);
-      if (dim.extent > 1 && !parallel) lone.push_back(name);
+    if (call_step(p, unfused().domain.dims[d].name) == 0) {
+      if (dim.extent > 1) (dim.kind == DimKind::parallel ? made.alone : made.lone).push_back(name);
       continue;
     }
-    Tiled t;
-    t.dim = name;
-    t.step = step;
-    t.extent = dim.extent;
-    t.parallel = parallel;
-    const auto& values = parallel ? call_counts : depths;
-    const std::int64_t wanted_calls = values[static_cast<std::size_t>(point.choice[calls_at(d)])];
-    const std::int64_t own = chosen_step(p, name, wanted_calls, dim.extent);
-    if (own > 0) t.step = own;
-    const std::int64_t all = std::max<std::int64_t>(ceil_div(dim.extent, t.step), 1);  // calls along the dim
-    const std::int64_t calls = own > 0 ? 1 : std::min(wanted_calls, all);
-    t.part = calls * t.step;
-    for (const Feed& feed : p.feeds)
-      if (feed.along == name) t.part = round_up(t.part, feed.row);
-    const auto number = static_cast<std::size_t>(point.choice[parts_at(d)]);
-    const std::int64_t along = parallel ? std::min(part_counts[number], ceil_div(all, calls)) : 1;
-    t.block = t.part * along;
-    if (!parallel && p.combine.valid() && split_counts[number] > 1) {
-      const std::int64_t share = round_up(ceil_div(dim.extent, split_counts[number]), t.block);
-      if (share < dim.extent) t.share = share;
-    }
-    parts *= along;
-    tiled.push_back(t);
+    made.tiled.push_back(tiled_dim(p, d, dim, point));
+    made.parts *= made.tiled.back().along;
   }
-  const bool renews = std::any_of(tiled.begin(), tiled.end(), [](const Tiled& t) {
+  const bool renews = std::any_of(made.tiled.begin(), made.tiled.end(), [](const Tiled& t) {
     return !t.parallel && (t.share > 0 ? t.share : t.extent) > t.block;
   });
+  made.split = std::any_of(made.tiled.begin(), made.tiled.end(), [](const Tiled& t) { return t.share > 0; });
+  made.buffers = renews || !made.lone.empty() ? point.choice[buffers_at()] + 1 : 1;
+  made.copies = p.counted() && made.buffers > 1 && renews ? point.choice[copies_at()] : by_all;
+  return made;
+}
+
+std::optional<Diagnostic> BlockPoints::refusal(const BlockMapping& p, const Tiling& tiling) const {
+  const Unit& part = model_.unit(p.machine.part);
+  if (tiling.copies >= by_role && tiling.parts + 1 > part.count)
+    return error("beside " + std::to_string(tiling.parts) + " instances of " + part.name +
+                 " a block has no place for a role");
+  if (tiling.parts > part.count)
+    return error("a block of " + std::to_string(tiling.parts) + " instances of " + part.name +
+                 " is larger than a block may be");
+  if (tiling.copies == by_all) return std::nullopt;
+  for (const Feed& feed : p.feeds)
+    for (const Tiled& t : tiling.tiled)
+      if (t.dim == feed.whole && t.extent % t.block != 0)
+        return error("behind the last tile of " + t.dim + " begin other rows, which " + feed.counted + " would take");
+  return std::nullopt;
+}
+
+void BlockPoints::blocks_in_turns(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   const auto on_blocks = [](const Tiled& t) { return t.parallel ? t.block : t.share; };  // 0: none
-  const std::string combine = p.combine.valid() ? model_.instruction(p.combine).name : "";
-  const bool split = std::any_of(tiled.begin(), tiled.end(), [](const Tiled& t) { return t.share > 0; });
-  const int buffers = renews || !lone.empty() ? point.choice[buffers_at()] + 1 : 1;
-  const int copies = p.counted() && buffers > 1 && renews ? point.choice[copies_at()] : by_all;
-  if (copies >= by_role && parts + 1 > model_.unit(p.machine.part).count)
-    return error("beside " + std::to_string(parts) + " instances of " + part + " a block has no place for a role");
-  if (parts > model_.unit(p.machine.part).count)
-    return error("a block of " + std::to_string(parts) + " instances of " + part + " is larger than a block may be");
-  if (copies != by_all)
-    for (const Feed& feed : p.feeds)
-      for (const Tiled& t : tiled)
-        if (t.dim == feed.whole && t.extent % t.block != 0)
-          return error("behind the last tile of " + t.dim + " begin other rows, which " + feed.counted + " would take");
-  if (copies == in_turns) {
-    nest.lines.push_back({For{{}, block, Tail::none, false, "", true, 0}});
-    For& all = std::get<For>(nest.lines.back().is);
-    if (split) all.combine = combine;
-    for (const std::string& dim : alone) all.walks.push_back({dim, 1});
-    for (const bool parallel : {false, true})
-      for (const Tiled& t : tiled) {
-        const std::int64_t tile = on_blocks(t);
-        if (t.parallel != parallel || tile == 0) continue;
-        all.walks.push_back({t.dim, tile});
-        if (t.extent % tile != 0) all.tail = Tail::pad;
-      }
-    if (all.walks.size() == 2 && !split) all.raster = group_of_rows(p, tiled, raster_group);
-  } else if (const std::int64_t group = alone.empty() && !split ? group_of_rows(p, tiled, 1) : 0; group > 0) {
+  For all{{}, model_.unit(p.machine.block).name, Tail::none, false, "", true, 0};
+  if (tiling.split) all.combine = combine_name(p);
+  for (const std::string& dim : tiling.alone) all.walks.push_back({dim, 1});
+  for (const bool parallel : {false, true})
+    for (const Tiled& t : tiling.tiled) {
+      const std::int64_t tile = on_blocks(t);
+      if (t.parallel != parallel || tile == 0) continue;
+      all.walks.push_back({t.dim, tile});
+      if (t.extent % tile != 0) all.tail = Tail::pad;
+    }
+  if (all.walks.size() == 2 && !tiling.split) all.raster = group_of_rows(p, tiling.tiled, raster_group);
+  nest.lines.push_back({std::move(all)});
+}
+
+void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
+  const std::string block = model_.unit(p.machine.block).name;
+  if (tiling.copies == in_turns) return blocks_in_turns(p, tiling, nest);
+  if (const std::int64_t group = tiling.alone.empty() && !tiling.split ? group_of_rows(p, tiling.tiled, 1) : 0;
+      group > 0) {
     For all{{}, block, Tail::none, false, "", false, group};
-    for (const Tiled& t : tiled) {
+    for (const Tiled& t : tiling.tiled) {
       if (!t.parallel) continue;
       all.walks.push_back({t.dim, t.block});
       if (t.extent % t.block != 0) all.tail = Tail::pad;
     }
     nest.lines.push_back({all});
-  } else {
-    for (const std::string& dim : alone) walk(dim, 1, block, false, false);
-    for (const Tiled& t : tiled) {
-      if (t.share == 0) continue;
-      walk(t.dim, t.share, block, t.extent % t.share != 0, false);
-      std::get<For>(nest.lines.back().is).combine = combine;
-    }
-    for (const Tiled& t : tiled)
-      if (t.parallel) walk(t.dim, t.block, block, t.extent % t.block != 0, false);
+    return;
   }
-  const auto tensor = [&](int access) { return kernel_.tensors[access_of(p.statement, access).tensor.index()].name; };
-  const auto stage = [&](int access, MemoryId memory) {
-    Stage line;
-    line.tensor = tensor(access);
-    line.memory = model_.memory(memory).name;
-    return line;
-  };
-  nest.lines.push_back({stage(0, p.machine.registers)});
-  for (const std::string& dim : lone) walk(dim, 1, "", false, false);
-  for (const Tiled& t : tiled)
-    if (!t.parallel) walk(t.dim, t.block, "", t.share == 0 && t.extent % t.block != 0, false);
+  for (const std::string& dim : tiling.alone) add_walk(nest, dim, 1, block, false, false);
+  for (const Tiled& t : tiling.tiled) {
+    if (t.share == 0) continue;
+    add_walk(nest, t.dim, t.share, block, t.extent % t.share != 0, false);
+    std::get<For>(nest.lines.back().is).combine = combine_name(p);
+  }
+  for (const Tiled& t : tiling.tiled)
+    if (t.parallel) add_walk(nest, t.dim, t.block, block, t.extent % t.block != 0, false);
+}
+
+Stage BlockPoints::stage_of(const BlockMapping& p, int access, MemoryId memory) const {
+  Stage line;
+  line.tensor = kernel_.tensors[access_of(p.statement, access).tensor.index()].name;
+  line.memory = model_.memory(memory).name;
+  return line;
+}
+
+/// Tiles of one step of the inputs in the scratchpad.
+void BlockPoints::tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   for (int a = 1; a < access_count(p.statement); ++a) {
-    Stage line = stage(a, p.machine.scratch);
+    Stage line = stage_of(p, a, p.machine.scratch);
     const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
     line.layout = feed.layout;
     if (feed.padded) {
       Tiles tile;  // of one step: dims that calls do not walk have one point in it
       for (const Dim& dim : p.statement.domain.dims) tile[dim.name] = {AffineExpr(0), 1};
-      for (const Tiled& t : tiled) tile[t.dim].size = t.block;
+      for (const Tiled& t : tiling.tiled) tile[t.dim].size = t.block;
       line.layout.back().pad =
           pad_of_rows(model_.memory(p.machine.scratch), range_over(line.layout.back().index, tile).extent,
                       bytes(kernel_.tensors[access_of(p.statement, a).tensor.index()].dtype), feed);
     }
     line.swizzle = feed.swizzle;
-    line.buffers = buffers;
-    line.ahead = buffers - 1;
+    line.buffers = tiling.buffers;
+    line.ahead = tiling.buffers - 1;
     if (!feed.copy.empty()) line.via = {feed.copy};
-    if (copies != by_all) line.via = {feed.counted};
-    if (copies >= by_role) line.role = "loader";
+    if (tiling.copies != by_all) line.via = {feed.counted};
+    if (tiling.copies >= by_role) line.role = "loader";
     nest.lines.push_back({line});
   }
-  for (const Tiled& t : tiled)
-    if (t.parallel && t.block > t.part) walk(t.dim, t.part, part, false, false);
+}
+
+/// Each warp's part of a step: what calls take in registers, and the calls.
+void BlockPoints::parts_of_step(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const {
+  const std::string part = model_.unit(p.machine.part).name;
+  for (const Tiled& t : tiling.tiled)
+    if (t.parallel && t.block > t.part) add_walk(nest, t.dim, t.part, part, false, false);
   int sets = 1;  // more where the innermost reduction has several steps
-  for (const Tiled& t : tiled) {
+  for (const Tiled& t : tiling.tiled) {
     if (t.parallel) continue;
     sets = t.block > t.step ? static_cast<int>(register_sets[static_cast<std::size_t>(point.choice[sets_at()])]) : 1;
-    if (t.block > t.step) walk(t.dim, t.step, "", false, true);
+    if (t.block > t.step) add_walk(nest, t.dim, t.step, "", false, true);
   }
   for (int a = 1; a < access_count(p.statement); ++a) {
-    if (p.feeds[static_cast<std::size_t>(a)].taken_there) continue;
-    Stage line = stage(a, p.machine.registers);
+    const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
+    if (feed.taken_there) continue;
+    Stage line = stage_of(p, a, p.machine.registers);
     line.buffers = sets;
     line.ahead = sets - 1;
-    if (!p.feeds[static_cast<std::size_t>(a)].fetch.empty()) line.via = {p.feeds[static_cast<std::size_t>(a)].fetch};
+    if (!feed.fetch.empty()) line.via = {feed.fetch};
     nest.lines.push_back({line});
   }
-  for (const Tiled& t : tiled)
-    if (t.parallel && t.part > t.step) walk(t.dim, t.step, "", false, true);
+  for (const Tiled& t : tiling.tiled)
+    if (t.parallel && t.part > t.step) add_walk(nest, t.dim, t.step, "", false, true);
+}
+
+Result<Nest> BlockPoints::build(const Point& point) const {
+  const auto m = static_cast<std::size_t>(point.choice[0]);
+  const BlockMapping& p = prepared_[m];
+  const Tiling tiling = tiling_of(p, point);
+  if (const auto no = refusal(p, tiling)) return *no;
+  Nest nest;
+  blocks(p, tiling, nest);
+  nest.lines.push_back({stage_of(p, 0, p.machine.registers)});
+  for (const std::string& dim : tiling.lone) add_walk(nest, dim, 1, "", false, false);
+  for (const Tiled& t : tiling.tiled)
+    if (!t.parallel) add_walk(nest, t.dim, t.block, "", t.share == 0 && t.extent % t.block != 0, false);
+  tiles_of_inputs(p, tiling, nest);
+  parts_of_step(p, tiling, point, nest);
   nest.lines.push_back({do_line(mappings_[m], kernel_, model_)});
   return nest;
 }

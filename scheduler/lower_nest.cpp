@@ -171,12 +171,24 @@ class NestLowering final : public AheadLowering {
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
       return walk(f, which + 1, at, tile_at(number, size));
     };
+    return one_by_one(f, w.dim, {full, tile, rest}, whole, step);
+  }
+
+  struct Steps {
+    std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, of this size, and what is left behind them
+  };
+  using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
+
+  /// Loops over the steps before, in and behind what lies whole inside the tensors, and the short step.
+  Result<Nodes> one_by_one(const For& f, const std::string& dim, const Steps& all, const Interior& whole,
+                           const StepAt& step) {
+    const auto& [full, tile, rest] = all;
     Nodes nodes;
     for (const auto& [from, to] :
          {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
       if (from == to) continue;
       const std::int64_t steps = to - from;
-      const std::string variable = steps > 1 ? lowering_.variable(w.dim, steps) : "";
+      const std::string variable = steps > 1 ? lowering_.variable(dim, steps) : "";
       auto body = step(AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0)), tile);
       if (!body) return body;
       Nodes loop = steps > 1 ? loop_around(variable, steps, f.unroll, std::move(*body)) : std::move(*body);

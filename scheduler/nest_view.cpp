@@ -45,8 +45,6 @@ class Resolver {
     problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
   }
 
-  void later(const std::string& what) { problem(what + " is not supported yet", "leave it out"); }
-
   bool find_do() {
     const Do* last = nullptr;
     for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
@@ -66,7 +64,7 @@ class Resolver {
       problem("outside " + last->outside.front().first + ": scalar code computes with what the tensor yields there",
               "leave it out");
     for (const auto& [tensor, how] : last->outside)
-      if (const auto no = outside_problem(*view_.kernel, original, tensor, how)) problem(no->message, no->hint);
+      if (const auto no = outside_problem(*view_.kernel, original, tensor)) problem(no->message, no->hint);
     view_.inside = inside_share(nest_, *view_.kernel, original);
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
@@ -113,9 +111,6 @@ class Resolver {
       tile = w.tile;
       view_.walks.push_back(w);
     }
-    if (f.tail != Tail::none && f.tail != Tail::split && f.tail != Tail::pad)
-      problem("a tail other than split and pad is not supported yet",
-              "leave it out: what a short tile does is derived");
     if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 
@@ -202,7 +197,6 @@ class Resolver {
     }
     if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
     moves(s);
-    if (s.drain_adds) later("drain add");
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (const auto lacks = lacks_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);

@@ -26,9 +26,8 @@ bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tenso
          is_float(statement.body.type) && *outside == identity(statement.reduction, statement.body.type).real;
 }
 
-std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
-                                          Outside how) {
-  if (how == Outside::mask) return error("outside " + tensor + " mask is not supported yet", "leave it out");
+std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement,
+                                          const std::string& tensor) {
   std::string inputs;
   for (const Access& read : statement.reads) {
     const Tensor& input = kernel.tensors[read.tensor.index()];

@@ -14,9 +14,9 @@ namespace isamap {
 /// identity of the reduction by itself.
 bool may_skip(const Kernel& kernel, const Computation& statement, TensorId tensor);
 
-/// What is wrong with `outside TENSOR skip|pad|mask` of a `do` line; nothing: it may stand there.
-std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement, const std::string& tensor,
-                                          Outside how);
+/// What is wrong with `outside TENSOR skip|pad` of a `do` line; nothing: it may stand there.
+std::optional<Diagnostic> outside_problem(const Kernel& kernel, const Computation& statement,
+                                          const std::string& tensor);
 
 /// Does the `do` line of the nest say so of this tensor?
 bool skips(const Nest& nest, const Tensor& tensor);

@@ -45,6 +45,7 @@ void or_scalar_code(Scheduled& found, const Kernel& kernel, const HardwareModel&
   plain.costs = options.costs;
   plain.objective = options.objective;
   plain.join = false;
+  plain.compare_scalar = false;
   const auto code = schedule(kernel, MapResult{}, model, plain);
   if (!code) return;
   const auto lowers = [&](const Scheduled& one) { return static_cast<bool>(lower(one.schedule, kernel, model)); };

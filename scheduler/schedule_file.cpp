@@ -129,7 +129,9 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const Hardwar
   const yaml::Node* nest = reader.child("nest");
   const yaml::Node* nests = reader.child("nests");
   const yaml::Node* levels = reader.child("levels");
-  reader.known_later("roles");
+  if (const yaml::Node* roles = reader.child("roles"))
+    problems.push_back(
+        error_at(roles->where, "a schedule file has no 'roles'", "write `role NAME` at the stage that it fills"));
   reader.finish();
   const int forms = (nest != nullptr) + (nests != nullptr) + (levels != nullptr);
   if (forms != 1)

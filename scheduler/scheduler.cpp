@@ -14,6 +14,7 @@
 #include "scheduler/levelled/levels_text.h"
 #include "scheduler/lower.h"
 #include "scheduler/lowerable.h"
+#include "scheduler/scalar_alternative.h"
 #include "scheduler/search_loop.h"
 #include "scheduler/spreads.h"
 
@@ -471,10 +472,13 @@ Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, cons
   if (proved) *proved = run.proved();
   if (scheduled && !scheduled->stopped && could_be_joined(*scheduled, step, options))
     or_with_whole_sums(*scheduled, step, mappings, model, options);
-  if (!scheduled || !kernel.repeat) return scheduled;
-  for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)
-    scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), repetitions(kernel, s));
-  scheduled->cost = sum_of(scheduled->statement_costs);
+  if (!scheduled) return scheduled;
+  if (kernel.repeat) {
+    for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)
+      scheduled->statement_costs[s] = repeated(std::move(scheduled->statement_costs[s]), repetitions(kernel, s));
+    scheduled->cost = sum_of(scheduled->statement_costs);
+  }
+  if (options.compare_scalar && options.must_lower) or_scalar_code(*scheduled, kernel, model, options);
   return scheduled;
 }
 

@@ -22,6 +22,8 @@ struct ScheduleOptions {
   SpaceOptions space;
   bool must_lower = true;  ///< the best is one that makes a program; false: a machine is priced, not programmed
   bool join = true;        ///< statements take over tiles from those they read (hand_tiles_on.h); only if must_lower
+  /// What is predicted to be faster as scalar code becomes it (scalar_alternative.h); only if must_lower.
+  bool compare_scalar = true;
   std::uint64_t seed = 0;
   StrategyFactory user_strategy;  ///< a strategy of the caller's own, in the place of `strategy`; made for each space
   int threads = 1;                ///< evaluations side by side; never changes what is found

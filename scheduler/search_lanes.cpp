@@ -5,7 +5,6 @@
 #include <set>
 
 #include "scheduler/lane_sums.h"
-#include "scheduler/scalar_alternative.h"
 #include "support/arithmetic.h"
 
 namespace isamap {
@@ -186,15 +185,9 @@ Result<LaneSearch> with_lanes(const Kernel& kernel, const MapResult& mappings, c
 
 Result<LaneSearch> schedule_or_in_lanes(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                                         const ScheduleOptions& options, const MapOptions& map, bool* proved) {
-  auto found = with_lanes(kernel, mappings, model, options, map, proved);
-  if (found && map.instruction.empty() && options.must_lower) {
-    Scheduled& best = found->scheduled;
-    const std::vector<LaneParts> lanes = best.schedule.lanes;
-    best.schedule.lanes.clear();  // the kernel itself is in lanes
-    or_scalar_code(best, in_lanes_of(kernel, lanes), model, options);
-    best.schedule.lanes = lanes;
-  }
-  return found;
+  ScheduleOptions own = options;
+  own.compare_scalar = options.compare_scalar && map.instruction.empty();  // who names an instruction gets it
+  return with_lanes(kernel, mappings, model, own, map, proved);
 }
 
 }  // namespace isamap

@@ -336,83 +336,114 @@ bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instru
   return copy.awaited && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
 }
 
-Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
-  if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
-  const MemoryId to = lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory;
-  const MemoryId from = lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory;
-  std::vector<std::string> reasons, other_types;  // the second kind is far from working, and may be long
-  std::string unawaited;
-  const auto fits = [&](const Instruction& i) {
-    if (!(copy.adds ? is_combine(i) : is_move(i)) || i.operands[operand_of_access(i, 0).index()].memory != to ||
-        i.operands[operand_of_access(i, 1).index()].memory != from || !named_in(copy.via, i.name))
+namespace {
+
+/// The moves between the memories of a copy, each tried in every shape that it has, and why none does.
+class NamedMoves {
+ public:
+  NamedMoves(Lowering& lowering, const Copy& copy)
+      : lowering_(lowering),
+        copy_(copy),
+        to_(lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory),
+        from_(lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory) {}
+
+  Result<std::vector<Node>> run() {
+    all_ = move_shapes(lowering_, copy_.visited(), [&](const Instruction& i) { return fits(i); });
+    if (!unawaited_.empty()) {  // the line asks for it, so others do not stand in for it
+      all_.clear();
+      reasons_ = {unawaited_};
+    }
+    std::vector<const MoveShape*> hopeless;
+    for (const MoveShape& shape : all_) {
+      if (has_failed(shape)) continue;
+      if (!distances_fit(lowering_, copy_, shape)) {
+        hopeless.push_back(&shape);
+        continue;
+      }
+      if (auto nodes = with(shape)) return nodes;
+      failed_shapes_.push_back(&shape);
+    }
+    hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
+    for (const MoveShape* shape : hopeless) {
+      if (has_failed(*shape)) continue;
+      if (auto nodes = with(*shape)) return nodes;
+      failed_shapes_.push_back(shape);
+    }
+    return refusal();
+  }
+
+ private:
+  bool fits(const Instruction& i) {
+    if (!(copy_.adds ? is_combine(i) : is_move(i)) || i.operands[operand_of_access(i, 0).index()].memory != to_ ||
+        i.operands[operand_of_access(i, 1).index()].memory != from_ || !named_in(copy_.via, i.name))
       return false;
-    if (const std::string no = not_lowered(i, lowering.model);
-        !no.empty() && (copy.via.empty() || !may_complete_later(lowering, copy, i))) {
-      if (!copy.via.empty()) unawaited = i.async_by.empty() ? no : later_refusal(i, copy);
+    if (const std::string no = not_lowered(i, lowering_.model);
+        !no.empty() && (copy_.via.empty() || !may_complete_later(lowering_, copy_, i))) {
+      if (!copy_.via.empty()) unawaited_ = i.async_by.empty() ? no : later_refusal(i, copy_);
       return false;
     }
-    const DType type = lowering.buffer(copy.inner->buffer).dtype;
+    const DType type = lowering_.buffer(copy_.inner->buffer).dtype;
     std::string no = type_refusal(i, 0, type);
     if (no.empty()) no = type_refusal(i, 1, type);
-    if (!no.empty()) other_types.push_back(no);
+    if (!no.empty()) other_types_.push_back(no);
     return no.empty();
-  };
-  std::vector<MoveShape> all = move_shapes(lowering, copy.visited(), fits);
-  if (!unawaited.empty()) {  // the line asks for it, so others do not stand in for it
-    all.clear();
-    reasons = {unawaited};
   }
-  const auto with = [&](const MoveShape& shape) -> Result<std::vector<Node>> {
-    MovePiece piece{lowering, copy, shape, reasons};
+
+  Result<std::vector<Node>> with(const MoveShape& shape) {
+    MovePiece piece{lowering_, copy_, shape, reasons_};
     const BlockBody one = [&](const std::vector<AffineExpr>& begin,
                               const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
       for (const Takes takes : {Takes::valid, Takes::valid_where_it_can, Takes::whole})
-        for (const MoveShape& other : all)
+        for (const MoveShape& other : all_)
           if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
             if (auto node = piece.attempt(other.instruction, begin, valid, takes)) return std::move(*node);
       return error("no move fits");
     };
     const BlockBody in_tensor = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return where_in_tensor(lowering, copy, shape, begin, valid, one);
+      return where_in_tensor(lowering_, copy_, shape, begin, valid, one);
     };
-    const bool reaches_out = copy.into_inner && knows_outside(lowering.model.instruction(shape.instruction), copy);
+    const bool reaches_out = copy_.into_inner && knows_outside(lowering_.model.instruction(shape.instruction), copy_);
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return reaches_out ? one(begin, valid) : up_to_ends(lowering, copy, shape, begin, valid, 0, in_tensor);
+      return reaches_out ? one(begin, valid) : up_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
     };
-    return for_each_block(lowering, copy.visited(), shape.blocks, shape.covered(), copy.unroll, body, copy.along_rows);
-  };
-  std::vector<const MoveShape*> hopeless, failed_shapes;
-  const auto has_failed = [&](const MoveShape& shape) {  // with one move as with the others
-    return std::any_of(failed_shapes.begin(), failed_shapes.end(), [&](const MoveShape* other) {
+    return for_each_block(lowering_, copy_.visited(), shape.blocks, shape.covered(), copy_.unroll, body,
+                          copy_.along_rows);
+  }
+
+  bool has_failed(const MoveShape& shape) const {  // with one move as with the others
+    return std::any_of(failed_shapes_.begin(), failed_shapes_.end(), [&](const MoveShape* other) {
       return other->coordinate == shape.coordinate && other->blocks == shape.blocks;
     });
-  };
-  for (const MoveShape& shape : all) {
-    if (has_failed(shape)) continue;
-    if (!distances_fit(lowering, copy, shape)) {
-      hopeless.push_back(&shape);
-      continue;
-    }
-    if (auto nodes = with(shape)) return nodes;
-    failed_shapes.push_back(&shape);
   }
-  hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
-  for (const MoveShape* shape : hopeless) {
-    if (has_failed(*shape)) continue;
-    if (auto nodes = with(*shape)) return nodes;
-    failed_shapes.push_back(shape);
+
+  Diagnostic refusal() const {
+    Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering_.buffer(copy_.inner->buffer).name,
+                                          lowering_.model.memory(from_).name, lowering_.model.memory(to_).name));
+    failed.notes = reasons_;
+    for (const std::string& no : other_types_)
+      if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
+    failed.hint = rows_as_asked(lowering_, copy_);
+    if (all_.empty() && copy_.via.empty() && other_types_.empty())
+      failed.notes.push_back("the machine has no move between these memories");
+    if (all_.empty() && !copy_.via.empty() && unawaited_.empty())
+      failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy_.via, ", ")));
+    return failed;
   }
-  Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering.buffer(copy.inner->buffer).name,
-                                        lowering.model.memory(from).name, lowering.model.memory(to).name));
-  failed.notes = reasons;
-  for (const std::string& no : other_types)
-    if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
-  failed.hint = rows_as_asked(lowering, copy);
-  if (all.empty() && copy.via.empty() && other_types.empty())
-    failed.notes.push_back("the machine has no move between these memories");
-  if (all.empty() && !copy.via.empty() && unawaited.empty())
-    failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy.via, ", ")));
-  return failed;
+
+  Lowering& lowering_;
+  const Copy& copy_;
+  const MemoryId to_, from_;
+  std::vector<MoveShape> all_;
+  std::vector<const MoveShape*> failed_shapes_;
+  std::vector<std::string> reasons_, other_types_;  ///< the second kind is far from working, and may be long
+  std::string unawaited_;
+};
+
+}  // namespace
+
+Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
+  if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
+  return NamedMoves(lowering, copy).run();
 }
 
 Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {

@@ -41,9 +41,24 @@ class CommandText {
     }
     const auto value = evaluate(p.expr, value_of_);
     if (value) return number_text(*value, p, instruction_, model_);
-    problem_ = error_at(instruction_.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction_.name),
-                        "an address must be a multiple of its memory's granularity");
+    problem_ = without_value(p);
     return "?";
+  }
+
+  Diagnostic without_value(const Placeholder& p) const {
+    Diagnostic problem =
+        error_at(instruction_.where, fmt::format("{{{}}} of '{}' has no value here", p.text, instruction_.name));
+    for (const Reference& r : references(p.expr))
+      for (const Operand& operand : instruction_.operands) {
+        if (operand.name != r.object || !r.property.empty() || !operand.memory.valid()) continue;
+        const Memory& memory = model_.memory(operand.memory);
+        if (memory.is_register() || memory.granularity <= 1) continue;
+        problem.message +=
+            fmt::format(": addresses in {} count steps of {} bytes, and this use of {} begins between two", memory.name,
+                        memory.granularity, operand.name);
+        problem.hint = fmt::format("write align: {}B at operand {}", memory.granularity, operand.name);
+      }
+    return problem;
   }
 
   std::string word(const FormatUse& use) {

@@ -203,6 +203,35 @@ class KernelFile {
 
   // Kernels ----------------------------------------------------------------------------------------------------------
 
+  /// The buffers that a kernel uses: as its parameters, in the memory of a block, and those that it only reads.
+  struct KernelBuffers {
+    std::string parameters, arguments, locals;
+    std::int64_t shared_bytes = 0;
+    std::set<std::int32_t> constant;
+  };
+
+  KernelBuffers buffers_of(const std::vector<Node>& nodes) const {
+    KernelBuffers made;
+    const BufferUse use = buffer_use(nodes, program_);
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (buffer.slots >= 0 || !(use.read[b] || use.written[b])) continue;
+      const std::string type = buffer.counter ? "" : element_type(model_, buffer.dtype);
+      if (!buffer.counter && on_device(buffer)) {
+        if (!use.written[b]) made.constant.insert(static_cast<std::int32_t>(b));
+        made.parameters += fmt::format("{}{} __restrict__ {}", made.parameters.empty() ? "" : ", ",
+                                       global_pointer((use.written[b] ? "" : "const ") + type), buffers_[b]);
+        made.arguments += ", " + buffers_[b];
+        continue;
+      }
+      if (!buffer.counter)
+        made.locals += fmt::format("  const auto {} = shared_array<{}>(shared_memory + {}, \"{}\");\n", buffers_[b],
+                                   type, buffer.address, buffers_[b]);
+      made.shared_bytes = std::max(made.shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
+    }
+    return made;
+  }
+
   /// Adds the kernel; the text of its launch.
   std::string launch(const Launch& launch, const std::string& entry, const std::vector<Loop>& around) {
     std::vector<Node> nodes = deal_out(launch.nodes, program_, model_, grid_);
@@ -211,29 +240,7 @@ class KernelFile {
                                                        : program_.buffers[b].name);
     const Spread spread(nodes, model_, grid_);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
-    const BufferUse use = buffer_use(nodes, program_);
-    std::string parameters, arguments, locals;
-    std::int64_t shared_bytes = 0;
-    std::set<std::int32_t> constant;
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      const Buffer& buffer = program_.buffers[b];
-      if (buffer.slots >= 0 || !(use.read[b] || use.written[b])) continue;
-      if (buffer.counter) {
-        shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
-        continue;
-      }
-      const std::string type = element_type(model_, buffer.dtype);
-      if (on_device(buffer)) {
-        if (!use.written[b]) constant.insert(static_cast<std::int32_t>(b));
-        parameters += fmt::format("{}{} __restrict__ {}", parameters.empty() ? "" : ", ",
-                                  global_pointer((use.written[b] ? "" : "const ") + type), buffers_[b]);
-        arguments += ", " + buffers_[b];
-      } else {
-        locals += fmt::format("  const auto {} = shared_array<{}>(shared_memory + {}, \"{}\");\n", buffers_[b], type,
-                              buffer.address, buffers_[b]);
-        shared_bytes = std::max(shared_bytes, buffer.address + element_span(buffer) * bytes(buffer.dtype));
-      }
-    }
+    auto [parameters, arguments, locals, shared_bytes, constant] = buffers_of(nodes);
     const std::vector<std::string> roles = roles_of(nodes);
     const Around around_kernel{around, constant};
     objects_.begin_kernel();

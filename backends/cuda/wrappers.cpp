@@ -89,10 +89,65 @@ void Wrappers::describe(const Item& item, const Call& call, int access, WrapperO
   }
 }
 
+namespace {
+
+void add_to(std::string& list, const std::string& one) { list += (list.empty() ? "" : ", ") + one; }
+
+}  // namespace
+
+/// Of a variable: the array itself, or the part of it that the operand takes.
+void Wrappers::in_registers(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
+                            CallContext& context) {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  const Place& place = item.places[static_cast<std::size_t>(access)];
+  const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
+  operand.type = variable.type;
+  operand.registers = std::max<std::int64_t>(variable.count, 1);
+  const auto part = part_of_registers(variable, place, instruction, access, item.ranges, context.program, model_);
+  if (!part)
+    context.diagnostics.push_back(error(fmt::format("{} of '{}' is not in registers of '{}' that follow one another",
+                                                    operand.name, instruction.name, variable.name)));
+  const bool all = !part || part->count == variable.count;
+  if (!all) operand.registers = part->count;
+  add_to(made.arguments, all ? variable.name
+                             : fmt::format("reinterpret_cast<{}(&)[{}]>({}[{}])", operand.type, part->count,
+                                           variable.name, part->first));
+  add_to(made.parameters,
+         fmt::format("{}{} (&{})[{}]", operand.written ? "" : "const ", operand.type, operand.name, operand.registers));
+}
+
+/// Of a place in a memory: where it begins, and how far its rows lie apart.
+void Wrappers::in_memory(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
+                         CallContext& context) {
+  const Instruction& instruction = model_.instruction(call.instruction);
+  const Place& place = item.places[static_cast<std::size_t>(access)];
+  const Buffer& buffer = context.program.buffers[place.buffer.index()];
+  const Memory& memory = model_.memory(buffer.memory);
+  operand.shared = !memory.pointer_type.empty();
+  operand.type = operand.shared ? memory.pointer_type : operand.written ? "void*" : "const void*";
+  const std::string more = own_address(instruction, call, access, place, item.ranges, context);
+  const auto* layout = std::get_if<StridedLayout>(&operand_of(instruction, access).layout);
+  std::string address;
+  if (buffer.swizzle && !(layout != nullptr && layout->swizzle)) {
+    address = context.permuted_address(place, item.ranges, more);
+  } else {
+    address = context.address(place, item.ranges);
+    if (!more.empty()) address = "(" + address + " + (" + more + "))";
+  }
+  add_to(made.arguments,
+         operand.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", operand.type, address) : address);
+  add_to(made.parameters, operand.type + " " + operand.name);
+  if (layout == nullptr) return;
+  for (const StrideTerm& term : layout->terms)
+    operand.pitches.push_back(stride_along(place.offset, instruction, call, access, term.text,
+                                           ranges_of_call(item.ranges, instruction, call, access))
+                                  .value_or(0) *
+                              bytes(buffer.dtype));
+}
+
 Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, CallContext& context) {
   const Instruction& instruction = model_.instruction(call.instruction);
   Interface made;
-  const auto add_to = [](std::string& list, const std::string& one) { list += (list.empty() ? "" : ", ") + one; };
   for (std::size_t i = 0; i < item.places.size(); ++i) {
     const Place& place = item.places[i];
     WrapperOperand o;
@@ -104,44 +159,8 @@ Wrappers::Interface Wrappers::interface_of(const Item& item, const Call& call, C
       made.operands.push_back(std::move(o));
       continue;
     }
-    if (place.kind == Place::Kind::variable) {
-      const Variable& variable = context.places.variables[static_cast<std::size_t>(place.variable)];
-      o.type = variable.type;
-      o.registers = std::max<std::int64_t>(variable.count, 1);
-      const auto part =
-          part_of_registers(variable, place, instruction, static_cast<int>(i), item.ranges, context.program, model_);
-      if (!part)
-        context.diagnostics.push_back(
-            error(fmt::format("{} of '{}' is not in registers of '{}' that follow one another", o.name,
-                              instruction.name, variable.name)));
-      const bool all = !part || part->count == variable.count;
-      if (!all) o.registers = part->count;
-      add_to(made.arguments,
-             all ? variable.name
-                 : fmt::format("reinterpret_cast<{}(&)[{}]>({}[{}])", o.type, part->count, variable.name, part->first));
-      add_to(made.parameters, fmt::format("{}{} (&{})[{}]", o.written ? "" : "const ", o.type, o.name, o.registers));
-    } else if (place.kind == Place::Kind::memory) {
-      const Memory& memory = model_.memory(context.program.buffers[place.buffer.index()].memory);
-      o.shared = !memory.pointer_type.empty();
-      o.type = o.shared ? memory.pointer_type : o.written ? "void*" : "const void*";
-      const std::string more = own_address(instruction, call, static_cast<int>(i), place, item.ranges, context);
-      const auto* layout = std::get_if<StridedLayout>(&operand_of(instruction, static_cast<int>(i)).layout);
-      std::string address;
-      if (context.program.buffers[place.buffer.index()].swizzle && !(layout != nullptr && layout->swizzle)) {
-        address = context.permuted_address(place, item.ranges, more);
-      } else {
-        address = context.address(place, item.ranges);
-        if (!more.empty()) address = "(" + address + " + (" + more + "))";
-      }
-      add_to(made.arguments, o.shared ? fmt::format("{}(__cvta_generic_to_shared({}))", o.type, address) : address);
-      add_to(made.parameters, o.type + " " + o.name);
-      if (layout != nullptr)
-        for (const StrideTerm& term : layout->terms)
-          o.pitches.push_back(stride_along(place.offset, instruction, call, static_cast<int>(i), term.text,
-                                           ranges_of_call(item.ranges, instruction, call, static_cast<int>(i)))
-                                  .value_or(0) *
-                              bytes(context.program.buffers[place.buffer.index()].dtype));
-    }
+    if (place.kind == Place::Kind::variable) in_registers(item, call, static_cast<int>(i), o, made, context);
+    if (place.kind == Place::Kind::memory) in_memory(item, call, static_cast<int>(i), o, made, context);
     if (place.buffer.valid()) {
       const Buffer& buffer = context.program.buffers[place.buffer.index()];
       const Memory& memory = model_.memory(buffer.memory);

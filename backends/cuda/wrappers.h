@@ -63,6 +63,10 @@ class Wrappers {
                            const std::function<std::string(const AffineExpr&)>& index, Diagnostics& diagnostics);
   void describe(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
                 CallContext& context);
+  void in_registers(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
+                    CallContext& context);
+  void in_memory(const Item& item, const Call& call, int access, WrapperOperand& operand, Interface& made,
+                 CallContext& context);
   std::string partial_barrier(const Barrier& barrier, UnitId unit);
   std::string add(const std::string& wish, const std::string& parameters, const std::string& device,
                   const std::string& host, const std::string& before = "");

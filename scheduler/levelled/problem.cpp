@@ -65,6 +65,67 @@ Level::Wire wire_of(const HardwareModel& model, MemoryId from, MemoryId to) {
   return {static_cast<std::int32_t>(links.front().index()), link.energy, link.bandwidth};
 }
 
+/// Dims and operands of the statement, with nothing that the form cannot say.
+std::optional<Diagnostics> add_statement(const Kernel& kernel, const Computation& statement, Problem& problem) {
+  for (int a = 0; a < access_count(statement); ++a) {
+    auto operand = operand_of(kernel, statement, a);
+    if (!operand) return operand.diagnostics();
+    for (const Operand& other : problem.operands)
+      if (other.tensor == operand->tensor) return Diagnostics{no(operand->name + " is accessed twice")};
+    problem.operands.push_back(std::move(*operand));
+  }
+  problem.inout = kernel.tensors[statement.write.tensor.index()].inout;
+  return std::nullopt;
+}
+
+/// The memory from which the instruction takes all operands.
+Result<MemoryId> innermost_of(const Mapping& mapping, const Computation& statement, const Instruction& instruction,
+                              const HardwareModel& model) {
+  MemoryId innermost;
+  for (int a = 0; a < access_count(statement); ++a) {
+    const int i = instruction_access(mapping, a);
+    if (i < 0) return no("an operand of the statement is not one of " + instruction.name);
+    const MemoryId memory = instruction.operands[operand_of_access(instruction, i).index()].memory;
+    if (!memory.valid() || model.memory(memory).is_register()) return no("operands are in registers");
+    if (innermost.valid() && memory != innermost) return no("operands are in different memories");
+    innermost = memory;
+  }
+  return innermost;
+}
+
+/// The row of memories from home to the innermost one.
+std::optional<Diagnostics> add_levels(const HardwareModel& model, MemoryId innermost, Problem& problem) {
+  const std::vector<MemoryId> down = model.path(model.home(), innermost);
+  std::vector<MemoryId> up = model.path(innermost, model.home());
+  std::reverse(up.begin(), up.end());
+  if (down.size() < 2 || down != up || static_cast<int>(down.size()) > max_levels)
+    return Diagnostics{no(fmt::format("{} and {} are not at the ends of one row of 2 to {} memories",
+                                      model.memory(model.home()).name, model.memory(innermost).name, max_levels))};
+  for (std::size_t l = 0; l < down.size(); ++l) {
+    const Memory& m = model.memory(down[l]);
+    if (m.kind == MemoryKind::cache) return Diagnostics{no(m.name + " is a cache")};
+    Level level;
+    level.memory = down[l];
+    level.name = m.name;
+    level.word = static_cast<double>(std::max<std::int64_t>(1, m.word));
+    level.read_energy = m.read_energy;
+    level.write_energy = m.write_energy;
+    level.read_bandwidth = m.read_bandwidth;
+    level.write_bandwidth = m.write_bandwidth;
+    level.capacity = l == 0 ? 0 : static_cast<double>(m.capacity);
+    if (l == 0 || l + 1 == down.size()) level.must_keep = (1U << problem.operands.size()) - 1;
+    if (l + 1 < down.size()) {
+      level.axes = axes_between(model, down[l], down[l + 1]);
+      if (static_cast<int>(level.axes.size()) > max_axes)
+        return Diagnostics{no("more than three axes of units at a level")};
+      level.down = wire_of(model, down[l], down[l + 1]);
+      level.up = wire_of(model, down[l + 1], down[l]);
+    }
+    problem.levels.push_back(std::move(level));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Problem> problem_of(const Kernel& kernel, StatementId id, const Mapping& mapping, const HardwareModel& model) {
@@ -87,53 +148,13 @@ Result<Problem> problem_of(const Kernel& kernel, StatementId id, const Mapping& 
   }
   if (problem.dim_count() > max_dims || access_count(statement) > max_operands)
     return no(fmt::format("at most {} dims and {} operands", max_dims, max_operands));
-  for (int a = 0; a < access_count(statement); ++a) {
-    auto operand = operand_of(kernel, statement, a);
-    if (!operand) return operand.diagnostics();
-    for (const Operand& other : problem.operands)
-      if (other.tensor == operand->tensor) return no(operand->name + " is accessed twice");
-    problem.operands.push_back(std::move(*operand));
-  }
-  problem.inout = kernel.tensors[statement.write.tensor.index()].inout;
+  if (auto refused = add_statement(kernel, statement, problem)) return *refused;
   problem.call_energy = instruction.energy_pJ;
   problem.call_cycles = interval_of(instruction, call, model) / ports_of(instruction, model);
 
-  MemoryId innermost;
-  for (int a = 0; a < access_count(statement); ++a) {
-    const int i = instruction_access(mapping, a);
-    if (i < 0) return no("an operand of the statement is not one of " + instruction.name);
-    const MemoryId memory = instruction.operands[operand_of_access(instruction, i).index()].memory;
-    if (!memory.valid() || model.memory(memory).is_register()) return no("operands are in registers");
-    if (innermost.valid() && memory != innermost) return no("operands are in different memories");
-    innermost = memory;
-  }
-  const std::vector<MemoryId> down = model.path(model.home(), innermost);
-  std::vector<MemoryId> up = model.path(innermost, model.home());
-  std::reverse(up.begin(), up.end());
-  if (down.size() < 2 || down != up || static_cast<int>(down.size()) > max_levels)
-    return no(fmt::format("{} and {} are not at the ends of one row of 2 to {} memories",
-                          model.memory(model.home()).name, model.memory(innermost).name, max_levels));
-  for (std::size_t l = 0; l < down.size(); ++l) {
-    const Memory& m = model.memory(down[l]);
-    if (m.kind == MemoryKind::cache) return no(m.name + " is a cache");
-    Level level;
-    level.memory = down[l];
-    level.name = m.name;
-    level.word = static_cast<double>(std::max<std::int64_t>(1, m.word));
-    level.read_energy = m.read_energy;
-    level.write_energy = m.write_energy;
-    level.read_bandwidth = m.read_bandwidth;
-    level.write_bandwidth = m.write_bandwidth;
-    level.capacity = l == 0 ? 0 : static_cast<double>(m.capacity);
-    if (l == 0 || l + 1 == down.size()) level.must_keep = (1U << problem.operands.size()) - 1;
-    if (l + 1 < down.size()) {
-      level.axes = axes_between(model, down[l], down[l + 1]);
-      if (static_cast<int>(level.axes.size()) > max_axes) return no("more than three axes of units at a level");
-      level.down = wire_of(model, down[l], down[l + 1]);
-      level.up = wire_of(model, down[l + 1], down[l]);
-    }
-    problem.levels.push_back(std::move(level));
-  }
+  const auto innermost = innermost_of(mapping, statement, instruction, model);
+  if (!innermost) return innermost.diagnostics();
+  if (auto refused = add_levels(model, *innermost, problem)) return *refused;
   return problem;
 }
 

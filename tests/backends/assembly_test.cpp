@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "backends/assembly/command_text.h"
 #include "backends/assembly/printer.h"
 #include "backends/simulator/simulate.h"
 #include "backends/state.h"
@@ -48,9 +51,30 @@ body
   call mvout(C[16 + $i, $j], c[1, $i, $j]) extents [4,8]
 )";
 
+/// What helps is at the operand, whose `align` programs keep; the memory's `granularity` is how the machine counts.
+TEST(Assembly, AnAddressBetweenTwoStepsNamesAlign) {
+  const HardwareModel model = machine("systolic16");
+  const auto mover = std::find_if(model.instructions().begin(), model.instructions().end(), [&](const Instruction& i) {
+    return is_move(i) && i.operands[0].memory.valid() && model.memory(i.operands[0].memory).granularity == 16;
+  });
+  ASSERT_NE(mover, model.instructions().end());
+  const std::string name = mover->operands[0].name;
+  const auto text = command_text(
+      *mover, model,
+      [&](const Reference& r) {
+        return r.object == name && r.property.empty() ? std::nullopt : std::optional<std::int64_t>(1);
+      },
+      [](const Reference&) { return std::string(); });
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.diagnostics().front().hint, "write align: 16B at operand " + name);
+  EXPECT_NE(text.diagnostics().front().message.find("count steps of 16 bytes, and this use of " + name),
+            std::string::npos)
+      << text.diagnostics().front().message;
+}
+
 TEST(Assembly, PrintsNumbersAndMarksTheHost) {
   auto model = machine("npu16");
-  model.params["stream_window"] = "1";  // the order of the program
+  model.program.window = 1;  // the order of the program
   const auto text = print_assembly(program(model, ragged), model);
   ASSERT_TRUE(text) << render(text.diagnostics());
   EXPECT_EQ(text->substr(text->find("# host 0")), R"(# host 0:
@@ -202,7 +226,7 @@ HardwareModel stateful_model() {
   auto loaded = load_hardware(folder + "/stateful.yaml", {folder});
   EXPECT_TRUE(loaded) << render(loaded.diagnostics());
   HardwareModel model = loaded ? loaded->model : HardwareModel{};
-  model.params["stream_window"] = "1";  // the order of the program
+  model.program.window = 1;  // the order of the program
   return model;
 }
 
@@ -277,7 +301,7 @@ body
 /// The lines from the first load of weights on, without their words.
 std::string texts_of(const std::string& program_text) {
   auto model = machine("systolic16");
-  model.params["stream_window"] = "1";  // the order of the program
+  model.program.window = 1;  // the order of the program
   const auto printed = print_assembly(program(model, program_text), model);
   if (!printed) return printed.diagnostics()[0].message;
   std::string texts;

@@ -204,6 +204,14 @@ TEST(Verify, ASaturatingSumIsCaught) {
                 "the sum saturates at s32; the description adds exactly");
 }
 
+/// The cause says how the description adds up: each term is cut off, which changes nothing here, and the sum is not.
+TEST(Verify, ASaturatingSumOfTermsThatSaturateIsCaught) {
+  const std::string saturating = changed(model_text("x86_avx512_vnni"), "vpdpbusd ", "vpdpbusds ");
+  expect_caught(
+      changed(saturating, "C[j] += s32(A[k,j]) * s32(B[k,j])", "C[j] += s32(sat_s16(s32(A[k,j]) * s32(B[k,j])))"),
+      "dpbusd", "the sum saturates at s32; the description saturates each term, and adds them exactly");
+}
+
 /// The operands of a sum that the text writes out are fetched once; what is compared is the text, cuts and all.
 TEST(Verify, APairSumThatSaturatesIsCaught) {
   expect_caught(changed(model_text("x86_avx2"), "s32(sat_s16(", "s32(s16("), "maddubs",

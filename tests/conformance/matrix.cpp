@@ -205,6 +205,7 @@ Compiled compile(const Kernel& kernel, const HardwareModel& model, bool in_order
   options.objective = Objective::cycles;
   options.space.sums_in_order = in_order;
   options.strategy = "greedy";  // thousands of schedules: what is tested is that they run
+  options.compare_scalar = false;  // and that instructions do, on kernels as small as these
   auto scheduled = schedule(kernel, reached.mapped, model, options);
   if (!scheduled) return reached.problem = render(scheduled.diagnostics()), reached;
   reached.scheduled = std::move(*scheduled);

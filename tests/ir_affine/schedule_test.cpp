@@ -15,10 +15,10 @@ std::string line_reprinted(const std::string& text) {
 
 TEST(ScheduleLine, PrintsAsItReads) {
   for (const char* text : {
-           "for i by 528 on core tail partial",
+           "for i by 528 on core tail pad",
            "for n.p by 48, k by 8 on core tail split",
            "for k by 1 unroll",
-           "for c by 4 on mac.x combine shuffle_max tail mask unroll",
+           "for c by 4 on mac.x combine shuffle_max tail split unroll",
            "for p + r by 1 unroll",
            "for i by 128, j by 128 on block wrap raster grouped(8) tail pad",
            "stage A in shared x4 as [k/64, i, k%64] xor 3 from 7 to 4 via mv role loader",
@@ -28,11 +28,11 @@ TEST(ScheduleLine, PrintsAsItReads) {
            "stage A in spad x2",
            "stage A in spad x2 ahead 0",
            "stage A in spad x2 as [i, k] xor 3 from 7 to 4 via mv",
-           "stage C in acc x2 first flag drain add",
+           "stage C in acc x2 first flag",
            "do mx with scalar",
            "do mm with mac()",
            "do s0 with fma_f32(j=n.p) operands A=F B=I outside I pad",
-           "do s0 with mma(i=p:7.q:7, j=-, k=(q - s):3.(2*r)) outside I skip outside F mask",
+           "do s0 with mma(i=p:7.q:7, j=-, k=(q - s):3.(2*r)) outside I skip outside F pad",
        })
     EXPECT_EQ(line_reprinted(text), text);
 }
@@ -50,11 +50,21 @@ TEST(ScheduleLine, Errors) {
   EXPECT_EQ(line_reprinted("for i by 4 unrol"),
             "s.yaml:6:16: unknown word 'unrol'\n  hint: known here: on, wrap, raster, combine, tail, unroll\n");
   EXPECT_EQ(line_reprinted("for i by 4 raster rows"), "s.yaml:6:23: expected grouped(N), found 'rows'\n");
-  EXPECT_EQ(line_reprinted("for i by 4 peel"), "s.yaml:6:16: 'peel' is not supported yet\n");
+  EXPECT_EQ(line_reprinted("for i by 4 peel"),
+            "s.yaml:6:16: unknown word 'peel'\n  hint: what is left of a dim has code of its own wherever a tile is "
+            "short; known "
+            "here: on, wrap, raster, combine, tail, unroll\n");
+  EXPECT_EQ(line_reprinted("stage A in L1 drain add"),
+            "s.yaml:6:19: unknown word 'drain'\n  hint: parts of a sum are added by `combine INSTRUCTION` at the walk "
+            "that splits it; known here: xN, ahead, as, xor, via, role, aot, slide, first, then, from\n");
+  EXPECT_EQ(line_reprinted("for i by 4 tail mask"),
+            "s.yaml:6:21: expected a tail (pad, split), found 'mask'\n  hint: leave it out: what a short tile does is "
+            "derived\n");
   EXPECT_EQ(line_reprinted("for i by 4 unroll unroll"), "s.yaml:6:23: 'unroll' stands twice\n");
-  EXPECT_EQ(line_reprinted("for i by 4 tail split tail mask"), "s.yaml:6:27: 'tail' stands twice\n");
+  EXPECT_EQ(line_reprinted("for i by 4 tail split tail pad"), "s.yaml:6:27: 'tail' stands twice\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail cut"),
-            "s.yaml:6:21: expected a tail (partial, mask, pad, split), found 'cut'\n");
+            "s.yaml:6:21: expected a tail (pad, split), found 'cut'\n  hint: leave it out: what a short tile does is "
+            "derived\n");
   EXPECT_EQ(line_reprinted("stage A L1"), "s.yaml:6:13: expected 'in' and a memory, found 'L1'\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x0"), "s.yaml:6:19: a stage has 1 to 1048576 buffers, found 0\n");
   EXPECT_EQ(line_reprinted("stage A in L1 x99999999999"),
@@ -67,8 +77,10 @@ TEST(ScheduleLine, Errors) {
             "s.yaml:6:22: ahead 2 needs 3 buffers: the tile in use has one too\n  hint: write x3 ahead 2\n");
   EXPECT_EQ(line_reprinted("do s0 with fma"), "s.yaml:6:19: expected '(', found the end\n");
   EXPECT_EQ(line_reprinted("do s0 with fma(i=(q/2))"), "s.yaml:6:22: the column of a digit must be linear\n");
-  EXPECT_EQ(line_reprinted("do s0 with fma(i=j) outside I"),
-            "s.yaml:6:34: expected what reads outside do (pad, skip, mask), found the end\n");
+  EXPECT_EQ(
+      line_reprinted("do s0 with fma(i=j) outside I"),
+      "s.yaml:6:34: expected what reads outside do (pad, skip), found the end\n  hint: pad, the default: its tile "
+      "holds what it yields there; skip: nothing is computed\n");
 }
 
 TEST(Schedule, PrintsYaml) {
@@ -110,7 +122,7 @@ class RandomLine {
     for (int n = 1 + up_to(2); n > 0; --n) line.walks.push_back({flip() ? name() : "n.p", random_.between(1, 1000)});
     if (flip()) line.unit = flip() ? "core" : "mac.x";
     if (flip()) line.combine = name();
-    line.tail = static_cast<Tail>(up_to(4));
+    line.tail = static_cast<Tail>(up_to(2));
     line.unroll = flip();
     return line;
   }
@@ -128,7 +140,6 @@ class RandomLine {
     line.ahead_of_time = flip();
     line.slide = flip();
     line.first = static_cast<First>(up_to(2));
-    line.drain_adds = flip();
     for (int n = up_to(2); n > 0; --n) line.then.push_back(name());
     if (flip()) line.from = name();
     return line;
@@ -142,7 +153,7 @@ class RandomLine {
       for (int n = up_to(3); n > 0; --n) line.dims.emplace_back(name(), digits());
     }
     for (int n = up_to(3); n > 0; --n) line.operands.emplace_back(name(), name());
-    for (int n = up_to(2); n > 0; --n) line.outside.emplace_back(name(), static_cast<Outside>(up_to(2)));
+    for (int n = up_to(2); n > 0; --n) line.outside.emplace_back(name(), static_cast<Outside>(up_to(1)));
     return line;
   }
 

@@ -35,6 +35,8 @@ TEST(ScheduleFile, KeysAndForms) {
             "1:1: a schedule has one of nest, nests and levels; found 0\n");
   EXPECT_EQ(problems("schedule: s\nkernel: other\nnests: []\n", formula("C[i] = A[i]", "i=4"), "x86_avx512"),
             "2:9: this schedule is for kernel 'other', not for 'formula'\n");
+  EXPECT_EQ(problems("schedule: s\nroles: [loader]\nnests: []\n", formula("C[i] = A[i]", "i=4"), "x86_avx512"),
+            "2:8: a schedule file has no 'roles' | write `role NAME` at the stage that it fills\n");
   EXPECT_EQ(problems("schedule: s\nnests: []\n", gemm(), "x86_avx512"),
             "1:1: 0 nests for the 1 statements of formula\n");
   EXPECT_EQ(problems("schedule: s\nnest: 3\n", gemm(), "x86_avx512"),
@@ -106,7 +108,7 @@ TEST(ScheduleFile, WhatIsLeftAndWhereOperandsStand) {
             "'fma_f32_bcast'?\n");
 }
 
-TEST(ScheduleFile, ReservedWordsAreNeverIgnored) {
+TEST(ScheduleFile, WordsOfOtherLanguagesAreNeverIgnored) {
   const std::vector<std::string> rest = {"for k by 1", "for j by 16", "stage B in vec", "stage C in vec",
                                          "do s0 with fma_f32_bcast(j=j)"};
   const auto with = [&](const std::string& first) {
@@ -114,11 +116,8 @@ TEST(ScheduleFile, ReservedWordsAreNeverIgnored) {
     lines.insert(lines.end(), rest.begin(), rest.end());
     return nest_problems(lines);
   };
-  EXPECT_EQ(
-      with("for i by 1 tail mask"),
-      "3:5: 'for i by 1 tail mask': a tail other than split and pad is not supported yet | leave it out: what a short "
-      "tile does is derived\n");
-  EXPECT_NE(with("for i by 1 peel").find("'peel' is not supported yet"), std::string::npos);
+  EXPECT_NE(with("for i by 1 tail mask").find("expected a tail (pad, split), found 'mask'"), std::string::npos);
+  EXPECT_NE(with("for i by 1 peel").find("unknown word 'peel'"), std::string::npos);
 }
 
 TEST(ScheduleFile, LayoutsThatLoweringRefusesAreRefused) {

@@ -70,6 +70,25 @@ TEST(ScalarAlternative, WinsWhereAnInstructionIsSlower) {
   EXPECT_GT(with.cost.cycles, 100);
 }
 
+/// One place makes the comparison: programs that use the library have it like the command line.
+TEST(ScalarAlternative, ScheduleOfTheLibraryComparesToo) {
+  const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=1,j=1,k=1", "A=s8,B=s8,C=s32");
+  const HardwareModel model = machine("npu16");
+  const auto mapped = enumerate_mappings(kernel, model, {});
+  ASSERT_TRUE(mapped) << render(mapped.diagnostics());
+  ScheduleOptions options;
+  options.max_evaluations = 50;
+  const auto best = schedule(kernel, *mapped, model, options);
+  ASSERT_TRUE(best) << render(best.diagnostics());
+  EXPECT_FALSE(best->mappings[0].instruction.valid());
+  ASSERT_FALSE(best->refusals[0].empty());
+  EXPECT_NE(best->refusals[0].front().find("scalar code is predicted to take 4 cycles, mma 265"), std::string::npos);
+  options.compare_scalar = false;
+  const auto with = schedule(kernel, *mapped, model, options);
+  ASSERT_TRUE(with) << render(with.diagnostics());
+  EXPECT_TRUE(with->mappings[0].instruction.valid());
+}
+
 TEST(ScalarAlternative, DepthwiseOnAMatrixUnit) {
   const PricedCase depthwise{"O[p,q,c] += I[p+r,q+s,c] * F[r,s,c]", "p=14,q=14,c=16,r=3,s=3", "I=s8,F=s8,O=s32",
                              "vta16"};
