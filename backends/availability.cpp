@@ -103,8 +103,11 @@ Availability kernel_availability(const HardwareModel& model) {
 Availability simulator_availability(const HardwareModel& model) {
   const auto command = simulator_command(model);
   if (command.empty()) return {"simulator", ""};
-  if (command_exists(command[0])) return {"simulator", "by " + command[0]};
-  return {"unavailable", fmt::format("the simulator '{}' is missing", command[0])};
+  const std::string title = simulator_title(model);
+  if (command_exists(command[0])) return {"simulator", "by " + title};
+  const bool told = title.find(command[0]) != std::string::npos;
+  return {"unavailable",
+          fmt::format("{} is missing{}", title, told ? "" : fmt::format(": there is no command '{}'", command[0]))};
 }
 
 }  // namespace

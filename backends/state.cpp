@@ -38,6 +38,21 @@ std::optional<KnownState> outcome(const HardwareModel& model, const Instruction&
   return values;
 }
 
+/// What a setter itself needs before it runs; nothing: a value depends on one that nobody knows.
+std::optional<KnownState> needs_of(const Instruction& setter, const HardwareModel& model, const KnownState& known) {
+  KnownState needed;
+  for (const StateValue& need : setter.needs) {
+    if (kept_by_language(model, need.field)) continue;
+    const auto value = evaluate(need.value, [&](const Reference& r) -> std::optional<std::int64_t> {
+      const auto held = known.find(field_name(r));
+      return held == known.end() ? std::nullopt : std::optional(held->second);
+    });
+    if (!value) return std::nullopt;
+    needed[need.field] = *value;
+  }
+  return needed;
+}
+
 bool holds(const KnownState& known, const std::string& field, std::int64_t value) {
   const auto found = known.find(field);
   return found != known.end() && found->second == value;
@@ -157,44 +172,92 @@ Result<KnownState> needed_state(const Instruction& instruction, const HardwareMo
   return needed;
 }
 
-Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed,
-                                             const UserOf& user_of, KnownState& known) {
+namespace {
+
+constexpr int setters_deep = 2;  // a setter, and one that it needs
+
+Result<std::vector<SetterUse>> place(const HardwareModel& model, const KnownState& needed, const UserOf& user_of,
+                                     KnownState& known, int depth);
+
+/// A setter behind those that it needs itself.
+struct Way {
+  SetterUse use;
+  std::vector<SetterUse> before;
+  KnownState known;  ///< once all of them have run
+};
+
+/// The setter that gives the field its value and meets most other needs. Nothing: `refused` says why one cannot.
+std::optional<Way> best_way(const HardwareModel& model, const std::pair<std::string, std::int64_t>& wanted,
+                            const KnownState& needed, const KnownState& known, int depth,
+                            std::optional<Diagnostic>& refused) {
+  std::optional<Way> best;
+  std::size_t best_met = 0;
+  for (const Instruction& candidate : model.instructions()) {
+    if (!is_setter(candidate)) continue;
+    const auto values = outcome(model, candidate, needed, known);
+    if (!values || !holds(*values, wanted.first, wanted.second)) continue;
+    const auto met = static_cast<std::size_t>(
+        std::count_if(needed.begin(), needed.end(), [&](const auto& n) { return holds(*values, n.first, n.second); }));
+    const auto own = met > best_met ? needs_of(candidate, model, known) : std::nullopt;
+    if (!own) continue;
+    Way way{{&candidate, *values}, {}, known};
+    auto before = place(
+        model, *own, [&](const std::string&) { return candidate.name; }, way.known, depth - 1);
+    if (!before) {
+      if (!refused) refused = before.diagnostics().front();
+      continue;
+    }
+    way.before = std::move(*before);
+    for (const auto& [name, v] : *values) way.known[name] = v;
+    best = std::move(way);
+    best_met = met;
+  }
+  return best;
+}
+
+Diagnostic no_setter(const std::string& user, const std::pair<std::string, std::int64_t>& wanted,
+                     const KnownState& known, const std::optional<Diagnostic>& refused) {
+  const auto old = known.find(wanted.first);
+  const std::string text = fmt::format("'{}' needs {} = {}, which holds {}, and ", user, wanted.first, wanted.second,
+                                       old == known.end() ? "an unknown value" : std::to_string(old->second));
+  if (refused)
+    return error(text + "the setter that could give it that value cannot be used here: " + refused->message,
+                 "add a setter without that need, or use the instructions in another order");
+  return error(text + "no setter can give it that value", "add an instruction without `compute` that `sets` the field");
+}
+
+Result<std::vector<SetterUse>> place(const HardwareModel& model, const KnownState& needed, const UserOf& user_of,
+                                     KnownState& known, int depth) {
   std::vector<SetterUse> uses;
-  for (const auto& [field, value] : needed) {
+  for (const auto& wanted : needed) {
+    const auto& [field, value] = wanted;
     if (holds(known, field, value)) continue;
     if (const StateField* f = state_field(model, field))
       if (const std::string no = refused_by(*f, value); !no.empty())
         return error(fmt::format("'{}' needs {} = {}, {}", user_of(field), field, value, no));
-    std::optional<SetterUse> best;
-    std::size_t best_met = 0;
-    for (const Instruction& candidate : model.instructions()) {
-      if (!is_setter(candidate)) continue;
-      const auto values = outcome(model, candidate, needed, known);
-      if (!values || !holds(*values, field, value)) continue;
-      const auto met = static_cast<std::size_t>(std::count_if(
-          needed.begin(), needed.end(), [&](const auto& n) { return holds(*values, n.first, n.second); }));
-      if (met > best_met) {
-        best = SetterUse{&candidate, *values};
-        best_met = met;
-      }
+    std::optional<Diagnostic> refused;
+    auto best = depth > 0 ? best_way(model, wanted, needed, known, depth, refused) : std::nullopt;
+    if (!best) return no_setter(user_of(field), wanted, known, refused);
+    best->before.push_back(std::move(best->use));
+    for (SetterUse& use : best->before) {
+      if (!use.setter->clobbers.empty() && !uses.empty())
+        return error(fmt::format("setter '{}' of '{}' destroys registers between two uses", use.setter->name, field));
+      uses.push_back(std::move(use));
     }
-    if (!best) {
-      const auto old = known.find(field);
-      return error(
-          fmt::format("'{}' needs {} = {}, which holds {}, and no setter can give it that value", user_of(field), field,
-                      value, old == known.end() ? "an unknown value" : std::to_string(old->second)),
-          "add an instruction without `compute` that `sets` the field");
-    }
-    if (!best->setter->clobbers.empty() && !uses.empty())
-      return error(fmt::format("setter '{}' of '{}' destroys registers between two uses", best->setter->name, field));
-    for (const auto& [name, v] : best->values) known[name] = v;
-    uses.push_back(std::move(*best));
+    known = std::move(best->known);
   }
   for (const auto& [field, value] : needed)
     if (!holds(known, field, value))
       return error(fmt::format("'{}' needs {} = {} together with values that its setters exclude", user_of(field),
                                field, value));
   return uses;
+}
+
+}  // namespace
+
+Result<std::vector<SetterUse>> place_setters(const HardwareModel& model, const KnownState& needed,
+                                             const UserOf& user_of, KnownState& known) {
+  return place(model, needed, user_of, known, setters_deep);
 }
 
 }  // namespace isamap

@@ -32,6 +32,8 @@ Result<Checked> run_once(const Program& program, Runner& runner, const std::stri
   Checked checked;
   checked.executed = outcome->executed;
   checked.compiler = outcome->compiler;
+  checked.simulator = outcome->simulator;
+  checked.simulator_seconds = outcome->simulator_seconds;
   checked.text = outcome->text;
   checked.missing = outcome->missing;
   checked.limit = outcome->limit;
@@ -66,6 +68,10 @@ std::map<std::string, BankRequests> by_part(const std::vector<BankRequests>& all
     sum.banks = r.banks;
   }
   return sums;
+}
+
+std::string executed_text(const std::string& executed, const std::string& simulator, double seconds) {
+  return simulator.empty() ? executed : fmt::format("{} {} (limit {:g} s)", executed, simulator, seconds);
 }
 
 std::string why_not_run(const Checked& checked) {

@@ -15,9 +15,11 @@
 namespace isamap::cli {
 
 struct Checked {
-  std::string executed;  ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
-  std::string compiler;  ///< that made what ran; empty: none did
-  std::string text;      ///< of the printed program that ran
+  std::string executed;          ///< "native", "emulated", "simulator", "shim"; "unavailable": `missing` says why
+  std::string compiler;          ///< that made what ran; empty: none did
+  std::string simulator;         ///< the name of one that somebody else wrote; empty: none
+  double simulator_seconds = 0;  ///< how long that may take
+  std::string text;              ///< of the printed program that ran
   std::string missing;
   std::string limit;        ///< not finished: this limit was reached
   std::string environment;  ///< not run: a setting of the user prevents it
@@ -32,6 +34,8 @@ struct Checked {
   std::string first_difference;          ///< "O[3,1]: 12 instead of 13"
 };
 
+/// "simulator", of one that somebody else wrote "simulator NAME (limit 60 s)".
+std::string executed_text(const std::string& executed, const std::string& simulator, double seconds);
 /// Why there is nothing to compare; empty: it ran.
 std::string why_not_run(const Checked& checked);
 Exit exit_of(const Checked& checked);

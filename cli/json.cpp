@@ -63,6 +63,10 @@ namespace {
 void add_run(Json& json, const Checked& checked) {
   json["executed"] = checked.executed;
   if (!checked.compiler.empty()) json["compiler"] = checked.compiler;
+  if (!checked.simulator.empty()) {
+    json["simulator"] = checked.simulator;
+    json["simulator_seconds"] = number(checked.simulator_seconds);
+  }
   if (!checked.missing.empty()) json["missing"] = checked.missing;
   if (const std::string why = why_not_run(checked); !why.empty()) {
     json["exit"] = static_cast<int>(exit_of(checked));
@@ -237,12 +241,30 @@ std::string json_of_check(const std::vector<CheckedFile>& files) {
   return text_of(json);
 }
 
+namespace {
+
+Json evidence_json(const std::vector<Evidence>& verified) {
+  Json json = Json::array();
+  for (const Evidence& one : verified) json.push_back({{"against", one.against}, {"what", one.what}, {"how", one.how}});
+  return json;
+}
+
+Json simulator_json(const ExternalSimulator& simulator) {
+  Json json{{"name", simulator.name}, {"command", simulator.command}};
+  if (simulator.seconds > 0) json["seconds"] = number(simulator.seconds);
+  return json;
+}
+
+}  // namespace
+
 std::string json_of_hardware(const HardwareModel& model) {
   Json json = document();
   json["hardware"] = model.name;
   json["file"] = model.file;
   json["clock_hz"] = model.clock_hz;
   json["language"] = model.program.language;
+  json["verified"] = evidence_json(model.verified);
+  if (!model.program.simulator.command.empty()) json["simulator"] = simulator_json(model.program.simulator);
   for (const Symbol& s : model.symbols())
     json["symbols"].push_back(
         {{"name", s.name}, {"min", s.min}, {"max", s.max}, {"value", s.value}, {"versions", s.versions}});
@@ -304,6 +326,7 @@ std::string json_of_targets(const std::vector<TargetRow>& targets) {
                                {"language", target.language},
                                {"families", target.families},
                                {"lines", target.lines},
+                               {"verified", evidence_json(target.verified)},
                                {"how", target.availability.how},
                                {"why", target.availability.why}});
   return text_of(json);

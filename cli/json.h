@@ -75,6 +75,8 @@ struct TargetRow {
   Availability availability;
   std::vector<std::string> families;  ///< of instructions that compute
   int lines = 0;                      ///< of YAML
+  std::string verified_against;       ///< in a line
+  std::vector<Evidence> verified;     ///< empty: not stated
 };
 /// A table as a list of objects, the first row their keys; and single texts.
 std::string json_of_rows(const std::string& key, const std::vector<std::vector<std::string>>& rows);

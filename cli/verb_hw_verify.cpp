@@ -10,6 +10,7 @@
 
 #include "backends/cuda/device_program.h"
 #include "cli/common.h"
+#include "cli/execute.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
 #include "cli/names.h"
@@ -81,7 +82,7 @@ std::string text_of(const Verification& done, const std::string& target) {
   }
   text += fmt::format("{}: {} of {} instructions executed ({}), {} equal, {} wrong\n", target,
                       count(done, Verdict::equal) + count(done, Verdict::differs) + count(done, Verdict::failed),
-                      done.instructions.size(), done.executed + (done.simulator.empty() ? "" : " " + done.simulator),
+                      done.instructions.size(), executed_text(done.executed, done.simulator, done.simulator_seconds),
                       count(done, Verdict::equal), count(done, Verdict::differs) + count(done, Verdict::failed));
   return text;
 }
@@ -97,7 +98,10 @@ std::string json_of(const Verification& done, const Options& options) {
   Json json = document();
   json["target"] = options.target;
   json["executed"] = done.executed;
-  if (!done.simulator.empty()) json["simulator"] = done.simulator;
+  if (!done.simulator.empty()) {
+    json["simulator"] = done.simulator;
+    json["simulator_seconds"] = number(done.simulator_seconds);
+  }
   if (const std::string why = not_run(done); !why.empty()) json["why"] = why;
   json["samples"] = options.samples;
   json["seed"] = options.seed;

@@ -70,7 +70,9 @@ std::string conflicts_of(const Program& program, const HardwareModel& model) {
 
 std::string text_of(const Checked& checked, const Scheduled& scheduled) {
   if (const std::string why = why_not_run(checked); !why.empty()) return fmt::format("not run: {}\n", why);
-  std::string text = fmt::format("executed {}, {}", checked.executed, checked.correct ? "correct" : "WRONG");
+  std::string text =
+      fmt::format("executed {}, {}", executed_text(checked.executed, checked.simulator, checked.simulator_seconds),
+                  checked.correct ? "correct" : "WRONG");
   if (!checked.correct) text += fmt::format(": {}", checked.first_difference);
   text += fmt::format("; largest error {:.3g}", checked.max_error);
   if (checked.executed == "emulated") text += "; no time, as it was emulated";

@@ -41,15 +41,22 @@ bool is_closer(const HardwareModel& one, const HardwareModel& other) {
   return all.size() > other.needed.cpu.size() && sizes(one) != sizes(other);
 }
 
-/// As many as a line of a table takes.
+constexpr std::size_t column_most = 40;  // characters of a line of the table
+
+/// As many as fit.
 std::string families_text(const std::vector<std::string>& families) {
-  constexpr std::size_t most = 40;
   std::string text;
   for (const std::string& family : families) {
-    if (text.size() + family.size() > most) return text + (text.empty() ? "" : " ") + "..";
+    if (text.size() + family.size() > column_most) return text + (text.empty() ? "" : " ") + "..";
     text += (text.empty() ? "" : " ") + family;
   }
   return text;
+}
+
+/// Whole words, as many as fit.
+std::string shortened(const std::string& text) {
+  if (text.size() <= column_most) return text;
+  return text.substr(0, std::min(text.rfind(' ', column_most - 3), column_most - 3)) + " ..";
 }
 
 Exit print_best(const Options& options) {
@@ -94,13 +101,14 @@ Exit verb_targets(const Options& options) {
       continue;
     }
     rows.push_back({model_name, path, loaded->model.program.language, availability(loaded->model),
-                    instruction_families(loaded->model), lines_of_yaml(path)});
+                    instruction_families(loaded->model), lines_of_yaml(path), verified_against(loaded->model),
+                    loaded->model.verified});
   }
   if (options.json) return deliver(options, json_of_targets(rows), code);
-  std::vector<std::vector<std::string>> cells{{"target", "families", "lines", "language", "here", "why"}};
+  std::vector<std::vector<std::string>> cells{{"target", "families", "lines", "language", "here", "verified", "why"}};
   for (const TargetRow& row : rows)
     cells.push_back({row.name, families_text(row.families), std::to_string(row.lines), row.language,
-                     row.availability.how, row.availability.why});
+                     row.availability.how, shortened(row.verified_against), row.availability.why});
   return deliver(options, table(cells), code);
 }
 

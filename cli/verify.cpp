@@ -32,7 +32,9 @@ class Verifier {
   Verification run() {
     const Availability available = availability(model_);
     result_.executed = available.how;
-    result_.simulator = model_.program.run_simulator.substr(0, model_.program.run_simulator.find(' '));
+    const ExternalSimulator& theirs = model_.program.simulator;
+    result_.simulator = theirs.name;
+    if (!theirs.command.empty()) result_.simulator_seconds = theirs.seconds > 0 ? theirs.seconds : RunLimits{}.seconds;
     if (available.how == "unavailable") {
       result_.missing = available.why;
       return std::move(result_);

@@ -26,9 +26,10 @@ struct VerifiedInstruction {
 };
 
 struct Verification {
-  std::string executed;   ///< as in `run`
-  std::string simulator;  ///< the command of a simulator that somebody else wrote; empty: none
-  std::string missing;    ///< nothing was executed, and why
+  std::string executed;          ///< as in `run`
+  std::string simulator;         ///< the name of a simulator that somebody else wrote; empty: none
+  double simulator_seconds = 0;  ///< how long it may take
+  std::string missing;           ///< nothing was executed, and why
   std::string limit, environment;
   std::vector<VerifiedInstruction> instructions;
   std::int64_t programs = 0;  ///< compiled and run

@@ -94,7 +94,7 @@ void check_set_values(const Instruction& instruction, const Node& node, Context&
 void check_printed(const Instruction& instruction, const Node& node, Context& context) {
   check_set_values(instruction, node, context);
   const ProgramText& program = context.model.program;
-  if (program.language != "asm" || !program.run_simulator.empty() || instruction.semantics.size() != 1) return;
+  if (program.language != "asm" || !program.simulator.command.empty() || instruction.semantics.size() != 1) return;
   Printed(instruction, node, context).run();
 }
 

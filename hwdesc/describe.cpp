@@ -175,6 +175,20 @@ std::string symbol_text(const Symbol& s) {
   return text + "\n";
 }
 
+std::string simulator_text(const ExternalSimulator& simulator) {
+  if (simulator.command.empty()) return "";
+  const std::string limit = simulator.seconds > 0 ? fmt::format(", at most {:g} s", simulator.seconds) : "";
+  return fmt::format("simulator {}: {}{}\n", simulator.name, simulator.command, limit);
+}
+
+/// One line for each thing that the file was compared with.
+std::string verified_text(const std::vector<Evidence>& all) {
+  if (all.empty()) return "verified: not stated\n";
+  std::string text;
+  for (const Evidence& one : all) text += fmt::format("verified against {}: {} ({})\n", one.against, one.what, one.how);
+  return text;
+}
+
 }  // namespace
 
 std::string size_text(std::int64_t bytes) {
@@ -204,7 +218,9 @@ std::string describe(const HardwareModel& model) {
           list_text("requires arch", model.needed.arch);
   text += list_text("compiled with the first that works of", model.program.compilers, ", ");
   if (!model.program.run_emulated.empty()) text += "emulated with: " + model.program.run_emulated + "\n";
+  text += simulator_text(model.program.simulator);
   if (!model.program.shim.include.empty()) text += "shim: " + model.program.shim.include + "\n";
+  text += verified_text(model.verified);
   for (const auto& [name, value] : model.params) text += fmt::format("parameter {} = {}\n", name, value);
   for (const Symbol& s : model.symbols()) text += symbol_text(s);
   return text + units_section(model) + memories_section(model) + links_section(model) + states_section(model) +

@@ -207,6 +207,13 @@ struct NamedHelper {
   bool operator==(const NamedHelper&) const = default;
 };
 
+/// A simulator that somebody else wrote; `command` empty: there is none.
+struct ExternalSimulator {
+  std::string name;     ///< what reports call it
+  std::string command;  ///< {program}: the text; {folder}: what stands beside it
+  double seconds = 0;   ///< the limit of one run; 0: the one of whoever runs it
+};
+
 /// How a whole program is printed, compiled and run.
 struct ProgramText {
   std::string language = "asm";  ///< "c++", "cuda", "asm"
@@ -218,8 +225,15 @@ struct ProgramText {
   std::string helpers, launch_helpers, function, begin, end, comment = "#";
   std::int64_t window = 32;                ///< asm: commands among which the next one is chosen; 1: in order
   std::vector<NamedHelper> named_helpers;  ///< behind `helpers`; each may use those before it
-  std::string run_emulated, run_simulator;
+  std::string run_emulated;
+  ExternalSimulator simulator;
   Shim shim;
+};
+
+/// What a description was compared with, as its own file states it.
+struct Evidence {
+  std::string against, what, how;
+  SourceLocation where;
 };
 
 /// What must be there for a target's programs to run as they are.
@@ -235,6 +249,7 @@ class HardwareModel {
   std::string file;  ///< where it came from
   double clock_hz = 1e9;
   Requirements needed;
+  std::vector<Evidence> verified;  ///< empty: not stated
   ProgramText program;
   std::map<std::string, std::string> params;
 

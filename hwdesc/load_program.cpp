@@ -34,16 +34,41 @@ CompilerFlags load_flags(const Node& node, const std::string& what, Context& con
   return result;
 }
 
+/// `simulator: COMMAND`, or `simulator: NAME` beside `command: COMMAND`. Without a name it is called by the first word.
+ExternalSimulator load_simulator(const Node& node, Fields& run, Context& context) {
+  ExternalSimulator simulator;
+  const Node *name = run.child("simulator"), *command = run.child("command"), *seconds = run.child("seconds");
+  if (!name) {
+    for (const Node* alone : {command, seconds})
+      if (alone)
+        context.problems.error(
+            alone->where,
+            std::string("'run' of program has '") + (alone == command ? "command" : "seconds") + "' and no 'simulator'",
+            "write {simulator: NAME, command: \"./CMD {program} {folder}\", seconds: 60}");
+    return simulator;
+  }
+  const std::string key = command ? "'command'" : "'simulator'";
+  const auto given = run.text(command ? "command" : "simulator");
+  if (!given) return simulator;
+  const std::string& text = *given;
+  if (text.find("{program}") == std::string::npos && text.find("{folder}") == std::string::npos)
+    context.problems.error((command ? command : name)->where, key + " of 'run' names neither {program} nor {folder}",
+                           std::string("the text is in the file {program}, all files are in {folder}") +
+                               (command ? "" : "; 'simulator' is a name where 'command' stands beside it"));
+  simulator.command = text;
+  simulator.name =
+      command ? line_of_text(*name, "'simulator' of 'run'", context).value_or("") : text.substr(0, text.find(' '));
+  if (seconds)
+    simulator.seconds =
+        static_cast<double>(read_number(*seconds, "program.run.seconds", "'seconds' of 'run'", context).value_or(0));
+  return simulator;
+}
+
 void load_run(const Node& node, ProgramText& program, Context& context) {
   Fields run(node, "'run' of program", context.problems);
   if (const auto command = run.text("emulated"))
     program.run_emulated = with_sizes(*command, *node.find("emulated"), context);
-  program.run_simulator = run.text("simulator").value_or("");
-  const Node* simulator = node.find("simulator");
-  if (simulator && program.run_simulator.find("{program}") == std::string::npos &&
-      program.run_simulator.find("{folder}") == std::string::npos)
-    context.problems.error(simulator->where, "'simulator' of 'run' names neither {program} nor {folder}",
-                           "the text is in the file {program}, all files are in {folder}");
+  program.simulator = load_simulator(node, run, context);
 }
 
 /// The header stands, under a plain name, beside the file that names it or in one of the folders of models.
@@ -133,6 +158,21 @@ void load_program(const Node& root, Context& context) {
   program.packages = map.texts("packages");
   if (const Node* shim = map.child("shim")) program.shim = load_shim(*shim, context);
   map.known_later("inline");
+}
+
+void load_verified(const Node& root, Context& context) {
+  for (const Node* item : items(root, "verified", context.problems)) {
+    Evidence evidence;
+    evidence.where = item->where;
+    {
+      Fields map(*item, "an entry of 'verified'", context.problems);
+      for (const auto& [key, text] : {std::pair("against", &evidence.against), std::pair("what", &evidence.what),
+                                      std::pair("how", &evidence.how)})
+        if (const Node* value = map.required(key))
+          *text = line_of_text(*value, std::string("'") + key + "' of an entry of 'verified'", context).value_or("");
+    }
+    context.model.verified.push_back(std::move(evidence));
+  }
 }
 
 Requirements load_requires(const Node& node, const std::string& what, Context& context) {

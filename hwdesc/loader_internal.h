@@ -142,6 +142,7 @@ void load_views(const Node& node, Memory& memory, const std::string& what, Conte
 void load_memories(const Node& root, Context& context);
 void load_links(const Node& root, Context& context);
 void load_program(const Node& root, Context& context);
+void load_verified(const Node& root, Context& context);
 Requirements load_requires(const Node& node, const std::string& what, Context& context);
 void load_states(const Node& root, Context& context);
 std::vector<StateField> load_state_fields(const Node& fields, const std::string& what, Context& context);
@@ -163,6 +164,8 @@ std::optional<OperandLayout> load_layout(const Node& node, const Operand& operan
                                          Context& context);
 std::optional<FormatUse> load_format_use(const Node& node, const std::string& what, Context& context);
 
+/// One line of text that is not empty, for tables and messages.
+std::optional<std::string> line_of_text(const Node& node, const std::string& what, Context& context);
 /// Items of a top-level list, at most 4096; a list that is no list is reported.
 std::vector<const Node*> items(const Node& root, const std::string& key, Problems& problems);
 std::optional<UnitId> unit_named(const Node& node, const std::string& what, Context& context);

@@ -64,6 +64,7 @@ constexpr auto rows = std::to_array<Quantity>({
     {"barriers.*.latency", K::time, 0, time_most, at_once, ""},
     {"barriers.*.count", K::number, 1, 65536, "", "leave it out for one"},
     {"async.*.size", K::size, 1, part_most, "", "write the bytes of one counter, as 8B"},
+    {"program.run.seconds", K::number, 1, 604800, "", "leave it out for 60"},
     {"instructions.*.dims.*", K::number, 1, 0x1p32, "", "an instruction does at least one point"},
     {"instructions.*.dims.*.min", K::number, 0, 0x1p32, "a use may do nothing", ""},
     {"instructions.*.dims.*.max", K::number, 1, 0x1p32, "", "an instruction does at least one point"},

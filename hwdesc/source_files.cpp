@@ -99,6 +99,7 @@ class Reader {
     if (const Node* without = own.find("without")) drop(below, *without, problems_);
     erase(own, "extends");
     erase(own, "without");
+    erase(below, "verified");  // what was compared is the base, not what a file makes of it
     if (same_templates(below, own)) return std::nullopt;
     return merge(below, own);
   }

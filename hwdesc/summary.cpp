@@ -37,6 +37,13 @@ std::vector<std::string> instruction_families(const HardwareModel& model) {
   return families;
 }
 
+std::string verified_against(const HardwareModel& model) {
+  if (model.verified.empty()) return "not stated";
+  std::string text;
+  for (const Evidence& one : model.verified) text += (text.empty() ? "" : "; ") + one.against;
+  return text;
+}
+
 int lines_of_yaml(const std::string& file) {
   std::ifstream stream(file);
   int count = 0;

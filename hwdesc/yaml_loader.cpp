@@ -16,9 +16,10 @@ namespace {
 constexpr std::size_t max_problems = 200;
 
 const std::vector<std::string>& top_level_keys() {
-  static const std::vector<std::string> keys{
-      "hardware", "extends", "without",      "params", "tables",  "symbols", "clock",    "requires", "program", "units",
-      "memories", "links",   "instructions", "states", "formats", "layouts", "barriers", "async",    "objects"};
+  static const std::vector<std::string> keys{"hardware", "extends",  "without",      "params",  "tables",
+                                             "symbols",  "clock",    "requires",     "program", "units",
+                                             "memories", "links",    "instructions", "states",  "formats",
+                                             "layouts",  "barriers", "async",        "objects", "verified"};
   return keys;
 }
 
@@ -91,6 +92,7 @@ void load(Tree& tree, const std::vector<std::string>& folders, const LoadOptions
     model.clock_hz = read_frequency(*clock, "clock", "'clock'", context).value_or(1e9);
   if (const Node* requirements = root.find("requires"))
     model.needed = load_requires(*requirements, "the hardware file", context);
+  load_verified(root, context);
   load_symbols(root, context);
   load_program(root, context);
   load_units(root, context);
@@ -263,6 +265,21 @@ std::vector<const Node*> items(const Node& root, const std::string& key, Problem
   for (const Node& item : list->items)
     if (result.size() < most) result.push_back(&item);
   return result;
+}
+
+std::optional<std::string> line_of_text(const Node& node, const std::string& what, Context& context) {
+  const std::string& text = node.scalar;
+  const bool blank = node.kind == Kind::null || text.find_first_not_of(' ') == std::string::npos;
+  const bool several = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
+  if (node.kind == Kind::scalar && !blank && !several) return text;
+  const bool collection = node.kind == Kind::list || node.kind == Kind::map;
+  context.problems.error(node.where,
+                         what + " must be one line of text, found " +
+                             (collection ? "a collection"
+                              : blank    ? "nothing"
+                                         : "several lines"),
+                         "write a few words");
+  return std::nullopt;
 }
 
 std::optional<DType> dtype_named(const Node& node, const std::string& what, Context& context) {

@@ -40,6 +40,8 @@ struct BankRequests {
 struct RunOutcome {
   std::string executed;                  ///< "native", "emulated", "simulator", "shim"
   std::string compiler;                  ///< the command that made the program; empty: none did
+  std::string simulator;                 ///< the name of a simulator that somebody else wrote; empty: none
+  double simulator_seconds = 0;          ///< how long that may take
   std::string text;                      ///< of the printed program that ran, as `emit` has it
   double seconds = 0;                    ///< median time of one run of the main entry; 0: not a clock (simulated)
   std::int64_t cycles = 0;               ///< simulators only: of what instructions do

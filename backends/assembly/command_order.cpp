@@ -226,6 +226,7 @@ void CommandOrder::find_predecessors(Waiting& entry) {
       const std::int64_t size = std::max<std::int64_t>(model_.memory(memory).size, 1);
       access({memory, *number * size, (*number + 1) * size, nullptr, 0}, false, entry, before);
     }
+  finish_by(entry, before);
   wait_for(std::move(before), entry, &Waiting::successors);
   before.clear();
   const StateUse& state = state_use(*site.instruction);
@@ -238,6 +239,26 @@ void CommandOrder::find_predecessors(Waiting& entry) {
   for (const std::size_t field : state.reads) touch(field, false);
   for (const std::size_t field : state.writes) touch(field, true);
   wait_for(std::move(before), entry, &Waiting::followers);
+}
+
+/// The use reads what the command before it left to be read; commands that write there come after the use.
+void CommandOrder::finish_by(Waiting& entry, std::vector<std::int64_t>& before) {
+  const Instruction& instruction = *entry.site->instruction;
+  const std::set<std::size_t>& needed = state_use(instruction).reads;
+  if (std::any_of(unfinished_.fields.begin(), unfinished_.fields.end(),
+                  [&](std::size_t field) { return needed.contains(field); })) {
+    for (const Span& span : unfinished_.reads) access(span, false, entry, before);
+    unfinished_ = {};
+  }
+  Unfinished own;
+  for (const StateValue& set : instruction.sets)
+    if (set.any)
+      own.fields.insert(static_cast<std::size_t>(
+          std::distance(set_by_commands_.begin(), set_by_commands_.find(stem(instruction, set.field)))));
+  if (own.fields.empty()) return;
+  const auto& spans = spans_(*entry.site, entry.loops.data());
+  if (!spans.empty()) own.reads.assign(spans.begin() + 1, spans.end());
+  unfinished_ = std::move(own);
 }
 
 void CommandOrder::wait_for(std::vector<std::int64_t> before, Waiting& entry,

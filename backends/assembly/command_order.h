@@ -77,6 +77,12 @@ class CommandOrder {
     Timing timing;
     Needs needs;
   };
+  /// A command whose fields suit the next use (`sets: any`) is part of that use: machines may fetch what it reads as
+  /// late as then.
+  struct Unfinished {
+    std::set<std::size_t> fields;
+    std::vector<Span> reads;
+  };
   /// What an instruction, or one that does the same in another state, reads and writes of the state of commands.
   struct StateUse {
     std::set<std::size_t> reads, writes;
@@ -89,6 +95,7 @@ class CommandOrder {
   void find_predecessors(Waiting& entry);
   void wait_for(std::vector<std::int64_t> before, Waiting& entry, std::vector<std::int64_t> Waiting::*list);
   void access(const Span& span, bool write, Waiting& entry, std::vector<std::int64_t>& before);
+  void finish_by(Waiting& entry, std::vector<std::int64_t>& before);
   std::int64_t setters(const Needs& needs) const;
   std::int64_t start_of(const Waiting& entry) const;
   void leave_one();
@@ -102,6 +109,7 @@ class CommandOrder {
   std::vector<bool> written_;  ///< by buffer
   std::vector<LastUses> memories_;
   LastUses state_;
+  Unfinished unfinished_;
   std::map<std::string, std::size_t> fields_;  ///< by name: number
   std::vector<std::optional<std::int64_t>> holds_;
   std::set<std::string> set_by_commands_;

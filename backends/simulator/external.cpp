@@ -46,31 +46,52 @@ std::string argument_list(const Program& program, const HardwareModel& model) {
 
 bool put(const fs::path& path, const std::string& text) { return write_file(path, text.data(), text.size()); }
 
-Diagnostic failure(const std::vector<std::string>& command, const ProcessResult& result, double seconds) {
-  const std::string who = fmt::format("the simulator '{}'", command[0]);
+Diagnostic failure(const std::string& who, const ProcessResult& result) {
   if (!result.started) return error(who + " cannot be executed");
-  Diagnostic problem = error(result.timed_out     ? fmt::format("{} took more than {} s", who, seconds)
-                             : result.signal != 0 ? fmt::format("{} was ended by signal {}", who, result.signal)
-                                                  : fmt::format("{} failed with exit code {}", who, result.exit_code));
+  Diagnostic problem = error(result.signal != 0 ? fmt::format("{} was ended by signal {}", who, result.signal)
+                                                : fmt::format("{} failed with exit code {}", who, result.exit_code));
   if (!result.output.empty()) problem.notes.push_back(result.output);
   return problem;
 }
 
+/// What it printed last; empty: nothing.
 std::string last_line(const std::string& output) {
   const std::size_t end = output.find_last_not_of(" \n\r");
-  if (end == std::string::npos) return "it does not say why";
+  if (end == std::string::npos) return "";
   const std::size_t begin = output.find_last_of('\n', end);
   return output.substr(begin == std::string::npos ? 0 : begin + 1,
                        end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
+/// It was killed at the limit, or says with exit code 77 that it lacks something: neither is a wrong result.
+std::optional<ExternalRun> without_result(const std::string& who, const ProcessResult& result, double seconds) {
+  constexpr int lacks_something = 77;
+  if (!result.started) return std::nullopt;
+  const std::string last = last_line(result.output);
+  ExternalRun ended;
+  if (result.timed_out)
+    ended.limit = fmt::format("{} was killed: it had not ended after {:g} s, the limit ('seconds' of program.run){}",
+                              who, seconds, last.empty() ? "" : "; its last line: " + last);
+  else if (result.signal == 0 && result.exit_code == lacks_something)
+    ended.missing = fmt::format("{} cannot run here: {}", who, last.empty() ? "it does not say why" : last);
+  else
+    return std::nullopt;
+  return ended;
+}
+
 }  // namespace
 
 std::vector<std::string> simulator_command(const HardwareModel& model) {
-  auto command = split_command(model.program.run_simulator);
+  auto command = split_command(model.program.simulator.command);
   if (!command.empty() && command[0].starts_with("./"))
     command[0] = (fs::absolute(model.file).parent_path() / command[0].substr(2)).string();
   return command;
+}
+
+std::string simulator_title(const HardwareModel& model) {
+  const ExternalSimulator& simulator = model.program.simulator;
+  const bool named = !simulator.command.starts_with(simulator.name);
+  return fmt::format("the simulator '{}'", named ? simulator.name : simulator_command(model)[0]);
 }
 
 Result<ExternalRun> run_external(const std::string& text, const Program& program, const HardwareModel& model,
@@ -85,6 +106,7 @@ Result<ExternalRun> run_external(const std::string& text, const Program& program
     written = written && write_file(folder.path() / (model.memories()[m].name + ".in"), image.data(), image.size());
   }
   if (!written) return error("cannot write the files of a simulation", "is the disk full?");
+  const std::string who = simulator_title(model);
   auto command = simulator_command(model);
   for (std::string& word : command) {
     if (word == "{program}") word = (folder.path() / "program.s").string();
@@ -92,17 +114,14 @@ Result<ExternalRun> run_external(const std::string& text, const Program& program
   }
   const auto result =
       run_process(command, {seconds, std::int64_t{8} << 30, file_limit}, folder.path() / "simulator.log");
-  constexpr int lacks_something = 77;
-  if (result.started && result.signal == 0 && !result.timed_out && result.exit_code == lacks_something)
-    return ExternalRun{0, fmt::format("the simulator '{}' cannot run here: {}", command[0], last_line(result.output))};
-  if (!result.started || result.exit_code != 0) return failure(command, result, seconds);
+  if (auto ended = without_result(who, result, seconds)) return *ended;
+  if (!result.started || result.exit_code != 0) return failure(who, result);
   for (const std::size_t m : memories) {
     auto& image = machine.image(make_id<MemoryId>(m));
     const std::string name = model.memories()[m].name + ".out";
     const std::string found = read_file(folder.path() / name, image.size() + 1);
     if (found.size() != image.size())
-      return error(fmt::format("the simulator '{}' left {} bytes in '{}'; the memory has {}", command[0], found.size(),
-                               name, image.size()));
+      return error(fmt::format("{} left {} bytes in '{}'; the memory has {}", who, found.size(), name, image.size()));
     std::copy(found.begin(), found.end(), image.begin());
   }
   long long counted = 0;

@@ -22,6 +22,7 @@ struct SimulatedTime {
   std::map<std::string, std::int64_t> link_bytes;  ///< moved over each link
   std::map<std::string, std::int64_t> port_busy;
   std::string missing;  ///< nothing was executed: what a simulator of the user lacks
+  std::string limit;    ///< not finished: a simulator of the user was killed at its limit
 };
 
 /// A command of a queue that runs by itself: when it may start, when its results are there, and who wants to know what

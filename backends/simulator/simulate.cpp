@@ -48,6 +48,7 @@ class Simulation {
     SimulatedTime time = machine_.time();
     if (external()) time.cycles = cycles_;
     time.missing = missing_;
+    time.limit = limit_;
     time.scalar_cycles = host_.cycles();
     return time;
   }
@@ -74,7 +75,7 @@ class Simulation {
     }
   }
 
-  bool external() const { return !model_.program.run_simulator.empty(); }
+  bool external() const { return !model_.program.simulator.command.empty(); }
 
   /// What was collected since the host worked last goes to the simulator of the user. Its own memories and state are
   /// gone when it ends, so a program is handed over once.
@@ -95,6 +96,7 @@ class Simulation {
     }
     cycles_ = done->cycles;
     missing_ = done->missing;
+    limit_ = done->limit;
   }
 
   void host(const Node& nest, const std::int64_t* loops) {
@@ -171,7 +173,7 @@ class Simulation {
   int number_ = 0;
   std::int64_t hosts_ = 0, executed_ = 0, cycles_ = 0;
   std::string collected_;  ///< commands for an external simulator
-  std::string missing_;
+  std::string missing_, limit_;
   bool handed_over_ = false;
   std::optional<Diagnostic> problem_;
 };
@@ -184,6 +186,10 @@ class SimulatorRunner final : public Runner {
                          double) override {
     RunOutcome outcome;
     outcome.executed = "simulator";
+    const ExternalSimulator& theirs = model_.program.simulator;
+    const double seconds = theirs.seconds > 0 ? theirs.seconds : limits.seconds;
+    outcome.simulator = theirs.name;
+    if (!theirs.command.empty()) outcome.simulator_seconds = seconds;
     if (const auto problem = too_many_commands(program)) {
       outcome.limit = problem->message;
       return outcome;
@@ -191,14 +197,15 @@ class SimulatorRunner final : public Runner {
     auto text = print_assembly(program, model_);
     if (!text) return text.diagnostics();
     const auto start = std::chrono::steady_clock::now();
-    const auto time = simulate(*text, program, model_, data, limits.seconds);
-    if (!time && std::chrono::steady_clock::now() - start >= std::chrono::duration<double>(limits.seconds)) {
+    const auto time = simulate(*text, program, model_, data, seconds);
+    if (!time && std::chrono::steady_clock::now() - start >= std::chrono::duration<double>(seconds)) {
       outcome.limit = time.diagnostics().front().message;
       return outcome;
     }
     if (!time) return time.diagnostics();
     outcome.text = std::move(*text);
     outcome.missing = time->missing;
+    outcome.limit = time->limit;
     outcome.cycles = time->cycles;
     outcome.scalar_cycles = time->scalar_cycles;
     return outcome;

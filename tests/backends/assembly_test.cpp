@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "backends/assembly/command_text.h"
 #include "backends/assembly/printer.h"
 #include "backends/simulator/simulate.h"
 #include "backends/state.h"
 #include "tests/backends/support.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -324,11 +326,11 @@ TEST(Assembly, HoldsACommandUntilItsFieldsAreNeeded) {
 )");
   EXPECT_EQ(texts_of(text), R"(preload 16, 0x0, 16, 16, 0, 0
 preload 16, 0x80000000, 16, 16, 16, 16
-mvin 0, 0, 16, 16
+mvin 0x90000000, 0, 16, 16
 config_ex ws=1
 compute_preloaded 0, -1, 16, 16
 config_mvout 64, relu=0, scale=0
-mvout 512, 0xa0000000, 16, 16
+mvout 0x90000200, 0xa0000000, 16, 16
 fence
 )");
   expect_same(program(machine("systolic16"), text), machine("systolic16"));
@@ -348,7 +350,7 @@ preload -1, 0xc0000000, 0, 0, 16, 16
 compute_accumulated 0, -1, 16, 16
 compute_accumulated 0, -1, 16, 16
 config_mvout 64, relu=0, scale=0
-mvout 512, 0xa0000000, 16, 16
+mvout 0x90000200, 0xa0000000, 16, 16
 fence
 )");
 }
@@ -362,6 +364,56 @@ TEST(State, SaysWhichSetterIsMissing) {
   ASSERT_FALSE(uses);
   EXPECT_EQ(uses.diagnostics()[0].message,
             "'load' needs dma.speed = 3, which holds an unknown value, and no setter can give it that value");
+}
+
+/// `aim` may run in mode 1 only, `swap` after the charge is gone, which no setter takes away.
+HardwareModel needy_model() {
+  const std::string path = scratch("needy.yaml");
+  std::ofstream(path) << R"(hardware: needy
+program: {language: asm, comment: "#"}
+units: [{name: host, scalar: true}, {name: dev}]
+memories:
+  - {name: ram, per: host, kind: dram, capacity: 1MiB}
+  - {name: pad, per: dev, kind: scratchpad, capacity: 4KiB}
+links: [{name: in, from: ram, to: pad}]
+states:
+  - {name: s, per: dev, fields: {mode: {values: [0, 1], reset: 0}, target: {max: 99}, slot: {max: 9}, charge: {values: [0, 1]}}}
+instructions:
+  - {name: set_mode, unit: dev, sets: [s.mode], emit: "mode {s.mode}"}
+  - {name: aim, unit: dev, needs: {s.mode: 1}, sets: [s.target], emit: "aim {s.target}"}
+  - {name: swap, unit: dev, needs: {s.charge: 0}, sets: [s.slot], emit: "swap {s.slot}"}
+  - {name: load, link: in, compute: "D[j] = S[j]", dims: {j: 8}, operands: {D: {dtype: s8}, S: {dtype: s8}},
+     needs: {s.target: 3, s.slot: 1}, sets: {s.charge: 1}, emit: "load {D}, {S}"}
+)";
+  auto loaded = load_hardware(path, {});
+  EXPECT_TRUE(loaded) << render(loaded.diagnostics());
+  return loaded ? loaded->model : HardwareModel{};
+}
+
+std::string placed(const HardwareModel& model, const KnownState& needed, KnownState known) {
+  const auto uses = place_setters(
+      model, needed, [](const std::string&) { return "load"; }, known);
+  if (!uses) return uses.diagnostics()[0].message;
+  std::string names;
+  for (const SetterUse& use : *uses) names += (names.empty() ? "" : " ") + use.setter->name;
+  return names;
+}
+
+TEST(State, WhatASetterNeedsIsSetBeforeIt) {
+  const HardwareModel model = needy_model();
+  EXPECT_EQ(placed(model, {{"s.target", 3}}, {{"s.mode", 0}}), "set_mode aim");
+  EXPECT_EQ(placed(model, {{"s.target", 3}}, {{"s.mode", 1}}), "aim");
+  EXPECT_EQ(placed(model, {{"s.mode", 0}, {"s.target", 3}}, {{"s.mode", 0}}),
+            "'load' needs s.mode = 0 together with values that its setters exclude");
+}
+
+TEST(State, ASetterWhoseNeedNothingGivesIsNotUsed) {
+  const HardwareModel model = needy_model();
+  EXPECT_EQ(placed(model, {{"s.slot", 1}}, {{"s.charge", 0}}), "swap");
+  EXPECT_EQ(
+      placed(model, {{"s.slot", 1}}, {{"s.charge", 1}}),
+      "'load' needs s.slot = 1, which holds an unknown value, and the setter that could give it that value cannot "
+      "be used here: 'swap' needs s.charge = 0, which holds 1, and no setter can give it that value");
 }
 
 TEST(State, SaysWhatAFieldCannotHold) {

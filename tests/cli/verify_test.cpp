@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <regex>
 
 #include "hwdesc/yaml_loader.h"
@@ -387,11 +388,7 @@ TEST(Verify, SumsThatAlwaysStartAnewAndTruthValues) {
 
 /// A state that no setter gives, and that only a sum in progress has: not isolated, which is no failure.
 TEST(Verify, StateThatNoSetterGivesIsNotIsolated) {
-  const Folder folder;
-  std::string text = model_text("systolic16");
-  const std::size_t at = text.find("{name: retarget,"), sets = text.find(", ex.fresh: 0}", at);
-  if (sets != std::string::npos && sets < text.find('\n', at)) text.erase(sets, 13);
-  const Said said = isamap({"hw", "verify", folder.write("stale.yaml", text), "--json"});
+  const Said said = isamap({"hw", "verify", "systolic16", "--json"});
   EXPECT_EQ(said.code, 0) << said.out << said.err;
   EXPECT_EQ(row(parsed(said), "compute_accumulated").value("verdict", ""), "not isolated") << said.out;
   EXPECT_EQ(row(parsed(said), "compute_accumulated").value("why", ""),
@@ -413,6 +410,75 @@ TEST(ExternalSimulator, LacksSomething) {
   const Said verify = isamap({"hw", "verify", file, "--json"});
   EXPECT_EQ(verify.code, 77) << verify.out << verify.err;
   EXPECT_EQ(parsed(verify).value("simulator", ""), "./lacks");
+}
+
+/// The skeleton with a simulator that has a name, is a script and may take so many seconds.
+std::string with_named(const std::string& command, int seconds) {
+  return changed(isamap({"hw", "new", "systolic"}).out, "comment: \"#\"}",
+                 "comment: \"#\", run: {simulator: Sim of the house, command: \"" + command +
+                     "\", seconds: " + std::to_string(seconds) + "}}");
+}
+
+TEST(ExternalSimulator, ItsNameAndLimitAreReported) {
+  const Folder folder;
+  const std::string file = folder.write("named.yaml", with_named(ISAMAP_ACCELERATOR " {program} {folder}", 20));
+  const Said run = isamap({"run", example("gemm_s8"), "--target", file});
+  EXPECT_NE(run.out.find("executed simulator Sim of the house (limit 20 s), correct"), std::string::npos) << run.out;
+  const auto json = parsed(isamap({"run", example("gemm_s8"), "--target", file, "--json"}));
+  EXPECT_EQ(json.value("executed", ""), "simulator");
+  EXPECT_EQ(json.value("simulator", ""), "Sim of the house");
+  EXPECT_EQ(json.value("simulator_seconds", 0), 20);
+  const Said verify = isamap({"hw", "verify", file});
+  EXPECT_NE(verify.out.find("executed (simulator Sim of the house (limit 20 s))"), std::string::npos) << verify.out;
+  const Said show = isamap({"hw", "show", file});
+  EXPECT_NE(show.out.find("simulator Sim of the house: " ISAMAP_ACCELERATOR " {program} {folder}, at most 20 s\n"),
+            std::string::npos)
+      << show.out;
+  const auto shown = parsed(isamap({"hw", "show", file, "--json"}))["simulator"];
+  EXPECT_EQ(shown.value("name", ""), "Sim of the house");
+  EXPECT_EQ(shown.value("seconds", 0), 20);
+  const Said gone =
+      isamap({"run", example("gemm_s8"), "--target", folder.write("gone.yaml", with_named("no_such {program}", 20))});
+  EXPECT_EQ(gone.code, 77);
+  EXPECT_NE(gone.err.find("the simulator 'Sim of the house' is missing: there is no command 'no_such'"),
+            std::string::npos)
+      << gone.err;
+  // The plain form has the limit of every run, and its first word as a name.
+  const auto plain =
+      parsed(isamap({"run", example("gemm_s8"), "--target", folder.write("plain.yaml", with_simulator()), "--json"}));
+  EXPECT_EQ(plain.value("simulator", ""), ISAMAP_ACCELERATOR);
+  EXPECT_EQ(plain.value("simulator_seconds", 0), 60);
+}
+
+/// A process that nobody has waited for yet is dead all the same.
+bool lives(const std::string& pid) {
+  const std::string stat = read_file("/proc/" + pid.substr(0, pid.find('\n')) + "/stat");
+  const std::size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat[name_end + 2] != 'Z' && stat[name_end + 2] != 'X';
+}
+
+/// It is ended with all that it has started, and that is no wrong result.
+TEST(ExternalSimulator, IsKilledAtItsLimit) {
+  const Folder folder;
+  const std::string script = folder.write(
+      "slow", "#!/bin/sh\necho looking for the array\nsleep 600 &\necho $! > " + (folder / "child") + "\nwait\n");
+  fs::permissions(script, fs::perms::owner_all);
+  const std::string file = folder.write("slow.yaml", with_named("./slow {program} {folder}", 1));
+  const auto before = std::chrono::steady_clock::now();
+  const Said run = isamap({"run", example("gemm_s8"), "--target", file, "--json"});
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(30));
+  EXPECT_EQ(run.code, 4) << run.out << run.err;
+  const std::string words =
+      "the simulator 'Sim of the house' was killed: it had not ended after 1 s, the limit ('seconds' of program.run); "
+      "its last line: looking for the array";
+  EXPECT_NE(run.err.find(words), std::string::npos) << run.err;
+  EXPECT_EQ(parsed(run).value("exit", 0), 4) << run.out;
+  EXPECT_EQ(parsed(run).value("simulator", ""), "Sim of the house");
+  EXPECT_EQ(parsed(run)["reasons"][0], words);
+  EXPECT_FALSE(lives(read_file(folder / "child")));
+  const Said verify = isamap({"hw", "verify", file, "--json"});
+  EXPECT_EQ(verify.code, 4) << verify.out << verify.err;
+  EXPECT_EQ(parsed(verify).value("why", ""), words);
 }
 
 TEST(Verify, ExitCodes) {

@@ -36,7 +36,7 @@ std::string joined(const std::vector<std::string>& words, const char* by = ", ")
 std::string how_executed(const HardwareModel& model) {
   const ProgramText& program = model.program;
   if (program.language == "asm")
-    return program.run_simulator.empty() ? "simulator" : "simulator " + program.run_simulator;
+    return program.simulator.command.empty() ? "simulator" : "simulator " + program.simulator.name;
   if (program.language == "cuda") return "native on a GPU of " + wanted_arch(model) + "; our emulation of its threads";
   std::string text = model.needed.cpu.empty() ? "native" : "native with " + joined(model.needed.cpu, " ");
   if (!model.needed.machine.empty()) text = "native on " + joined(model.needed.machine, " ");
@@ -59,6 +59,12 @@ std::map<std::string, std::set<std::string>> covered() {
   return examples;
 }
 
+/// A bar would end the cell.
+std::string in_a_cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) text.insert(at, "\\");
+  return text;
+}
+
 std::string page() {
   std::string text =
       "# Targets\n\nOne row for each file of `hardware_models/`, written by the test `Targets.ThePageIsUpToDate` "
@@ -68,16 +74,18 @@ std::string page() {
       "order to run; `isamap targets` says what of it is here. *Cases*: examples of `examples/` of which an "
       "instruction covers a statement; the conformance "
       "tests run each with odd sizes, sizes 1 and 0 wherever the target can be executed, and compare with the "
-      "interpreter.\n\n"
-      "| target | families | instructions | lines | executed | cases |\n|---|---|---|---|---|---|\n";
+      "interpreter. *Verified against*: what the file states (`verified`, hwdesc/README.md); `isamap hw show` prints "
+      "the whole entries.\n\n"
+      "| target | families | instructions | lines | executed | cases | verified against |\n"
+      "|---|---|---|---|---|---|---|\n";
   const auto examples = covered();
   for (const std::string& name : model_names()) {
     const HardwareModel model = load_model(name);
     const auto found = examples.find(name);
-    text +=
-        fmt::format("| `{}` | {} | {} | {} | {} | {} of {} |\n", name, joined(instruction_families(model)),
-                    model.instructions().size(), lines_of_yaml(root + "/hardware_models/" + name + ".yaml"),
-                    how_executed(model), found == examples.end() ? 0 : found->second.size(), example_names().size());
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} of {} | {} |\n", name, joined(instruction_families(model)),
+                        model.instructions().size(), lines_of_yaml(root + "/hardware_models/" + name + ".yaml"),
+                        how_executed(model), found == examples.end() ? 0 : found->second.size(), example_names().size(),
+                        in_a_cell(verified_against(model)));
   }
   return text;
 }

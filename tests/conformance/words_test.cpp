@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/assembly/printer.h"
 #include "backends/simulator/simulate.h"
 #include "frontends/frontends.h"
@@ -137,6 +139,29 @@ TEST(Words, StaleStateIsNoticed) {
   EXPECT_EQ(without("config_ex"), "'compute_preloaded' needs ex.ws, which nothing has set");
   EXPECT_EQ(without("preload "), "'compute_preloaded' needs ex.c, which nothing has set");
   EXPECT_EQ(without("preload -1"), "different");  // added to the tile before
+}
+
+/// Weights enter the array with the product that follows their command: a second one in between, for another place of
+/// the result, would lose them.
+TEST(Words, WeightsOnTheirWayAreNotReplaced) {
+  const HardwareModel model = load_model("systolic16");
+  const Kernel kernel = ragged_gemm();
+  const Compiled compiled = compile(kernel, model);
+  ASSERT_TRUE(compiled.program) << compiled.problem;
+  std::string text = *print_assembly(*compiled.program, model);
+  const auto line_at = [&](const std::string& begin) {
+    const std::size_t at = text.find("\n" + begin) + 1;
+    return text.substr(at, text.find('\n', at) + 1 - at);
+  };
+  const std::string retarget = line_at("preload -1"), fresh = line_at("compute_preloaded"),
+                    kept = line_at("compute_accumulated");
+  const std::size_t at = text.find(fresh);
+  text.replace(at, fresh.size(), retarget + kept);
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  auto data = random_data(kernel, Fill::integers, 3);
+  const auto time = simulate(text, *compiled.program, model, data, 20);
+  ASSERT_FALSE(time) << "the second command was executed";
+  EXPECT_EQ(time.diagnostics()[0].where.line, line);
 }
 
 int lines_with(const std::string& text, const std::string& what) {
