@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/access_name.h"
 #include "scheduler/block_mappings.h"
 #include "scheduler/block_order.h"
 #include "scheduler/nest_view.h"
@@ -329,7 +330,7 @@ Result<Nest> BlockPoints::build(const Point& point) const {
     for (const Tiled& t : tiled)
       if (t.parallel) walk(t.dim, t.block, block, t.extent % t.block != 0, false);
   }
-  const auto tensor = [&](int access) { return kernel_.tensors[access_of(p.statement, access).tensor.index()].name; };
+  const auto tensor = [&](int access) { return access_name(kernel_.tensors, p.statement, access); };
   const auto stage = [&](int access, MemoryId memory) {
     Stage line;
     line.tensor = tensor(access);
