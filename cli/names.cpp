@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
+
 namespace isamap::cli {
 namespace {
 
@@ -50,7 +52,7 @@ std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& m
     const int found = mapping.operands[a];
     const bool constant = found < 0 || found >= access_count(statement);
     named.emplace_back(operand_name(mapping, instruction, static_cast<int>(a)),
-                       constant ? "constant" : kernel.tensors[access_of(statement, found).tensor.index()].name);
+                       constant ? "constant" : access_name(kernel.tensors, statement, found));
   }
   return named;
 }

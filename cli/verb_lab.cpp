@@ -179,7 +179,11 @@ Exit verb_lab_optima(const Options& options) {
   Progress progress;
   for (const lab::Instance& instance : suite->instances) {
     progress("optimum of " + instance.name);
-    const lab::Optimum found = lab::optimum_of(instance, evaluations, options.schedule.threads);
+    const lab::Optimum found =
+        lab::optimum_of(instance, evaluations, options.schedule.threads, [&](std::int64_t priced, double) {
+          if (priced % 1024 == 0) progress(fmt::format("optimum of {}: {} priced", instance.name, priced));
+          return true;
+        });
     rows.push_back({instance.name, instance.optimum ? fmt::format("{}", *instance.optimum) : "none",
                     found.value ? fmt::format("{}", *found.value) : "none",
                     found.proof.empty() ? "not proved" : found.proof});

@@ -46,6 +46,7 @@ struct Operand {
   std::optional<Scalar> outside = std::nullopt;   // what reads beyond the extents yield
   std::vector<CompiledAffine> indices = {};       // of each axis, where `outside` is set
   std::vector<std::int64_t> extents = {};
+  std::optional<DType> other_sign = std::nullopt;  // as which a call takes the same bits
   Scalar read(const std::vector<Storage>& memory, const std::int64_t* at) const {
     return memory[buffer].values[static_cast<std::size_t>(offset(at))];
   }
@@ -209,7 +210,9 @@ class Machine {
     const auto at = place(code.write, "an element statement writes");
     if (!at) return;
     Scalar& to = memory_[code.write.buffer].values[*at];
-    to = combine(e.reduction, memory_[code.write.buffer].dtype, to, evaluate(e.body, scratch_.data()));
+    const DType type = memory_[code.write.buffer].dtype;
+    to = combine(e.reduction, type, to, evaluate(e.body, scratch_.data()));
+    if (type != e.body.type && same_ring(type, e.body.type)) to.integer = wrap_to(type, to.integer);
     ++counts_.element_statements;
   }
 
@@ -226,6 +229,10 @@ class Machine {
       const auto& own = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
       const auto constant = own.memory.valid() ? std::nullopt : constant_value(own, c.operands[i]);
       it->second.operands.push_back(constant ? Operand{0, {}, constant} : compile(c.operands[i]));
+      if (const BufferId id = c.operands[i].buffer; !constant && id.valid() && own.dtype)
+        if (const DType stored = program_.buffers[id.index()].dtype;
+            stored != *own.dtype && same_ring(*own.dtype, stored))
+          it->second.operands.back().other_sign = own.dtype;
       if (!own.object.empty() && own.outside) knows_outside(it->second.operands.back(), c.operands[i], *own.outside);
     }
     return it->second;
@@ -274,12 +281,15 @@ class Machine {
         const auto at = place(code.operands[i], "a call reads");
         if (!at) return;
         scratch_[i - 1] = memory_[code.operands[i].buffer].values[*at];
+        if (const auto& own = code.operands[i].other_sign)
+          scratch_[i - 1].integer = wrap_to(*own, scratch_[i - 1].integer);
       }
       const auto at = place(code.operands[0], "a call writes");
       if (!at) return;
       Storage& out = memory_[code.operands[0].buffer];
       out.values[*at] =
           combine(statement.reduction, out.dtype, out.values[*at], evaluate(statement.body, scratch_.data()));
+      if (code.operands[0].other_sign) out.values[*at].integer = wrap_to(out.dtype, out.values[*at].integer);
     });
     inactive(c, instruction, code);
   }

@@ -219,6 +219,8 @@ std::int64_t integer_max(DType type) {
   return digits >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << digits) - 1;
 }
 
+bool same_ring(DType a, DType b) { return is_integer(a) && is_integer(b) && bits(a) == bits(b); }
+
 bool widens(DType from, DType to) {
   if (from == to) return true;
   const Format& f = format(from);

@@ -32,6 +32,9 @@ std::int64_t integer_max(DType type);
 /// The smallest type that holds every value of both, or nothing (f32 with s32 has f64; s64 with f64 none).
 /// join(s8, u8) = s16; join(bf16, f16) = f32; join(s8, bf16) = bf16 (8 significant bits suffice).
 std::optional<DType> join(DType a, DType b);
+/// Are they integers of one width? Sums, differences and products of these wrap to the same bits (the ring of integers
+/// modulo 2^width), whether the bits are read with a sign or without: s16 and u16.
+bool same_ring(DType a, DType b);
 /// Does `to` hold every value of `from`?
 bool widens(DType from, DType to);
 

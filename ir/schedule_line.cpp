@@ -87,7 +87,7 @@ class LineReader {
 
   Stage stage_line() {
     Stage line;
-    line.tensor = cursor_.expect_name("a tensor", false);
+    line.tensor = cursor_.expect_name("a tensor", true);
     if (!cursor_.accept_word("in"))
       cursor_.fail(cursor_.offset(), "expected 'in' and a memory, found " + cursor_.found());
     line.memory = cursor_.expect_name("a memory", true);
@@ -242,7 +242,7 @@ class LineReader {
     do {
       const std::string operand = cursor_.expect_name("an operand of the instruction", false);
       cursor_.expect("=");
-      result.emplace_back(operand, cursor_.expect_name("a tensor", false));
+      result.emplace_back(operand, cursor_.expect_name("a tensor", true));
     } while (cursor_.at_name() && next_word() && word_ != "outside" && word_ != "operands" && word_ != "holding");
     return result;
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "scheduler/levelled/exact.h"
@@ -15,24 +16,31 @@ namespace {
 
 constexpr std::int64_t heuristic_evaluations = 3000;
 
-Found searched(const Instance& instance, const SearchSpace& space, const std::string& strategy, std::uint64_t seed,
-               std::int64_t evaluations, int threads) {
+using Progress = std::function<bool(std::int64_t evaluations, double best)>;
+
+/// `progress` of one search more, told as that of all.
+Progress counted_from(const Optimum& before, const Progress& progress) {
+  if (!progress) return {};
+  const double best = before.value.value_or(HUGE_VAL);
+  return [&progress, best, evaluations = before.evaluations](std::int64_t here, double own) {
+    return progress(evaluations + here, std::min(best, own));
+  };
+}
+
+Found searched(const SearchSpace& space, const std::string& strategy, std::uint64_t seed, const LoopOptions& loop) {
   auto made = strategy_named(strategy, space, {}, seed);
   if (!made) return {};
-  LoopOptions loop;
-  loop.objective = instance.objective;
-  loop.max_evaluations = evaluations;
-  loop.threads = threads;
   return search(space, **made, make_cost_model_closed_form, loop);
 }
 
 void keep_less(Optimum& best, const Found& found) {
   best.evaluations += found.evaluations;
+  best.stopped = best.stopped || found.stopped;
   if (found.best && (!best.value || found.best->objective < *best.value)) best.value = found.best->objective;
 }
 
 /// Where the machine has the levelled form: branch and bound over all mappings. Nothing: it has not.
-std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_t nodes) {
+std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_t nodes, const Progress& progress) {
   const auto problems =
       levelled::problems_of(instance.kernel, instance.statement, instance.mapped.mappings, *instance.model);
   if (!problems) return {};
@@ -45,33 +53,47 @@ std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_
   Optimum best;
   best.proof = "branch and bound";
   for (const levelled::MappedProblem& mapped : *problems) {
+    if (const Progress own = counted_from(best, progress))
+      options.stop = [&best, own](std::int64_t evaluations, double value) {
+        return best.stopped = !own(evaluations, value);
+      };
     const levelled::Exact found = search_exact(mapped.problem, options);
     best.evaluations += found.counts.evaluations;
     if (!found.finished) best.proof.clear();
     if (found.best && (!best.value || found.value < *best.value)) best.value = found.value;
+    if (best.stopped) best.proof.clear();
+    if (best.stopped) break;
   }
   return best;
 }
 
 }  // namespace
 
-Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads) {
+Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads, const Progress& progress) {
   Optimum best;
-  const auto exact = by_branch_and_bound(instance, 10 * evaluations);
-  if (exact && !exact->proof.empty()) return *exact;
+  const auto exact = by_branch_and_bound(instance, 10 * evaluations, progress);
+  if (exact && (!exact->proof.empty() || exact->stopped)) return *exact;
   if (exact) best = *exact;
   const SearchSpace space = instance.search_space();
+  LoopOptions loop;
+  loop.objective = instance.objective;
+  loop.max_evaluations = evaluations;
+  loop.threads = threads;
   if (!exact && space.size() <= 4e8) {
-    const Found all = searched(instance, space, "exhaustive", 0, evaluations, threads);
+    loop.progress = counted_from(best, progress);
+    const Found all = searched(space, "exhaustive", 0, loop);
     keep_less(best, all);
     if (all.exhausted) {
       best.proof = fmt::format("all {} points", all.evaluations);
       return best;
     }
   }
+  loop.max_evaluations = heuristic_evaluations;
   for (const char* strategy : {"hill_climbing", "genetic", "annealing"})
-    for (std::uint64_t seed = 0; seed < 3; ++seed)
-      keep_less(best, searched(instance, space, strategy, 1000 + seed, heuristic_evaluations, threads));
+    for (std::uint64_t seed = 0; seed < 3 && !best.stopped; ++seed) {
+      loop.progress = counted_from(best, progress);
+      keep_less(best, searched(space, strategy, 1000 + seed, loop));
+    }
   return best;
 }
 

@@ -157,7 +157,9 @@ Diagnostics write_certificates(const Kernel& kernel, const HardwareModel& model,
   std::vector<std::string> written;
   OtherOrders other_orders(kernel);
   for (Mapping& mapping : result.mappings) {
-    if (options.progress) options.progress(result.certificate_files.size(), result.mappings.size());
+    result.stopped = options.certificate_progress &&
+                     !options.certificate_progress(result.certificate_files.size(), result.mappings.size());
+    if (result.stopped) break;
     std::vector<Mapping> others = other_orders.of(mapping, model.instruction(mapping.instruction));
     for (int order = -1; order < static_cast<int>(others.size()); ++order) {
       Mapping& one = order < 0 ? mapping : others[static_cast<std::size_t>(order)];

@@ -89,6 +89,11 @@ std::vector<Form> forms_of(const Instruction& instruction) {
   return forms;
 }
 
+/// What a reduction leaves of two integers of one ring are the same bits.
+bool wraps(Reduction reduction) {
+  return reduction == Reduction::assign || reduction == Reduction::add || reduction == Reduction::mul;
+}
+
 Polynomial renamed(const Polynomial& polynomial, const std::vector<int>& to) {
   Polynomial result;
   for (const auto& [reads, coefficient] : polynomial) {
@@ -111,7 +116,8 @@ class Matcher {
   /// `found(form, binding)` for each read of the form the statement's read.
   void each(const std::function<void(const Form&, const std::vector<int>&)>& found) const {
     const Computation& unit = instruction_.statement();
-    if (unit.body.type != statement_.body.type) return;
+    const bool same_type = unit.body.type == statement_.body.type;
+    if (!same_type && !same_ring(unit.body.type, statement_.body.type)) return;
     const Stated all(kernel_.tensors.size(), true);
     const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
     if (!wanted || !wanted->losses.empty()) return;
@@ -121,6 +127,7 @@ class Matcher {
       const bool saturates =
           form.unit->reduction == Reduction::saturating_add && statement_.reduction == Reduction::add;
       if (form.unit->reduction != statement_.reduction && !saturates) continue;
+      if (!same_type && !wraps(form.unit->reduction)) continue;
       const auto have = expand(form.unit->body, std::vector<Interval>(form.types.size()));
       if (!have || have->polynomial.size() < wanted->polynomial.size()) continue;
       std::vector<int> binding;
@@ -161,7 +168,7 @@ class Matcher {
       return;
     }
     for (std::size_t r = 0; r < types.size(); ++r) {
-      if (types[r] != form.types[binding.size()]) continue;
+      if (types[r] != form.types[binding.size()] && !same_ring(types[r], form.types[binding.size()])) continue;
       binding.push_back(static_cast<int>(r));
       bind(form, types, have, wanted, binding, budget, found);
       binding.pop_back();
@@ -182,6 +189,8 @@ std::vector<std::string> printed_reads(const Instruction& instruction) {
   }
   return names;
 }
+
+bool holds(const Interval& all, const Interval& values) { return all.low <= values.low && values.high <= all.high; }
 
 std::string print(const Interval& values) { return fmt::format("[{}, {}]", values.low, values.high); }
 
@@ -210,6 +219,13 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   exact->reads = printed_reads(instruction);
   exact->ranges = matcher.ranges(form, binding, stated);
   exact->held = matcher.expansion(form, binding, stated)->held;
+  for (std::size_t r = 0; r < exact->ranges.size(); ++r) {  // values that both types have, where that may count
+    const DType type = instruction.tensors[instruction.statement().reads[r].tensor.index()].dtype;
+    const auto bound = static_cast<std::size_t>(binding[static_cast<std::size_t>(form.from[r])]);
+    const DType given = kernel.tensors[matcher.statement().reads[bound].tensor.index()].dtype;
+    if (type != given && holds(values_of(type), exact->ranges[r]))
+      exact->held.push_back({read(static_cast<int>(r), type), false, type, exact->ranges[r]});
+  }
   if (form.rolled) exact->rolled = form.rolled->instruction;
   result.exact = std::move(exact);
   return result;

@@ -6,7 +6,8 @@
 //   C[j] += s32(A[j,k]) * s32(B[j,k])      k = 2                            rolled up, while no pair sum saturates
 //
 // That no sum saturates follows from the ranges that the kernel states for its inputs, or from their types. Trees that
-// differ in the order of products, or by distribution, are equal polynomials too (integers only: floats round).
+// differ in the order of products, or by distribution, are equal polynomials too (integers only: floats round). So are
+// trees over integers of the other signedness, u16 where the instruction has s16, while what wraps is not widened.
 
 #include <memory>
 #include <string>

@@ -62,6 +62,13 @@ Values interval_product(const Values& a, const Values& b) {
   return Interval{*low, *high};
 }
 
+/// Polynomials of s16 and of u16 have the same coefficients.
+DType signed_of(DType type) {
+  for (const DType other : {DType::s8, DType::s16, DType::s32})
+    if (same_ring(type, other)) return other;
+  return type;
+}
+
 bool fits(const Values& values, DType type) {
   const Interval all = values_of(type);
   return values && all.low <= values->low && values->high <= all.high;
@@ -93,8 +100,10 @@ class Expander {
 
   std::optional<Node> expand(const ScalarExpr& e) {
     if (!is_integer(e.type)) return std::nullopt;
-    if (const auto* r = std::get_if<Read>(&e.op))
-      return Node{{{{r->access}, 1}}, ranges_[static_cast<std::size_t>(r->access)]};
+    if (const auto* r = std::get_if<Read>(&e.op)) {
+      const Values values = ranges_[static_cast<std::size_t>(r->access)];  // of a tensor with the other signedness too
+      return Node{{{{r->access}, 1}}, fits(values, e.type) ? values : Values{}};
+    }
     if (const auto* c = std::get_if<Constant>(&e.op)) return number(*c);
     if (const auto* c = std::get_if<Cast>(&e.op)) return converted(e, c->saturate);
     if (const auto* u = std::get_if<Unary>(&e.op))
@@ -184,7 +193,7 @@ std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interv
   if (!node) return std::nullopt;
   Polynomial polynomial;
   for (const auto& [reads, coefficient] : node->polynomial)
-    add_term(polynomial, reads, wrap_to(body.type, coefficient));
+    add_term(polynomial, reads, wrap_to(signed_of(body.type), coefficient));
   return Expansion{std::move(polynomial), std::move(expander.losses), std::move(expander.held)};
 }
 

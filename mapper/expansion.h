@@ -35,7 +35,8 @@ struct Expansion {
   std::vector<Loss> held;  ///< what has to fit and does: the proof obligations
 };
 
-/// `ranges[r]`: what read r can be. Nothing for bodies with other operators, floats, or more than 64 terms.
+/// `ranges[r]`: what read r can be, in the tensor that it is bound to: where its own type does not hold that, only the
+/// bits agree. Nothing for bodies with other operators, floats, or more than 64 terms.
 std::optional<Expansion> expand(const ScalarExpr& body, const std::vector<Interval>& ranges);
 
 /// The obligation of `sat+=`: what stands in the output at first (`before`, which holds 0) and any number of values of

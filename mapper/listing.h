@@ -35,6 +35,7 @@ class Listing {
   /// The mappings of a placement's plans: one for each entry, else of the first other order that has one. False:
   /// enough.
   bool add(const Alignment& alignment, const Choices& choices, const Plans& plans);
+  std::int64_t count() const { return count_; }  ///< that were passed on
 
  private:
   enum class Answer { listed, refused, other_extents };

@@ -71,8 +71,10 @@ using Take = std::function<bool(std::size_t alignment, const Placement& placemen
 
 void solved_candidates(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
                        const MapOptions& options, PairMappings& result, const Take& take) {
+  const auto go_on = [&] { return !options.progress || options.progress(0); };
   const SolvedPlacements solved =
-      place_by_solver(alignments, choices, options.rule, options.max_mappings, options.rlimit, result.solver);
+      place_by_solver(alignments, choices, {options.rule, options.max_mappings, options.rlimit, go_on}, result.solver);
+  result.stopped = solved.stopped;
   for (std::size_t a = 0; a < alignments.size(); ++a) {
     for (const int s : solved.empty_slots[a]) {
       const Slot& slot = choices[a].slots[static_cast<std::size_t>(s)];
@@ -81,7 +83,7 @@ void solved_candidates(const std::vector<Alignment>& alignments, const std::vect
   }
   result.limit_reached = result.limit_reached || solved.limit_reached;
   for (const auto& [a, placement] : solved.list)
-    if (!take(a, placement)) return;
+    if (result.stopped || !take(a, placement)) return;
 }
 
 void each_candidate(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
@@ -117,6 +119,8 @@ void pass_mappings(const std::vector<Alignment>& alignments, const MapOptions& o
   }
   Listing listing(*alignments[0].hardware, options, result, sink);
   each_candidate(alignments, choices, options, result, [&](std::size_t a, const Placement& placement) {
+    result.stopped = options.progress && !options.progress(listing.count());
+    if (result.stopped) return false;
     const Plans plans = plans_of(alignments[a], choices[a], placement, options.rule);
     if (plans.entries.empty() && plans.others.empty()) {
       add_reason(result, operand_prefix(alignments[a]) + "digits move " + alignments[a].tensor_name(0) +
@@ -188,13 +192,21 @@ PairMappings pass_pair(const Kernel& kernel, StatementId statement, const Instru
   return result;
 }
 
-/// What a pair adds to the whole: a result or a summary.
+/// The options for one more pair: `progress` is told the mappings of those before it too.
+MapOptions counted_from(MapOptions options, std::int64_t before) {
+  if (options.progress)
+    options.progress = [before, progress = options.progress](std::int64_t here) { return progress(before + here); };
+  return options;
+}
+
+/// What a pair adds to the whole: a result or a summary. One that was stopped before its first mapping may have some.
 void add_pair(auto& whole, InstructionId id, StatementId statement, PairMappings& pair, bool found) {
+  whole.stopped = whole.stopped || pair.stopped;
   whole.limit_reached = whole.limit_reached || pair.limit_reached;
   whole.solver.queries += pair.solver.queries;
   whole.solver.unknown += pair.solver.unknown;
   whole.solver.seconds += pair.solver.seconds;
-  if (!found) whole.rejected.push_back({id, statement, std::move(pair.reasons)});
+  if (!found && !pair.stopped) whole.rejected.push_back({id, statement, std::move(pair.reasons)});
 }
 
 }  // namespace
@@ -221,7 +233,8 @@ Result<MapSummary> for_each_mapping(const Kernel& whole, const HardwareModel& mo
     const auto statement = make_id<StatementId>(s);
     for (const InstructionId id : *instructions) {
       const std::int64_t before = summary.mappings;
-      PairMappings pair = pass_pair(kernel, statement, model.instruction(id), id, options, [&](Mapping&& mapping) {
+      const MapOptions own = counted_from(options, before);
+      PairMappings pair = pass_pair(kernel, statement, model.instruction(id), id, own, [&](Mapping&& mapping) {
         mapping.id = static_cast<int>(summary.mappings++);
         summary.stopped = !visit(mapping);
         return !summary.stopped;
@@ -241,7 +254,9 @@ Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& m
   for (std::size_t s = 0; s < kernel.statements.size(); ++s) {
     const auto statement = make_id<StatementId>(s);
     for (const InstructionId id : *instructions) {
-      PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, options);
+      if (result.stopped) break;
+      const MapOptions own = counted_from(options, static_cast<std::int64_t>(result.mappings.size()));
+      PairMappings pair = map_statement(kernel, statement, model.instruction(id), id, own);
       add_pair(result, id, statement, pair, !pair.mappings.empty());
       int next = static_cast<int>(result.mappings.size());
       for (Mapping& mapping : pair.mappings) mapping.id = next++;
@@ -251,7 +266,7 @@ Result<MapResult> enumerate_mappings(const Kernel& whole, const HardwareModel& m
         std::move(pair.mappings.begin(), pair.mappings.end(), std::back_inserter(result.mappings));
     }
   }
-  if (!options.certificates.empty()) {
+  if (!options.certificates.empty() && !result.stopped) {
     Diagnostics problems = write_certificates(kernel, model, options, result);
     if (has_errors(problems)) return problems;
   }

@@ -22,9 +22,11 @@ struct MapOptions {
   std::string instruction;   ///< only this one; empty: all compute instructions
   bool use_z3 = false;       ///< enumerate with Z3 instead of the direct construction (the two must agree)
   std::string certificates;  ///< folder for SMT-LIB files, cleared of those of earlier runs; empty: none
-  std::function<void(std::size_t written, std::size_t all)> progress;  ///< of certificates
-  std::int64_t max_mappings = 3072;                                    ///< for each instruction and statement
-  std::uint64_t rlimit = 2'000'000;                                    ///< Z3 resource units for each query
+  /// Called for each placement that is judged, with the mappings so far; false ends the enumeration with these.
+  std::function<bool(std::int64_t mappings)> progress;
+  std::function<bool(std::size_t written, std::size_t all)> certificate_progress;  ///< false writes no more
+  std::int64_t max_mappings = 3072;  ///< for each instruction and statement
+  std::uint64_t rlimit = 2'000'000;  ///< Z3 resource units for each query
 };
 
 /// Why one instruction covers one statement in no way. Each reason names the dimension, the operand, the number
@@ -46,6 +48,7 @@ struct MapResult {
   std::vector<Rejection> rejected;
   SolverStatistics solver;
   bool limit_reached = false;  ///< max_mappings or rlimit: the list may be incomplete
+  bool stopped = false;        ///< `progress` or `certificate_progress` ended it: so may the list be, or its files
 };
 
 /// All mappings of one instruction on one statement (ids not set), or why there are none.
@@ -54,6 +57,7 @@ struct PairMappings {
   std::vector<std::string> reasons;
   SolverStatistics solver;
   bool limit_reached = false;
+  bool stopped = false;  ///< by `progress`: there may be more, and `reasons` are not all
 };
 PairMappings map_statement(const Kernel& kernel, StatementId statement, const Instruction& instruction,
                            InstructionId id, const MapOptions& options);
@@ -70,7 +74,7 @@ struct MapSummary {
   std::vector<Rejection> rejected;
   SolverStatistics solver;
   bool limit_reached = false;  ///< as in MapResult
-  bool stopped = false;        ///< by the visitor
+  bool stopped = false;        ///< by the visitor or by `progress`
 };
 Result<MapSummary> for_each_mapping(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
                                     const MappingVisitor& visit);

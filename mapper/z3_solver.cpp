@@ -227,18 +227,20 @@ Truth replay(const Certificate& certificate, std::uint64_t rlimit, SolverStatist
 }
 
 SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
-                                 Rule rule, std::int64_t limit, std::uint64_t rlimit, SolverStatistics& statistics) {
+                                 const PlacementLimits& limits, SolverStatistics& statistics) {
   SolvedPlacements result;
   result.empty_slots.resize(alignments.size());
   if (alignments.empty()) return result;
   const Clock clock(statistics);
   try {
-    BindingProblem problem(alignments, choices, rule, rlimit);
-    for (std::size_t a = 0; a < alignments.size(); ++a) {
+    BindingProblem problem(alignments, choices, limits.rule, limits.rlimit);
+    for (std::size_t a = 0; a < alignments.size() && !result.stopped; ++a) {
       problem.begin();
       z3::expr_vector assumptions = problem.assume(a);
       std::int64_t found = 0;
       while (true) {
+        result.stopped = !limits.go_on();
+        if (result.stopped) break;
         ++statistics.queries;
         const z3::check_result answer = problem.check(assumptions);
         if (answer == z3::unknown) {
@@ -250,7 +252,7 @@ SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, const
           if (found == 0) result.empty_slots[a] = problem.core_slots(a);
           break;
         }
-        if (found++ == limit) {
+        if (found++ == limits.most) {
           result.limit_reached = true;
           break;
         }

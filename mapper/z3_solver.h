@@ -3,6 +3,8 @@
 // What is asked of Z3. No type of Z3 leaves z3_solver.cpp; every query is bounded by resource units, never by the
 // clock, so that answers repeat.
 
+#include <functional>
+
 #include "mapper/certificate.h"
 #include "mapper/placements.h"
 
@@ -18,8 +20,15 @@ struct SolvedPlacements {
   std::vector<std::pair<std::size_t, Placement>> list;  ///< position in `alignments`, placement
   std::vector<std::vector<int>> empty_slots;  ///< for each alignment without a placement, slots of its unsat core
   bool limit_reached = false;
+  bool stopped = false;  ///< by `go_on`
+};
+struct PlacementLimits {
+  Rule rule = Rule::full;
+  std::int64_t most = 0;        ///< of each alignment
+  std::uint64_t rlimit = 0;     ///< of a query
+  std::function<bool()> go_on;  ///< before each query; false ends the list
 };
 SolvedPlacements place_by_solver(const std::vector<Alignment>& alignments, const std::vector<Choices>& choices,
-                                 Rule rule, std::int64_t limit, std::uint64_t rlimit, SolverStatistics& statistics);
+                                 const PlacementLimits& limits, SolverStatistics& statistics);
 
 }  // namespace isamap

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/access_name.h"
 #include "scheduler/lower_nest.h"
 #include "scheduler/operand_check.h"
 #include "scheduler/out_of_bounds.h"
@@ -65,7 +66,7 @@ Line walk_line(const RouteTrial& trial, const Dim& dim) {
 
 Line stage_line(const RouteTrial& trial, const Hop& hop) {
   Stage stage;
-  stage.tensor = tensor_of(trial).name;
+  stage.tensor = access_name(trial.kernel.tensors, trial.statement, trial.access);
   stage.memory = trial.model.memory(hop.memory).name;
   stage.layout = hop.layout;
   if (trial.access == 0 && !hop.packed && can_start_at_zero(trial.instruction)) stage.first = First::flag;

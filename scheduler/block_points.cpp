@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/access_name.h"
 #include "scheduler/block_mappings.h"
 #include "scheduler/block_order.h"
 #include "scheduler/nest_view.h"
@@ -365,7 +366,7 @@ void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest
 
 Stage BlockPoints::stage_of(const BlockMapping& p, int access, MemoryId memory) const {
   Stage line;
-  line.tensor = kernel_.tensors[access_of(p.statement, access).tensor.index()].name;
+  line.tensor = access_name(kernel_.tensors, p.statement, access);
   line.memory = model_.memory(memory).name;
   return line;
 }

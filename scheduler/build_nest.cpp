@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "scheduler/asking.h"
 #include "scheduler/nest_view.h"
 #include "scheduler/passing.h"
@@ -36,15 +37,15 @@ class Builder {
     in_registers(form_, 0) ? accumulating() : streaming();
     Do last = do_line(*form_.mapping, *form_.kernel, *form_.model);
     for (const Route& route : form_.routes)
-      if (route.skips) last.outside.emplace_back(tensor(route.access), Outside::skip);
+      if (route.skips)
+        last.outside.emplace_back(form_.kernel->tensors[access_of(*form_.statement, route.access).tensor.index()].name,
+                                  Outside::skip);
     nest_.lines.push_back({std::move(last)});
     return std::move(nest_);
   }
 
  private:
-  const std::string& tensor(int access) const {
-    return form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].name;
-  }
+  std::string tensor(int access) const { return access_name(form_.kernel->tensors, *form_.statement, access); }
 
   void walk(const std::string& dim, std::int64_t tile, bool unroll) {
     if (tile >= tile_[dim]) return;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/nest_view.h"
 #include "support/yaml.h"
@@ -36,8 +37,7 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
       if (name != operand || i == 0) continue;
       for (const bool again : {false, true})  // x*x is one read on two operands
         for (int a = 1; a < access_count(statement) && found < 0; ++a)
-          if (taken[static_cast<std::size_t>(a)] == again &&
-              kernel.tensors[access_of(statement, a).tensor.index()].name == tensor)
+          if (taken[static_cast<std::size_t>(a)] == again && access_name(kernel.tensors, statement, a) == tensor)
             found = a;
       if (found < 0)
         return error(
@@ -48,9 +48,8 @@ Result<std::vector<int>> operand_order(const Do& line, const Kernel& kernel, con
     order.push_back(found);
   }
   if (const auto left = std::find(taken.begin(), taken.end(), false); left != taken.end())
-    return error(
-        fmt::format("no operand of {} takes {}", instruction.name,
-                    kernel.tensors[access_of(statement, static_cast<int>(left - taken.begin())).tensor.index()].name));
+    return error(fmt::format("no operand of {} takes {}", instruction.name,
+                             access_name(kernel.tensors, statement, static_cast<int>(left - taken.begin()))));
   return order;
 }
 
@@ -147,7 +146,7 @@ Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& mo
   for (std::size_t i = 0; i < mapping.operands.size(); ++i)
     if (!is_constant_operand(mapping, i))
       line.operands.push_back({instruction.tensors[operand_of_access(instruction, static_cast<int>(i)).index()].name,
-                               kernel.tensors[access_of(statement, mapping.operands[i]).tensor.index()].name});
+                               access_name(kernel.tensors, statement, mapping.operands[i])});
   return line;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/access_name.h"
 #include "scheduler/dealt_time.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/time_bounds.h"
@@ -71,7 +72,7 @@ class Explainer {
     const Memory& m = model_.memory(view_.memory_of(stage));
     TileRow row;
     row.memory = m.name;
-    row.tensor = tensor(access).name;
+    row.tensor = access_name(view_.kernel->tensors, view_.statement, access);
     row.extents = extents(access, walks, &row.shares);
     row.bytes = nest_.counts.tile(access, walks) * bytes(tensor(access).dtype);
     row.words = row.bytes / static_cast<double>(std::max<std::int64_t>(1, m.word));
@@ -130,12 +131,12 @@ class Explainer {
   void link(const Transfer& t, MemoryId from, MemoryId to, double moved) {
     if (moved <= 0) return;
     for (const LinkId id : links_of(model_, view_.via(t.stage), from, to)) {
-      const std::string& name = model_.link(id).name;
-      const auto known = std::find_if(made_.links.begin(), made_.links.end(), [&](const LinkRow& row) {
-        return row.link == name && row.tensor == tensor(t.access).name;
-      });
+      const std::string &name = model_.link(id).name,
+                        moves = access_name(view_.kernel->tensors, view_.statement, t.access);
+      const auto known = std::find_if(made_.links.begin(), made_.links.end(),
+                                      [&](const LinkRow& row) { return row.link == name && row.tensor == moves; });
       if (known == made_.links.end())
-        made_.links.push_back({name, tensor(t.access).name, moved});
+        made_.links.push_back({name, moves, moved});
       else
         known->bytes += moved;
     }

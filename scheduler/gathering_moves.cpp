@@ -113,7 +113,7 @@ struct Gathering {
           return error(no);
         continue;
       }
-      if (const std::string no = type_refusal(move, 1, buffer.dtype); !no.empty()) return error(no);
+      if (const std::string no = type_refusal_in_memory(move, 1, buffer.dtype); !no.empty()) return error(no);
       const AffineExpr offset = simplify(flat_offset(buffer, refs.back().index), ranges);
       const auto steps = own_addresses(move, 1, extents, offset);
       if (!steps)

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hwdesc/side_by_side.h"
+#include "ir/access_name.h"
 #include "scheduler/bands.h"
 #include "scheduler/handover.h"
 #include "scheduler/lower.h"
@@ -200,15 +201,17 @@ class Joining {
     const auto stage_inputs = [&](std::size_t done) {  // those that no further walk changes
       for (std::size_t r = 0; r < statement.reads.size(); ++r) {
         const std::string& tensor = in_.kernel.tensors[statement.reads[r].tensor.index()].name;
+        const int access = static_cast<int>(r) + 1;
         const bool later =
             std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(done), dims.end(),
                         [&](const auto& d) { return tile[d.first] > d.second && uses(statement.reads[r], d.first); });
         if (staged[r] || later || tensor == given.tensor) continue;
         staged[r] = true;
-        const int operand = instruction_access(mapping, static_cast<int>(r) + 1);
+        const int operand = instruction_access(mapping, access);
         if (operand < 0) continue;
         const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, operand).index()].memory);
-        if (memory.is_register()) nest.lines.push_back(Line{stage_in(tensor, memory)});
+        if (memory.is_register())
+          nest.lines.push_back(Line{stage_in(access_name(in_.kernel.tensors, statement, access), memory)});
       }
     };
     for (std::size_t d = 0; d < dims.size(); ++d) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "scheduler/nest_view.h"
 #include "scheduler/written_elements.h"
@@ -197,6 +198,7 @@ class Checking {
                                        name)
                          : fmt::format("write it at a stage above the walk of {}", dim.name));
     std::vector<bool> tied_there(theirs.statement.domain.dims.size(), false);
+    std::map<std::string, std::string> first_tied;  // of the producer's dims
     for (const Access& read : theirs.statement.reads) {
       if (read.tensor != producer.write.tensor) continue;
       const auto tied = tied_dims(producer.write, read);
@@ -212,6 +214,11 @@ class Checking {
         }
         const auto o = static_cast<std::size_t>(theirs.statement.domain.find(*other.as_dim()));
         tied_there[o] = true;
+        const std::string& before = first_tied.emplace(dim, *other.as_dim()).first->second;
+        if (before != *other.as_dim() && tiles[d] < producer.domain.dims[d].extent)  // T[i] * T[j]
+          return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name,
+                                   tensor.name, before, *other.as_dim(), tiles[d], producer.domain.dims[d].extent, dim),
+                       "hand on tiles with all of " + dim);
         if (theirs.statement.domain.dims[o].extent != producer.domain.dims[d].extent)
           return error(fmt::format("then {}: its {} has {} points, {} has {}", name,
                                    theirs.statement.domain.dims[o].name, theirs.statement.domain.dims[o].extent, dim,

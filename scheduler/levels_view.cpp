@@ -7,6 +7,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "ir/access_name.h"
 #include "mapper/mapper.h"
 #include "scheduler/nest_view.h"
 #include "support/arithmetic.h"
@@ -38,7 +39,7 @@ struct Level {
 std::vector<std::string> tensors_of(const Kernel& kernel, const Computation& statement) {
   std::vector<std::string> names;
   for (int a = 0; a < access_count(statement); ++a) {
-    const std::string& name = kernel.tensors[access_of(statement, a).tensor.index()].name;
+    const std::string name = access_name(kernel.tensors, statement, a);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
@@ -199,9 +200,9 @@ Result<Mapping> only_mapping(const Kernel& kernel, const HardwareModel& model) {
 
 /// May a tile of this access overlap its neighbour: a subscript that sums dims?
 bool has_window(const Computation& statement, const Kernel& kernel, const std::string& tensor) {
-  for (const Access& a : statement.reads)
-    if (kernel.tensors[a.tensor.index()].name == tensor)
-      for (const AffineExpr& e : a.index)
+  for (int a = 1; a < access_count(statement); ++a)
+    if (access_name(kernel.tensors, statement, a) == tensor)
+      for (const AffineExpr& e : access_of(statement, a).index)
         if (e.is_linear() && e.names().size() > 1) return true;
   return false;
 }

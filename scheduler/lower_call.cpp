@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "ir/start.h"
 #include "scheduler/operand_rows.h"
 #include "scheduler/instruction_form.h"
@@ -214,7 +215,7 @@ class CallLowering : NestParts {
   }
 
   Diagnostics operand_refused(int access, int operand, const Buffer& holder, const std::string& why) const {
-    const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
+    const std::string name = access_name(kernel_.tensors, statement_, access);
     const TensorId t = operand_of_access(*instruction_, operand);
     const MemoryId memory = instruction_->operands[t.index()].memory;
     std::string hint;
@@ -222,12 +223,12 @@ class CallLowering : NestParts {
     if (rows) {
       for (const LayoutDigit& digit : rows->layout) hint += (hint.empty() ? "" : ", ") + print(digit.index);
       hint =
-          fmt::format("stage {} in {} as [{}] xor {} from {} to {}", tensor.name, lowering_.model.memory(memory).name,
+          fmt::format("stage {} in {} as [{}] xor {} from {} to {}", name, lowering_.model.memory(memory).name,
                       hint, rows->swizzle->bits, rows->swizzle->from, rows->swizzle->to);
     }
     if (hint.empty() && memory.valid())
-      hint = fmt::format("stage {} in {}, packed if need be", tensor.name, lowering_.model.memory(memory).name);
-    return {error(fmt::format("{} cannot be operand {} of {}: {}", tensor.name, instruction_->tensors[t.index()].name,
+      hint = fmt::format("stage {} in {}, packed if need be", name, lowering_.model.memory(memory).name);
+    return {error(fmt::format("{} cannot be operand {} of {}: {}", name, instruction_->tensors[t.index()].name,
                               instruction_->name, why),
                   hint)};
   }

@@ -68,8 +68,16 @@ class NestLowering final : public AheadLowering {
     scope.tiles = handed.tiles;
     for (const auto& [access, holder] : handed.holders) {
       scope.holders[static_cast<std::size_t>(access)] = holder;
-      if (holder.slots < 0) continue;
       const Buffer& buffer = lowering_.buffer(holder.buffer);
+      const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
+      if (buffer.dtype != tensor.dtype)
+        return at_line(
+            {error(fmt::format("'{}': {} is {}, and its tile has {}, as the instruction that computes it takes "
+                               "it",
+                               print(line), tensor.name, name(tensor.dtype), name(buffer.dtype)),
+                   "store it in between: leave out `then` and `from`")},
+            line);
+      if (holder.slots < 0) continue;
       const auto own = make_tile(input_.pairing, kernel_, access, buffer.memory, {}, scope.tiles, lowering_.model);
       if (!own) return at_line(own.diagnostics(), line);
       if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "scheduler/ask_ahead.h"
 #include "scheduler/combining.h"
 #include "scheduler/completion.h"
@@ -45,11 +46,10 @@ bool StageLowering::is_cache(const std::string& memory) const {
 Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
   std::vector<int> found;
   for (int a = 0; a < access_count(statement_); ++a) {
+    if (!holds(s, kernel_.tensors, statement_, a)) continue;
     const Access& access = access_of(statement_, a);
-    if (kernel_.tensors[access.tensor.index()].name != s.tensor) continue;
     if (!found.empty() && access.index != access_of(statement_, found.front()).index)
-      return error(
-          fmt::format("{} is accessed in two ways by {}; staging it is not supported", s.tensor, statement_.name));
+      return error(fmt::format("{} is read and written by {}; staging it is not supported", s.tensor, statement_.name));
     found.push_back(a);
   }
   if (found.empty()) return error(fmt::format("stage {}: statement {} has no such tensor", s.tensor, statement_.name));
@@ -174,6 +174,7 @@ void StageLowering::add_turn_axis(Buffer& buffer, std::int64_t extent) {
 
 BufferId StageLowering::add_buffer(Buffer buffer, const Stage& s) {
   int same = 0;
+  buffer.name = tile_name(s);
   for (const Buffer& b : lowering_.program.buffers) same += b.name.rfind(buffer.name, 0) == 0;
   if (same > 0) buffer.name += std::to_string(same);
   buffer.ahead_of_time = s.ahead_of_time;

@@ -49,11 +49,14 @@ double ports_of(const Instruction& instruction, const HardwareModel& model) {
 
 const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype) {
   const Instruction* best = nullptr;
+  bool of_type = false;  // else of the other signedness
   for (const Instruction& i : model.instructions()) {
     if (!is_move(i) || i.operands.size() < 2 || i.operands[0].memory != to || i.operands[1].memory != from) continue;
     const auto& t = i.operands[1].dtype;
-    if (t && *t != dtype && !is_bits(*t)) continue;
-    if (!best || elements(i) > elements(*best)) best = &i;
+    const bool own = !t || *t == dtype || is_bits(*t);
+    if (!own && (of_type || !same_ring(*t, dtype))) continue;
+    if (!best || own != of_type || elements(i) > elements(*best)) best = &i;
+    of_type = own;
   }
   return best;
 }

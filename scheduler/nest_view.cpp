@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ir/access_name.h"
 #include "scheduler/combining.h"
 #include "scheduler/inside_share.h"
 #include "scheduler/lowerable.h"
@@ -182,9 +183,9 @@ class Resolver {
     known.clear();
     bool found = false;
     for (int a = 0; a < access_count(view_.statement); ++a) {
-      const std::string& name = view_.kernel->tensors[access_of(view_.statement, a).tensor.index()].name;
+      const std::string name = access_name(view_.kernel->tensors, view_.statement, a);
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-      if (name != s.tensor) continue;
+      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
       found = true;
       if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // it keeps what passes by itself
         if (s.ahead > 0) view_.asked.push_back({a, static_cast<int>(view_.walks.size()), s.ahead});
@@ -217,7 +218,7 @@ class Resolver {
           view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
                               "start: {OPERAND: [zero, keep]}"
                             : "leave it out: the tile is cleared first");
-    if (const auto by = s.ahead_of_time ? written_by(s.tensor) : std::nullopt)
+    if (const auto by = s.ahead_of_time ? written_by(s) : std::nullopt)
       problem("aot: " + s.tensor + " is what " + *by + " computes; only inputs are there before the program runs",
               "leave it out: the copy is made at every call");
     if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
@@ -229,10 +230,13 @@ class Resolver {
               "put a second stage below it for " + s.memory);
   }
 
-  /// The statement that writes a tensor; nothing: the caller gives it.
-  std::optional<std::string> written_by(const std::string& tensor) const {
-    for (const Computation& c : view_.kernel->statements)
-      if (view_.kernel->tensors[access_of(c, 0).tensor.index()].name == tensor) return c.name;
+  /// The statement that writes the tensor of a stage; nothing: the caller gives it.
+  std::optional<std::string> written_by(const Stage& s) const {
+    for (int a = 0; a < access_count(view_.statement); ++a)
+      for (const Computation& c : view_.kernel->statements)
+        if (holds(s, view_.kernel->tensors, view_.statement, a) &&
+            c.write.tensor == access_of(view_.statement, a).tensor)
+          return c.name;
     return std::nullopt;
   }
 
@@ -275,7 +279,7 @@ class Resolver {
     for (const LayoutDigit& digit : s.layout) said.merge(digit.index.names());
     for (int a = 0; a < access_count(view_.statement); ++a) {
       const Access& access = access_of(view_.statement, a);
-      if (view_.kernel->tensors[access.tensor.index()].name != s.tensor) continue;
+      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
       for (const AffineExpr& index : access.index)
         for (const std::string& name : index.names())
           if (tiles.at(name).size > 1 && said.insert(name).second)
@@ -306,7 +310,7 @@ class Resolver {
       const MemoryId needed = operand_memory(view_, a);
       const MemoryId given = view_.memory_of(view_.innermost[static_cast<std::size_t>(a)]);
       if (!needed.valid() || needed == given) continue;
-      const std::string& tensor = view_.kernel->tensors[access_of(view_.statement, a).tensor.index()].name;
+      const std::string tensor = access_name(view_.kernel->tensors, view_.statement, a);
       problem(fmt::format("{} takes {} from {}; here it is in {}", view_.instruction->name, tensor,
                           view_.model->memory(needed).name, view_.model->memory(given).name),
               fmt::format("add 'stage {} in {}'", tensor, view_.model->memory(needed).name));

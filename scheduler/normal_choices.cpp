@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "scheduler/passing.h"
 #include "scheduler/stream_time.h"
 #include "support/arithmetic.h"
@@ -78,8 +79,8 @@ void NormalChoices::make_decisions() {
   for (std::size_t m = 0; m < mappings.size(); ++m) mapping.labels.push_back(std::to_string(m));
   decisions.push_back(mapping);
   for (std::size_t a = 0; a < accesses; ++a)
-    decisions.push_back({"route " + kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
-                         numbers({0, 1, 2}), false});
+    decisions.push_back(
+        {"route " + access_name(kernel.tensors, unfused(), static_cast<int>(a)), numbers({0, 1, 2}), false});
   for (const Dim& dim : unfused().domain.dims)  // reductions stand below the accumulators one step at a time
     decisions.push_back({"registers " + dim.name,
                          numbers(covering(register_steps, dim.kind == DimKind::parallel ? most_steps(dim) : 1)), true});
@@ -176,8 +177,7 @@ std::unique_ptr<PreparedMapping> NormalChoices::make(const Mapping& mapping) con
     if (options.nothing_skipped) std::erase_if(p->routes.back().routes, [](const Route& r) { return r.skips; });
     if (!p->routes.back().routes.empty() || !p->problem.empty()) continue;
     p->problem =
-        fmt::format("{} has no way to operand {} of {}",
-                    kernel.tensors[access_of(unfused(), static_cast<int>(a)).tensor.index()].name,
+        fmt::format("{} has no way to operand {} of {}", access_name(kernel.tensors, unfused(), static_cast<int>(a)),
                     instruction.tensors[operand_of_access(instruction, operand).index()].name, instruction.name);
     p->notes = p->routes.back().reasons;
   }

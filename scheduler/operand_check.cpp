@@ -304,6 +304,11 @@ std::string type_refusal(const Instruction& instruction, int access, DType tile)
                             name(tile));
 }
 
+std::string type_refusal_in_memory(const Instruction& instruction, int access, DType tensor) {
+  const auto& own = instruction.operands[operand_of_access(instruction, access).index()].dtype;
+  return own && same_ring(*own, tensor) ? "" : type_refusal(instruction, access, tensor);
+}
+
 Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents) {
   Ranges ranges;
   const auto& dims = instruction.statement().domain.dims;
@@ -320,7 +325,10 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
-  if (std::string reason = type_refusal(instruction, access, buffer.dtype); !reason.empty()) return reason;
+  if (std::string reason = tile.slots < 0 ? type_refusal_in_memory(instruction, access, buffer.dtype)
+                                          : type_refusal(instruction, access, buffer.dtype);
+      !reason.empty())
+    return reason;
   Ranges ranges = known.ranges;
   for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;

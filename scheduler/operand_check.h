@@ -28,6 +28,9 @@ std::string refusal(const Instruction& instruction, int access, const std::vecto
 
 /// The first of its questions: does the operand take elements of the tile's type?
 std::string type_refusal(const Instruction& instruction, int access, DType tile);
+/// The same of a tensor in an addressed memory, whose bits a call may take with the other signedness: the mapper has
+/// proved that the result is the same, and moves copy bits.
+std::string type_refusal_in_memory(const Instruction& instruction, int access, DType tensor);
 
 /// May the instruction's dim take this extent?
 bool allows(const DimRange& range, std::int64_t extent);

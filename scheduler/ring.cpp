@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "scheduler/outside_reads.h"
 
 namespace isamap {
@@ -84,7 +85,7 @@ const Stage& stage_at(const NestParts& parts, std::size_t line) {
 
 int access_of_stage(const NestParts& parts, const Stage& s) {
   for (int a = 0; a < access_count(parts.statement_); ++a)
-    if (parts.kernel_.tensors[access_of(parts.statement_, a).tensor.index()].name == s.tensor) return a;
+    if (holds(s, parts.kernel_.tensors, parts.statement_, a)) return a;
   return 0;
 }
 

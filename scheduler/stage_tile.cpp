@@ -379,6 +379,13 @@ std::optional<Passage> passage(const Pairing& p, int operand, bool output, Memor
   return std::nullopt;
 }
 
+/// A tile has the signedness that the instruction takes.
+DType tile_type(const Pairing& p, int operand, DType tensor) {
+  if (operand < 0) return tensor;
+  const auto& taken = p.instruction->operands[operand_of_access(*p.instruction, operand).index()].dtype;
+  return taken && same_ring(*taken, tensor) ? *taken : tensor;
+}
+
 }  // namespace
 
 Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, MemoryId memory,
@@ -388,11 +395,12 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   const bool is_operand_memory =
       operand >= 0 && p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory == memory;
+  const DType dtype = tile_type(p, operand, tensor.dtype);
   Result<NewTile> made = error("");
   int registers = 0;  // of one slot, where the operand itself does not say
   if (model.memory(memory).is_register()) {
     const auto through =
-        is_operand_memory || operand < 0 ? std::nullopt : passage(p, operand, access == 0, memory, tensor.dtype, model);
+        is_operand_memory || operand < 0 ? std::nullopt : passage(p, operand, access == 0, memory, dtype, model);
     if (!is_operand_memory && !through)
       return error(
           fmt::format("{} is staged in {}, but the instruction does not take it from there, and no move passes "
@@ -405,7 +413,7 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
       if (!places) return error(passing.name + " of " + through->move->name + " has no fixed place in a register");
       made->tile.positions = *places;
       made->tile.fragment.reset();
-      registers = registers_of(*through->move, through->access, tensor.dtype, model.memory(memory));
+      registers = registers_of(*through->move, through->access, dtype, model.memory(memory));
     }
   } else if (!layout.empty()) {
     made = memory_tile(p, access, layout, tiles);
@@ -416,12 +424,12 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   if (!made) return made;
   if (made->tile.slots >= 0)
     made->buffer.registers_per_slot =
-        registers > 0 ? registers : registers_of(*p.instruction, operand, tensor.dtype, model.memory(memory));
+        registers > 0 ? registers : registers_of(*p.instruction, operand, dtype, model.memory(memory));
   const std::int64_t asked = alignment_of(memory, model);
   made->buffer.align = memory == model.home() ? std::max(made->buffer.align, asked) : asked;
   made->buffer.name = tensor.name + "_" + model.memory(memory).name;
   made->buffer.memory = memory;
-  made->buffer.dtype = tensor.dtype;
+  made->buffer.dtype = dtype;
   made->buffer.tensor = a.tensor;
   return made;
 }

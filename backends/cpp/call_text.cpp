@@ -94,7 +94,16 @@ class CallText {
     const auto* strided = std::get_if<StridedLayout>(&operand_of(instruction_, access).layout);
     const bool permuted =
         place.kind == Place::Kind::memory && buffer(place).swizzle && !(strided != nullptr && strided->swizzle);
-    return permuted ? context_.permuted_address(place, item_.ranges, "") : place_text(place);
+    const std::string text = permuted ? context_.permuted_address(place, item_.ranges, "") : place_text(place);
+    return place.kind == Place::Kind::memory ? as_operand(text, place, access) : text;
+  }
+
+  /// Elements that the call takes with the other signedness: a pointer to its type.
+  std::string as_operand(const std::string& address, const Place& place, int access) const {
+    const auto& own = operand_of(instruction_, access).dtype;
+    const DType given = buffer(place).dtype;
+    if (!own || *own == given || !same_ring(*own, given)) return address;
+    return fmt::format("(({}{}*){})", access == 0 ? "" : "const ", element_type(context_.model, *own), address);
   }
   std::string place_text(const Place& place) {
     if (place.kind == Place::Kind::variable) return variable(place).name;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/access_name.h"
 #include "scheduler/instruction_form.h"
 #include "scheduler/machine_costs.h"
 #include "scheduler/nest_view.h"
@@ -23,7 +24,7 @@ Result<Operand> operand_of(const Kernel& kernel, const Computation& statement, i
   const Access& a = access_of(statement, access);
   const Tensor& tensor = kernel.tensors[a.tensor.index()];
   Operand operand;
-  operand.name = tensor.name;
+  operand.name = access_name(kernel.tensors, statement, access);
   operand.tensor = a.tensor;
   operand.bytes = bytes(tensor.dtype);
   for (const AffineExpr& e : a.index) {
@@ -71,7 +72,7 @@ std::optional<Diagnostics> add_statement(const Kernel& kernel, const Computation
     auto operand = operand_of(kernel, statement, a);
     if (!operand) return operand.diagnostics();
     for (const Operand& other : problem.operands)
-      if (other.tensor == operand->tensor) return Diagnostics{no(operand->name + " is accessed twice")};
+      if (other.name == operand->name) return Diagnostics{no(operand->name + " is read and written")};
     problem.operands.push_back(std::move(*operand));
   }
   problem.inout = kernel.tensors[statement.write.tensor.index()].inout;

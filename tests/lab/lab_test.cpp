@@ -70,6 +70,26 @@ TEST(Suites, CountedOptimaAreFoundAnew) {
   EXPECT_GT(counted, 1);
 }
 
+TEST(Suites, OptimaEndWhenToldTo) {
+  const auto all = suite_named(source + "/lab/suites");
+  ASSERT_TRUE(all) << render(all.diagnostics());
+  int stopped = 0;
+  for (const Instance& instance : all->instances) {
+    std::int64_t evaluations = 0, calls = 0;
+    const Optimum found = optimum_of(instance, 2000, 1, [&](std::int64_t priced, double best) {
+      EXPECT_GE(priced, evaluations) << instance.name;
+      EXPECT_GT(best, 0) << instance.name;
+      evaluations = priced;
+      return ++calls < 5;
+    });
+    EXPECT_LE(calls, 5) << instance.name;
+    EXPECT_EQ(found.stopped, calls == 5) << instance.name;
+    if (found.stopped) EXPECT_EQ(found.proof, "") << instance.name;
+    stopped += found.stopped ? 1 : 0;
+  }
+  EXPECT_GT(stopped, 10);
+}
+
 TEST(Suites, AWrongOptimumIsAContradiction) {
   auto small = suite_named("small");
   ASSERT_TRUE(small);

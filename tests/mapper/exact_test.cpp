@@ -57,6 +57,42 @@ TEST(Exact, PairSumsThatCannotSaturate) {
             "3 mappings, needs B in [-64, 64], k: 2 written out");
 }
 
+/// Products and sums that wrap are the same bits with a sign and without.
+TEST(Exact, IntegersOfTheOtherSignedness) {
+  for (const auto& [given, taken] :
+       {std::pair(DType::u8, DType::s8), {DType::u16, DType::s16}, {DType::u32, DType::s32}}) {
+    for (const auto& [kernel_type, unit_type] : {std::pair(given, taken), std::pair(taken, given)}) {
+      const Instruction unit = instruction_of("C[j] += A[] * B[j]", {{"j", 4}}, {}, unit_type);
+      const Kernel kernel = gemm(4, 4, 4, kernel_type);
+      EXPECT_EQ(answer(kernel, unit), "2 mappings");
+      EXPECT_EQ(answer(kernel_of("C[i] += A[i] - B[i] * 3", {{"i", 4}}, {}, kernel_type),
+                       instruction_of("C[i] += A[i] - 3 * B[i]", {{"i", 4}}, {}, unit_type)),
+                "1 mappings");
+      // The order of two numbers, and what a wider type makes of them, depend on the sign.
+      for (const char* other : {"C[i] max= A[i]", "C[i] min= A[i]", "C[i] = max(A[i], B[i])"})
+        EXPECT_NE(
+            answer(kernel_of(other, {{"i", 4}}, {}, kernel_type), instruction_of(other, {{"i", 4}}, {}, unit_type))
+                .find("dtype: "),
+            std::string::npos)
+            << other;
+      EXPECT_NE(answer(kernel_of("C[i] += A[i]", {{"i", 4}}, {}, kernel_type),
+                       instruction_of("C[i] sat+= A[i]", {{"i", 4}}, {}, unit_type))
+                    .find("reduction: "),
+                std::string::npos);
+    }
+  }
+  // A product of bytes that is widened is another number, unless the values have one meaning in both types.
+  const std::string wide = "C[i,j] += A[i,k] * B[k,j]";
+  const Instruction unit = instruction_of(wide, {{"i", 4}, {"j", 4}, {"k", 4}}, kS8);
+  const Types u8{{"A", DType::u8}, {"B", DType::u8}};
+  Kernel kernel = kernel_of(wide, {{"i", 4}, {"j", 4}, {"k", 4}}, u8);
+  EXPECT_NE(answer(kernel, unit).find("can reach [0, 255], and s8 holds [-128, 127]"), std::string::npos)
+      << answer(kernel, unit);
+  for (Tensor& tensor : kernel.tensors)
+    if (tensor.name != "C") tensor.range = {0, 127};
+  EXPECT_EQ(answer(kernel, unit), "2 mappings, needs A in [0, 127], needs B in [0, 127]");
+}
+
 TEST(Exact, NeighboursInOneIndexAreADimToo) {
   const std::string text = "C[j] += s32(sat_s16(s32(A[2*j])*s32(B[2*j]) + s32(A[2*j+1])*s32(B[2*j+1])))";
   EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s32, 8), instruction_of(text, {{"j", 4}}, kBytes)),

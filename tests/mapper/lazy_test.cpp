@@ -8,6 +8,7 @@
 #include "frontends/frontends.h"
 #include "hwdesc/yaml_loader.h"
 #include "mapper/mapper.h"
+#include "tests/scratch.h"
 
 namespace isamap {
 namespace {
@@ -75,6 +76,59 @@ TEST(Lazy, EndsWhenToldTo) {
   EXPECT_TRUE(summary->stopped);
   EXPECT_FALSE(summary->limit_reached);
   EXPECT_TRUE(summary->rejected.empty());
+}
+
+/// The list ends where it is told to, and is the beginning of what the search finds: the same at each run.
+TEST(Lazy, ListsEndWhenToldTo) {
+  const Kernel kernel = example("conv3d");
+  const HardwareModel model = machine();
+  const auto texts = [&](std::int64_t most, bool use_z3, std::int64_t* asked) {
+    MapOptions options;
+    options.rule = Rule::all;
+    options.use_z3 = use_z3;
+    std::int64_t calls = 0, before = 0;
+    options.progress = [&](std::int64_t mappings) {
+      EXPECT_GE(mappings, before);
+      before = mappings;
+      return ++calls <= most;
+    };
+    const auto list = enumerate_mappings(kernel, model, options);
+    EXPECT_TRUE(list && list->stopped && !list->limit_reached);
+    EXPECT_TRUE(list->rejected.empty());  // what was not looked at is not refused
+    *asked = calls;
+    std::vector<std::string> all;
+    for (const Mapping& m : list->mappings) all.push_back(print(m, kernel, model));
+    return all;
+  };
+  for (const bool use_z3 : {false, true}) {
+    std::int64_t asked = 0;
+    EXPECT_TRUE(texts(0, use_z3, &asked).empty());
+    EXPECT_EQ(asked, 1);
+    const auto some = texts(9, use_z3, &asked);
+    EXPECT_EQ(asked, 10);
+    EXPECT_EQ(some, texts(9, use_z3, &asked));
+    EXPECT_EQ(some.empty(), use_z3);
+  }
+  MapOptions whole;
+  std::int64_t seen = 0;
+  whole.progress = [&](std::int64_t mappings) { return seen = mappings, true; };
+  const auto list = enumerate_mappings(kernel, model, whole), plain = enumerate_mappings(kernel, model, {});
+  ASSERT_TRUE(list && plain);
+  EXPECT_FALSE(list->stopped);
+  EXPECT_EQ(list->mappings.size(), plain->mappings.size());
+  EXPECT_LE(seen, static_cast<std::int64_t>(list->mappings.size()));
+  EXPECT_GT(seen, 0);
+}
+
+TEST(Lazy, CertificatesEndWhenToldTo) {
+  MapOptions options;
+  options.certificates = scratch("few_certificates");
+  options.certificate_progress = [](std::size_t written, std::size_t) { return written < 1; };
+  const auto list = enumerate_mappings(example("gemm"), machine(), options);
+  ASSERT_TRUE(list) << render(list.diagnostics());
+  EXPECT_TRUE(list->stopped);
+  EXPECT_GT(list->mappings.size(), 1u);
+  EXPECT_EQ(list->certificate_files.size(), 1u);
 }
 
 /// Every non-empty set of the four dims of each class: 15^3, in two orders of the operands.

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What the lines of a schedule call an access of a statement.
+//
+//   G[i,j] += X[i,k] * X[j,k]        stage X in spad       the tile of X[i,k]
+//                                    stage X.2 in spad     the tile of X[j,k]
+
+#include "ir/kernel.h"
+#include "ir/schedule.h"
+
+namespace isamap {
+
+/// The tensor's name; from the second read of it on with the number of the read, "X.2". Reads of the tensor that the
+/// statement writes have its plain name.
+std::string access_name(const std::vector<Tensor>& tensors, const Computation& statement, int access);
+
+/// Is the tile of the stage that of the access? A tile that another nest hands over (`from`) is that of every read of
+/// its tensor.
+bool holds(const Stage& stage, const std::vector<Tensor>& tensors, const Computation& statement, int access);
+
+/// Of its buffer in a program: "X_2_spad".
+std::string tile_name(const Stage& stage);
+
+}  // namespace isamap
