@@ -123,8 +123,8 @@ void DimChain::single(int level, int first, Sizes& result) const {
 }
 
 void DimChain::later(int level, int from, Sizes& result) const {
-  const int loop = time_[at(from)], end = begin_[at(level)];
-  const Walk& walk = walks_[at(loop)];
+  const int number = time_[at(from)], end = begin_[at(level)];
+  const Walk& walk = walks_[at(number)];
   const Sizes& outer = all_[at(from)];
   for (int i = 0; i < outer.n; ++i) {
     const Size& s = outer.at[at(i)];
@@ -132,12 +132,12 @@ void DimChain::later(int level, int from, Sizes& result) const {
     Sizes one;
     if (full > 1) {
       one.add(walk.tile, 1);
-      lone(loop + 1, end, one, static_cast<double>(full - 1) * s.count, result);
+      lone(number + 1, end, one, static_cast<double>(full - 1) * s.count, result);
     }
     if (full > 0 && rest > 0) {
       one.n = 0;
       one.add(rest, 1);
-      lone(loop + 1, end, one, s.count, result);
+      lone(number + 1, end, one, s.count, result);
     }
   }
 }
