@@ -35,7 +35,7 @@ CompilerFlags load_flags(const Node& node, const std::string& what, Context& con
 }
 
 /// `simulator: COMMAND`, or `simulator: NAME` beside `command: COMMAND`. Without a name it is called by the first word.
-ExternalSimulator load_simulator(const Node& node, Fields& run, Context& context) {
+ExternalSimulator load_simulator(Fields& run, Context& context) {
   ExternalSimulator simulator;
   const Node *name = run.child("simulator"), *command = run.child("command"), *seconds = run.child("seconds");
   if (!name) {
@@ -68,7 +68,7 @@ void load_run(const Node& node, ProgramText& program, Context& context) {
   Fields run(node, "'run' of program", context.problems);
   if (const auto command = run.text("emulated"))
     program.run_emulated = with_sizes(*command, *node.find("emulated"), context);
-  program.simulator = load_simulator(node, run, context);
+  program.simulator = load_simulator(run, context);
 }
 
 /// The header stands, under a plain name, beside the file that names it or in one of the folders of models.

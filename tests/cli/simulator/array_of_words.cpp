@@ -26,7 +26,9 @@ std::int32_t spad[16384][dim], acc[1024][dim], weights[dim][dim];
 /// What a register of an operand says: a place in one of the two memories, columns, rows.
 struct Tile {
   explicit Tile(std::uint64_t word)
-      : at(static_cast<std::uint32_t>(word)), columns((word >> 32) & 0xffff), rows((word >> 48) & 0xffff) {}
+      : at(static_cast<std::uint32_t>(word)),
+        columns(word >> 32 & 0xffff),
+        rows(static_cast<std::uint32_t>(word >> 48)) {}
   bool in_accumulator() const { return (at >> 31 & 1) != 0; }
   std::uint32_t at, columns, rows;
 };
@@ -76,7 +78,7 @@ void configure(std::uint64_t a, std::uint64_t b) {
   if ((a & 3) == 0) {
     state.stationary_weights = (a >> 2 & 1) != 0;
     state.a_stride = a >> 16 & 0xffff;
-    state.c_stride = b >> 48;
+    state.c_stride = static_cast<std::uint32_t>(b >> 48);
   } else if ((a & 3) == 1) {
     if ((a >> 3 & 3) == 3) stop("there are three loaders");
     if (a >> 32 != 0x3f800000) stop("a loader scales");
