@@ -3,6 +3,7 @@
 
 #include "cli/common.h"
 #include "ir/steps.h"
+#include "scheduler/scheduled_kernel.h"
 
 namespace isamap::cli {
 
@@ -10,7 +11,7 @@ std::optional<Extras> extras_of(const Options& options, const Schedule& schedule
                                 const Kernel& whole, const HardwareModel& model, const std::optional<RunnerUp>& second,
                                 Exit& code) {
   const Kernel kernel =
-      in_lanes_of(one_step_of(whole), schedule.lanes);  // of repeated statements one step is explained
+      scheduled_kernel_of(one_step_of(whole), schedule);  // of repeated statements one step is explained
   Extras extras;
   code = Exit::wrong_input;
   auto statements = explain(schedule, kernel, model);

@@ -44,6 +44,7 @@ struct ScheduleAnswer {
   std::string text;                             ///< of the schedule; empty: its lines
   std::optional<levelled::ExactCounts> counts;  ///< of the exact search
   std::vector<ScalarCode> scalar;               ///< statements that no instruction computes
+  std::string splits;                           ///< statements in two, a line each
   Diagnostics problems;                         ///< why what was asked for is not certified
 };
 std::string json_of_schedule(const ScheduleAnswer& answer);

@@ -12,7 +12,8 @@
 #include "scheduler/lowerable.h"
 #include "scheduler/scalar_alternative.h"
 #include "scheduler/schedule_file.h"
-#include "scheduler/search_lanes.h"
+#include "scheduler/scheduled_kernel.h"
+#include "scheduler/search_splits.h"
 
 namespace isamap::cli {
 namespace {
@@ -121,7 +122,7 @@ Compilation compile(const Kernel& kernel, const HardwareModel& model, const Comp
   auto scheduled =
       by_hand
           ? take(*options.hand_written, kernel, model, options.schedule.costs)
-          : found(schedule_or_in_lanes(kernel, reached.mapped, model, options.schedule, options.map, &proved), reached);
+          : found(schedule_or_split(kernel, reached.mapped, model, options.schedule, options.map, &proved), reached);
   if (!scheduled) {
     const Exit code = by_hand ? Exit::wrong_input : proved ? Exit::no_answer : Exit::limit;
     return stopped(reached, code, scheduled.diagnostics());
@@ -173,7 +174,7 @@ std::vector<std::string> reasons_against(const Compilation& compiled, StatementI
 std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& whole, const HardwareModel& model) {
   std::vector<ScalarCode> found;
   if (!compiled.scheduled) return found;
-  const Kernel kernel = in_lanes_of(whole, compiled.scheduled->schedule.lanes);
+  const Kernel kernel = scheduled_kernel_of(whole, compiled.scheduled->schedule);
   const MapResult& mapped = compiled.in_lanes ? *compiled.in_lanes : compiled.mapped;
   const bool by_hand = compiled.scheduled->mappings.empty();
   for (std::size_t s = 0; s < compiled.scheduled->schedule.nests.size(); ++s) {
@@ -198,7 +199,7 @@ std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& w
 
 Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
                             const CostModelFactory& costs) {
-  const Kernel kernel = in_lanes_of(one_step_of(whole), schedule.lanes);
+  const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);
   Evaluation evaluation;
   double longest = -1;  // the statement that takes most of the time says what bounds it
   for (std::size_t s = 0; s < schedule.nests.size(); ++s) {

@@ -14,8 +14,8 @@ namespace isamap::cli {
 /// How far compilation came. A stage that failed leaves `code` and `problems`; what earlier stages found stays.
 struct Compilation {
   MapResult mapped;
-  std::optional<MapResult>
-      in_lanes;  ///< of the kernel with reductions in lanes, where the search chose such a schedule
+  std::optional<MapResult> in_lanes;  ///< of the kernel with statements in two or reductions in lanes, where the search
+                                      ///< chose such a schedule
   std::optional<Scheduled> scheduled;
   std::optional<Program> program;
   Exit code = Exit::ok;

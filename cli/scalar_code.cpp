@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/common.h"
+#include "mapper/statement_splits.h"
 
 namespace isamap::cli {
 
@@ -20,6 +21,20 @@ std::string scalar_code_text(const std::vector<ScalarCode>& scalar) {
     if (code.reasons.size() > shown)
       text += fmt::format("  and {} more reasons: --json, isamap explain\n", code.reasons.size() - shown);
   }
+  return text;
+}
+
+std::string text_of_splits(const Kernel& kernel, const Schedule& schedule) {
+  std::string text;
+  Kernel made = kernel;
+  for (const SplitPart& part : schedule.splits)
+    for (std::size_t s = 0; s < made.statements.size(); ++s) {
+      if (made.statements[s].name != part.statement) continue;
+      for (const StatementSplit& split : statement_splits(made, make_id<StatementId>(s)))
+        if (split.part == part) text += part.statement + ": " + split.text + "\n";
+      made = *split_statements(made, {part});
+      break;
+    }
   return text;
 }
 

@@ -10,7 +10,9 @@
 #include "cli/listed.h"
 #include "cli/names.h"
 #include "cli/verbs.h"
+#include "ir/steps.h"
 #include "mapper/certificate_files.h"
+#include "mapper/mapped_splits.h"
 #include "mapper/other_orders.h"
 #include "mapper/reasons.h"
 
@@ -62,7 +64,32 @@ std::string rejections_text(const Kernel& kernel, const HardwareModel& model, co
   return text;
 }
 
-std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapResult& result) {
+/// Statements that nothing maps whole, in parts that something does: what to write instead of them.
+std::string parts_text(const Kernel& whole, const HardwareModel& model, const MapOptions& options,
+                       const MapResult& result) {
+  const Kernel kernel = one_step_of(whole);
+  std::string text;
+  for (std::size_t s = 0; s < kernel.statements.size() && options.instruction.empty() && !whole.repeat; ++s) {
+    const auto id = make_id<StatementId>(s);
+    if (std::any_of(result.mappings.begin(), result.mappings.end(),
+                    [&](const Mapping& m) { return m.statement == id; }))
+      continue;
+    const auto splits = mapped_splits(kernel, id, model, options);
+    if (splits.empty()) continue;
+    text +=
+        fmt::format("{} maps in parts, which schedule, run and emit take where they are cheaper than scalar code:\n",
+                    kernel.statements[s].name);
+    const Kernel& parts = splits.front().kernel;
+    for (std::size_t p = s; p <= s + splits.front().parts.size(); ++p) {
+      const std::string line = print(parts.statements[p], parts.tensors);
+      text += "  " + line.substr(0, line.find(" over ")) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& options,
+                    const MapResult& result) {
   std::string text = fmt::format("{} on {}: {} mappings{}\n", kernel.name, model.name, result.mappings.size(),
                                  result.limit_reached ? " (a limit was reached: there may be more)" : "");
   std::vector<std::vector<std::string>> rows{
@@ -80,7 +107,7 @@ std::string text_of(const Kernel& kernel, const HardwareModel& model, const MapR
       add_row(number_of(m, order++), other);
   }
   if (!result.mappings.empty()) text += table(rows);
-  return text + rejections_text(kernel, model, result.rejected);
+  return text + rejections_text(kernel, model, result.rejected) + parts_text(kernel, model, options, result);
 }
 
 /// Mappings are counted as they are found and not kept.
@@ -116,8 +143,9 @@ Exit verb_map(const Options& options) {
   if (options.count) return count(options, kernel, model);
   MapOptions with = options.map;
   Progress progress;
-  with.progress = [&](std::size_t written, std::size_t all) {
+  with.certificate_progress = [&](std::size_t written, std::size_t all) {
     progress(fmt::format("certificates: {} of {} mappings", written, all));
+    return true;
   };
   const auto result = enumerate_mappings(kernel, model, with);
   if (!result) return fail(Exit::wrong_input, result.diagnostics());
@@ -126,7 +154,8 @@ Exit verb_map(const Options& options) {
   else
     code = Exit::ok;
   return deliver(options,
-                 options.json ? json_of_map(kernel, model, options.map.rule, *result) : text_of(kernel, model, *result),
+                 options.json ? json_of_map(kernel, model, options.map.rule, *result)
+                              : text_of(kernel, model, options.map, *result),
                  code);
 }
 

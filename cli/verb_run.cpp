@@ -121,7 +121,8 @@ Exit verb_run(const Options& options) {
                  options.json
                      ? json_of_run(*checked, compilation.scheduled->cost, scalar, *compilation.program, inputs.model)
                      : text_of(*checked, *compilation.scheduled) + conflicts_of(*compilation.program, inputs.model) +
-                           text_of(checked->requests) + text_of(checked->banks) + scalar_code_text(scalar),
+                           text_of(checked->requests) + text_of(checked->banks) +
+                           text_of_splits(inputs.kernel, compilation.scheduled->schedule) + scalar_code_text(scalar),
                  code);
 }
 

@@ -14,13 +14,14 @@
 #include "cli/verbs.h"
 #include "ir/steps.h"
 #include "scheduler/levelled/schedule_exact.h"
+#include "scheduler/scheduled_kernel.h"
 
 namespace isamap::cli {
 namespace {
 
 /// Each line a comment: the schedule with them reads back.
-std::string comments_of(const std::vector<ScalarCode>& scalar) {
-  std::istringstream text(scalar_code_text(scalar));
+std::string comments_of(const std::string& lines) {
+  std::istringstream text(lines);
   std::string comments;
   for (std::string line; std::getline(text, line);) comments += "# " + line + "\n";
   return comments;
@@ -32,7 +33,8 @@ std::string text_of(const ScheduleAnswer& answer) {
                      answer.text.empty() ? print(found.schedule) : answer.text, short_number(found.cost.cycles),
                      short_number(found.cost.energy_pJ), short_number(found.cost.bytes),
                      found.cost.bound.empty() ? "nothing" : found.cost.bound, found.evaluations,
-                     answer.certified ? "; no schedule of the space is better" : "", comments_of(answer.scalar));
+                     answer.certified ? "; no schedule of the space is better" : "",
+                     comments_of(answer.splits + text_of(answer.scalar)));
 }
 
 /// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.
@@ -171,6 +173,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   answer.objective = used.objective;
   answer.scalar = scalar_code(*compiled, inputs->kernel, inputs->model);
   answer.scheduled = std::move(*compiled->scheduled);
+  if (options.schedule_file.empty()) answer.splits = text_of_splits(inputs->kernel, answer.scheduled.schedule);
   answer.text = answer.scheduled.view;
   if (seconds) answer.scheduled.seconds = *seconds;
   answer.seed = options.seed;
@@ -186,7 +189,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   }
   return finished(options, answer, *inputs, code, [&] {
     const Schedule& found = answer.scheduled.schedule;
-    return second.of(found, in_lanes_of(one_step_of(inputs->kernel), found.lanes), inputs->model);
+    return second.of(found, scheduled_kernel_of(one_step_of(inputs->kernel), found), inputs->model);
   });
 }
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "ir/schedule_words.h"
 
@@ -119,6 +120,18 @@ std::string print(const Line& line) {
   return std::visit([](const auto& kind) { return print_line(kind); }, line.is);
 }
 
+std::string print(const SplitPart& part) { return part.statement + " " + std::to_string(part.operation); }
+
+Result<SplitPart> parse_split_part(const std::string& text, const SourceLocation& where) {
+  std::istringstream words(text);
+  SplitPart part;
+  std::string more;
+  if (!(words >> part.statement >> part.operation) || (words >> more) || part.operation < 0)
+    return error_at(where, "'" + text + "' does not say which operation of a statement becomes a statement of its own",
+                    "write s0 1: operation 1 of the body of s0, counted from 0, innermost first");
+  return part;
+}
+
 std::string print(const Schedule& schedule) {
   std::string text = "schedule: " + yaml_scalar(schedule.name) + "\nkernel: " + yaml_scalar(schedule.kernel) +
                      "\ntarget: " + yaml_scalar(schedule.target) + "\n";
@@ -126,6 +139,9 @@ std::string print(const Schedule& schedule) {
   for (const auto& [name, value] : schedule.sizes)
     sizes += (sizes.empty() ? "" : ", ") + name + ": " + std::to_string(value);
   if (!sizes.empty()) text += "sizes: {" + sizes + "}\n";
+  std::string splits;
+  for (const SplitPart& part : schedule.splits) splits += (splits.empty() ? "" : ", ") + print(part);
+  if (!splits.empty()) text += "splits: [" + splits + "]\n";
   std::string lanes;
   for (const LaneParts& parts : schedule.lanes) lanes += (lanes.empty() ? "" : ", ") + print(parts);
   if (!lanes.empty()) text += "lanes: [" + lanes + "]\n";

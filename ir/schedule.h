@@ -84,6 +84,16 @@ struct Line {
   bool operator==(const Line& other) const { return is == other.is; }
 };
 
+/// A statement in two: operation number `operation` of its body (those that read something, innermost first, from 0)
+/// becomes a statement of its own before it, whose result it reads (mapper/statement_splits.h).
+struct SplitPart {
+  std::string statement;
+  std::int64_t operation = 0;
+  bool operator==(const SplitPart&) const = default;
+};
+std::string print(const SplitPart& part);  ///< "s0 1"
+Result<SplitPart> parse_split_part(const std::string& text, const SourceLocation& where = {});
+
 /// The lines of one statement.
 struct Nest {
   std::vector<Line> lines;
@@ -93,7 +103,8 @@ struct Nest {
 struct Schedule {
   std::string name, kernel, target;
   std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it is meant; printed if not empty
-  std::vector<LaneParts> lanes;               ///< the nests are for the kernel with these reductions in lanes
+  std::vector<SplitPart> splits;              ///< the nests are for the kernel with these statements in two, one by one
+  std::vector<LaneParts> lanes;               ///< and with these reductions in lanes
   std::vector<Nest> nests;                    ///< one for each statement of the kernel, in order
   bool operator==(const Schedule&) const = default;
 };

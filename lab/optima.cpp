@@ -55,7 +55,7 @@ std::optional<Optimum> by_branch_and_bound(const Instance& instance, std::int64_
   for (const levelled::MappedProblem& mapped : *problems) {
     if (const Progress own = counted_from(best, progress))
       options.stop = [&best, own](std::int64_t evaluations, double value) {
-        return best.stopped = !own(evaluations, value);
+        return best.stopped = best.stopped || !own(evaluations, value);  // asked again while it unwinds
       };
     const levelled::Exact found = search_exact(mapped.problem, options);
     best.evaluations += found.counts.evaluations;

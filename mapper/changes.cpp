@@ -12,6 +12,17 @@ void renumber_reads(ScalarExpr& body, const std::vector<int>& to) {
   for (ScalarExpr& arg : body.args) renumber_reads(arg, to);
 }
 
+void put_reads_in_order(Computation& statement) {
+  std::vector<int> order(statement.reads.size() + 1, 0);
+  std::vector<Access> reads;
+  for (const int r : reads_of(statement.body)) {
+    reads.push_back(statement.reads[static_cast<std::size_t>(r)]);
+    order[static_cast<std::size_t>(r) + 1] = static_cast<int>(reads.size());
+  }
+  statement.reads = std::move(reads);
+  renumber_reads(statement.body, order);
+}
+
 std::string types_of_reads(const Computation& computation, const std::vector<Tensor>& tensors) {
   std::string text;
   for (const Access& read : computation.reads)

@@ -35,6 +35,8 @@ std::vector<Trial> hardware_dim_changes(const Trial& from);
 Access& access_at(Computation& computation, int number);
 /// Every read of access `a` becomes one of access `to[a]`; both as `access_of` counts them, so to[0] is the write.
 void renumber_reads(ScalarExpr& body, const std::vector<int>& to);
+/// Reads in the order in which the body names them; those that it does not name are left out.
+void put_reads_in_order(Computation& statement);
 std::string types_of_reads(const Computation& computation, const std::vector<Tensor>& tensors);  ///< "u8 by s8"
 std::string listed(const std::vector<std::string>& names);                                       ///< "A, B and C"
 

@@ -53,18 +53,6 @@ void add_factorings(const Trial& from, std::vector<Trial>& to) {
   }
 }
 
-/// Reads in the order in which the body names them.
-void put_reads_in_order(Computation& statement) {
-  std::vector<int> order(statement.reads.size() + 1, 0);
-  std::vector<Access> reads;
-  for (const int r : reads_of(statement.body)) {
-    reads.push_back(statement.reads[static_cast<std::size_t>(r)]);
-    order[static_cast<std::size_t>(r) + 1] = static_cast<int>(reads.size());
-  }
-  statement.reads = std::move(reads);
-  renumber_reads(statement.body, order);
-}
-
 /// Sums of integers are exact: they neither become sums of reals, nor do their values lose bits.
 bool keeps_integers(DType from, DType to) {
   if (is_float(from) != is_float(to)) return false;

@@ -38,24 +38,12 @@ std::string line_of(const Computation& statement, const std::vector<Tensor>& ten
   return "`" + text.substr(0, text.find(" over")) + "`";
 }
 
-/// What is read in the order in which the body names it.
-void renumber(Computation& statement) {
-  std::vector<int> order(statement.reads.size() + 1, 0);
-  std::vector<Access> reads;
-  for (const int r : reads_of(statement.body)) {
-    reads.push_back(statement.reads[static_cast<std::size_t>(r)]);
-    order[static_cast<std::size_t>(r) + 1] = static_cast<int>(reads.size());
-  }
-  statement.reads = std::move(reads);
-  renumber_reads(statement.body, order);
-}
-
 /// The part as a statement of its own, over the dims that it uses; its extents are the shape of `tensor`.
 Computation part_of(const Computation& whole, const ScalarExpr& body, TensorId written, Tensor& tensor) {
   Computation part = whole;
   part.reduction = Reduction::assign;
   part.body = body;
-  renumber(part);
+  put_reads_in_order(part);
   part.write = {written, {}};
   part.domain.dims.clear();
   for (Dim dim : whole.domain.dims) {
@@ -69,40 +57,73 @@ Computation part_of(const Computation& whole, const ScalarExpr& body, TensorId w
   return part;
 }
 
+/// Nothing: there is no such operation, it is the whole body, or it uses no dim.
+std::optional<StatementSplit> split_at(const Kernel& kernel, StatementId id, std::size_t operation) {
+  const Computation& whole = kernel.statements[id.index()];
+  Computation rest = whole;
+  std::vector<ScalarExpr*> own;
+  list_operations(rest.body, own);
+  if (operation >= own.size() || !whole.domain.faces.empty()) return std::nullopt;
+  if (own[operation] == &rest.body && rest.reduction == Reduction::assign) return std::nullopt;  // all of it
+  StatementSplit split{kernel, id, make_id<StatementId>(id.index() + 1), "", {}};
+  split.part = {whole.name, static_cast<std::int64_t>(operation)};
+  const auto written = make_id<TensorId>(kernel.tensors.size());
+  Tensor tensor;
+  tensor.name = free_name(kernel, kernel.tensors[whole.write.tensor.index()].name + "_part");
+  tensor.dtype = own[operation]->type;
+  Computation part = part_of(whole, *own[operation], written, tensor);
+  if (part.domain.dims.empty()) return std::nullopt;
+  part.name = free_name(kernel, whole.name + "_part");
+  *own[operation] = read(static_cast<int>(rest.reads.size()), tensor.dtype);
+  rest.reads.push_back(part.write);
+  put_reads_in_order(rest);
+  split.kernel.tensors.push_back(std::move(tensor));
+  split.text =
+      "split the statement: " + line_of(part, split.kernel.tensors) + " and " + line_of(rest, split.kernel.tensors);
+  auto& all = split.kernel.statements;
+  all[id.index()] = std::move(rest);
+  all.insert(all.begin() + static_cast<std::ptrdiff_t>(id.index()), std::move(part));
+  return split;
+}
+
+std::size_t operations_of(Computation statement) {
+  std::vector<ScalarExpr*> operations;
+  list_operations(statement.body, operations);
+  return operations.size();
+}
+
 }  // namespace
 
 std::vector<StatementSplit> statement_splits(const Kernel& kernel, StatementId id) {
   std::vector<StatementSplit> splits;
-  const Computation& whole = kernel.statements[id.index()];
-  if (!whole.domain.faces.empty()) return splits;
-  Computation probe = whole;
-  std::vector<ScalarExpr*> operations;
-  list_operations(probe.body, operations);
-  for (std::size_t o = 0; o < operations.size() && splits.size() < most_splits; ++o) {
-    Computation rest = whole;
-    std::vector<ScalarExpr*> own;
-    list_operations(rest.body, own);
-    if (own[o] == &rest.body && rest.reduction == Reduction::assign) continue;  // all of it
-    StatementSplit split{kernel, id, make_id<StatementId>(id.index() + 1), ""};
-    const auto written = make_id<TensorId>(kernel.tensors.size());
-    Tensor tensor;
-    tensor.name = free_name(kernel, kernel.tensors[whole.write.tensor.index()].name + "_part");
-    tensor.dtype = own[o]->type;
-    Computation part = part_of(whole, *own[o], written, tensor);
-    if (part.domain.dims.empty()) continue;
-    part.name = free_name(kernel, whole.name + "_part");
-    *own[o] = read(static_cast<int>(rest.reads.size()), tensor.dtype);
-    rest.reads.push_back(part.write);
-    renumber(rest);
-    split.kernel.tensors.push_back(std::move(tensor));
-    split.text =
-        "split the statement: " + line_of(part, split.kernel.tensors) + " and " + line_of(rest, split.kernel.tensors);
-    auto& all = split.kernel.statements;
-    all[id.index()] = std::move(rest);
-    all.insert(all.begin() + static_cast<std::ptrdiff_t>(id.index()), std::move(part));
-    splits.push_back(std::move(split));
-  }
+  const std::size_t operations = operations_of(kernel.statements[id.index()]);
+  for (std::size_t o = 0; o < operations && splits.size() < most_splits; ++o)
+    if (auto one = split_at(kernel, id, o)) splits.push_back(std::move(*one));
   return splits;
+}
+
+Result<Kernel> split_statements(const Kernel& kernel, const std::vector<SplitPart>& parts,
+                                const SourceLocation& where) {
+  if (!parts.empty() && kernel.repeat)
+    return error_at(where, kernel.name + " repeats statements, which are not split",
+                    "write two statements with a tensor between them");
+  Kernel made = kernel;
+  for (const SplitPart& part : parts) {
+    const auto s = std::find_if(made.statements.begin(), made.statements.end(),
+                                [&](const Computation& c) { return c.name == part.statement; });
+    if (s == made.statements.end())
+      return error_at(where,
+                      "splits " + print(part) + ": " + kernel.name + " has no statement '" + part.statement + "'");
+    const auto id = make_id<StatementId>(static_cast<std::size_t>(s - made.statements.begin()));
+    const std::size_t operations = operations_of(*s);
+    auto one = split_at(made, id, static_cast<std::size_t>(part.operation));
+    if (!one)
+      return error_at(where, "splits " + print(part) + ": operation " + std::to_string(part.operation) + " of the " +
+                                 std::to_string(operations) + " of " + part.statement +
+                                 " cannot be a statement of its own");
+    made = std::move(one->kernel);
+  }
+  return made;
 }
 
 }  // namespace isamap

@@ -6,10 +6,12 @@
 //
 // Every node of a body is rounded to its type, so a tensor of that type holds the same values.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/kernel.h"
+#include "ir/schedule.h"
 
 namespace isamap {
 
@@ -17,9 +19,14 @@ struct StatementSplit {
   Kernel kernel;  ///< the parts stand where the statement stood
   StatementId first, second;
   std::string text;  ///< "split the statement: `A` and `B`"
+  SplitPart part;    ///< as a schedule says it
 };
 
 /// One for each operation inside the body; the body itself where it is reduced.
 std::vector<StatementSplit> statement_splits(const Kernel& kernel, StatementId statement);
+
+/// The kernel with these statements in two, one split after the other. Errors name the statement and the operation.
+Result<Kernel> split_statements(const Kernel& kernel, const std::vector<SplitPart>& parts,
+                                const SourceLocation& where = {});
 
 }  // namespace isamap

@@ -7,6 +7,7 @@
 
 #include "hwdesc/chosen_registers.h"
 #include "hwdesc/program_check.h"
+#include "ir/access_name.h"
 #include "mapper/stated.h"
 #include "scheduler/allocate.h"
 #include "scheduler/completion.h"
@@ -16,6 +17,7 @@
 #include "scheduler/lower_nest.h"
 #include "scheduler/lowerable.h"
 #include "scheduler/nest_view.h"
+#include "scheduler/scheduled_kernel.h"
 
 namespace isamap {
 
@@ -97,7 +99,7 @@ void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std
   std::map<std::string, std::int64_t> tiles;  // of dims, so far
   for (const Line& line : nest.lines) {
     const auto* held = std::get_if<Stage>(&line.is);
-    if (held && tile.starts_with(held->tensor + "_" + held->memory)) stage = held;
+    if (held && tile.starts_with(tile_name(*held))) stage = held;
     const auto* loop = std::get_if<For>(&line.is);
     for (const Walk& w : loop ? loop->walks : std::vector<Walk>{}) {
       const auto [around, is_first] = tiles.emplace(w.dim, INT64_MAX);
@@ -264,7 +266,7 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
 Result<Program> lower(const Schedule& schedule, const Kernel& whole, const HardwareModel& model, DoLines lines,
                       const std::vector<Strides>& strides) {
   if (const auto problem = refused(strides, whole)) return Diagnostics{*problem};
-  const auto laned = in_lanes(whole, schedule.lanes);
+  const auto laned = scheduled_kernel(whole, schedule);
   if (!laned) return laned.diagnostics();
   const Kernel& kernel = *laned;
   std::optional<InSteps> steps;

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include "ir/steps.h"
+#include "mapper/statement_splits.h"
 #include "scheduler/handover.h"
 #include "scheduler/levels_view.h"
 #include "scheduler/nest_view.h"
+#include "scheduler/scheduled_kernel.h"
 #include "support/yaml.h"
 
 namespace isamap {
@@ -117,6 +119,27 @@ Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& sch
   return made;
 }
 
+/// `splits: [s0 1]`: the nests are those of the kernel with these statements in two.
+Kernel read_splits(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
+  if (!written) return kernel;
+  if (written->kind != yaml::Kind::list) {
+    problems.push_back(error_at(written->where, "'splits' must be a list", "write [s0 1]"));
+    return kernel;
+  }
+  Kernel made = kernel;
+  for (const yaml::Node& item : written->items) {
+    auto part = parse_split_part(item.kind == yaml::Kind::scalar ? item.scalar : "", item.where);
+    auto next = part ? split_statements(made, {*part}, item.where) : Result<Kernel>(part.diagnostics());
+    if (!next) {
+      problems.insert(problems.end(), next.diagnostics().begin(), next.diagnostics().end());
+      return made;
+    }
+    made = std::move(*next);
+    schedule.splits.push_back(std::move(*part));
+  }
+  return made;
+}
+
 Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const HardwareModel& model) {
   Diagnostics problems;
   yaml::MapReader reader(root, "a schedule file", problems);
@@ -125,7 +148,8 @@ Result<Schedule> read(const yaml::Node& root, const Kernel& whole, const Hardwar
   same_name(reader, "kernel", whole.name, schedule.kernel, problems);
   same_name(reader, "target", model.name, schedule.target, problems);
   same_sizes(reader.child("sizes"), model, schedule, problems);
-  const Kernel kernel = read_lanes(reader.child("lanes"), whole, schedule, problems);
+  const Kernel in_two = read_splits(reader.child("splits"), whole, schedule, problems);
+  const Kernel kernel = read_lanes(reader.child("lanes"), in_two, schedule, problems);
   const yaml::Node* nest = reader.child("nest");
   const yaml::Node* nests = reader.child("nests");
   const yaml::Node* levels = reader.child("levels");
@@ -177,7 +201,7 @@ Result<Schedule> load_schedule(const std::string& path, const Kernel& kernel, co
 
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   Diagnostics problems;
-  const auto laned = in_lanes(one_step_of(kernel), schedule.lanes);
+  const auto laned = scheduled_kernel(one_step_of(kernel), schedule);
   if (!laned) return laned.diagnostics();
   check(schedule, *laned, model, {}, problems);
   return problems;

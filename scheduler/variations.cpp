@@ -9,6 +9,7 @@
 
 #include "ir/steps.h"
 #include "scheduler/lower.h"
+#include "scheduler/scheduled_kernel.h"
 
 namespace isamap {
 namespace {
@@ -52,7 +53,7 @@ std::map<std::string, std::int64_t> tiles_above(const Nest& nest, std::size_t li
 std::vector<Variation> variations(const Schedule& schedule, std::size_t statement, const Kernel& kernel,
                                   const HardwareModel& model) {
   const Nest& nest = schedule.nests[statement];
-  const Kernel laned = in_lanes_of(one_step_of(kernel), schedule.lanes);
+  const Kernel laned = scheduled_kernel_of(one_step_of(kernel), schedule);
   std::vector<Variation> made;
   const auto add = [&](Variation variation) {
     if (variation.nest == nest) return;

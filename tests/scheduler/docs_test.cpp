@@ -7,6 +7,7 @@
 #include "hwdesc/program_check.h"
 #include "ir/interpret.h"
 #include "scheduler/lower.h"
+#include "scheduler/scheduled_kernel.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {
@@ -62,14 +63,14 @@ void expect_right(const Schedule& schedule, const Kernel& kernel, const Hardware
 
 TEST(Docs, ExamplesOfTheScheduleLanguage) {
   const auto examples = examples_of(std::string(ISAMAP_SOURCE_DIR) + "/docs/schedule.md");
-  ASSERT_EQ(examples.size(), 7u);
+  ASSERT_EQ(examples.size(), 9u);
   for (const Example& e : examples) {
     SCOPED_TRACE(e.text);
     const HardwareModel model = machine(e.model);
     const Kernel kernel = formula(e.compute, e.dims, e.dtypes);
     auto schedule = parse_schedule(e.text, "docs/schedule.md", kernel, model);
     ASSERT_TRUE(schedule) << render(schedule.diagnostics());
-    auto cost = cost_of(*schedule, in_lanes_of(kernel, schedule->lanes), model);
+    auto cost = cost_of(*schedule, scheduled_kernel_of(kernel, *schedule), model);
     ASSERT_TRUE(cost) << render(cost.diagnostics());
     auto again = parse_schedule(print(*schedule), "printed.yaml", kernel, model);
     ASSERT_TRUE(again) << print(*schedule) << render(again.diagnostics());
