@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/html.h"
+#include "scheduler/stream_simulation.h"
 #include "support/table.h"
 
 namespace isamap::cli {
@@ -154,7 +155,7 @@ Result<std::vector<Timeline>> timelines_of(const Schedule& schedule, const Kerne
     t.flow = flow_of(nest.view, nest.counts, nest.traffic);
     SimulationOptions options;
     options.slices = slices;
-    auto simulated = simulate_nest(nest.view, nest.counts, nest.traffic, t.flow, options);
+    auto simulated = simulate(nest.view, nest.counts, nest.traffic, t.flow, options);
     if (!simulated) return simulated.diagnostics();
     t.simulated = std::move(*simulated);
     begin += t.simulated.cycles;

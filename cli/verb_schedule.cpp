@@ -34,7 +34,7 @@ std::string text_of(const ScheduleAnswer& answer) {
                      short_number(found.cost.energy_pJ), short_number(found.cost.bytes),
                      found.cost.bound.empty() ? "nothing" : found.cost.bound, found.evaluations,
                      answer.certified ? "; no schedule of the space is better" : "",
-                     comments_of(answer.splits + text_of(answer.scalar)));
+                     comments_of(answer.splits + scalar_code_text(answer.scalar)));
 }
 
 /// Bounded partial schedules of a search that nobody limits and nobody wants a proof of: about a second.

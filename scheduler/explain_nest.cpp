@@ -9,6 +9,7 @@
 #include "ir/access_name.h"
 #include "scheduler/dealt_time.h"
 #include "scheduler/machine_costs.h"
+#include "scheduler/stream_time.h"
 #include "scheduler/time_bounds.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
@@ -187,6 +188,7 @@ class Explainer {
 
   void latency() {
     if (const auto rounds = time_in_rounds(view_, nest_.counts)) return latency(*rounds);
+    if (is_stream(view_)) return latency(stream_time(view_, nest_.counts, nest_.traffic));
     const Latency latency = latency_of_nest(view_, nest_.counts, flow_);
     made_.latency_cycles = std::ceil(latency.cycles - 1e-9);
     made_.times = latency;
@@ -202,6 +204,22 @@ class Explainer {
           latency.waited[f], slowest(flow));
     }
     add("last results, after the last call", latency.drain, {});
+  }
+  void latency(const StreamTime& stream) {
+    made_.latency_cycles = made_.times.cycles = nest_.cost.cycles;
+    made_.times.fill = stream.first;
+    made_.times.compute = stream.compute;
+    made_.times.drain = stream.last;
+    made_.times.bound = stream.bound;
+    const auto add = [&](const std::string& name, double cycles, const SourceLocation& where) {
+      if (cycles > 0) made_.latency.push_back({name, cycles, "", where});
+    };
+    add("first tiles, before the first call", stream.first, {});
+    add("calls", stream.compute, flow_.call.where);
+    add("calls wait for tiles and sums that the window does not overlap",
+        stream.cycles - stream.first - stream.compute - stream.last, {});
+    add("last results, after the last call", stream.last, {});
+    add("copies by a scalar unit", nest_.cost.scalar_cycles, {});
   }
   void latency(const KernelTime& rounds) {
     made_.latency_cycles = nest_.cost.cycles;

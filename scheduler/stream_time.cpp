@@ -6,8 +6,7 @@
 
 #include "hwdesc/stream_window.h"
 #include "scheduler/machine_costs.h"
-#include "scheduler/stage_tile.h"
-#include "support/arithmetic.h"
+#include "scheduler/tile_uses.h"
 
 namespace isamap {
 
@@ -55,191 +54,6 @@ struct Chains {
 
   static constexpr double most_groups = 64;  ///< that are followed; behind them each takes as long as the one before
 };
-
-/// A coordinate of a tile, as moves walk it.
-struct Walked {
-  AffineExpr form;
-  std::int64_t extent = 1;  ///< points in the tile
-  std::int64_t piece = 1;   ///< neighbours that lie side by side: the digit `form % piece` of the layout
-  bool regular = true;      ///< neighbours lie at one distance in the memory outside; of fused dims they often do not
-};
-
-/// How the stage's tile is laid out: by its own line, or like the tile around it.
-const std::vector<LayoutDigit>* layout_of(const NestView& view, int stage) {
-  for (; stage >= 0; stage = view.stages[static_cast<std::size_t>(stage)].parent)
-    if (const auto& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout; !layout.empty()) return &layout;
-  return nullptr;
-}
-
-/// Dims along which the tensor's elements lie at irregular distances: those inside divisions of the offset.
-std::set<std::string> irregular_dims(const NestView& view, const Access& access) {
-  std::set<std::string> names;
-  const auto linear = [](const AffineExpr& e) { return e.is_linear(); };
-  if (std::all_of(access.index.begin(), access.index.end(), linear)) return names;
-  const Tensor& tensor = view.kernel->tensors[access.tensor.index()];
-  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
-  for (const AffineTerm& term : offset.terms())
-    if (const FloorDiv* part = division(term)) names.merge(part->numerator->names());
-  return names;
-}
-
-/// Do neighbours along the form lie side by side where the tile comes from and goes to?
-bool side_by_side_outside(const NestView& view, int stage, const AffineExpr& form) {
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
-  if (const auto* layout = layout_of(view, s.parent)) {
-    const auto split = split_digit(layout->back().index);
-    return split && split->divide == 1 && split->form == form;
-  }
-  const Access& access = access_of(view.statement, s.access);
-  if (access.index.empty()) return true;
-  const AffineExpr& last = access.index.back();
-  const std::set<std::string> names = form.names();
-  return !last.is_linear() ||
-         std::all_of(names.begin(), names.end(), [&](const std::string& name) { return last.coefficient(name) == 1; });
-}
-
-/// Must neighbours along the move's last dim lie at one distance, mostly side by side?
-bool demands_distance(const Instruction& move) {
-  std::size_t d = move.ranges.size();
-  while (d > 0 && move.ranges[d - 1].max == 1) --d;
-  if (d == 0) return false;
-  const std::string& last = move.statement().domain.dims[d - 1].name;
-  return std::any_of(move.operands.begin(), move.operands.end(), [&](const Operand& operand) {
-    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
-    return !strided || std::any_of(strided->terms.begin(), strided->terms.end(), [&](const StrideTerm& term) {
-      return term.stride && term.term.names().contains(last);
-    });
-  });
-}
-
-/// Coordinates of a stage's tile with more than one point, the one whose neighbours lie side by side last; if they lie
-/// otherwise where the tile comes from, there is a single point of none in its place.
-std::vector<Walked> coordinates_of(const NestView& view, int stage, bool demands,
-                                   const std::vector<std::int64_t>& sizes) {
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
-  const Access& access = access_of(view.statement, s.access);
-  Tiles tiles;
-  for (std::size_t d = 0; d < sizes.size(); ++d)
-    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
-  std::vector<Walked> all;
-  if (const auto* layout = layout_of(view, stage)) {
-    for (const LayoutDigit& digit : *layout) {
-      const auto split = split_digit(digit.index);
-      const auto name = split ? split->form.as_dim() : std::nullopt;
-      if (!split || (name && name->front() == '$')) continue;
-      const auto same = [&](const Walked& w) { return w.form == split->form; };
-      auto at = std::find_if(all.begin(), all.end(), same);
-      if (at == all.end()) {
-        const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
-        at = all.insert(all.end(), {split->form, extent, extent, true});
-      }
-      if (split->divide == 1 && split->modulo > 0) at->piece = std::min(at->extent, split->modulo);
-      std::rotate(at, at + 1, all.end());
-    }
-  } else {
-    for (const AffineExpr& form : natural_forms(access)) {
-      const std::int64_t extent = std::max<std::int64_t>(1, range_over(form, tiles).extent);
-      all.push_back({form, extent, extent, true});
-    }
-  }
-  if (s.parent < 0) {
-    const std::set<std::string> irregular = irregular_dims(view, access);
-    for (Walked& w : all)
-      for (const std::string& name : w.form.names()) w.regular = w.regular && !irregular.contains(name);
-  }
-  std::erase_if(all, [](const Walked& w) { return w.extent <= 1; });
-  if (!all.empty() && demands && !side_by_side_outside(view, stage, all.back().form)) all.push_back({});
-  return all;
-}
-
-/// Points along a coordinate that one use takes.
-std::int64_t points_of_use(const DimRange& range, const Walked& walked) {
-  return walked.regular ? std::min(walked.piece, range.max) : 1;
-}
-
-/// How often uses of a move have these extents along one of its dims.
-struct AlongDim {
-  std::size_t dim = 0;
-  std::vector<std::pair<std::int64_t, double>> extents;
-};
-
-/// Cycles of uses with all combinations of these extents; `extents` holds those of the other dims.
-double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& along, std::size_t next,
-                      std::vector<std::int64_t>& extents, const HardwareModel& model) {
-  if (next == along.size()) return interval_of(move, extents, model);
-  double cycles = 0;
-  for (const auto& [extent, times] : along[next].extents) {
-    extents[along[next].dim] = extent;
-    cycles += times * cycles_of_uses(move, along, next + 1, extents, model);
-  }
-  return cycles;
-}
-
-/// A move's uses for one tile: its last dim runs over neighbours that lie side by side, the others each over the
-/// coordinate along which that saves most uses; the last use along it is short where its points do not divide. What no
-/// dim runs over takes one use for every point.
-TileMove uses_of_tile(const Instruction& move, std::vector<Walked> tile, const HardwareModel& model) {
-  std::vector<std::int64_t> extents = full_extents(move);
-  for (std::size_t d = 0; d < extents.size(); ++d)
-    if (!move.ranges[d].fixed()) extents[d] = std::max<std::int64_t>(1, move.ranges[d].min);
-  double uses = 1;
-  std::vector<AlongDim> along;
-  bool last = true;
-  for (std::size_t d = extents.size(); d-- > 0 && !tile.empty();) {
-    if (move.ranges[d].max == 1) continue;
-    const auto uses_left = [&](const Walked& w) {
-      return static_cast<double>(ceil_div(w.extent, points_of_use(move.ranges[d], w))) / static_cast<double>(w.extent);
-    };
-    const auto walked =
-        last ? tile.end() - 1 : std::min_element(tile.begin(), tile.end(), [&](const Walked& a, const Walked& b) {
-          return uses_left(a) < uses_left(b);
-        });
-    last = false;
-    const std::int64_t points = points_of_use(move.ranges[d], *walked), rest = walked->extent % points;
-    const std::int64_t least = extents[d];
-    if (!move.ranges[d].fixed()) extents[d] = std::max(least, points);
-    along.push_back({d, {{extents[d], static_cast<double>(walked->extent / points)}}});
-    if (rest > 0) along.back().extents.emplace_back(std::max(least, rest), 1);
-    uses *= static_cast<double>(ceil_div(walked->extent, points));
-    tile.erase(walked);
-  }
-  double others = 1;
-  for (const Walked& rest : tile) others *= static_cast<double>(rest.extent);
-  const double latency = latency_of(move, extents, model);
-  const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
-  return {uses * others, cycles, latency};
-}
-
-/// The uses of a move for a tile of a stage whose dims have these extents.
-TileMove move_of_tile(const NestView& view, int stage, const Instruction& move,
-                      const std::vector<std::int64_t>& sizes) {
-  const std::vector<Walked> tile = coordinates_of(view, stage, demands_distance(move), sizes);
-  TileMove result = uses_of_tile(move, tile, *view.model);
-  if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
-    const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
-    double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
-    for (const Walked& walked : tile) moved *= static_cast<double>(walked.extent);
-    result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
-  }
-  return result;
-}
-
-/// What calls cover where the dims of the statement have these extents below all walks.
-std::vector<std::int64_t> padded(const NestView& view, std::vector<std::int64_t> extents) {
-  for (std::size_t m = 0; m < extents.size(); ++m) {
-    const DimRange& range = view.instruction->ranges[m];
-    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
-    if (!allowed) extents[m] = range.max;
-  }
-  return extents;
-}
-
-std::vector<std::int64_t> extents_of_call(const NestView& view, const std::vector<std::int64_t>& sizes) {
-  std::vector<std::int64_t> extents(view.instruction->ranges.size(), 1);
-  for (std::size_t d = 0; d < sizes.size(); ++d)
-    if (const int m = view.instruction_dim[d]; m >= 0) extents[static_cast<std::size_t>(m)] = sizes[d];
-  return extents;
-}
 
 /// Extents that a dim has below the first `walks` walks, with how often: n walks meet at most n + 1 of them.
 std::vector<std::pair<std::int64_t, double>> extents_below(const NestView& view, int dim, int walks) {
@@ -317,7 +131,7 @@ struct Round {
 /// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
 double released(const NestView& view, const TileCounts& counts, int stage, int access, double pieces) {
   const int walks = view.stages[static_cast<std::size_t>(stage)].walks;
-  const std::vector<Walked> tile = coordinates_of(view, stage, false, view.tiles(walks));
+  const std::vector<Walked> tile = coordinates_of(view, stage, view.tiles(walks));
   const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
   const std::set<std::string> along =
       tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
@@ -406,7 +220,7 @@ class Stream {
     const Instruction& instruction = *view.instruction;
     const std::vector<std::int64_t> extents = padded_call_extents(view);
     const auto interval = [&](const std::vector<std::int64_t>& sizes) {
-      return interval_of(instruction, padded(view, extents_of_call(view, sizes)), *view.model);
+      return interval_of(instruction, padded_extents(view, sizes), *view.model);
     };
     call_ = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
             mean_share(view, static_cast<int>(view.walks.size()), interval);
@@ -439,8 +253,8 @@ class Stream {
         serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
                                       (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
     const double busy = busiest(0, 1);
-    StreamTime time{std::max(serial, busy), "latencies"};
     const double compute = calls_ * call_;
+    StreamTime time{std::max(serial, busy), "latencies", begin, compute, std::max(0.0, end.ended)};
     if (2 * compute >= time.cycles)
       time.bound = "compute";
     else if (2 * busy >= time.cycles)
@@ -496,7 +310,7 @@ class Stream {
     if (view_.statement.reduction == Reduction::assign) return;
     const Instruction& instruction = *view_.instruction;
     const auto latency = [&](const std::vector<std::int64_t>& sizes) {
-      const auto covered = padded(view_, extents_of_call(view_, sizes));
+      const auto covered = padded_extents(view_, sizes);
       return std::max(interval_of(instruction, covered, *view_.model), latency_of(instruction, covered, *view_.model));
     };
     // Calls that leave state behind, and those of one queue, keep their order.
@@ -648,6 +462,8 @@ class Stream {
 }  // namespace
 
 bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
+
+bool is_stream(const NestView& view) { return view.instruction && executes_a_stream(*view.model); }
 
 std::vector<std::int64_t> padded_call_extents(const NestView& view) { return padded(view, view.call_extents()); }
 

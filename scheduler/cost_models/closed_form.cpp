@@ -56,7 +56,7 @@ void add_time(PricedNest& nest, double code) {
   const TileCounts& counts = nest.counts;
   const Traffic& traffic = nest.traffic;
   Cost& cost = nest.cost;
-  if (view.instruction && executes_a_stream(*view.model)) {
+  if (is_stream(view)) {
     const StreamTime stream = stream_time(view, counts, traffic);
     cost.scalar_cycles = copying_cycles(view, counts, traffic);
     cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);

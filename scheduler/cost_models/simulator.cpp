@@ -2,8 +2,9 @@
 #include <cmath>
 
 #include "scheduler/dealt_time.h"
-#include "scheduler/event_simulation.h"
 #include "scheduler/priced_nest.h"
+#include "scheduler/stream_simulation.h"
+#include "scheduler/stream_time.h"
 
 namespace isamap {
 
@@ -17,10 +18,11 @@ class SimulatorModel final : public CostModel {
     const PricedNest& nest = **priced;
     if (comes_in_rounds(nest.view)) return nest.cost;  // blocks that wait their turn are no nest of one processor
     const NestFlow flow = flow_of(nest.view, nest.counts, nest.traffic);
-    const auto simulated = simulate_nest(nest.view, nest.counts, nest.traffic, flow);
+    const auto simulated = simulate(nest.view, nest.counts, nest.traffic, flow);
     if (!simulated) return simulated.diagnostics();
     Cost cost = nest.cost;
-    cost.cycles = std::ceil(simulated->cycles - 1e-9);
+    const double copies = is_stream(nest.view) ? cost.scalar_cycles : 0;  // beside a stream runs no scalar unit
+    cost.cycles = std::ceil(simulated->cycles + copies - 1e-9);
     Traffic counted;
     counted.memories = simulated->memories;
     cost.memories = in_words(counted, nest.view);

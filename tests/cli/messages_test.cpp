@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <sstream>
+
 #include "frontends/frontends.h"
 #include "ir/interpret.h"
 #include "tests/cli/program.h"
@@ -28,6 +31,46 @@ constexpr const char* lost =
 constexpr const char* instead =
     "hint: sum in f32 and round once: tensor `C_sum: {shape: [3, 17], dtype: f32}`, statements "
     "`C_sum[i,j] += A[i,k] * B[k,j]` and `C[i,j] = bf16(C_sum[i,j])`\n";
+
+/// Instructions that one reason stops share its line, in `map` as in `explain`.
+TEST(Messages, MapGroupsRefusalsByTheirReason) {
+  const Said said =
+      isamap({"map", "--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims", "i=8,j=8,k=8", "--target", "x86_avx512"});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(says(said.out, "\nfma_f64 and fma_f64_bcast do not map s0: dtype: ")) << said.out;
+  std::map<std::string, int> reasons;
+  std::istringstream lines(said.out);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t at = line.find(" not map s0: "); at != std::string::npos) ++reasons[line.substr(at)];
+  EXPECT_GE(reasons.size(), 3u) << said.out;
+  for (const auto& [reason, times] : reasons) EXPECT_EQ(times, 1) << reason;
+}
+
+/// Nothing overlaps in the order of the program, whoever prices it.
+TEST(Messages, NoReorderIsPricedByEveryModel) {
+  const Folder folder;
+  const std::vector<std::string> product{"--compute", "C[i,j] += A[i,k] * B[k,j]", "--dims",   "i=37,j=52,k=70",
+                                         "--dtypes",  "A=s8,B=s8,C=s32",           "--target", "npu16"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), product.begin(), product.end());
+    return isamap(arguments);
+  };
+  const std::string schedule = folder / "s.yaml";
+  ASSERT_EQ(with({"schedule", "--budget", "evals=100", "-o", schedule}).code, 0);
+  for (const char* cost : {"closed_form", "latency", "simulator"}) {
+    const auto cycles = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> arguments{"evaluate", "--schedule", schedule, "--cost", cost, "--json"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Said said = with(arguments);
+      EXPECT_EQ(said.code, 0) << said.err;
+      return nlohmann::json::parse(said.out, nullptr, false).value("cycles", -1.0);
+    };
+    EXPECT_GT(cycles({"--no-reorder"}), 1.2 * cycles({})) << cost;
+  }
+  const Said former = with({"schedule", "--set", "stream_window=1"});
+  EXPECT_EQ(former.code, 1);
+  EXPECT_TRUE(says(former.err, "the window of a command stream is a key: program: {window: 32}")) << former.err;
+}
 
 TEST(Messages, ASumThatLosesTermsIsToldByEveryVerb) {
   const Folder folder;

@@ -53,7 +53,19 @@ TEST_P(Cycles, PredictionAndSimulationAgree) {
   EXPECT_GT(compared, 0);
 }
 
-/// A product of this size, as the default cost model predicts it and as the simulator takes it.
+using MadeModel = std::unique_ptr<CostModel> (*)();
+constexpr std::pair<const char*, MadeModel> models[]{{"closed_form", make_cost_model_closed_form},
+                                                     {"latency", make_cost_model_latency},
+                                                     {"simulator", make_cost_model_simulator}};
+
+/// Cycles of commands that a model predicts for the only statement; negative: it says no.
+double predicted_by(MadeModel make, const Kernel& kernel, const HardwareModel& model, const Schedule& schedule) {
+  const auto cost = make()->estimate({&kernel, make_id<StatementId>(0), &model, schedule.nests.front()});
+  EXPECT_TRUE(cost) << render(cost.diagnostics());
+  return cost ? cost->cycles - cost->scalar_cycles : -1;
+}
+
+/// A product of this size, as each cost model predicts it and as the simulator takes it.
 void expect_near(const std::string& name, int M, int N, int K) {
   const HardwareModel model = load_model(name);
   const Kernel kernel = gemm_s8(M, N, K);
@@ -62,11 +74,14 @@ void expect_near(const std::string& name, int M, int N, int K) {
   auto data = random_data(kernel, Fill::integers, 7);
   const auto outcome = make_runner(model)->run(*compiled.program, data, RunLimits{}, 0);
   ASSERT_TRUE(outcome) << render(outcome.diagnostics());
-  const Cost& cost = compiled.scheduled->cost;
-  const double predicted = cost.cycles - cost.scalar_cycles, found = static_cast<double>(outcome->cycles);
-  EXPECT_LT(std::max(predicted, found), 1.25 * std::min(predicted, found))
-      << name << ", " << M << "x" << N << "x" << K << ": predicted " << predicted << ", simulated " << found << "\n"
-      << print(compiled.scheduled->schedule);
+  const auto found = static_cast<double>(outcome->cycles);
+  for (const auto& [by, make] : models) {
+    const double predicted = predicted_by(make, kernel, model, compiled.scheduled->schedule);
+    EXPECT_LT(std::max(predicted, found), 1.25 * std::min(predicted, found))
+        << name << ", " << M << "x" << N << "x" << K << ": " << by << " predicts " << predicted << ", simulated "
+        << found << "\n"
+        << print(compiled.scheduled->schedule);
+  }
 }
 
 class ScheduledStream : public testing::TestWithParam<std::string> {};
@@ -92,21 +107,22 @@ TEST_P(StreamWindow, OverlapsWhatItReaches) {
   auto expected = random_data(kernel, Fill::integers, 7);
   const auto inputs = expected;
   interpret(kernel, expected);
-  std::map<std::string, std::int64_t> cycles;
-  for (const char* window : {"1", "8", "32", "1000"}) {
-    model.params["stream_window"] = window;
+  std::map<int, std::int64_t> cycles;
+  for (const int window : {1, 8, 32, 1000}) {
+    model.program.window = window;
     auto data = inputs;
     const auto outcome = make_runner(model)->run(*compiled.program, data, RunLimits{}, 0);
     ASSERT_TRUE(outcome) << render(outcome.diagnostics());
     EXPECT_EQ(data.back().bytes, expected.back().bytes) << window;
     cycles[window] = outcome->cycles;
-    const auto cost = make_cost_model_closed_form()->estimate(
-        {&kernel, make_id<StatementId>(0), &model, compiled.scheduled->schedule.nests.front()});
-    ASSERT_TRUE(cost) << render(cost.diagnostics());
-    EXPECT_NEAR(cost->cycles / static_cast<double>(outcome->cycles), 1, 0.15) << "window of " << window;
+    for (const auto& [by, make] : models)
+      EXPECT_NEAR(
+          predicted_by(make, kernel, model, compiled.scheduled->schedule) / static_cast<double>(outcome->cycles), 1,
+          0.15)
+          << by << ", window of " << window;
   }
-  EXPECT_LT(cycles["8"], cycles["1"]);
-  EXPECT_LT(1.2 * static_cast<double>(cycles["32"]), static_cast<double>(cycles["1"]));
+  EXPECT_LT(cycles[8], cycles[1]);
+  EXPECT_LT(1.2 * static_cast<double>(cycles[32]), static_cast<double>(cycles[1]));
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, StreamWindow, testing::Values(std::string("npu16"), std::string("conv3x3")),

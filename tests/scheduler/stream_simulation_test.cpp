@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the simulation of command streams; what they make together is compared with whole programs in
+// tests/conformance/cycles_test.cpp.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/command_queue.h"
+#include "scheduler/touched_parts.h"
+
+namespace isamap {
+namespace {
+
+/// "load 0-4 call 4-6": what left, in its order, from start to the end of its interval.
+class Leaving {
+ public:
+  Leaving(std::size_t window, bool queues)
+      : queue_(window, queues, [this](const TimedCommand& c, double start, std::int64_t) {
+          text_ += fmt::format("{}{}@{}", text_.empty() ? "" : " ", c.port == 0 ? "load" : "call", start);
+        }) {
+    queue_.port("load", 1);
+    queue_.port("call", 1);
+  }
+  void load(const std::vector<std::int64_t>& before = {}) { add(0, before); }
+  void call(const std::vector<std::int64_t>& before = {}) { add(1, before); }
+  std::string text() {
+    queue_.flush();
+    return text_;
+  }
+
+ private:
+  void add(int port, const std::vector<std::int64_t>& before) {
+    TimedCommand command;
+    command.port = port;
+    command.interval = port == 0 ? 4 : 2;
+    command.latency = port == 0 ? 10 : 3;
+    queue_.add(command, before, -1);
+  }
+  std::string text_;
+  CommandQueue queue_;
+};
+
+void two_steps(Leaving& line) {
+  line.load();
+  line.call({0});
+  line.load();
+  line.call({2});
+}
+
+TEST(CommandQueue, InOrderNothingPassesACommandThatWaits) {
+  Leaving line(1, false);
+  two_steps(line);
+  EXPECT_EQ(line.text(), "load@0 call@10 load@10 call@20");
+}
+
+TEST(CommandQueue, InAWindowTheOneThatCanStartFirstLeaves) {
+  Leaving line(3, false);
+  two_steps(line);
+  EXPECT_EQ(line.text(), "load@0 load@4 call@10 call@14");
+}
+
+TEST(CommandQueue, QueuesWaitForNoOtherPort) {
+  Leaving line(1, true);
+  two_steps(line);
+  EXPECT_EQ(line.text(), "load@0 call@10 load@4 call@14");
+}
+
+std::vector<std::int64_t> before(TouchedParts& parts, const TouchedParts::Box& box, bool write, std::int64_t command) {
+  std::vector<std::int64_t> found;
+  parts.touch(
+      box, write, command, [](std::int64_t) { return -1.0; }, found);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(TouchedParts, ReadsComeAfterWritesAndWritesAfterBoth) {
+  TouchedParts tile({{8, 4}, {6, 3}});
+  using List = std::vector<std::int64_t>;
+  EXPECT_EQ(before(tile, {{0, 4}, {0, 6}}, true, 0), List{});
+  EXPECT_EQ(before(tile, {{4, 8}, {0, 6}}, true, 1), List{});
+  EXPECT_EQ(before(tile, {{0, 8}, {0, 3}}, false, 2), (List{0, 1}));
+  EXPECT_EQ(before(tile, {{0, 8}, {3, 6}}, false, 3), (List{0, 1}));
+  EXPECT_EQ(before(tile, {{0, 4}, {0, 3}}, true, 4), (List{0, 2})) << "the other half was not read by 3";
+  EXPECT_EQ(before(tile, {{0, 4}, {0, 6}}, false, 5), (List{0, 4}));
+}
+
+TEST(TouchedParts, AShortBoxTouchesWholeParts) {
+  TouchedParts tile({{10, 4}});
+  EXPECT_EQ(before(tile, {{3, 5}}, true, 0), (std::vector<std::int64_t>{}));
+  EXPECT_EQ(before(tile, {{6, 7}}, false, 1), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(before(tile, {{8, 10}}, false, 2), (std::vector<std::int64_t>{}));
+}
+
+}  // namespace
+}  // namespace isamap
