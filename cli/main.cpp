@@ -457,7 +457,8 @@ int main_of(int argc, char** argv) {
   if (const auto problem = environment_problem())
     return static_cast<int>(close_json(program.options, fail(Exit::usage, problem->message, problem->hint)));
   const bool makes_folders = program.chosen == verb_emit || program.chosen == verb_import_timeloop;
-  for (const std::string& path : {program.options.output, program.options.report, program.options.trace})
+  const Options& given = program.options;
+  for (const std::string& path : {given.output, given.report, given.trace, given.record})
     if (const auto problem = no_folder_for(path); problem && !makes_folders)
       return static_cast<int>(close_json(program.options, fail(Exit::wrong_input, {*problem})));
   return static_cast<int>(close_json(program.options, program.chosen(program.options)));

@@ -188,7 +188,8 @@ Exit verb_hw_verify(const Options& options) {
   if (!options.record.empty() && code != Exit::missing) {
     if (const Diagnostics lost = would_lose(options.record, record); !lost.empty())
       return fail(Exit::wrong_input, lost);
-    if (!write_file(options.record, print_recording(record))) return Exit::wrong_input;
+    if (const auto written = write_file(options.record, print_recording(record)); !written)
+      return fail(Exit::wrong_input, written.diagnostics());
   }
   if (const std::string why = not_run(done); !why.empty()) fail(code, "not run: " + why);
   return deliver(options, options.json ? json_of(done, options) : text_of(done, options.target), code);

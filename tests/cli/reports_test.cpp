@@ -29,7 +29,7 @@ std::vector<Expectation> expectations(const std::string& name) {
   return all;
 }
 
-std::vector<std::string> names(bool heavy) {
+std::vector<std::string> report_names(bool heavy) {
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(reports)) {
     const std::string name = entry.path().filename().string();
@@ -48,7 +48,7 @@ std::size_t occurrences(const std::string& text, const std::string& what) {
 }
 
 /// Runs `cmd` in a copy of its folder; what it leaves in temporary folders goes with the copy.
-Said ran(const std::string& name) {
+Said run_report(const std::string& name) {
   const Folder place;
   fs::copy(reports + "/" + name, place / "");
   fs::create_directory(place / "tmp");
@@ -60,7 +60,7 @@ Said ran(const std::string& name) {
 }
 
 void expect_as_written(const std::string& name) {
-  const Said said = ran(name);
+  const Said said = run_report(name);
   if (said.code == 77 || said.code == 127 || occurrences(said.out, "rc=77\n") > 0)
     GTEST_SKIP() << "missing on this machine: " << said.out;
   for (const Expectation& e : expectations(name)) {
@@ -78,11 +78,11 @@ std::string name_of_case(const testing::TestParamInfo<std::string>& info) { retu
 
 class Reports : public testing::TestWithParam<std::string> {};
 TEST_P(Reports, IsAsExpected) { expect_as_written(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(Folder, Reports, testing::ValuesIn(names(false)), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Folder, Reports, testing::ValuesIn(report_names(false)), name_of_case);
 
 class ReportsHeavy : public testing::TestWithParam<std::string> {};
 TEST_P(ReportsHeavy, IsAsExpected) { expect_as_written(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(Folder, ReportsHeavy, testing::ValuesIn(names(true)), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Folder, ReportsHeavy, testing::ValuesIn(report_names(true)), name_of_case);
 
 }  // namespace
 }  // namespace isamap::cli_test

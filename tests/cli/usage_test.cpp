@@ -55,6 +55,15 @@ TEST(Usage, AHardwareFileNearbyIsSuggested) {
   EXPECT_NE(said.err.find("did you mean '" + data + "dot16.yaml'?"), std::string::npos) << said.err;
 }
 
+TEST(Usage, ARecordThatCannotBeWrittenIsTold) {
+  const Said early = isamap({"hw", "verify", "npu16", "--record", "no/such/folder/r.jsonl"});
+  EXPECT_EQ(early.code, 1);
+  EXPECT_NE(early.err.find("there is no folder 'no/such/folder'"), std::string::npos) << early.err;
+  const Said late = isamap({"hw", "verify", "npu16", "--instruction", "clear", "--record", "/proc/r.jsonl"});
+  EXPECT_EQ(late.code, 1);
+  EXPECT_NE(late.err.find("/proc/r.jsonl: cannot be written"), std::string::npos) << late.err;
+}
+
 TEST(Usage, AHardwareFileMayBeAPipe) {
   const std::string command = "bash -c '" ISAMAP_PROGRAM " hw check <(cat " ISAMAP_SOURCE_DIR
                               "/hardware_models/scalar_c.yaml)' >/dev/null 2>&1";

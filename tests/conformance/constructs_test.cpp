@@ -97,15 +97,17 @@ std::vector<Case> share(std::size_t part, std::size_t parts) {
   return some;
 }
 
-constexpr std::size_t turns = 4;  ///< of 40 sizes: a tenth
+constexpr std::size_t constructs_turns = 4;  ///< of 40 sizes: a tenth
 
-/// Each construct of each type at one size; the sizes of the turns lie 10 apart. Of `targets` each has its share.
+/// Each construct of each type at one size; the sizes of the turns lie 10 apart. Of `targets` each has its
+/// share.
 std::vector<Case> each_at_one_size(std::size_t turn, std::size_t target, std::size_t targets) {
   std::vector<Case> some;
   for (std::size_t c = 0; c < std::size(constructs); ++c)
     for (std::size_t t = 0; t < std::size(types); ++t)
       if ((c + t + turn / 2) % targets == target)
-        some.push_back({c, t, 1 + static_cast<int>((7 * c + 11 * t + most_columns / turns * turn) % most_columns)});
+        some.push_back(
+            {c, t, 1 + static_cast<int>((7 * c + 11 * t + most_columns / constructs_turns * turn) % most_columns)});
   return some;
 }
 
@@ -287,7 +289,7 @@ TEST_P(Constructs, OfEveryTypeAtOneSize) {
     ConstructsOn(here[target], by[GetParam() % by.size()]).check(each_at_one_size(GetParam(), target, here.size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Turn, Constructs, testing::Range(std::size_t{0}, turns));
+INSTANTIATE_TEST_SUITE_P(Turn, Constructs, testing::Range(std::size_t{0}, constructs_turns));
 
 class HeavyConstructs : public testing::TestWithParam<std::string> {};
 
