@@ -83,15 +83,15 @@ class CallsOfRows {
  public:
   CallsOfRows(const Program& program, const HardwareModel& model) : program_(program), model_(model) {}
 
-  void walk(const std::vector<Node>& nodes) {
+  void visit(const std::vector<Node>& nodes) {
     for (const Node& node : nodes)
       std::visit(overloaded{[&](const Loop& loop) {
                               trips_[loop.variable] = loop.trip;
-                              if (loop.trip > 0) walk(loop.body);
+                              if (loop.trip > 0) visit(loop.body);
                             },
                             [&](const Guard& guard) {
-                              walk(guard.then);
-                              walk(guard.otherwise);
+                              visit(guard.then);
+                              visit(guard.otherwise);
                             },
                             [&](const Call& call) { note(call); }, [](const auto&) {}},
                  node.is);
@@ -196,8 +196,8 @@ class CallsOfRows {
 
 std::vector<CallPasses> call_passes(const Program& program, const HardwareModel& model) {
   CallsOfRows calls(program, model);
-  calls.walk(program.prepack);
-  calls.walk(program.body);
+  calls.visit(program.prepack);
+  calls.visit(program.body);
   return calls.found;
 }
 
