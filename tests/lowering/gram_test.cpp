@@ -40,7 +40,7 @@ TEST(Gram, IsComputedByInstructions) {
     for (const std::string dims : sizes) {
       const std::string text = fmt::format("{}: {} of {}", c.target, c.product, dims);
       const Kernel kernel = formula(fmt::format("G[i,j] += {}", c.product), dims, c.dtypes);
-      const Program program = searched(kernel, model, 60);
+      const Program program = searched(kernel, model, 30);
       Random random(7);
       std::vector<TensorData> expected;
       for (const Tensor& tensor : kernel.tensors) expected.push_back(random_data(tensor, Fill::integers, random));
