@@ -9,11 +9,11 @@
 #include <set>
 #include <sstream>
 
-#include "backends/backend.h"
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cuda/device_run.h"
-#include "backends/process.h"
 #include "backends/simulator/external.h"
+#include "isamap/backend.h"
 
 namespace isamap {
 namespace {

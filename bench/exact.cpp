@@ -3,17 +3,16 @@
 // convolutions of ResNet-50 (shapes as published: channels in, height in, channels out, kernel, stride).
 // Claims: a million evaluations a second; a second for a GEMM, ten for a convolution.
 
-#include "scheduler/levelled/exact.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
+#include "scheduler/search/exact/branch_and_bound.h"
 
 namespace isamap {
 namespace {

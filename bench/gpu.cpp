@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "backends/common/process.h"
 #include "backends/cuda/device_run.h"
-#include "backends/process.h"
 #include "bench/gpu/bundle.h"
 #include "bench/gpu/renewal.h"
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "isamap/scheduler.h"
 #include "lab/run.h"
 #include "lab/statistics.h"
-#include "scheduler/scheduler.h"
 
 int main(int argc, char** argv) {
   using namespace isamap;

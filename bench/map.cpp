@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "bench/matrix.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
 
 namespace isamap::bench {
 namespace {

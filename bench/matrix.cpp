@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
 
 namespace isamap::bench {
 namespace {

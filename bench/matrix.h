@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "hwdesc/hardware_model.h"
-#include "mapper/mapper.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
 
 namespace isamap::bench {
 

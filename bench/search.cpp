@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/matrix.h"
-#include "scheduler/scheduler.h"
+#include "isamap/scheduler.h"
 
 int main() {
   using namespace isamap;

@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <ctime>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/cost_model.h"
-#include "scheduler/schedule_file.h"
-#include "scheduler/search_loop.h"
+#include "isamap/cost_model.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
+#include "isamap/search.h"
 
 namespace isamap {
 namespace {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common.h"
-#include "cli/html.h"
-#include "cli/plot.h"
 #include "lab/accuracy.h"
+#include "report/html.h"
+#include "report/plot.h"
 
 namespace isamap::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
 #include "support/slow_operation.h"
 #include "support/table.h"
 

@@ -7,7 +7,7 @@
 
 #include "cli/cost_choice.h"
 #include "cli/json.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::cli {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cli/common.h"
-#include "cli/pipeline.h"
+#include "isamap/compile.h"
 
 namespace isamap::cli {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cost_choice.h"
 
-#include "backends/backend.h"
 #include "cli/common.h"
-#include "scheduler/cost_names.h"
+#include "isamap/backend.h"
+#include "scheduler/cost/regression.h"
 #include "scheduler/measure.h"
-#include "scheduler/regression.h"
+#include "scheduler/search/cost_names.h"
 
 namespace isamap::cli {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "scheduler/learned_cost.h"
-#include "scheduler/search_loop.h"
+#include "isamap/search.h"
+#include "scheduler/cost/learned_cost.h"
 
 namespace isamap::cli {
 
-/// Those of scheduler/cost_names.h, and measured, learned.
+/// Those of scheduler/search/cost_names.h, and measured, learned.
 const std::vector<std::string>& cost_names();
 
 /// Models of that name, one for each thread. Has complained when empty, and set `code`: `measured` where nothing runs

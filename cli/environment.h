@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "support/diagnostic.h"
+#include "isamap/result.h"
 
 namespace isamap::cli {
 

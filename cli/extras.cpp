@@ -2,8 +2,8 @@
 #include "cli/extras.h"
 
 #include "cli/common.h"
-#include "ir/steps.h"
-#include "scheduler/scheduled_kernel.h"
+#include "ir/recurrence.h"
+#include "scheduler/nest/scheduled_kernel.h"
 
 namespace isamap::cli {
 

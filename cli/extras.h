@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "cli/schedule_report.h"
+#include "report/schedule_report.h"
 
 namespace isamap::cli {
 

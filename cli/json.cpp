@@ -7,8 +7,8 @@
 
 #include "cli/common.h"
 #include "cli/json_internal.h"
-#include "cli/names.h"
-#include "hwdesc/call_passes.h"
+#include "hwdesc/layout/bank_conflict_passes.h"
+#include "mapper/mapping_names.h"
 
 namespace isamap::cli {
 namespace {

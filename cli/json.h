@@ -5,15 +5,15 @@
 #include <map>
 #include <string>
 
-#include "backends/backend.h"
-#include "cli/execute.h"
-#include "cli/layers.h"
-#include "cli/pipeline.h"
-#include "cli/schedule_report.h"
-#include "cli/suite.h"
-#include "hwdesc/layout_proofs.h"
-#include "mapper/why_not.h"
-#include "scheduler/levelled/exact.h"
+#include "driver/execute.h"
+#include "driver/extract_layers.h"
+#include "driver/suite.h"
+#include "isamap/backend.h"
+#include "isamap/compile.h"
+#include "isamap/hardware.h"
+#include "mapper/rejection_report.h"
+#include "report/schedule_report.h"
+#include "scheduler/search/exact/branch_and_bound.h"
 
 namespace isamap::cli {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/pipeline.h"
-#include "mapper/mapper.h"
-#include "support/diagnostic.h"
+#include "isamap/compile.h"
+#include "isamap/mapper.h"
+#include "isamap/result.h"
 
 namespace isamap::cli {
 

@@ -7,11 +7,11 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
-#include "cli/names.h"
+#include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
-#include "mapper/claims.h"
+#include "mapper/completeness.h"
 #include "mapper/layout_advice.h"
-#include "mapper/other_orders.h"
+#include "mapper/mapping_names.h"
 #include "mapper/price.h"
 
 namespace isamap::cli {

@@ -3,7 +3,7 @@
 
 #include "cli/json.h"
 #include "cli/json_internal.h"
-#include "cli/names.h"
+#include "mapper/mapping_names.h"
 
 namespace isamap::cli {
 namespace {

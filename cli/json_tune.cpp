@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json_tune.h"
 
-#include "cli/compilers.h"
 #include "cli/json_internal.h"
+#include "driver/compilers.h"
 
 namespace isamap::cli {
 

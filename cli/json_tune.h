@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "isamap/scheduler.h"
 #include "lab/trial_store.h"
 #include "scheduler/measure.h"
-#include "scheduler/scheduler.h"
 
 namespace isamap::cli {
 

@@ -11,7 +11,7 @@
 #include <limits>
 #include <optional>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 #include "build_facts.h"
 #include "cli/common.h"
 #include "cli/cost_choice.h"

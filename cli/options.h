@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
-#include "driver/exit.h"
-#include "mapper/mapper.h"
-#include "scheduler/scheduler.h"
+#include "isamap/backend.h"
+#include "isamap/compile.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::cli {
 

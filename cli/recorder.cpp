@@ -9,7 +9,7 @@
 #include "build_facts.h"
 #include "cli/cost_choice.h"
 #include "lab/run.h"
-#include "scheduler/learned_cost.h"
+#include "scheduler/cost/learned_cost.h"
 #include "support/yaml.h"
 
 namespace isamap::cli {

@@ -9,7 +9,7 @@
 
 #include "cli/compile_verb.h"
 #include "lab/trial_store.h"
-#include "scheduler/learned_cost.h"
+#include "scheduler/cost/learned_cost.h"
 
 namespace isamap::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/pipeline.h"
+#include "isamap/compile.h"
 
 namespace isamap::cli {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/compilers.h"
 #include "cli/json_tune.h"
 #include "cli/recorder.h"
-#include "ir/program.h"
+#include "driver/compilers.h"
+#include "isamap/program.h"
 #include "scheduler/measure.h"
 
 namespace isamap::cli {

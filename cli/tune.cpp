@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search with predicted cost, then the clock: of each statement the most promising candidates are emitted, compiled,
 // compared with the interpreter and timed in turn; then the best of them beside its variations, of which the prediction
-// knows nothing (scheduler/variations.h). What earlier runs measured on this machine corrects the prediction that
-// chooses candidates (scheduler/learned_cost.h). A wrong program is never the best, however fast.
+// knows nothing (scheduler/tuning_variants.h). What earlier runs measured on this machine corrects the prediction that
+// chooses candidates (scheduler/cost/learned_cost.h). A wrong program is never the best, however fast.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "backends/backend.h"
 #include "cli/compile_verb.h"
-#include "cli/execute.h"
 #include "cli/search_answer.h"
-#include "ir/steps.h"
-#include "scheduler/lower.h"
-#include "scheduler/variations.h"
+#include "driver/execute.h"
+#include "ir/recurrence.h"
+#include "isamap/backend.h"
+#include "isamap/scheduler.h"
+#include "scheduler/tuning_variants.h"
 
 namespace isamap::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 
-#include "support/diagnostic.h"
+#include "isamap/result.h"
 
 namespace isamap::cli {
 

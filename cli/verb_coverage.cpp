@@ -7,9 +7,9 @@
 
 #include "cli/common.h"
 #include "cli/json.h"
-#include "cli/names.h"
-#include "cli/suite_report.h"
 #include "cli/verbs.h"
+#include "mapper/mapping_names.h"
+#include "report/suite_report.h"
 
 namespace isamap::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "cli/compile_verb.h"
-#include "cli/execute.h"
 #include "cli/json.h"
 #include "cli/scalar_code.h"
 #include "cli/verbs.h"
-#include "hwdesc/program_check.h"
+#include "driver/execute.h"
+#include "isamap/program_on_machine.h"
 
 namespace isamap::cli {
 namespace {

@@ -9,11 +9,10 @@
 #include "cli/cost_choice.h"
 #include "cli/extras.h"
 #include "cli/json.h"
-#include "cli/pipeline.h"
 #include "cli/verbs.h"
-#include "scheduler/lower.h"
-#include "scheduler/machine_costs.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/compile.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/instruction_timing.h"
 
 namespace isamap::cli {
 namespace {

@@ -11,11 +11,11 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
-#include "cli/names.h"
 #include "cli/verbs.h"
-#include "ir/steps.h"
+#include "ir/recurrence.h"
 #include "mapper/layout_advice.h"
-#include "mapper/why_not.h"
+#include "mapper/mapping_names.h"
+#include "mapper/rejection_report.h"
 
 namespace isamap::cli {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "cli/compile_verb.h"
 #include "cli/json.h"
-#include "cli/names.h"
-#include "cli/report.h"
 #include "cli/verbs.h"
+#include "mapper/mapping_names.h"
+#include "report/extract_report.h"
 
 namespace isamap::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
-#include "hwdesc/describe.h"
-#include "hwdesc/skeletons.h"
+#include "hwdesc/load/skeletons.h"
+#include "isamap/hardware.h"
 
 namespace isamap::cli {
 namespace {

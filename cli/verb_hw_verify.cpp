@@ -10,13 +10,13 @@
 
 #include "backends/cuda/device_program.h"
 #include "cli/common.h"
-#include "cli/execute.h"
 #include "cli/json.h"
 #include "cli/json_internal.h"
-#include "cli/names.h"
 #include "cli/verbs.h"
-#include "cli/verify.h"
+#include "driver/execute.h"
+#include "mapper/mapping_names.h"
 #include "support/yaml.h"
+#include "verify/verify.h"
 
 namespace isamap::cli {
 namespace {

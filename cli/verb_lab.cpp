@@ -14,10 +14,10 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
-#include "cli/lab_report.h"
 #include "cli/verbs.h"
 #include "lab/optima.h"
 #include "lab/trial_store.h"
+#include "report/lab_report.h"
 
 namespace isamap::cli {
 namespace {

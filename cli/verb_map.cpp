@@ -8,12 +8,12 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/listed.h"
-#include "cli/names.h"
 #include "cli/verbs.h"
-#include "ir/steps.h"
+#include "ir/recurrence.h"
+#include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate_files.h"
 #include "mapper/mapped_splits.h"
-#include "mapper/other_orders.h"
+#include "mapper/mapping_names.h"
 #include "mapper/reasons.h"
 
 namespace isamap::cli {

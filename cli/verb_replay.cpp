@@ -6,12 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/backend.h"
-#include "backends/process.h"
+#include "backends/common/process.h"
 #include "cli/json.h"
 #include "cli/lab_file.h"
 #include "cli/search_answer.h"
 #include "cli/verbs.h"
+#include "isamap/backend.h"
 #include "lab/run.h"
 
 namespace isamap::cli {

@@ -11,7 +11,7 @@
 #include "cli/json.h"
 #include "cli/scalar_code.h"
 #include "cli/verbs.h"
-#include "hwdesc/call_passes.h"
+#include "hwdesc/layout/bank_conflict_passes.h"
 
 namespace isamap::cli {
 namespace {
@@ -105,8 +105,8 @@ Exit verb_run(const Options& options) {
   const auto& [inputs, compilation] = *compiled;
   if (const Diagnostics too_large = too_large_to_run(inputs.kernel); !too_large.empty())
     return fail_after_start(options, Exit::limit, too_large, inputs, compilation.mapped);
-  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed,
-                                       counts_requests() ? 0 : 0.1, {false, tell});  // once
+  const auto checked = run_and_compare(*compilation.program, inputs.model, options.seed, counts_requests() ? 0 : 0.1,
+                                       {false, tell});  // once
   if (!checked) {
     const bool printed = static_cast<bool>(emit(*compilation.program, inputs.model));
     return fail_after_start(options, printed ? Exit::wrong_result : Exit::no_answer, checked.diagnostics(), inputs,

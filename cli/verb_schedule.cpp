@@ -8,13 +8,13 @@
 #include "cli/compile_verb.h"
 #include "cli/extras.h"
 #include "cli/json.h"
-#include "cli/runner_up.h"
 #include "cli/scalar_code.h"
 #include "cli/search_answer.h"
 #include "cli/verbs.h"
-#include "ir/steps.h"
-#include "scheduler/levelled/schedule_exact.h"
-#include "scheduler/scheduled_kernel.h"
+#include "driver/runner_up.h"
+#include "ir/recurrence.h"
+#include "scheduler/nest/scheduled_kernel.h"
+#include "scheduler/schedule_exact.h"
 
 namespace isamap::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/common.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
-#include "hwdesc/summary.h"
+#include "hwdesc/model/summary.h"
 #include "mapper/price.h"
 
 namespace isamap::cli {

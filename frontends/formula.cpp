@@ -7,10 +7,10 @@
 #include <charconv>
 #include <map>
 
-#include "frontends/frontends.h"
 #include "frontends/lossy_sums.h"
 #include "frontends/statements_internal.h"
 #include "ir/parse.h"
+#include "isamap/frontends.h"
 
 namespace isamap {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 
 namespace isamap {
 namespace {

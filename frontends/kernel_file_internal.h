@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 #include "support/yaml.h"
 
 namespace isamap {

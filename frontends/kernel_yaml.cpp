@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
-#include "frontends/frontends.h"
 #include "frontends/kernel_file_internal.h"
 #include "frontends/lossy_sums.h"
 #include "frontends/statements_internal.h"
 #include "ir/cursor.h"
 #include "ir/parse.h"
+#include "isamap/frontends.h"
 #include "support/yaml.h"
 
 namespace isamap {

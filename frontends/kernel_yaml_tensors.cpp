@@ -6,7 +6,7 @@
 
 #include "frontends/kernel_file_internal.h"
 #include "frontends/statements_internal.h"
-#include "ir/int_expr.h"
+#include "isamap/expression.h"
 
 namespace isamap {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 

@@ -4,7 +4,7 @@
 // A file is checked as a whole before anything is made of it: a graph that contradicts itself gives diagnostics and no
 // model, an operator that is merely not mapped gives a layer with a reason.
 
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 
 #ifdef ISAMAP_WITH_ONNX
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 
 namespace isamap {
 

@@ -5,8 +5,8 @@
 //   G[i,j] += X[i,k] * X[j,k]        stage X in spad       the tile of X[i,k]
 //                                    stage X.2 in spad     the tile of X[j,k]
 
-#include "ir/kernel.h"
-#include "ir/schedule.h"
+#include "isamap/kernel.h"
+#include "isamap/schedule.h"
 
 namespace isamap {
 

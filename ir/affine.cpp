@@ -9,7 +9,7 @@
 //
 // (Graham, Knuth, Patashnik, "Concrete Mathematics", section 3.2.)
 
-#include "ir/affine.h"
+#include "isamap/affine.h"
 
 #include <algorithm>
 #include <numeric>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/affine.h"
+#include "isamap/affine.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

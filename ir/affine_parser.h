@@ -2,8 +2,8 @@
 #pragma once
 // Reading an affine expression in the middle of a longer text.
 
-#include "ir/affine.h"
 #include "ir/cursor.h"
+#include "isamap/affine.h"
 
 namespace isamap {
 

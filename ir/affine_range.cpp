@@ -12,7 +12,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ir/affine.h"
+#include "isamap/affine.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -15,8 +15,8 @@
 #include <cmath>
 
 #include "ir/error_bounds.h"
-#include "ir/interpret.h"
-#include "support/check.h"
+#include "isamap/interpret.h"
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

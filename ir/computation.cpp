@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/computation.h"
-
 #include <algorithm>
 #include <limits>
 
 #include "ir/scalar_ops.h"
-#include "support/check.h"
+#include "isamap/kernel.h"
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

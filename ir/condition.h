@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/int_expr.h"
+#include "isamap/expression.h"
 
 namespace isamap {
 

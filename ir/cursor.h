@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "support/diagnostic.h"
+#include "isamap/result.h"
 
 namespace isamap {
 

@@ -4,15 +4,14 @@
 // f32, f64: IEEE 754-2019. f16: binary16. bf16, tf32: the upper 16 and 19 bits of binary32.
 // e4m3, e5m2: "OCP 8-bit Floating Point Specification (OFP8)", revision 1.0, tables 1 and 2.
 
-#include "ir/dtype.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 
-#include "support/check.h"
+#include "isamap/expression.h"
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

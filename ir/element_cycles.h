@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "ir/program.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

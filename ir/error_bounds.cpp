@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "ir/point_errors.h"
+#include "ir/recurrence.h"
 #include "ir/row_statement.h"
-#include "ir/steps.h"
 #include "support/arithmetic.h"
 #include "support/overloaded.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/interpret.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 

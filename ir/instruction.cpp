@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an instruction means, asked of its statement.
 
-#include "ir/instruction.h"
+#include "isamap/instruction.h"
 
 #include <fmt/core.h>
 

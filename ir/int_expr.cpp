@@ -2,8 +2,6 @@
 // Integer expressions of hardware files, by precedence climbing. Levels of binding, loosest first:
 //   1 |    2 &    3 << >>    4 + -    5 * / %    6 numbers, references, calls, parentheses
 
-#include "ir/int_expr.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,6 +9,7 @@
 
 #include "ir/condition.h"
 #include "ir/cursor.h"
+#include "isamap/expression.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data of tensors, and kernels as the run of their statements (ir/row_statement.cpp) one after the other.
 
-#include "ir/interpret.h"
+#include "isamap/interpret.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "ir/recurrence.h"
 #include "ir/row_statement.h"
-#include "ir/steps.h"
-#include "support/check.h"
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

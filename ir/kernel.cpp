@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about kernels that need no arithmetic; checks are in ir/kernel_verify.cpp, text in ir/kernel_text.cpp.
 
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "ir/steps.h"
+#include "ir/recurrence.h"
 #include "ir/verify_internal.h"
 
 namespace isamap {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/affine.h"
+#include "isamap/affine.h"
 
 namespace isamap {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/affine.h"
 #include "ir/condition.h"
-#include "ir/program.h"
+#include "isamap/affine.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

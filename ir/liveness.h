@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/program.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

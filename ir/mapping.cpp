@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/mapping.h"
+#include "isamap/mapping.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/instruction.h"
+#include "isamap/instruction.h"
 #include "support/arithmetic.h"
 #include "support/box.h"
 #include "support/overloaded.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "support/check.h"
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/affine.h"
-#include "ir/program.h"
+#include "isamap/affine.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 
@@ -30,7 +30,7 @@ struct ParsedStatement {
 
 /// `where` is the place of the text; diagnostics add the offset to its column. Names in `sizes` stand for their number
 /// already here, so that `A[N*i + j]` and `A[i] / N` can be read.
-/// Limits, reported as errors: those of ir/affine.h, 512 operations, 64 distinct reads.
+/// Limits, reported as errors: those of include/isamap/affine.h, 512 operations, 64 distinct reads.
 Result<ParsedStatement> parse_statement(const std::string& text, const SourceLocation& where = {},
                                         const Bindings& sizes = {});
 

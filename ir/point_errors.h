@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "ir/interpret.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/program.h"
+#include "isamap/program.h"
 
-#include "support/check.h"
+#include "isamap/result.h"
 
 namespace isamap {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel.h"
 #include "ir/row_expr.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 

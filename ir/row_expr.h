@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/scalar_expr.h"
+#include "isamap/expression.h"
 
 namespace isamap {
 

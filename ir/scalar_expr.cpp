@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building, evaluating and printing scalar bodies; typing is in ir/scalar_typing.cpp.
 
-#include "ir/scalar_expr.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,7 +8,8 @@
 #include <string_view>
 
 #include "ir/scalar_ops.h"
-#include "support/check.h"
+#include "isamap/expression.h"
+#include "isamap/result.h"
 #include "support/overloaded.h"
 
 namespace isamap {

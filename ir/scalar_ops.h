@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ir/scalar_expr.h"
+#include "isamap/expression.h"
 
 namespace isamap {
 

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "ir/scalar_expr.h"
+#include "isamap/expression.h"
 #include "support/overloaded.h"
 
 namespace isamap {

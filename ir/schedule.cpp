@@ -8,7 +8,7 @@
 // with the words after the first group in any order. A digit is a column and, unless it walks a whole dim, its extent;
 // `-` is an instruction dim that walks nothing; `xN` alone means ahead N-1; `scalar` is element by element.
 
-#include "ir/schedule.h"
+#include "isamap/schedule.h"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "ir/affine_parser.h"
-#include "ir/schedule.h"
 #include "ir/schedule_words.h"
+#include "isamap/schedule.h"
 
 namespace isamap {
 namespace {
@@ -119,7 +119,7 @@ class LineReader {
         unknown_word("xN, ahead, as, xor, via, role, aot, slide, first, then, from");
     }
     line.ahead = ahead ? static_cast<int>(*ahead) : ahead_by_default(line.buffers);
-    // With one buffer it is for a cache, which asks for lines and has no buffers (scheduler/ask_ahead.h).
+    // With one buffer it is for a cache, which asks for lines and has no buffers (scheduler/lowering/lower_prefetch.h).
     if (!cursor_.failed() && line.buffers > 1 && line.ahead >= line.buffers)
       cursor_.fail(ahead_at,
                    "ahead " + std::to_string(line.ahead) + " needs " + std::to_string(line.ahead + 1) +

@@ -2,7 +2,7 @@
 #pragma once
 // How a call's updated operand may begin: from what stands there (`keep`), or from the reduction's identity (`zero`).
 
-#include "ir/instruction.h"
+#include "isamap/instruction.h"
 
 namespace isamap {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/template.h"
-
 #include "ir/cursor.h"
+#include "isamap/expression.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scheduler/levelled/exact.h"
-#include "scheduler/levelled/problems.h"
-#include "scheduler/search_loop.h"
+#include "isamap/search.h"
+#include "scheduler/cost/hierarchy/problems.h"
+#include "scheduler/search/exact/branch_and_bound.h"
 
 namespace isamap::lab {
 

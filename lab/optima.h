@@ -19,7 +19,7 @@ struct Optimum {
 };
 
 /// At most `evaluations` points are priced, or ten times as many nodes bounded; beyond that the answer is the best that
-/// is known. `progress` is called as that of a search (scheduler/search_loop.h), with the evaluations of all searches
+/// is known. `progress` is called as that of a search (include/isamap/search.h), with the evaluations of all searches
 /// and the best of all so far (infinity: none); false ends them.
 Optimum optimum_of(const Instance& instance, std::int64_t evaluations, int threads,
                    const std::function<bool(std::int64_t evaluations, double best)>& progress = {});

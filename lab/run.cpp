@@ -10,10 +10,10 @@
 #include <numbers>
 #include <set>
 
+#include "isamap/interpret.h"
 #include "lab/trial_json.h"
-#include "scheduler/cost_names.h"
+#include "scheduler/search/cost_names.h"
 #include "support/hash.h"
-#include "support/random.h"
 #include "support/threads.h"
 
 namespace isamap::lab {

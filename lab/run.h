@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "isamap/search.h"
 #include "lab/suite.h"
-#include "scheduler/search_loop.h"
-#include "scheduler/search_strategy.h"
 
 namespace isamap::lab {
 
@@ -25,8 +24,9 @@ struct RunOptions {
   std::int64_t seeds = 15;
   std::uint64_t seed = 0;  ///< the first one
   std::int64_t evaluations = 1000;
-  std::string cost = "closed_form";  ///< NAME:key=value,..., of scheduler/cost_names.h; of others no optima are stated
-  int threads = 1;                   ///< trials side by side; never changes a byte of the result
+  std::string cost =
+      "closed_form";  ///< NAME:key=value,..., of scheduler/search/cost_names.h; of others no optima are stated
+  int threads = 1;    ///< trials side by side; never changes a byte of the result
 };
 
 /// What one search did.

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 
 namespace isamap::lab {
 

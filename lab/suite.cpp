@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "ir/steps.h"
+#include "ir/recurrence.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
 #include "support/yaml.h"
 
 namespace isamap::lab {

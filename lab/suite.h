@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/kernel.h"
-#include "mapper/mapper.h"
-#include "scheduler/cost_model.h"
-#include "scheduler/search_space.h"
+#include "isamap/cost_model.h"
+#include "isamap/hardware.h"
+#include "isamap/kernel.h"
+#include "isamap/mapper.h"
+#include "isamap/search.h"
 
 namespace isamap::lab {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 
 namespace isamap::lab {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "support/result.h"
+#include "isamap/result.h"
 
 namespace isamap::lab {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "ir/start.h"
-#include "mapper/plans.h"
+#include "mapper/digit_plans.h"
 
 namespace isamap {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "ir/instruction.h"
-#include "ir/mapping.h"
+#include "isamap/instruction.h"
+#include "isamap/mapping.h"
 #include "mapper/body_match.h"
 #include "mapper/exact_form.h"
 #include "mapper/int_vector.h"

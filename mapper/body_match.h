@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/instruction.h"
+#include "isamap/instruction.h"
 
 namespace isamap {
 

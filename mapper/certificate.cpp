@@ -7,11 +7,11 @@
 #include <set>
 
 #include "ir/start.h"
+#include "isamap/result.h"
 #include "mapper/question_writer.h"
 #include "mapper/shared_operand.h"
 #include "mapper/value_question.h"
 #include "support/arithmetic.h"
-#include "support/check.h"
 
 namespace isamap {
 namespace {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "mapper/alternative_digit_orders.h"
 #include "mapper/certificate.h"
-#include "mapper/other_orders.h"
 #include "mapper/z3_solver.h"
 
 namespace isamap {

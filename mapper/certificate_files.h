@@ -2,7 +2,7 @@
 #pragma once
 // Certificates as files, each replayed by the solver as it is written.
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 
 namespace isamap {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "mapper/roll_up.h"
+#include "mapper/reroll_sum.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
-#include "ir/affine.h"
-#include "ir/scalar_expr.h"
+#include "isamap/affine.h"
+#include "isamap/expression.h"
 
 namespace isamap {
 

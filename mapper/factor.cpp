@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 
 namespace isamap {
 

@@ -2,7 +2,7 @@
 #pragma once
 // Ways to cut a statement that nothing computes into statements that instructions of a machine compute.
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "mapper/statement_splits.h"
 
 namespace isamap {

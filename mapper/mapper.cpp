@@ -2,16 +2,16 @@
 // Bodies, then dims: every alignment of the two bodies, every placement that the rule allows, each judged by the four
 // conditions, equal ones listed once.
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 
-#include "ir/steps.h"
+#include "ir/recurrence.h"
 #include "mapper/body_match.h"
 #include "mapper/certificate_files.h"
-#include "mapper/listing.h"
+#include "mapper/deduplicate.h"
 #include "mapper/reasons.h"
 #include "mapper/z3_solver.h"
 #include "support/arithmetic.h"

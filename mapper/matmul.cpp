@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix multiplication inside a sum of products: dims sorted by which of output, first and second input use them.
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "support/arithmetic.h"
 
 namespace isamap {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "isamap/mapper.h"
 #include "mapper/alignment.h"
 #include "mapper/lattice.h"
-#include "mapper/mapper.h"
 
 namespace isamap {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mapper/shared_operand.h"
 
-#include "mapper/tried_calls.h"
+#include "mapper/counterexample_search.h"
 
 namespace isamap {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "mapper/changes.h"
+#include "mapper/repair_proposals.h"
 
 namespace isamap {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/kernel.h"
-#include "ir/schedule.h"
+#include "isamap/kernel.h"
+#include "isamap/schedule.h"
 
 namespace isamap {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/interpret.h"
-#include "scheduler/lower.h"
+#include "isamap/interpret.h"
+#include "isamap/scheduler.h"
 
 namespace isamap {
 

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "ir/runner.h"
-#include "scheduler/cost_model.h"
+#include "isamap/cost_model.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 

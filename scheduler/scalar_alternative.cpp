@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "scheduler/lower.h"
+#include "isamap/scheduler.h"
 
 namespace isamap {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 // Scalar code against instructions: an instruction whose schedule is predicted to take longer than scalar code loses.
 
-#include "scheduler/scheduler.h"
+#include "isamap/scheduler.h"
 
 namespace isamap {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/scheduler.h"
+#include "isamap/scheduler.h"
 
 #include <fmt/format.h>
 
@@ -9,14 +9,13 @@
 #include <map>
 #include <set>
 
-#include "ir/steps.h"
-#include "scheduler/hand_tiles_on.h"
-#include "scheduler/levelled/levels_text.h"
-#include "scheduler/lower.h"
-#include "scheduler/lowerable.h"
+#include "ir/recurrence.h"
+#include "isamap/search.h"
+#include "scheduler/cost/hierarchy/levels_text.h"
+#include "scheduler/fuse_statements.h"
+#include "scheduler/nest/lowering_support.h"
 #include "scheduler/scalar_alternative.h"
-#include "scheduler/search_loop.h"
-#include "scheduler/spreads.h"
+#include "scheduler/space/digit_assignments.h"
 
 namespace isamap {
 

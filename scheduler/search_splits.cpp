@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "mapper/mapped_splits.h"
-#include "scheduler/lane_sums.h"
+#include "scheduler/nest/horizontal_sum.h"
 
 namespace isamap {
 namespace {

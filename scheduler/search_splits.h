@@ -2,9 +2,9 @@
 #pragma once
 // The search, also of statements in two (mapper/mapped_splits.h): max(X + Z, 0) on a machine that adds and clamps in
 // two instructions. The part between the two is an intermediate tensor, whose tiles may stay in registers
-// (scheduler/hand_tiles_on.h).
+// (scheduler/fuse_statements.h).
 
-#include "scheduler/search_lanes.h"
+#include "scheduler/vectorized_reductions.h"
 
 namespace isamap {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/check.h"
-
+#include "isamap/result.h"
 #include "support/internal_error.h"
 
 namespace isamap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/diagnostic.h"
-
 #include <algorithm>
+
+#include "isamap/result.h"
 
 namespace isamap {
 

@@ -28,7 +28,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (std::size_t c = 0; c < rows[r].size(); ++c)
       line += is_numeric(rows[r][c]) ? fmt::format("{:>{}}  ", rows[r][c], width[c])
-                                    : fmt::format("{:<{}}  ", rows[r][c], width[c]);
+                                     : fmt::format("{:<{}}  ", rows[r][c], width[c]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     if (r > 0) continue;
     for (const std::size_t w : width) text += std::string(w, '-') + "  ";

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/result.h"
+#include "isamap/result.h"
 
 namespace isamap::yaml {
 

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 
 namespace isamap {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "backends/assembly/twins.h"
-#include "backends/state.h"
+#include "backends/common/state.h"
 #include "ir/operand_use.h"
 #include "support/overloaded.h"
 

@@ -23,7 +23,7 @@
 
 #include "backends/assembly/operand_spans.h"
 #include "backends/assembly/straight_line.h"
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

@@ -15,8 +15,8 @@
 
 #include "backends/assembly/straight_line.h"
 #include "backends/assembly/token_plan.h"
-#include "backends/state.h"
-#include "hwdesc/hardware_model.h"
+#include "backends/common/state.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

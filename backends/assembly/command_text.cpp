@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backends/words/real_number.h"
+#include "backends/encoding/real_number.h"
 
 namespace isamap {
 namespace {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "backends/words/word.h"
-#include "hwdesc/hardware_model.h"
-#include "support/result.h"
+#include "backends/encoding/word.h"
+#include "isamap/hardware.h"
+#include "isamap/result.h"
 
 namespace isamap {
 

@@ -6,7 +6,7 @@
 #include "backends/assembly/command_order.h"
 #include "backends/assembly/command_stream.h"
 #include "backends/assembly/straight_line.h"
-#include "hwdesc/stream_window.h"
+#include "hwdesc/model/stream_window.h"
 #include "support/overloaded.h"
 
 namespace isamap {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
-#include "support/result.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
+#include "isamap/result.h"
 
 namespace isamap {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
-#include "support/result.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
+#include "isamap/result.h"
 
 namespace isamap {
 

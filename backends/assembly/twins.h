@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

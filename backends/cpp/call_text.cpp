@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "backends/cpp/types.h"
-#include "backends/words/real_number.h"
+#include "backends/encoding/real_number.h"
 #include "ir/operand_use.h"
 
 namespace isamap {

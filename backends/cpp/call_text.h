@@ -6,11 +6,11 @@
 #include <functional>
 #include <string>
 
-#include "backends/cpp/places.h"
-#include "backends/state.h"
-#include "backends/words/word.h"
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
+#include "backends/common/state.h"
+#include "backends/cpp/operand_storage.h"
+#include "backends/encoding/word.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
 
 namespace isamap {
 
@@ -35,7 +35,7 @@ std::string call_text(const Item& item, const Call& call, CallContext& context);
 /// What one placeholder that is a number stands for.
 std::string number_in_text(const Item& item, const Call& call, const Placeholder& placeholder, CallContext& context);
 
-/// The state that a call needs (backends/state.h).
+/// The state that a call needs (backends/common/state.h).
 Result<KnownState> needed_by(const Item& item, const Call& call, CallContext& context);
 /// The statement of a setter; `known` tells fields that it does not set.
 std::string setter_text(const SetterUse& use, const KnownState& known, CallContext& context);

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/compiler_choice.h"
 #include "backends/cpp/program_cache.h"
-#include "backends/process.h"
 
 namespace isamap {
 namespace {

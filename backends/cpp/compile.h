@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/compilers.h"
-#include "hwdesc/hardware_model.h"
-#include "support/result.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "isamap/result.h"
 
 namespace isamap {
 
@@ -24,7 +24,7 @@ struct SharedPart {
 
 /// Compiles two texts to `executable`, or takes it from the cache of programs. The compiler's complaint is a diagnostic
 /// with the command. Gives the compiler back: the one that was remembered for the text of the kernel, where one was
-/// (backends/compilers.h).
+/// (include/isamap/backend.h).
 Result<CompilerCommand> compile(const HardwareModel& model, const std::string& kernel, const std::string& driver,
                                 const TextFiles& headers, const std::filesystem::path& executable,
                                 const SharedPart& shared = {});

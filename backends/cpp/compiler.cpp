@@ -9,8 +9,8 @@
 #include <map>
 #include <mutex>
 
+#include "backends/common/process.h"
 #include "backends/cpp/program_cache.h"
-#include "backends/process.h"
 
 namespace isamap {
 namespace {

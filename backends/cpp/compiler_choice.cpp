@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <sstream>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cpp/translation_unit.h"
-#include "backends/process.h"
 
 namespace isamap {
 namespace {

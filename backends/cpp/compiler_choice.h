@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backends/compilers.h"
+#include "isamap/backend.h"
 
 namespace isamap {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpp/places.h"
+#include "backends/cpp/operand_storage.h"
 
 namespace isamap {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Scalar arithmetic as C++ expressions that give bit for bit what ir/scalar_expr.h defines.
+// Scalar arithmetic as C++ expressions that give bit for bit what include/isamap/expression.h defines.
 //
 // f64 is computed in double; f32 and every smaller float in float, rounded behind each operation to its format (two
-// roundings are one: see ir/dtype.h). Integers are computed modulo 2^64 and narrowed. Only functions of our own may
-// differ in the last digits.
+// roundings are one: see include/isamap/expression.h). Integers are computed modulo 2^64 and narrowed. Only functions
+// of our own may differ in the last digits.
 
 #include <set>
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/scalar_expr.h"
+#include "isamap/expression.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

@@ -3,10 +3,10 @@
 
 #include <cctype>
 
-#include "backends/cpp/conversions.h"
 #include "backends/cpp/definitions.h"
+#include "backends/cpp/dtype_conversion_text.h"
 #include "backends/cpp/real_functions.h"
-#include "support/check.h"
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

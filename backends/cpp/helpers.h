@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/program.h"
+#include "isamap/program.h"
 
 namespace isamap {
 
@@ -12,7 +12,7 @@ namespace isamap {
 /// border. Two copies of the loop for each such condition, of which those that decide others are asked first; where
 /// that makes more than four, the loop stays as it is. GCC 12 keeps sums that a branch in the loop updates in memory,
 /// where instructions are printed as assembly: 240 instead of 480 us for a 3x3 convolution of bytes, 28x28x64 -> 128.
-/// `nodes` are expanded (backends/expand.h).
+/// `nodes` are expanded (backends/common/expand_loops.h).
 std::vector<Node> hoist_guards(std::vector<Node> nodes);
 
 }  // namespace isamap

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/cpp/element_text.h"
-#include "ir/affine.h"
+#include "isamap/affine.h"
 
 namespace isamap {
 

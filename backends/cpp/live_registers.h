@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpp/places.h"
+#include "backends/cpp/operand_storage.h"
 
 namespace isamap {
 

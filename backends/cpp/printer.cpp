@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
+#include "backends/common/expand_loops.h"
 #include "backends/cpp/call_text.h"
 #include "backends/cpp/declarations.h"
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/hoist_guards.h"
 #include "backends/cpp/index_text.h"
-#include "backends/cpp/places.h"
+#include "backends/cpp/operand_storage.h"
 #include "backends/cpp/program_state.h"
 #include "backends/cpp/register_hints.h"
 #include "backends/cpp/types.h"
-#include "backends/expand.h"
 
 namespace isamap {
 namespace {

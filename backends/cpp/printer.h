@@ -8,8 +8,8 @@
 
 #include "backends/cpp/element_text.h"
 #include "backends/cpp/names.h"
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

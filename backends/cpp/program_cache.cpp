@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 
 namespace isamap {
 namespace {

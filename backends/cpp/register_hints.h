@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "backends/cpp/places.h"
+#include "backends/cpp/operand_storage.h"
 
 namespace isamap {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 #include "ir/element_places.h"
 
 namespace isamap {

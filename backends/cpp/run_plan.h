@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "backends/cpp/driver.h"
-#include "ir/interpret.h"
-#include "ir/runner.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 

@@ -8,14 +8,14 @@
 #include <set>
 
 #include "backends/cpp/compiler.h"
-#include "backends/cpp/functions.h"
+#include "backends/cpp/emit_functions.h"
 #include "backends/cpp/header.h"
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/index_text.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/types.h"
 #include "ir/error_bounds.h"
-#include "ir/interpret.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 constexpr double max_points = 1e10;  // a minute of interpretation
 
 /// Number i of tensor t, here and in the printed program. Multiples of 1/8 from -1 to 1 are numbers of every format,
-/// small integers as in ir/interpret.h keep sums exact.
+/// small integers as in include/isamap/interpret.h keep sums exact.
 std::uint32_t mixed(std::uint32_t i, std::uint32_t t) {
   std::uint32_t h = i * 2654435761U + t * 40503U + 1U;
   h = (h ^ (h >> 15)) * 2246822519U;

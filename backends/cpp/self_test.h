@@ -9,8 +9,8 @@
 namespace isamap {
 
 /// The text of `main`: exit code 0 if all outputs are right, 1 if not. Inputs are the same at every run. How far floats
-/// may be apart is found here, with the interpreter, by the bounds of ir/interpret.h: kernels of more points than it
-/// takes in a minute are refused.
+/// may be apart is found here, with the interpreter, by the bounds of include/isamap/interpret.h: kernels of more
+/// points than it takes in a minute are refused.
 Result<std::string> print_self_test(const TranslationUnit& unit, const Program& program, const HardwareModel& model);
 
 }  // namespace isamap

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "backends/cpp/compiler.h"
-#include "backends/cpp/functions.h"
+#include "backends/cpp/emit_functions.h"
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/versions.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

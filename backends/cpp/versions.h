@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backends/cpp/functions.h"
+#include "backends/cpp/emit_functions.h"
 
 namespace isamap {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "backends/common/process.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
-#include "backends/process.h"
-#include "hwdesc/program_check.h"
+#include "isamap/program_on_machine.h"
 
 namespace isamap {
 namespace {

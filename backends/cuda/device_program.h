@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "backends/cpp/run_plan.h"
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

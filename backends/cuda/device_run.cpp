@@ -9,11 +9,11 @@
 #include <map>
 #include <mutex>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/program_cache.h"
 #include "backends/cuda/device/api.h"
 #include "backends/cuda/translation_unit.h"
-#include "backends/process.h"
 
 namespace isamap {
 namespace {

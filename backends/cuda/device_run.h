@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cpp/driver.h"
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

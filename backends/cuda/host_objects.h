@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpp/names.h"
-#include "hwdesc/described_tensor.h"
+#include "hwdesc/model/described_tensor.h"
 
 namespace isamap {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

@@ -5,21 +5,21 @@
 
 #include <algorithm>
 
-#include "backends/cpp/functions.h"
+#include "backends/cpp/emit_functions.h"
 #include "backends/cpp/helpers.h"
 #include "backends/cpp/names.h"
 #include "backends/cpp/printer.h"
 #include "backends/cpp/types.h"
-#include "backends/cuda/deal_out.h"
 #include "backends/cuda/device_names.h"
+#include "backends/cuda/distribute_loops.h"
 #include "backends/cuda/host_objects.h"
+#include "backends/cuda/insert_barriers.h"
 #include "backends/cuda/launches.h"
 #include "backends/cuda/reserved_words.h"
-#include "backends/cuda/roles.h"
-#include "backends/cuda/spread.h"
-#include "backends/cuda/synchronize.h"
+#include "backends/cuda/thread_binding.h"
+#include "backends/cuda/warp_specialization.h"
 #include "backends/cuda/wrappers.h"
-#include "hwdesc/budgets.h"
+#include "hwdesc/model/register_reallocation.h"
 #include "support/overloaded.h"
 
 namespace isamap {

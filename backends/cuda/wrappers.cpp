@@ -7,10 +7,10 @@
 
 #include "backends/cpp/types.h"
 #include "backends/cuda/assembly_text.h"
-#include "backends/cuda/meaning.h"
-#include "backends/cuda/word_text.h"
-#include "hwdesc/layout_compose.h"
-#include "hwdesc/own_addresses.h"
+#include "backends/cuda/emulation_semantics.h"
+#include "backends/cuda/encoding_text.h"
+#include "hwdesc/layout/layout_compose.h"
+#include "hwdesc/layout/per_lane_addresses.h"
 #include "ir/operand_use.h"
 
 namespace isamap {

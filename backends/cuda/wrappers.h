@@ -12,8 +12,8 @@
 #include "backends/cpp/dialect.h"
 #include "backends/cpp/element_text.h"
 #include "backends/cpp/names.h"
-#include "backends/cuda/meaning.h"
-#include "hwdesc/described_tensor.h"
+#include "backends/cuda/emulation_semantics.h"
+#include "hwdesc/model/described_tensor.h"
 
 namespace isamap {
 

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <numeric>
 
-#include "backends/words/real_number.h"
+#include "backends/encoding/real_number.h"
 #include "ir/legal.h"
 
 namespace isamap {

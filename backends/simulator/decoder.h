@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/common/state.h"
+#include "backends/encoding/word.h"
 #include "backends/simulator/equations.h"
-#include "backends/state.h"
-#include "backends/words/word.h"
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/int_expr.h"
-#include "support/result.h"
+#include "isamap/expression.h"
+#include "isamap/result.h"
 
 namespace isamap {
 

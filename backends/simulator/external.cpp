@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 
 namespace isamap {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hwdesc/held_values.h"
+#include "hwdesc/model/encodable_values.h"
 #include "ir/legal.h"
 #include "ir/operand_use.h"
+#include "isamap/interpret.h"
 #include "support/overloaded.h"
-#include "support/random.h"
 
 namespace isamap {
 namespace {

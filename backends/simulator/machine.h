@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "backends/simulator/decoder.h"
-#include "hwdesc/hardware_model.h"
-#include "ir/program.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
 
 namespace isamap {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

@@ -11,8 +11,8 @@
 #include "backends/simulator/decoder.h"
 #include "backends/simulator/machine.h"
 #include "ir/legal.h"
-#include "ir/program.h"
-#include "support/random.h"
+#include "isamap/interpret.h"
+#include "isamap/program.h"
 
 namespace isamap {
 namespace {

@@ -3,7 +3,7 @@
 // Commands of two instructions that are one line, or one word, and do different things: a simulator, an assembler or
 // the machine cannot tell which was meant.
 
-#include "hwdesc/hardware_model.h"
+#include "isamap/hardware.h"
 
 namespace isamap {
 

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "backends/simulator/machine.h"
-#include "hwdesc/hardware_model.h"
-#include "ir/interpret.h"
-#include "ir/runner.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 

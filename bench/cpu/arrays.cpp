@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "bench/cpu/ours.h"
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 
 namespace isamap::bench {
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "backends/loaded_kernel.h"
 #include "bench/cpu/cases.h"
 #include "bench/cpu/peers.h"
-#include "ir/interpret.h"
+#include "isamap/backend.h"
+#include "isamap/interpret.h"
 #include "support/allocate.h"
 
 namespace isamap::bench {

@@ -11,8 +11,8 @@
 #include "bench/cpu/measure.h"
 #include "bench/cpu/ours.h"
 #include "bench/cpu/record.h"
-#include "frontends/frontends.h"
-#include "scheduler/lower.h"
+#include "isamap/frontends.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::bench {
 namespace {

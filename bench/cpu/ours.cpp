@@ -8,14 +8,14 @@
 #include <cstdlib>
 #include <map>
 
-#include "backends/backend.h"
 #include "backends/cpp/compiler.h"
 #include "bench/cpu/measure.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/search_lanes.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
+#include "scheduler/vectorized_reductions.h"
 
 namespace isamap::bench {
 namespace {

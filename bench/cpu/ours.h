@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/loaded_kernel.h"
 #include "bench/cpu/cases.h"
-#include "hwdesc/hardware_model.h"
-#include "scheduler/scheduler.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::bench {
 

@@ -7,19 +7,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/html.h"
-#include "cli/plot.h"
+#include "report/html.h"
+#include "report/plot.h"
 
 namespace isamap::bench {
 namespace {
-
-using cli::escaped;
 
 double intensity(const Record& r) { return r.bytes > 0 ? r.operations / r.bytes : 0; }
 double gops(const Record& r, const Timing& t) { return t.seconds > 0 ? 1e-9 * r.operations / t.seconds : 0; }
 
 /// A power of ten below and one above.
-cli::PlotAxis decades(const std::string& label, double low, double high) {
+PlotAxis decades(const std::string& label, double low, double high) {
   return {label, true, std::pow(10, std::floor(std::log10(low))), std::pow(10, std::ceil(std::log10(high)))};
 }
 
@@ -27,13 +25,13 @@ cli::PlotAxis decades(const std::string& label, double low, double high) {
 std::string roofline(const std::vector<const Record*>& family, const std::vector<Level>& levels) {
   std::vector<double> peaks;
   double low = HUGE_VAL, high = 0, slowest = HUGE_VAL;
-  cli::Series own{"isamap", 0, {}, {}, false, true, {}}, peer{"best peer", 1, {}, {}, false, true, {}};
+  Series own{"isamap", 0, {}, {}, false, true, {}}, peer{"best peer", 1, {}, {}, false, true, {}};
   for (const Record* r : family) {
     const double x = intensity(*r);
     if (x <= 0 || r->peak <= 0 || r->timings.empty()) continue;
     peaks.push_back(1e-9 * r->peak);
     low = std::min(low, x), high = std::max(high, x);
-    const auto add = [&](cli::Series& series, const Timing& t) {
+    const auto add = [&](Series& series, const Timing& t) {
       series.points.emplace_back(x, gops(*r, t));
       series.labels.push_back(
           fmt::format("{} {}: {:.1f} GOP/s, {:.0f} % of peak", t.name, r->shape, gops(*r, t), 100 * peak_share(*r, t)));
@@ -45,12 +43,12 @@ std::string roofline(const std::vector<const Record*>& family, const std::vector
   if (peaks.empty()) return "";
   std::nth_element(peaks.begin(), peaks.begin() + static_cast<std::ptrdiff_t>(peaks.size() / 2), peaks.end());
   const double peak = peaks[peaks.size() / 2];
-  const cli::PlotAxis x = decades("operations a byte of the tensors", low / 1.5, high * 1.5),
-                  y = decades("10^9 operations a second", slowest / 1.2, peak * 1.2);
-  std::vector<cli::Series> series;
+  const PlotAxis x = decades("operations a byte of the tensors", low / 1.5, high * 1.5),
+                 y = decades("10^9 operations a second", slowest / 1.2, peak * 1.2);
+  std::vector<Series> series;
   for (std::size_t l = 0; l < levels.size(); ++l) {
     const double rate = 1e-9 * levels[l].rate, knee = peak / rate;
-    cli::Series line{fmt::format("{}: {:.0f} GB/s", levels[l].name, rate), 3 + l, {}, {}, false, false, {}};
+    Series line{fmt::format("{}: {:.0f} GB/s", levels[l].name, rate), 3 + l, {}, {}, false, false, {}};
     // From where it enters the picture.
     const double left = std::max(x.low, y.low / rate);
     if (left < knee) line.points.emplace_back(left, left * rate);
@@ -61,7 +59,7 @@ std::string roofline(const std::vector<const Record*>& family, const std::vector
   if (levels.empty()) series.push_back({"peak", 3, {{x.low, peak}, {x.high, peak}}, {}, false, false, {}});
   series.push_back(std::move(peer));
   series.push_back(std::move(own));
-  return cli::line_figure(
+  return line_figure(
       series, x, y,
       fmt::format("Peak {:.0f} GOP/s, measured beside the shapes. Bytes are those of all tensors, once: a "
                   "shape above a slanted line has its data nearer than that level.",
@@ -77,25 +75,25 @@ std::string summary_table(const std::vector<FamilySummary>& families) {
     rows.push_back({f.family, std::to_string(f.shapes), f.compared > 0 ? fmt::format("{:.2f}", f.geomean) : "-",
                     f.compared > 0 ? fmt::format("{:.2f}", f.worst) : "-", f.worst_shape, share(f.peak_share),
                     share(f.roof_share)});
-  return cli::html_table(rows);
+  return html_table(rows);
 }
 
 std::string shape_row(const Record& r) {
   const double q = ratio(r);
   const Timing* peer = best_peer(r);
-  std::string row = "<tr>" + cli::cell(r.shape, false);
+  std::string row = "<tr>" + cell(r.shape, false);
   row += q > 0 ? fmt::format("<td class=\"n {}\">{:.2f}</td>",
                              q < 0.95 ? "bad"
                              : q >= 1 ? "good"
                                       : "",
                              q)
-               : cli::cell("-", true);
-  if (r.timings.empty()) return row + cli::cell("not measured", false) + "</tr>\n";
+               : cell("-", true);
+  if (r.timings.empty()) return row + cell("not measured", false) + "</tr>\n";
   const Timing& own = r.timings[0];
-  row += cli::cell(time_text(own.seconds), true) + cli::cell(fmt::format("{:.1f}", gops(r, own)), true);
-  row += cli::cell(share(peak_share(r, own)), true) + cli::cell(share(roof_share(r, own)), true);
-  row += cli::cell(fmt::format("{:.0f} %", own.seconds > 0 ? 100 * (own.high - own.low) / own.seconds : 0), true);
-  row += cli::cell(peer == nullptr ? "-" : peer->name, false);
+  row += cell(time_text(own.seconds), true) + cell(fmt::format("{:.1f}", gops(r, own)), true);
+  row += cell(share(peak_share(r, own)), true) + cell(share(roof_share(r, own)), true);
+  row += cell(fmt::format("{:.0f} %", own.seconds > 0 ? 100 * (own.high - own.low) / own.seconds : 0), true);
+  row += cell(peer == nullptr ? "-" : peer->name, false);
   std::string others;
   for (std::size_t i = 1; i < r.timings.size(); ++i) {
     const Timing& t = r.timings[i];
@@ -104,7 +102,7 @@ std::string shape_row(const Record& r) {
   }
   if (!own.rejected.empty()) others += "; ours rejected: " + own.rejected;
   for (const std::string& note : r.notes) others += "; " + note;
-  row += cli::cell(others, false);
+  row += cell(others, false);
   return row + fmt::format(
                    "<td><details><summary>{}</summary><pre>{}</pre><small>{:.0f} cycles predicted; {:.2f} s; {}; peak: "
                    "{}</small></details></td></tr>\n",
@@ -131,9 +129,8 @@ std::string comparisons_section(const std::vector<Comparison>& all) {
     std::string rows;
     for (const Comparison& c : all) {
       if (c.part != part) continue;
-      rows += "<tr>" + cli::cell(c.shape, false) + cli::cell(time_text(c.seconds), true) +
-              cli::cell(fmt::format("{:.2f}", c.ratio()), true) + cli::cell(c.other_name, false) +
-              cli::cell(time_text(c.other), true);
+      rows += "<tr>" + cell(c.shape, false) + cell(time_text(c.seconds), true) +
+              cell(fmt::format("{:.2f}", c.ratio()), true) + cell(c.other_name, false) + cell(time_text(c.other), true);
       rows += c.schedule.empty()
                   ? "<td></td></tr>\n"
                   : fmt::format("<td><details><summary>both</summary><pre>{}\n{}</pre></details></td></tr>\n",
@@ -189,7 +186,7 @@ std::string page_of(const CpuRun& run) {
     body +=
         fmt::format("<h2>{}</h2>\n", escaped(f.family)) + roofline(family, run.machine.levels) + shapes_table(family);
   }
-  return cli::page("isamap: bench cpu", body + comparisons_section(run.comparisons));
+  return page("isamap: bench cpu", body + comparisons_section(run.comparisons));
 }
 
 }  // namespace isamap::bench

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/loaded_kernel.h"
-#include "scheduler/addressing.h"
-#include "scheduler/instruction_form.h"
-#include "scheduler/lower.h"
-#include "scheduler/stage_tile.h"
+#include "isamap/backend.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/nest/staged_tile.h"
+#include "scheduler/space/operand_routes.h"
 
 namespace isamap::bench {
 namespace {

@@ -9,19 +9,18 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "backends/common/process.h"
 #include "backends/cpp/translation_unit.h"
 #include "backends/cuda/device_program.h"
 #include "backends/cuda/device_run.h"
 #include "backends/cuda/translation_unit.h"
-#include "backends/process.h"
 #include "bench/gpu/cases.h"
 #include "bench/gpu/renewal.h"
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 #include "lab/run.h"
-#include "mapper/mapper.h"
-#include "scheduler/learned_cost.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
+#include "scheduler/cost/learned_cost.h"
 
 namespace isamap::bench {
 namespace {

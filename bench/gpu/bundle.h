@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "hwdesc/yaml_loader.h"
+#include "isamap/hardware.h"
 
 namespace isamap::bench {
 

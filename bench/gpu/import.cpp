@@ -8,12 +8,12 @@
 #include <set>
 #include <sstream>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 #include "bench/gpu/bundle.h"
 #include "bench/gpu/ranks.h"
 #include "lab/run.h"
 #include "lab/trial_store.h"
-#include "scheduler/learned_cost.h"
+#include "scheduler/cost/learned_cost.h"
 
 namespace isamap::bench {
 namespace {

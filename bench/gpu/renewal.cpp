@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 
 namespace isamap::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "support/diagnostic.h"
+#include "isamap/result.h"
 
 namespace isamap::bench {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy and a cost model of one's own as a shared object (docs/library.md):
-//   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include/isamap hill.cpp -o hill.so
+//   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include hill.cpp -o hill.so
 //   isamap schedule examples/gemm.yaml --target x86_avx512 --strategy extension:file=./hill.so,steps=3
 //   isamap lab run small --strategies extension:file=./hill.so:steps=3,random --cost extension:file=./hill.so
 #include <cstdlib>
 #include <memory>
 
-#include "scheduler/extension.h"
+#include "isamap/extension.h"
 
 namespace {
 

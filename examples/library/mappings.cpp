@@ -2,9 +2,9 @@
 // The mapper alone: load, enumerate lazily, filter, print, prove.
 #include <cstdio>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return std::fputs("usage: library_mappings HARDWARE.yaml KERNEL.yaml\n", stderr), 2;

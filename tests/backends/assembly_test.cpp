@@ -8,8 +8,8 @@
 
 #include "backends/assembly/command_text.h"
 #include "backends/assembly/printer.h"
+#include "backends/common/state.h"
 #include "backends/simulator/simulate.h"
-#include "backends/state.h"
 #include "tests/backends/support.h"
 #include "tests/scratch.h"
 

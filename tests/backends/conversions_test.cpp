@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between number formats as printed programs compute them: bit for bit those of ir/dtype.h, for bits of
-// every kind, and as vector code.
+// Conversions between number formats as printed programs compute them: bit for bit those of
+// include/isamap/expression.h, for bits of every kind, and as vector code.
 
 #include <fmt/format.h>
 

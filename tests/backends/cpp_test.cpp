@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
+#include "backends/common/process.h"
 #include "backends/cpp/names.h"
-#include "backends/process.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
-#include "backends/process.h"
 #include "tests/backends/support.h"
 #include "tests/scratch.h"
 

@@ -6,11 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/loaded_kernel.h"
-#include "frontends/frontends.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
-#include "backends/process.h"
 #include "ir/operand_use.h"
 #include "tests/backends/support.h"
 

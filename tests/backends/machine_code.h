@@ -7,12 +7,12 @@
 
 #include <regex>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
-#include "backends/process.h"
-#include "frontends/frontends.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/search_lanes.h"
+#include "isamap/frontends.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
+#include "scheduler/vectorized_reductions.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

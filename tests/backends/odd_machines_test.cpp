@@ -2,7 +2,7 @@
 // Machines of assembly with something odd: masks that are registers with a name, operands that lie interleaved.
 
 #include "backends/assembly/printer.h"
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 #include "tests/backends/support.h"
 #include "tests/searched.h"
 

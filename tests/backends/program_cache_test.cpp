@@ -10,7 +10,7 @@
 
 #include <cstdlib>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 
 namespace isamap {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
-#include "backends/process.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

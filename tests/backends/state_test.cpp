@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Setters in C++ programs: set once before loops where all uses agree, before each use where they do not.
 
-#include "backends/state.h"
+#include "backends/common/state.h"
 
 #include <gtest/gtest.h>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
-#include "backends/process.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

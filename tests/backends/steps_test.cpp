@@ -4,13 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "backends/loaded_kernel.h"
-#include "frontends/frontends.h"
 #include "ir/liveness.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/schedule_file.h"
-#include "scheduler/scheduler.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

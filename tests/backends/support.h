@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
-#include "hwdesc/program_check.h"
-#include "hwdesc/yaml_loader.h"
-#include "ir/interpret.h"
 #include "ir/parse.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
+#include "isamap/program_on_machine.h"
 
 namespace isamap {
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances of a unit in threads: programs for several cores, run natively against the kernel's interpreter.
 
-#include "backends/loaded_kernel.h"
-#include "frontends/frontends.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/schedule_file.h"
-#include "scheduler/scheduler.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 #include "tests/backends/support.h"
 
 namespace isamap {

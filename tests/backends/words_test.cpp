@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "backends/assembly/printer.h"
+#include "backends/encoding/word.h"
 #include "backends/simulator/equations.h"
 #include "backends/simulator/simulate.h"
-#include "backends/words/word.h"
 #include "tests/backends/support.h"
 #include "tests/scratch.h"
 

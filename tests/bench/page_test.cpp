@@ -46,7 +46,7 @@ TEST(BenchPage, PointsStandWhereTheirNumbersSay) {
   const auto x = all(page, "<circle cx=\"([0-9.]+)\""), y = all(page, "<circle [^>]*cy=\"([0-9.]+)\"");
   ASSERT_EQ(x.size(), 2U) << "ours and the best peer";
   EXPECT_EQ(x[0], x[1]);
-  const double left = 52, right = 412, top = 8, bottom = 222;  // of the figure (cli/plot.cpp)
+  const double left = 52, right = 412, top = 8, bottom = 222;  // of the figure (report/plot.cpp)
   const auto height = [&](double gops) { return bottom - (std::log10(gops) - 1) / 2 * (bottom - top); };
   EXPECT_NEAR(std::stod(x[0]), (left + right) / 2, 0.06);
   EXPECT_NEAR(std::stod(y[0]), height(25), 0.06) << "the peer is drawn first";

@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/backend.h"
 #include "bench/cpu/calibration.h"
 #include "bench/cpu/cases.h"
-#include "hwdesc/program_check.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "isamap/program_on_machine.h"
 
 namespace isamap::bench {
 namespace {

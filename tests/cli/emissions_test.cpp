@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What small kernels are printed as, for every kind of target: tests/golden/emissions. Their schedules stand beside them,
-// so that only lowering and printing can change the text, never a search or a price.
+// What small kernels are printed as, for every kind of target: tests/golden/emissions. Their schedules stand beside
+// them, so that only lowering and printing can change the text, never a search or a price.
 
 #include <gtest/gtest.h>
 
@@ -42,9 +42,9 @@ std::vector<Emission> listed() {
 /// The file itself: headers that it includes stand beside it.
 std::string emitted(const Emission& one) {
   const Folder folder;
-  std::vector<std::string> arguments = {"emit",     "--compute",  one.compute,
-                                        "--dims",   one.dims,     "--target",
-                                        one.target, "--schedule", emissions + one.name + ".schedule.yaml",
+  std::vector<std::string> arguments = {"emit",     "--compute",   one.compute,
+                                        "--dims",   one.dims,      "--target",
+                                        one.target, "--schedule",  emissions + one.name + ".schedule.yaml",
                                         "-o",       folder / "out"};
   if (!one.dtypes.empty()) arguments.insert(arguments.end(), {"--dtypes", one.dtypes});
   const Said said = isamap(arguments);

@@ -7,8 +7,8 @@
 #include <map>
 #include <sstream>
 
-#include "frontends/frontends.h"
-#include "ir/interpret.h"
+#include "isamap/frontends.h"
+#include "isamap/interpret.h"
 #include "tests/cli/program.h"
 
 namespace isamap::cli_test {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <regex>
 
-#include "hwdesc/yaml_loader.h"
+#include "isamap/hardware.h"
 #include "tests/cli/program.h"
 
 namespace isamap::cli_test {

@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "hwdesc/program_check.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

@@ -14,11 +14,11 @@
 #include <fstream>
 #include <set>
 
-#include "backends/backend.h"
+#include "backends/common/process.h"
 #include "backends/cpp/compiler.h"
 #include "backends/cpp/translation_unit.h"
-#include "backends/process.h"
-#include "frontends/frontends.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

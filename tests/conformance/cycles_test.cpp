@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "backends/backend.h"
-#include "scheduler/stream_time.h"
+#include "isamap/backend.h"
+#include "scheduler/cost/command_stream_model.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

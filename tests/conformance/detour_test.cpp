@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/backend.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

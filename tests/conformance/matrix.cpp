@@ -10,10 +10,10 @@
 #include <regex>
 #include <sstream>
 
-#include "frontends/frontends.h"
-#include "hwdesc/program_check.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/lower.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::conformance {
 namespace {
@@ -204,7 +204,7 @@ Compiled compile(const Kernel& kernel, const HardwareModel& model, bool in_order
   ScheduleOptions options;
   options.objective = Objective::cycles;
   options.space.sums_in_order = in_order;
-  options.strategy = "greedy";  // thousands of schedules: what is tested is that they run
+  options.strategy = "greedy";     // thousands of schedules: what is tested is that they run
   options.compare_scalar = false;  // and that instructions do, on kernels as small as these
   auto scheduled = schedule(kernel, reached.mapped, model, options);
   if (!scheduled) return reached.problem = render(scheduled.diagnostics()), reached;

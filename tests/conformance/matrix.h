@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/hardware_model.h"
-#include "ir/interpret.h"
-#include "ir/program.h"
-#include "mapper/mapper.h"
-#include "scheduler/scheduler.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
+#include "isamap/mapper.h"
+#include "isamap/program.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::conformance {
 

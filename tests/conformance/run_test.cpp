@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/backend.h"
-#include "frontends/frontends.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
 #include "tests/conformance/features.h"
 #include "tests/conformance/matrix.h"
 #include "tests/delivery.h"

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "backends/backend.h"
-#include "frontends/frontends.h"
-#include "hwdesc/program_check.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/program_on_machine.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <regex>
 
-#include "backends/backend.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/backend.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
 #include "tests/scratch.h"
 

@@ -4,11 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/backend.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/lower.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

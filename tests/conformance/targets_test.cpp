@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "backends/cuda/device_run.h"
-#include "hwdesc/summary.h"
+#include "hwdesc/model/summary.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "backends/assembly/printer.h"
+#include "backends/encoding/word.h"
 #include "backends/simulator/simulate.h"
-#include "backends/words/word.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

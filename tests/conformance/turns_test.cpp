@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/backend.h"
-#include "scheduler/lower.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/backend.h"
+#include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

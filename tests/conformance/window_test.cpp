@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "backends/backend.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

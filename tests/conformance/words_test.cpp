@@ -8,10 +8,9 @@
 
 #include "backends/assembly/printer.h"
 #include "backends/simulator/simulate.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/lower.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

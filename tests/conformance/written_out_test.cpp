@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <fstream>
 
-#include "backends/backend.h"
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/lowerable.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/lowering_support.h"
 #include "tests/conformance/matrix.h"
 #include "tests/scratch.h"
 

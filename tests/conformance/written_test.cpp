@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backends/backend.h"
-#include "frontends/frontends.h"
-#include "scheduler/written_elements.h"
+#include "isamap/backend.h"
+#include "isamap/frontends.h"
+#include "scheduler/nest/write_coverage.h"
 #include "tests/conformance/matrix.h"
 
 namespace isamap::conformance {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "backends/process.h"
+#include "backends/common/process.h"
 #include "bench/gpu/place/values.h"
 #include "bench/gpu/ranks.h"
 #include "lab/trial_store.h"

@@ -2,7 +2,7 @@
 // The target's own compiler, where it is installed: printed kernels compile without spills, stack or warnings, and hold
 // as many tensor instructions as were printed.
 
-#include "scheduler/cost_model.h"
+#include "isamap/cost_model.h"
 #include "tests/cuda/cubin.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"

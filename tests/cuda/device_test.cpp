@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "backends/backend.h"
 #include "backends/cuda/device/module.h"
 #include "backends/cuda/device_run.h"
-#include "mapper/mapper.h"
-#include "scheduler/scheduler.h"
+#include "isamap/backend.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"
 

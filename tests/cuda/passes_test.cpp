@@ -4,9 +4,9 @@
 
 #include "tests/cuda/passes.h"
 
-#include "backends/cuda/meaning.h"
-#include "hwdesc/bank_conflicts.h"
-#include "hwdesc/call_passes.h"
+#include "backends/cuda/emulation_semantics.h"
+#include "hwdesc/layout/bank_conflict_passes.h"
+#include "hwdesc/layout/bank_conflicts.h"
 #include "tests/cuda/requests.h"
 
 namespace isamap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is predicted of code that no tensor instruction covers, and what a search chooses by that.
 
-#include "scheduler/cost_model.h"
+#include "isamap/cost_model.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"
 

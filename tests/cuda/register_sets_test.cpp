@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers of the next step are fetched while those of this one are used.
 
-#include "scheduler/cost_model.h"
+#include "isamap/cost_model.h"
 #include "tests/cuda/support.h"
 
 namespace isamap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far apart a search lays rows of tiles in a memory of banks.
 
-#include "hwdesc/call_passes.h"
+#include "hwdesc/layout/bank_conflict_passes.h"
 #include "tests/cuda/support.h"
 #include "tests/searched.h"
 

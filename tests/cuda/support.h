@@ -5,13 +5,12 @@
 #include <cstdlib>
 #include <optional>
 
+#include "backends/common/process.h"
 #include "backends/cpp/compile.h"
 #include "backends/cpp/driver.h"
 #include "backends/cuda/translation_unit.h"
-#include "backends/process.h"
-#include "frontends/frontends.h"
-#include "scheduler/lower.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/frontends.h"
+#include "isamap/scheduler.h"
 #include "tests/backends/support.h"
 #include "tests/delivery.h"
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "frontends/frontends.h"
-#include "ir/interpret.h"
 #include "ir/parse.h"
+#include "isamap/frontends.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {

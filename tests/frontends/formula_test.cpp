@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "frontends/frontends.h"
+#include "isamap/frontends.h"
 
 namespace isamap {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <chrono>
 
-#include "frontends/frontends.h"
 #include "ir/parse.h"
+#include "isamap/frontends.h"
 
 namespace isamap {
 namespace {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 
-#include "frontends/frontends.h"
 #include "ir/parse.h"
+#include "isamap/frontends.h"
 #include "tests/frontends/onnx_bytes.h"
 
 namespace isamap {

@@ -7,10 +7,10 @@
 
 #include <fstream>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/cost_model.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/cost_model.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 #include "tests/scratch.h"
 
 namespace isamap {

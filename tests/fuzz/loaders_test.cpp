@@ -12,10 +12,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/schedule_file.h"
-#include "support/random.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
+#include "isamap/scheduler.h"
 
 namespace isamap {
 namespace {

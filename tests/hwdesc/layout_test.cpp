@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "hwdesc/bank_conflicts.h"
-#include "hwdesc/fragment_check.h"
-#include "hwdesc/layout_agreement.h"
-#include "hwdesc/layout_compose.h"
-#include "hwdesc/layout_proofs.h"
-#include "hwdesc/move_layouts.h"
+#include "hwdesc/layout/bank_conflicts.h"
+#include "hwdesc/layout/fragment_check.h"
+#include "hwdesc/layout/layout_agreement.h"
+#include "hwdesc/layout/layout_compose.h"
+#include "hwdesc/layout/move_layouts.h"
+#include "isamap/hardware.h"
 #include "tests/cost.h"
 #include "tests/hwdesc/support.h"
 

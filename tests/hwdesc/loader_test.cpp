@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 #include "tests/cost.h"
 #include "tests/hwdesc/support.h"
 

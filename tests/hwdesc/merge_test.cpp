@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "hwdesc/yaml_loader.h"
+#include "isamap/hardware.h"
 #include "tests/scratch.h"
 
 namespace isamap {

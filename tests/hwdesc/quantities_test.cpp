@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every quantity of the language: what the loader accepts is what the table says, and the table is what the page says.
 
-#include "hwdesc/quantities.h"
+#include "hwdesc/model/quantities.h"
 
 #include <algorithm>
 #include <functional>

@@ -11,9 +11,9 @@
 #include <functional>
 #include <regex>
 
-#include "backends/process.h"
-#include "hwdesc/skeletons.h"
-#include "hwdesc/yaml_loader.h"
+#include "backends/common/process.h"
+#include "hwdesc/load/skeletons.h"
+#include "isamap/hardware.h"
 #include "tests/scratch.h"
 
 namespace isamap {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "hwdesc/yaml_loader.h"
+#include "isamap/hardware.h"
 #include "tests/scratch.h"
 
 namespace isamap {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/affine.h"
+#include "isamap/affine.h"
 
 #include <gtest/gtest.h>
 
+#include "isamap/interpret.h"
 #include "support/arithmetic.h"
-#include "support/random.h"
 
 namespace isamap {
 namespace {

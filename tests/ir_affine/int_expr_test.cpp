@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ir/template.h"
-#include "support/random.h"
+#include "isamap/expression.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/schedule.h"
+#include "isamap/schedule.h"
 
 #include <gtest/gtest.h>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/dtype.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "support/random.h"
+#include "isamap/expression.h"
+#include "isamap/interpret.h"
 
 namespace isamap {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/instruction.h"
+#include "isamap/instruction.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/interpret.h"
+#include "isamap/interpret.h"
 
 #include <gtest/gtest.h>
 

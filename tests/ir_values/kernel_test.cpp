@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/kernel.h"
+#include "isamap/kernel.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/mapping.h"
 #include "ir/parse.h"
-#include "support/random.h"
+#include "isamap/interpret.h"
+#include "isamap/mapping.h"
 
 namespace isamap {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "ir/dtype.h"
+#include "isamap/expression.h"
 
 namespace isamap {
 namespace {

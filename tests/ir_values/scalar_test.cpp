@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ir/computation.h"
-#include "ir/scalar_expr.h"
+#include "isamap/expression.h"
+#include "isamap/kernel.h"
 
 namespace isamap {
 namespace {

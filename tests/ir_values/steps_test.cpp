@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements that run step by step: against loops written out here, as kernels of one step, and what is refused.
 
-#include "ir/steps.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "ir/parse.h"
+#include "ir/recurrence.h"
 
 namespace isamap {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 #include "tests/mapper/cases.h"
 
 #ifdef ISAMAP_WITH_ISL

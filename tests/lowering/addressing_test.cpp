@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ways operands can take, and what is said when one cannot be taken.
 
-#include "scheduler/addressing.h"
-
 #include <gtest/gtest.h>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
-#include "scheduler/instruction_form.h"
-#include "scheduler/lowerable.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
+#include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/space/operand_routes.h"
 
 namespace isamap {
 namespace {

@@ -2,7 +2,7 @@
 // Lines asked for ahead of their use: they change no value, wherever they lie.
 
 #include "backends/cpp/translation_unit.h"
-#include "scheduler/cost_model.h"
+#include "isamap/cost_model.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bands of what one statement makes, which the next one adds up: a depthwise convolution, then a product.
 
-#include "scheduler/bands.h"
-
-#include "backends/backend.h"
+#include "isamap/backend.h"
+#include "scheduler/row_strips.h"
 #include "tests/lowering/support.h"
 #include "tests/searched.h"
 

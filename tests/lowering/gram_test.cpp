@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "scheduler/schedule_file.h"
+#include "isamap/scheduler.h"
 #include "tests/lowering/support.h"
 #include "tests/searched.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles that one statement's nest hands to the next one's.
 
-#include "scheduler/handover.h"
-
-#include "mapper/mapper.h"
-#include "scheduler/scheduler.h"
+#include "isamap/mapper.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/fused_tiles.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

@@ -2,10 +2,9 @@
 // Reductions in lanes: the kernel in lanes computes what the kernel does, schedules say it and keep it, and the search
 // takes it where neighbours along the sum lie side by side.
 
-#include "backends/backend.h"
-#include "backends/loaded_kernel.h"
-#include "scheduler/schedule_file.h"
-#include "scheduler/search_lanes.h"
+#include "isamap/backend.h"
+#include "isamap/scheduler.h"
+#include "scheduler/vectorized_reductions.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

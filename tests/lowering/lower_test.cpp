@@ -4,9 +4,9 @@
 #include <array>
 #include <functional>
 
-#include "scheduler/cost_model.h"
-#include "scheduler/nest_view.h"
-#include "scheduler/outside_reads.h"
+#include "isamap/cost_model.h"
+#include "scheduler/lowering/border_guards.h"
+#include "scheduler/nest/resolved_nest.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

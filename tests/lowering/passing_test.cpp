@@ -7,10 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "backends/backend.h"
 #include "backends/cpp/translation_unit.h"
-#include "backends/loaded_kernel.h"
-#include "scheduler/schedule_file.h"
+#include "isamap/backend.h"
+#include "isamap/scheduler.h"
 #include "tests/lowering/support.h"
 #include "tests/scratch.h"
 #include "tests/searched.h"

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "backends/backend.h"
 #include "backends/cpp/translation_unit.h"
+#include "isamap/backend.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

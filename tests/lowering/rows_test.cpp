@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scheduler/cost_model.h"
-#include "scheduler/search_lanes.h"
+#include "isamap/cost_model.h"
+#include "scheduler/vectorized_reductions.h"
 #include "tests/lowering/support.h"
 #include "tests/scratch.h"
 

@@ -2,7 +2,7 @@
 // Sums, differences and products that wrap are the same bits for integers with and without a sign: instructions of
 // either take tensors of the other.
 
-#include "backends/backend.h"
+#include "isamap/backend.h"
 #include "tests/lowering/support.h"
 #include "tests/searched.h"
 

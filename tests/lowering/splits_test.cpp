@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements in two: what nothing computes whole is computed in parts, where that is cheaper than scalar code.
 
+#include "isamap/scheduler.h"
 #include "mapper/mapped_splits.h"
-#include "scheduler/schedule_file.h"
-#include "scheduler/scheduled_kernel.h"
+#include "scheduler/nest/scheduled_kernel.h"
 #include "scheduler/search_splits.h"
 #include "tests/lowering/support.h"
 

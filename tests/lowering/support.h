@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "frontends/frontends.h"
-#include "hwdesc/program_check.h"
-#include "hwdesc/yaml_loader.h"
-#include "ir/interpret.h"
-#include "scheduler/lower.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
 
 namespace isamap {
 

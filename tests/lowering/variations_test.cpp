@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `tune` measures beside the best of a search: each variation lowers, computes the same, and says what it is.
 
-#include "scheduler/variations.h"
-
+#include "scheduler/tuning_variants.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

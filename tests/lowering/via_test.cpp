@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves that a line names: where they bring no tile over, the hint is a line that does.
 
-#include "scheduler/schedule_file.h"
+#include "isamap/scheduler.h"
 #include "tests/lowering/support.h"
 
 namespace isamap {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nothing hides: sums that come back into registers, what the outermost cache has lost, and packed copies.
 
-#include "scheduler/priced_nest.h"
+#include "scheduler/cost/priced_nest.h"
 #include "tests/lowering/support.h"
 #include "tests/searched.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/parse.h"
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 
 namespace isamap::testing {
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "ir/scalar_ops.h"
+#include "isamap/interpret.h"
 #include "mapper/certificate.h"
 #include "mapper/expansion.h"
 #include "mapper/z3_solver.h"
-#include "support/random.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

@@ -9,9 +9,9 @@
 #include <ctime>
 #include <filesystem>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
 #include "tests/cost.h"
 
 namespace isamap {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/interpret.h"
+#include "isamap/interpret.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 
 namespace isamap::testing {
 namespace {

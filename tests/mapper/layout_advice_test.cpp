@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
 #include "mapper/price.h"
 
 namespace isamap::testing {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "mapper/mapper.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/mapper.h"
 #include "tests/scratch.h"
 
 namespace isamap {

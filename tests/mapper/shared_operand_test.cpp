@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

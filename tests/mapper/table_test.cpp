@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "mapper/other_orders.h"
+#include "mapper/alternative_digit_orders.h"
 #include "mapper/price.h"
 #include "tests/mapper/cases.h"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why not: both enumerations give a reason in the same words, and what is proposed maps once it is done.
 
-#include "mapper/why_not.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "mapper/changes.h"
+#include "mapper/rejection_report.h"
+#include "mapper/repair_proposals.h"
 #include "tests/mapper/cases.h"
 
 namespace isamap::testing {

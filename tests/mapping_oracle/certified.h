@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "ir/mapping.h"
+#include "isamap/mapping.h"
 #include "tests/mapping_oracle/random_pairs.h"
 
 namespace isamap::oracle {

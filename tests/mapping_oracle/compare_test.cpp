@@ -9,7 +9,7 @@
 #include <iostream>
 #include <map>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "tests/mapping_oracle/classes.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/cover.h"

@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "ir/instruction.h"
-#include "ir/kernel.h"
-#include "ir/mapping.h"
+#include "isamap/instruction.h"
+#include "isamap/kernel.h"
+#include "isamap/mapping.h"
 #include "tests/mapping_oracle/model.h"
 
 namespace isamap::oracle {

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 #include "tests/mapping_oracle/classes.h"
 
 namespace isamap::oracle {

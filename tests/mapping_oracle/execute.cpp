@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 
 namespace isamap::oracle {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 // The mapper's further answers for a random pair.
 
-#include "mapper/other_orders.h"
+#include "mapper/alternative_digit_orders.h"
 #include "tests/mapping_oracle/random_pairs.h"
 
 namespace isamap::oracle {

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <map>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/execute.h"
 #include "tests/mapping_oracle/random_pairs.h"

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <map>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "tests/mapping_oracle/certified.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/points.h"

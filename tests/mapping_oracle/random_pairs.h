@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "ir/instruction.h"
-#include "ir/kernel.h"
-#include "mapper/mapper.h"
-#include "support/random.h"
+#include "isamap/instruction.h"
+#include "isamap/interpret.h"
+#include "isamap/kernel.h"
+#include "isamap/mapper.h"
 #include "tests/mapping_oracle/model.h"
 
 namespace isamap::oracle {

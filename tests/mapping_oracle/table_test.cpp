@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/random.h"
+#include "isamap/interpret.h"
 #include "tests/mapper/cases.h"
 #include "tests/mapping_oracle/classes.h"
 #include "tests/mapping_oracle/cover.h"

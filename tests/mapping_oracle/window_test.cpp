@@ -8,7 +8,7 @@
 #include <iostream>
 #include <set>
 
-#include "mapper/mapper.h"
+#include "isamap/mapper.h"
 #include "tests/mapping_oracle/convert.h"
 #include "tests/mapping_oracle/cover.h"
 #include "tests/mapping_oracle/delta.h"

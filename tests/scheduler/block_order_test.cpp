@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often tiles come from behind a cache that blocks share: products of square matrices, by hand.
 
-#include "scheduler/block_order.h"
-
 #include <gtest/gtest.h>
+
+#include "scheduler/cost/l2_reuse.h"
 
 namespace isamap {
 namespace {

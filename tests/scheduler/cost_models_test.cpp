@@ -6,11 +6,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "backends/backend.h"
-#include "scheduler/learned_cost.h"
+#include "isamap/backend.h"
+#include "isamap/scheduler.h"
+#include "scheduler/cost/learned_cost.h"
+#include "scheduler/cost/regression.h"
 #include "scheduler/measure.h"
-#include "scheduler/regression.h"
-#include "scheduler/scheduler.h"
 #include "tests/scheduler/levelled_support.h"
 
 namespace isamap {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The closed form against a counter that executes the nest step by step, on random nests with tails, units and windows.
 
-#include "scheduler/event_simulation.h"
+#include "isamap/interpret.h"
+#include "scheduler/cost/event_simulation.h"
 #include "support/arithmetic.h"
-#include "support/random.h"
 #include "tests/scheduler/nest_counter.h"
 #include "tests/scheduler/support.h"
 

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "hwdesc/program_check.h"
-#include "ir/interpret.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduled_kernel.h"
+#include "isamap/interpret.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/scheduled_kernel.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <functional>
 
-#include "scheduler/levelled/schedule_exact.h"
+#include "scheduler/schedule_exact.h"
 #include "tests/scheduler/levelled_support.h"
 #include "tests/scratch.h"
 

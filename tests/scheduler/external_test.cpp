@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "backends/process.h"
-#include "scheduler/scheduler.h"
+#include "backends/common/process.h"
+#include "isamap/scheduler.h"
 #include "tests/scheduler/support.h"
 #include "tests/scratch.h"
 

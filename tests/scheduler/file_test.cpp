@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedule files: what is wrong is said with its place, the numbers found and needed, and a hint.
 
-#include "scheduler/lower.h"
+#include "isamap/scheduler.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {

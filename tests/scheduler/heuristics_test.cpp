@@ -7,9 +7,9 @@
 #include <limits>
 #include <set>
 
-#include "scheduler/inquiry.h"
-#include "scheduler/regression.h"
-#include "scheduler/scheduler.h"
+#include "isamap/scheduler.h"
+#include "scheduler/cost/regression.h"
+#include "scheduler/search/strategy_coroutine.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {

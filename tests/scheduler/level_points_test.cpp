@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "scheduler/levelled/exact.h"
-#include "scheduler/levelled/genome.h"
-#include "scheduler/levelled/problems.h"
-#include "scheduler/search_loop.h"
+#include "isamap/search.h"
+#include "scheduler/cost/hierarchy/problems.h"
+#include "scheduler/search/exact/branch_and_bound.h"
+#include "scheduler/space/hierarchy/genome.h"
 #include "tests/scheduler/levelled_support.h"
 
 namespace isamap {

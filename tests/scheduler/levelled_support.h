@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "mapper/mapper.h"
-#include "scheduler/levelled/evaluate.h"
-#include "scheduler/nest_view.h"
+#include "isamap/mapper.h"
+#include "scheduler/cost/hierarchy/evaluate.h"
+#include "scheduler/nest/resolved_nest.h"
 #include "support/arithmetic.h"
 #include "tests/scheduler/support.h"
 

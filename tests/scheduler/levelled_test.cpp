@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast closed form of the levelled space against the general one and against a counter that executes the nest.
 
-#include "scheduler/canonical_nest.h"
+#include "scheduler/nest/canonical_nest.h"
 #include "tests/scheduler/levelled_support.h"
 #include "tests/scheduler/nest_counter.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "scheduler/traffic.h"
+#include "scheduler/cost/traffic.h"
 
 namespace isamap::testing_support {
 

@@ -2,12 +2,11 @@
 // Scalar code against instructions: whichever is predicted to be faster is taken. Accesses with a price of their own:
 // diagonals, and one read on two operands.
 
-#include "hwdesc/program_check.h"
-#include "ir/interpret.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
-#include "scheduler/search_lanes.h"
+#include "isamap/interpret.h"
+#include "isamap/mapper.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "scheduler/vectorized_reductions.h"
 #include "tests/scheduler/support.h"
 
 namespace isamap {

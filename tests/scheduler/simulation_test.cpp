@@ -7,10 +7,10 @@
 #include <cmath>
 #include <fstream>
 
-#include "scheduler/event_simulation.h"
-#include "scheduler/latency.h"
-#include "scheduler/priced_nest.h"
-#include "scheduler/search_loop.h"
+#include "isamap/search.h"
+#include "scheduler/cost/event_simulation.h"
+#include "scheduler/cost/latency.h"
+#include "scheduler/cost/priced_nest.h"
 #include "tests/scheduler/levelled_support.h"
 #include "tests/scratch.h"
 

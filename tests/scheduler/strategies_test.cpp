@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <fstream>
 
-#include "backends/process.h"
-#include "hwdesc/program_check.h"
-#include "ir/interpret.h"
-#include "mapper/mapper.h"
-#include "scheduler/lower.h"
-#include "scheduler/scheduler.h"
+#include "backends/common/process.h"
+#include "isamap/interpret.h"
+#include "isamap/mapper.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
 #include "tests/cost.h"
 #include "tests/scheduler/support.h"
 #include "tests/scratch.h"

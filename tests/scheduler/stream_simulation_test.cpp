@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/command_queue.h"
-#include "scheduler/touched_parts.h"
+#include "scheduler/cost/command_queue.h"
+#include "scheduler/cost/touched_parts.h"
 
 namespace isamap {
 namespace {

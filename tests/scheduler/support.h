@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/cost_model.h"
-#include "scheduler/schedule_file.h"
-#include "support/random.h"
+#include "isamap/cost_model.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/interpret.h"
+#include "isamap/scheduler.h"
 
 namespace isamap::testing_support {
 

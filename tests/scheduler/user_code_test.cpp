@@ -6,9 +6,9 @@
 #include <fstream>
 #include <limits>
 
-#include "scheduler/cost_names.h"
-#include "scheduler/levelled/schedule_exact.h"
-#include "scheduler/scheduler.h"
+#include "isamap/scheduler.h"
+#include "scheduler/schedule_exact.h"
+#include "scheduler/search/cost_names.h"
 #include "support/internal_error.h"
 #include "tests/scheduler/support.h"
 #include "tests/scratch.h"

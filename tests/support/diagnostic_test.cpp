@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a diagnostic looks like.
 
-#include "support/diagnostic.h"
-
 #include <gtest/gtest.h>
+
+#include "isamap/result.h"
 
 namespace isamap {
 namespace {

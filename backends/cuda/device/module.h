@@ -62,7 +62,6 @@ namespace std { using ::memcpy; using ::memset; }
 )",
     // limits
     R"(#pragma once
-#include <cstdint>
 namespace std {
 template <class T> struct numeric_limits {
   static constexpr bool is_signed = T(-1) < T(0);

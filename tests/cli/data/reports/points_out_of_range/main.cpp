@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/scheduler.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 
 using namespace isamap;
 

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "frontends/frontends.h"
-#include "hwdesc/yaml_loader.h"
-#include "scheduler/scheduler.h"
+#include "isamap/frontends.h"
+#include "isamap/hardware.h"
+#include "isamap/scheduler.h"
 
 /// Sixty legal or illegal points at random; whoever asks keeps the best legal one.
 class Lottery final : public isamap::SearchStrategy {

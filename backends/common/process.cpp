@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/common/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+
+namespace isamap {
+namespace {
+
+constexpr std::size_t shown_output = 16 << 10;
+constexpr int not_started = 127;
+
+double now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+void set_limit(int which, std::int64_t value) {
+  const rlimit limit{static_cast<rlim_t>(value), static_cast<rlim_t>(value)};
+  setrlimit(static_cast<__rlimit_resource>(which), &limit);
+}
+
+/// What must not outlive this process. Whoever holds the mutex while a signal is served never lets go: others wait for
+/// the end.
+struct Left {
+  std::mutex mutex;
+  pid_t child = 0;
+  std::set<std::filesystem::path> folders;
+};
+Left& left() {
+  static Left* const only = new Left;  // outlives the thread that waits for signals
+  return *only;
+}
+
+/// Those of SIGINT and SIGTERM that whoever started this process has not told it to ignore.
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction set_up {};
+    sigaction(number, nullptr, &set_up);
+    if (set_up.sa_handler != SIG_IGN) sigaddset(&set, number);
+  }
+  return set;
+}
+
+void set_child(pid_t child) {
+  const std::lock_guard lock(left().mutex);
+  left().child = child;
+}
+
+[[noreturn]] void clean_up_at_a_signal(const sigset_t& set) {
+  int number = SIGTERM;
+  sigwait(&set, &number);
+  left().mutex.lock();
+  if (left().child > 0) kill(-left().child, SIGTERM);  // compilers remove their own files
+  const timespec nap{0, 50'000'000};
+  nanosleep(&nap, nullptr);
+  if (left().child > 0) kill(-left().child, SIGKILL);
+  std::error_code ignored;
+  for (const auto& folder : left().folders) std::filesystem::remove_all(folder, ignored);
+  signal(number, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(number);
+  _exit(128 + number);
+}
+
+/// Between fork and exec: only calls that are safe there.
+[[noreturn]] void become(char* const* argv, char* const* environment, const ProcessLimits& limits, int output,
+                         int report) {
+  setpgid(0, 0);
+  const sigset_t usual = ending_signals();
+  sigprocmask(SIG_UNBLOCK, &usual, nullptr);
+  signal(SIGXFSZ, SIG_DFL);
+  const int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, 0);
+  dup2(output, 1);
+  dup2(output, 2);
+  set_limit(RLIMIT_CORE, 0);
+  set_limit(RLIMIT_CPU, static_cast<std::int64_t>(std::ceil(limits.seconds)) + 1);
+  if (limits.memory_bytes > 0) set_limit(RLIMIT_AS, limits.memory_bytes);
+  if (limits.file_bytes > 0) set_limit(RLIMIT_FSIZE, limits.file_bytes);
+  execvpe(argv[0], argv, environment);
+  const char mark = 'x';
+  if (write(report, &mark, 1) < 0) _exit(not_started);
+  _exit(not_started);
+}
+
+/// Ours, but with temporary files in a folder of ours: what a killed compiler leaves behind vanishes with it.
+std::vector<std::string> environment_with(const std::filesystem::path& folder) {
+  std::vector<std::string> variables{"TMPDIR=" + folder.string()};
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at)
+    if (std::strncmp(*at, "TMPDIR=", 7) != 0) variables.emplace_back(*at);
+  return variables;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Waits with growing pauses, so that short programs are not kept waiting and long ones cost nothing.
+int wait_until(pid_t child, double deadline, bool& timed_out) {
+  int status = 0;
+  for (long pause = 200'000; waitpid(child, &status, WNOHANG) == 0; pause = std::min(pause * 3 / 2, 20'000'000L)) {
+    if (now() > deadline) {
+      timed_out = true;
+      kill(-child, SIGKILL);
+      waitpid(child, &status, 0);
+      return status;
+    }
+    const timespec nap{0, pause};
+    nanosleep(&nap, nullptr);
+  }
+  kill(-child, SIGKILL);  // what it may have left behind
+  return status;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string>& argv, const ProcessLimits& limits,
+                          const std::filesystem::path& output_file) {
+  ProcessResult result;
+  if (argv.empty()) return result;
+  const std::vector<std::string> variables = environment_with(std::filesystem::absolute(output_file).parent_path());
+  const std::vector<char*> arguments = pointers_to(argv), environment = pointers_to(variables);
+  const int output = open(output_file.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  int report[2] = {-1, -1};
+  if (output < 0 || pipe2(report, O_CLOEXEC) != 0) {
+    if (output >= 0) close(output);
+    return result;
+  }
+  const pid_t child = fork();
+  if (child == 0) become(arguments.data(), environment.data(), limits, output, report[1]);
+  close(output);
+  close(report[1]);
+  if (child > 0) {
+    setpgid(child, child);  // whoever comes first
+    char mark = 0;
+    result.started = ::read(report[0], &mark, 1) == 0;  // end of file: exec has closed the pipe
+    set_child(child);
+    const int status = wait_until(child, now() + limits.seconds, result.timed_out);
+    set_child(0);
+    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  }
+  close(report[0]);
+  result.output = read_file(output_file, shown_output);
+  return result;
+}
+
+std::vector<std::string> split_command(const std::string& command) {
+  std::vector<std::string> words;
+  bool inside = false;
+  char quote = 0;
+  for (const char c : command) {
+    if (quote != 0) {
+      if (c == quote)
+        quote = 0;
+      else
+        words.back() += c;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      inside = false;
+    } else {
+      if (!inside) words.emplace_back();
+      inside = true;
+      if (c == '"' || c == '\'')
+        quote = c;
+      else
+        words.back() += c;
+    }
+  }
+  return words;
+}
+
+bool command_exists(const std::string& command) {
+  if (command.empty()) return false;
+  if (command.find('/') != std::string::npos) return access(command.c_str(), X_OK) == 0;
+  const char* path = std::getenv("PATH");
+  const std::string folders = path == nullptr ? "/usr/bin:/bin" : path;
+  for (std::size_t at = 0; at <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', at), folders.size());
+    if (end > at && access((folders.substr(at, end - at) + "/" + command).c_str(), X_OK) == 0) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+void remove_temporary_files_on_signals() {
+  const sigset_t set = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::thread([set] { clean_up_at_a_signal(set); }).detach();
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string pattern = (std::filesystem::path(parent()) / "isamap-XXXXXX").string();
+  const std::lock_guard lock(left().mutex);
+  if (mkdtemp(pattern.data()) == nullptr) return;
+  path_ = pattern;
+  left().folders.insert(path_);
+}
+
+std::string TemporaryDirectory::parent() {
+  const char* chosen = std::getenv("TMPDIR");
+  return chosen == nullptr || *chosen == 0 ? "/tmp" : chosen;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  if (!ok()) return;
+  const std::lock_guard lock(left().mutex);
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+  left().folders.erase(path_);
+}
+
+bool write_file(const std::filesystem::path& path, const void* data, std::size_t size) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return false;
+  const bool written = size == 0 || std::fwrite(data, 1, size, file) == size;  // an empty tensor has no address
+  return (std::fclose(file) == 0) && written;
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t limit) {
+  std::string text;
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return text;
+  char chunk[1 << 16];
+  std::size_t got = 0;
+  while (text.size() < limit && (got = std::fread(chunk, 1, std::min(sizeof chunk, limit - text.size()), file)) > 0)
+    text.append(chunk, got);
+  std::fclose(file);
+  return text;
+}
+
+}  // namespace isamap

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/compiled_runner.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "backends/common/process.h"
+#include "backends/cpp/compile.h"
+#include "backends/cpp/compiler.h"
+#include "backends/cpp/program_cache.h"
+#include "backends/cpp/run_plan.h"
+#include "backends/cpp/translation_unit.h"
+#include "backends/cuda/device_run.h"
+#include "backends/cuda/translation_unit.h"
+#include "isamap/backend.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CppRunner final : public Runner {
+ public:
+  CppRunner(const HardwareModel& model, bool workspace) : model_(model), workspace_(workspace) {}
+
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double min_seconds) override {
+    RunOutcome outcome;
+    const Availability available = availability(model_);
+    outcome.executed = available.how;
+    if (available.how == "unavailable") {
+      outcome.missing = available.why;
+      return outcome;
+    }
+    if (const std::string why = not_executed(program); !why.empty()) {
+      outcome.missing = why;
+      outcome.executed = "unavailable";
+      return outcome;
+    }
+    const bool kernels = model_.program.language == "cuda", on_device = kernels && available.how == "native";
+    const auto unit = kernels ? print_cuda(program, model_) : print_cpp(program, model_, workspace_);
+    if (!unit) return unit.diagnostics();
+    const TemporaryDirectory folder;
+    if (!folder.ok()) {
+      outcome.environment = fmt::format(
+          "no folder for temporary files can be made in {}: set TMPDIR to one that exists "
+          "and can be written",
+          TemporaryDirectory::parent());
+      return outcome;
+    }
+    const RunPlan plan = make_run_plan(program, *unit, on_device);
+    const auto made = on_device
+                          ? compile(model_,
+                                    "#define ISAMAP_HOST_PART\n" + unit->text +
+                                        device_driver_text(plan.arrays, plan.pack, plan.entry, model_),
+                                    "", {{device_header_name, device_header()}}, folder.path() / "program")
+                          : compile(model_, unit->text, driver_text(plan.arrays, plan.pack, plan.entry),
+                                    kernels ? TextFiles{{emulation_header_name, emulation_header()}} : TextFiles{},
+                                    folder.path() / "program", kernels ? emulation_part() : SharedPart{});
+    if (!made) {
+      // A compiler that fails on an empty program says nothing about ours.
+      outcome.missing = why_compiler_fails(model_, folder.path());
+      if (outcome.missing.empty()) return made.diagnostics();
+      outcome.executed = "unavailable";
+      return outcome;
+    }
+    outcome.compiler = listed_command(*made);
+    outcome.text = unit->text;
+    if (!write_inputs(plan, data, folder.path())) return error("cannot write the inputs of a run", "is the disk full?");
+    if (!on_device) return execute(program, data, limits, min_seconds, folder.path(), plan, std::move(outcome));
+    // The driver's program compiles the kernels, and leaves the code for the next run.
+    const std::string key = device_code_key(model_, unit->text);
+    const fs::path code = folder.path() / device_code_name;
+    const bool known = take_from_cache(key, code);
+    if (!known) write_file(folder.path() / device_text_name, unit->text.data(), unit->text.size());
+    RunLimits open = limits;
+    open.memory_bytes = 0;  // a driver reserves addresses for all memory that there is
+    auto ran = execute(program, data, open, min_seconds, folder.path(), plan, std::move(outcome));
+    if (ran && !known && fs::exists(code)) put_into_cache(key, code);
+    return ran;
+  }
+
+ private:
+  /// Why some instruction of the program, or of a version of it, is not executed here.
+  std::string not_executed(const std::vector<Node>& nodes) const {
+    std::string why;
+    for (const Node& node : nodes) {
+      if (!why.empty()) break;
+      if (const auto* loop = std::get_if<Loop>(&node.is)) why = not_executed(loop->body);
+      if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        why = not_executed(guard->then);
+        if (why.empty()) why = not_executed(guard->otherwise);
+      }
+      if (const auto* call = std::get_if<Call>(&node.is))
+        why = isamap::not_executed(model_.instruction(call->instruction), model_);
+    }
+    return why;
+  }
+  std::string not_executed(const Program& program) const {
+    std::string why = not_executed(program.prepack);
+    if (why.empty()) why = not_executed(program.body);
+    for (const Program& version : program.versions)
+      if (why.empty()) why = not_executed(version);
+    return why;
+  }
+
+  Result<RunOutcome> execute(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                             double min_seconds, const fs::path& folder, const RunPlan& plan,
+                             RunOutcome outcome) const {
+    const std::string executable = (folder / "program").string();
+    std::vector<std::string> command = {executable};
+    if (outcome.executed == "emulated" && !model_.program.run_emulated.empty()) {
+      command = split_command(model_.program.run_emulated);
+      for (std::string& word : command)
+        if (word == "{exe}") word = executable;
+    }
+    command.insert(command.end(), {folder.string(), fmt::format("{}", min_seconds)});
+    const auto result =
+        run_process(command, {limits.seconds, limits.memory_bytes, limits.file_bytes}, folder / "run.log");
+    if (!result.started) return error(fmt::format("'{}' cannot be executed", command[0]), result.output);
+    if (result.signal == SIGILL || result.exit_code == 128 + SIGILL) {
+      outcome.missing = fmt::format("this machine does not execute the instructions of '{}'", model_.name);
+      outcome.executed = "unavailable";
+      return outcome;
+    }
+    if (result.timed_out || result.signal == SIGXCPU) {
+      outcome.limit = fmt::format("the emitted program of '{}' ran longer than {} s", program.name, limits.seconds);
+      return outcome;
+    }
+    constexpr int lacking = 77;  // the GPU's memory, say
+    if (result.exit_code == lacking && outcome.executed == "native") {
+      outcome.missing = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+      outcome.executed = "unavailable";
+      return outcome;
+    }
+    if (const auto problem = failure(program, limits, result)) return *problem;
+    if (const auto problem = read_outputs(plan, program, data, folder)) return *problem;
+    outcome.requests = requests_told(result.output);
+    outcome.banks = banks_told(result.output);
+    double seconds = 0;
+    if (std::sscanf(read_file(folder / "result", 64).c_str(), "seconds %lf", &seconds) == 1) outcome.seconds = seconds;
+    return outcome;
+  }
+
+  /// Lines that the emulation ends with when it is asked to count (backends/cuda/emulation/requests.h, passes.h).
+  static std::vector<MemoryRequests> requests_told(const std::string& output) {
+    std::vector<MemoryRequests> told;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      char part[256], tensor[256], access[32];
+      long requests = 0, sectors = 0, size = 0, least = 0;
+      if (std::sscanf(line.c_str(),
+                      "requests of %255[^:]: %255[^:]: %ld %31s in %ld sectors of %ld bytes, at least %ld", part,
+                      tensor, &requests, access, &sectors, &size, &least) == 7)
+        told.push_back({part, tensor, access, requests, sectors, least, size});
+    }
+    return told;
+  }
+  static std::vector<BankRequests> banks_told(const std::string& output) {
+    std::vector<BankRequests> told;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      char part[256], array[256], access[32];
+      long n[10] = {};
+      if (std::sscanf(line.c_str(),
+                      "passes of %255[^:]: %255[^:]: %ld %31s in %ld passes of %ld banks of %ld bytes, at least %ld; "
+                      "worst %ld for %ld: line %ld, block %ld, warp %ld",
+                      part, array, &n[0], access, &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &n[8], &n[9]) == 13)
+        told.push_back({part, array, access, n[0], n[1], n[4], n[2], n[3], n[5], n[6], n[7], n[8], n[9]});
+    }
+    return told;
+  }
+
+  static std::optional<Diagnostic> failure(const Program& program, const RunLimits& limits,
+                                           const ProcessResult& result) {
+    if (result.exit_code == 0) return std::nullopt;
+    std::string what;
+    if (result.signal == SIGSEGV || result.signal == SIGBUS)
+      what = "touched memory outside its tensors";
+    else if (result.signal == SIGXFSZ)
+      what = fmt::format("wrote more than {} bytes to a file", limits.file_bytes);
+    else if (result.signal != 0)
+      what = fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal));
+    else
+      what = fmt::format("failed with exit code {}", result.exit_code);
+    Diagnostic problem = error(fmt::format("the emitted program of '{}' {}", program.name, what));
+    if (!result.output.empty()) problem.notes.push_back(result.output);
+    return problem;
+  }
+
+  HardwareModel model_;
+  bool workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_cpp_runner(const HardwareModel& model, bool workspace) {
+  return std::make_unique<CppRunner>(model, workspace);
+}
+
+}  // namespace isamap

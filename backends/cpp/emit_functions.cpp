@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpp/emit_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cpp/element_text.h"
+#include "backends/cpp/helpers.h"
+#include "backends/cpp/names.h"
+#include "backends/cpp/printer.h"
+#include "backends/cpp/types.h"
+#include "support/allocate.h"
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t stack_bytes = 16 << 10;  // arrays up to this size live on the stack
+
+struct Touched {
+  std::set<std::int32_t> read, written;
+};
+
+void touch(const std::vector<Node>& nodes, Touched& out) {
+  for (const Node& node : nodes)
+    std::visit(overloaded{
+                   [&](const Loop& loop) {
+                     if (loop.trip > 0) touch(loop.body, out);
+                   },
+                   [&](const Guard& guard) {
+                     touch(guard.then, out);
+                     touch(guard.otherwise, out);
+                   },
+                   [&](const Call& call) {
+                     for (std::size_t i = 0; i < call.operands.size(); ++i)
+                       if (call.operands[i].buffer.valid())
+                         (i == 0 ? out.written : out.read).insert(call.operands[i].buffer.value);
+                     for (const Ref& mask : call.masks) out.read.insert(mask.buffer.value);
+                   },
+                   [&](const Element& element) {
+                     out.written.insert(element.write.buffer.value);
+                     for (const Ref& read : element.reads) out.read.insert(read.buffer.value);
+                   },
+                   [](const auto&) {},
+               },
+               node.is);
+}
+
+/// The functions of one program: its entry and, if it packs ahead of time, `NAME_pack`.
+class FunctionPrinter {
+ public:
+  FunctionPrinter(const Program& program, const HardwareModel& model, const std::string& name,
+                  const std::string& linkage, Surroundings& around)
+      : program_(program),
+        model_(model),
+        name_(name),
+        linkage_(linkage),
+        around_(around),
+        elements_(model, !program.library_functions) {}
+
+  Result<TranslationUnit> print() {
+    touch(program_.prepack, in_pack_);
+    touch(program_.body, in_body_);
+    name_buffers();
+    TranslationUnit unit;
+    unit.name = name_;
+    if (!program_.prepack.empty()) {
+      unit.pack = pack_arguments();
+      auto text = function(name_ + "_pack", unit.pack, program_.prepack, in_pack_,
+                           "Fills the packed buffers; to be called once before the entry.\n");
+      if (!text) return text.diagnostics();
+      unit.text += *text + "\n";
+    }
+    unit.arguments = main_arguments();
+    auto text = function(name_, unit.arguments, program_.body, in_body_, "");
+    if (!text) return text.diagnostics();
+    unit.text += *text;
+    around_.helpers.insert(elements_.used_helpers().begin(), elements_.used_helpers().end());
+    around_.includes.insert(elements_.includes().begin(), elements_.includes().end());
+    return unit;
+  }
+
+ private:
+  void name_buffers() {
+    for (const std::string& helper : helper_names()) names_.unique(helper);
+    if (around_.from_caller) names_.unique(workspace_name);
+    for (const std::string& own : {entry_name(program_.name), name_}) {
+      names_.unique(own);
+      names_.unique(own + "_pack");
+    }
+    for (const Buffer& buffer : program_.buffers)
+      buffers_.push_back(buffer.slots < 0 ? names_.unique(buffer.name) : buffer.name);
+  }
+
+  EntryArgument argument(std::size_t b, bool written) const {
+    const Buffer& buffer = program_.buffers[b];
+    return {make_id<BufferId>(b), element_type(model_, buffer.dtype), buffers_[b], written,
+            element_span(buffer) * bytes(buffer.dtype)};
+  }
+  bool is_argument(const Buffer& buffer) const {
+    return buffer.role == BufferRole::argument && !buffer.ahead_of_time && buffer.slots < 0;
+  }
+  std::vector<EntryArgument> main_arguments() const {
+    std::vector<EntryArgument> out;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (is_argument(program_.buffers[b]))
+        out.push_back(argument(b, role_of(program_.kernel, program_.buffers[b].tensor) != Role::input));
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].ahead_of_time) out.push_back(argument(b, false));
+    return out;
+  }
+  std::vector<EntryArgument> pack_arguments() const {
+    std::vector<EntryArgument> out;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (is_argument(program_.buffers[b]) && in_pack_.read.contains(static_cast<std::int32_t>(b)))
+        out.push_back(argument(b, false));
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].ahead_of_time) out.push_back(argument(b, true));
+    return out;
+  }
+
+  Result<std::string> function(const std::string& name, const std::vector<EntryArgument>& arguments,
+                               const std::vector<Node>& nodes, const Touched& touched, const std::string& about) {
+    std::string text = comment(about, " ");
+    std::set<std::int32_t> constant;
+    std::string list;
+    for (const EntryArgument& a : arguments) {
+      const Buffer& buffer = program_.buffers[a.buffer.index()];
+      text += comment(fmt::format("{}: {}{}, {} bytes{}", a.name, isamap::name(buffer.dtype), shape(buffer), a.bytes,
+                                  a.written ? ", written" : ""),
+                      "   ");
+      if (!a.written) constant.insert(a.buffer.value);
+      list += fmt::format("{}{}{}* __restrict {}", list.empty() ? "" : ", ", a.written ? "" : "const ", a.type, a.name);
+    }
+    if (around_.from_caller) list += fmt::format("{}void* __restrict {}", list.empty() ? "" : ", ", workspace_name);
+    auto body = print_body(nodes, program_, model_, buffers_, constant, names_, elements_);
+    if (!body) return body.diagnostics();
+    const std::string unused = silence(arguments, touched);
+    if (!model_.program.function.empty()) text += model_.program.function + "\n";
+    const std::string rest = "void " + name + "(" + list + ") {\n" + unused + locals(touched) + body->text + "}\n";
+    // Attributes stand first in a declaration, which a linkage without braces forbids.
+    if (body->attributes.empty()) return text + linkage_ + " " + rest;
+    if (linkage_ == "static") return text + body->attributes + "\nstatic " + rest;
+    return text + linkage_ + " {\n" + body->attributes + "\n" + rest + "}\n";
+  }
+  static std::string silence(const std::vector<EntryArgument>& arguments, const Touched& touched) {
+    std::string text;
+    for (const EntryArgument& a : arguments)
+      if (!touched.read.contains(a.buffer.value) && !touched.written.contains(a.buffer.value))
+        text += "  (void)" + a.name + ";\n";
+    return text;
+  }
+  static std::vector<std::int64_t> dense(const Buffer& buffer) {
+    Tensor tensor;
+    tensor.shape = buffer.extents;
+    return strides_of(tensor);
+  }
+  static std::string shape(const Buffer& buffer) {
+    if (!buffer.layout_text.empty()) return " " + buffer.layout_text;
+    std::string text = "[";
+    for (const std::int64_t extent : buffer.extents) text += (text.size() > 1 ? "," : "") + std::to_string(extent);
+    text += "]";
+    if (buffer.role != BufferRole::argument || buffer.strides.empty() || buffer.strides == dense(buffer)) return text;
+    text += ", strides [";
+    for (std::size_t d = 0; d < buffer.strides.size(); ++d)
+      text += (d == 0 ? "" : ",") + std::to_string(buffer.strides[d]);
+    return text + "]";
+  }
+
+  /// Local arrays: small ones on the stack, the others in one block: the caller's, or one that a thread keeps between
+  /// calls.
+  std::string locals(const Touched& touched) {
+    std::string stack, block;
+    std::int64_t size = 0, on_stack = 0, most_aligned = 0;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      const auto id = static_cast<std::int32_t>(b);
+      if (buffer.slots >= 0 || buffer.role == BufferRole::argument || buffer.ahead_of_time) continue;
+      if (!touched.read.contains(id) && !touched.written.contains(id)) continue;
+      const std::int64_t count = std::max<std::int64_t>(element_span(buffer), 1), length = count * bytes(buffer.dtype);
+      const std::int64_t align = std::max<std::int64_t>(buffer.align, 64);
+      const std::string type = element_type(model_, buffer.dtype),
+                        about = fmt::format("  // {} in {}", shape(buffer), model_.memory(buffer.memory).name);
+      if (on_stack + length <= stack_bytes && align <= 4096) {
+        stack += fmt::format("  alignas({}) {} {}[{}];{}\n", align, type, buffers_[b], count, about);
+        on_stack += length;
+      } else {
+        size = (size + align - 1) / align * align;
+        block +=
+            fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>({2} + {3});{4}\n", type, buffers_[b],
+                        around_.from_caller ? std::string("static_cast<char*>(") + workspace_name + ")" : "scratch.at",
+                        size, about);
+        size += length;
+        most_aligned = std::max(most_aligned, align);
+      }
+    }
+    if (around_.from_caller) {
+      around_.workspace.bytes = std::max(around_.workspace.bytes, size);
+      around_.workspace.align = std::max(around_.workspace.align, most_aligned);
+      return stack + (block.empty() ? fmt::format("  (void){};\n", workspace_name) : block);
+    }
+    if (block.empty()) return stack;
+    around_.scratch = true;
+    const std::int64_t page = size < large_page / 2 ? 4096 : large_page;
+    return stack + fmt::format("  static thread_local const Scratch scratch({});\n", round_up(size, page)) + block;
+  }
+  const Program& program_;
+  const HardwareModel& model_;
+  std::string name_, linkage_;
+  Surroundings& around_;
+  ElementText elements_;
+  Names names_;
+  std::vector<std::string> buffers_;
+  Touched in_pack_, in_body_;
+};
+
+}  // namespace
+
+std::string comment(const std::string& text, const std::string& indent) {
+  std::string out, line;
+  const auto flush = [&] {
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out += line.empty() ? "//\n" : "//" + indent + line + "\n";
+    line.clear();
+  };
+  for (const char c : text) {
+    if (c == '\n')
+      flush();
+    else
+      line += static_cast<unsigned char>(c) < ' ' || c == '\\' ? ' ' : c;
+  }
+  if (!line.empty()) flush();
+  return out;
+}
+
+Result<TranslationUnit> print_functions(const Program& program, const HardwareModel& model, const std::string& name,
+                                        const std::string& linkage, Surroundings& around) {
+  return FunctionPrinter(program, model, name, linkage, around).print();
+}
+
+}  // namespace isamap

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Where every operand of a program lies in C++: a register variable, or a pointer and a subscript.
+//
+// The offset of a memory operand is a sum of terms in loop variables. Terms are grouped by the innermost loop whose
+// variable they contain; every group but the last becomes a pointer declared in that loop's body, as does the last one
+// if several operands share it:
+//   for i  { const float* A_i = A + 37*i;  for k { ... A_i[k] ... } }
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/names.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
+
+namespace isamap {
+
+/// A named pointer: parent (another pointer, or the buffer itself) plus an offset.
+struct Pointer {
+  BufferId buffer;
+  int parent = -1;       ///< in Places::pointers; -1: the buffer
+  AffineExpr offset;     ///< elements, over loop variables
+  std::string variable;  ///< innermost loop variable of the offset
+  std::string name;
+  int uses = 0;
+};
+
+struct Place {
+  enum class Kind { variable, numbered, memory, immediate, described } kind = Kind::memory;
+  int variable = -1;        ///< variable: in Places::variables
+  std::int64_t number = 0;  ///< numbered: the register; immediate: the value
+  BufferId buffer;
+  int prefix = -1;  ///< memory: pointer without the innermost group of terms; -1: the buffer
+  int shared = -1;  ///< pointer with it; used when its `uses` is above 1
+  AffineExpr last;  ///< the innermost group
+  std::int64_t constant = 0;
+  AffineExpr offset;  ///< the whole, instruction dims included
+  AffineExpr inside;  ///< variable: which of its elements, row-major
+};
+
+struct Variable {
+  BufferId buffer;
+  std::int64_t slot = 0;
+  std::string name, type;
+  std::int64_t count = 0;  ///< an array: registers that a fragment takes of each instance
+  bool in_order = false;   ///< which hold elements 0, 1, 2.. of one instance
+  /// Of the instructions that use it, one of the most instances, and which of its operands it is.
+  const Instruction* shared_by = nullptr;
+  int access = 0;
+};
+
+/// A node with what it, and all nodes inside it, use.
+struct Item {
+  const Node* node = nullptr;
+  std::vector<Place> places;  ///< calls: operands, then masks; elements: write, reads
+  std::set<int> pointers, variables;
+  Ranges ranges;  ///< of the loops around it
+  std::vector<Item> body, otherwise;
+};
+
+struct Places {
+  std::vector<Pointer> pointers;  ///< parents before children
+  std::vector<Variable> variables;
+  std::vector<std::string> buffers;  ///< name of each buffer
+};
+
+/// `nodes` are expanded (backends/common/expand_loops.h). `instances`: loops on units are instances that run side by
+/// side and have their own registers. Problems are appended to `diagnostics`.
+std::vector<Item> find_places(const std::vector<Node>& nodes, const Program& program, const HardwareModel& model,
+                              bool instances, Names& names, Places& places, Diagnostics& diagnostics);
+
+/// Registers that an instruction of fewer instances takes of a variable that many share: the first of them and how
+/// many. Nothing: its elements are not those registers in order, in every instance.
+struct RegisterPart {
+  std::int64_t first = 0, count = 0;
+};
+std::optional<RegisterPart> part_of_registers(const Variable& variable, const Place& place, const Instruction& by,
+                                              int access, const Ranges& ranges, const Program& program,
+                                              const HardwareModel& model);
+
+/// The pointer and the rest that name a memory place.
+std::pair<int, AffineExpr> resolve(const Place& place, const Places& places);
+
+}  // namespace isamap

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which loops of a kernel are instances that run side by side, and how each asks for its number.
+//
+// The grid unit is the outermost one whose instances can tell themselves apart (`index`); its instances are the blocks
+// of a launch, and what is inside it are the threads of a block. Several loops on one unit, one inside the other, are
+// digits of its number: with trips 4 and 2 the outer loop's is index / 2, the inner one's index % 2.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/dialect.h"
+#include "isamap/hardware.h"
+#include "isamap/program.h"
+
+namespace isamap {
+
+/// Nothing: the machine has no unit of that kind.
+std::optional<UnitId> grid_unit(const HardwareModel& model);
+
+/// Does the unit stand for blocks: is it the grid unit, or around it?
+bool is_grid_level(const HardwareModel& model, UnitId grid, UnitId unit);
+
+/// How many instances of each unit the nodes of a kernel ask for.
+class Spread {
+ public:
+  /// `grid_loops`: loops on grid units are blocks, as all statements of the kernel stand inside as many of them.
+  Spread(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
+
+  std::int64_t blocks() const;
+  bool walks_blocks() const { return grid_loops_; }        ///< loops on the grid unit are blocks of the launch
+  std::int64_t threads() const;                            ///< of a block
+  UnitId first_inside() const { return inside_.front(); }  ///< the outermost unit of the threads of a block
+  bool has_threads() const { return !inside_.empty(); }
+  std::int64_t asked(UnitId unit) const { return used(unit); }  ///< instances that loops ask for
+  std::vector<std::int64_t> digits(UnitId unit) const;          ///< of its number, outermost first; empty: no loop asks
+  bool asks_for_threads() const;  ///< a loop is on a unit inside the grid unit, or a call is of several of its threads
+
+  std::optional<Dialect::Number> number(const Dialect::Around& around) const;
+  std::string chosen(const Dialect::Around& around, UnitId executor, bool one) const;
+
+ private:
+  bool same_digit(UnitId a, UnitId b) const;
+  void collect(const std::vector<Node>& nodes, std::vector<const Loop*>& around);
+  bool of_several_threads(const Call& call) const;
+  std::size_t depth_of(const Dialect::Around& around, UnitId unit, std::size_t before) const;
+  std::int64_t instances(UnitId unit) const;
+  std::int64_t used(UnitId unit) const;
+
+  const HardwareModel& model_;
+  UnitId grid_;
+  bool grid_loops_ = true, seen_grid_ = false, calls_of_several_ = false;
+  std::int64_t turns_ = 0;      ///< blocks that take turns; 0: each does one iteration
+  std::vector<UnitId> inside_;  ///< units inside the grid unit, outermost first
+  std::map<std::int32_t, std::vector<std::int64_t>>
+      digits_;  ///< largest trip at each depth, by unit (grid: all grid units)
+};
+
+}  // namespace isamap

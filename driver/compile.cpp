@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start reading here: each line of `compile` is one folder of the compiler.
+
+#include "isamap/compile.h"
+
+#include <algorithm>
+
+#include "ir/recurrence.h"
+#include "isamap/scheduler.h"
+#include "mapper/reasons.h"
+#include "scheduler/nest/horizontal_sum.h"
+#include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/scheduled_kernel.h"
+#include "scheduler/scalar_alternative.h"
+#include "scheduler/search_splits.h"
+
+namespace isamap {
+namespace {
+
+Compilation stopped(Compilation reached, Exit code, const Diagnostics& problems) {
+  reached.code = code;
+  reached.problems = problems;
+  return reached;
+}
+
+/// A schedule that somebody wrote takes the place of the search; it is checked and priced in the same way.
+Result<Scheduled> take(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                       const CostModelFactory& costs) {
+  Diagnostics problems = verify(schedule, kernel, model);
+  if (has_errors(problems)) return problems;
+  auto cost = evaluate(schedule, kernel, model, costs);
+  if (!cost) return cost.diagnostics();
+  Scheduled scheduled;
+  scheduled.schedule = schedule;
+  scheduled.cost = std::move(cost->total);
+  scheduled.statement_costs = std::move(cost->statements);
+  return scheduled;
+}
+
+/// What --strict-float forbids: 0 times infinity is no 0, and sums have an order.
+Diagnostics not_strict(const Program& program) {
+  Diagnostics problems;
+  for (const std::string& assumption : program.assumptions) {
+    const bool order = assumption.find("in any order") != std::string::npos;
+    if (order || assumption.find("finite") != std::string::npos)
+      problems.push_back(
+          error("--strict-float forbids what this program assumes: " + assumption,
+                order ? "walk the reduction in time, without 'combine'"
+                      : "choose sizes that the instruction divides, another --instruction, or a schedule"));
+  }
+  return problems;
+}
+
+void add(std::map<std::string, std::map<std::string, TensorTraffic>>& total, const Cost& cost) {
+  for (const auto& [memory, tensors] : cost.memories)
+    for (const auto& [tensor, traffic] : tensors) {
+      TensorTraffic& sum = total[memory][tensor];
+      sum.instances = std::max(sum.instances, traffic.instances);
+      sum.tile = std::max(sum.tile, traffic.tile);
+      sum.reads += traffic.reads;
+      sum.fills += traffic.fills;
+      sum.updates += traffic.updates;
+    }
+}
+
+bool asks_for_sizes(const HardwareModel& model) {
+  return std::any_of(model.symbols().begin(), model.symbols().end(),
+                     [](const Symbol& s) { return !s.known_at_compile_time && !s.emit.empty(); });
+}
+
+/// Statement by statement on a scalar unit: right on a machine of any size.
+std::optional<Program> without_instructions(const Kernel& kernel, const HardwareModel& model,
+                                            const CompileOptions& options) {
+  const auto scheduled = schedule(kernel, MapResult{}, model, options.schedule);
+  if (!scheduled) return std::nullopt;
+  auto program = lower(scheduled->schedule, kernel, model);
+  if (!program) return std::nullopt;
+  program->sizes.clear();
+  program->sums_in_order = program->library_functions = options.strict_float;
+  return std::move(*program);
+}
+
+/// What a machine of another size does. A schedule by hand is for the size it was written for. A size for which nothing
+/// is found has no program of its own.
+std::vector<Program> other_sizes(const Kernel& whole, const HardwareModel& model, const CompileOptions& options) {
+  std::vector<Program> versions;
+  CompileOptions one = options;
+  one.all_sizes = false;
+  Kernel kernel = whole;  // each size would pack otherwise, the entry has one list of arguments
+  for (Tensor& tensor : kernel.tensors) tensor.constant = false;
+  if (!options.hand_written)
+    for (const HardwareModel& version : model.versions()) {
+      if (version.sizes() == model.sizes()) continue;
+      if (Compilation compiled = compile(kernel, version, one); compiled.program)
+        versions.push_back(std::move(*compiled.program));
+    }
+  if (auto any = without_instructions(kernel, model, options)) versions.push_back(std::move(*any));
+  return versions;
+}
+
+Result<Scheduled> found(Result<LaneSearch> search, Compilation& reached) {
+  if (!search) return search.diagnostics();
+  reached.in_lanes = std::move(search->mapped);
+  return std::move(search->scheduled);
+}
+
+}  // namespace
+
+Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options) {
+  Compilation reached;
+  const bool by_hand = options.hand_written.has_value();
+
+  auto mapped = enumerate_mappings(kernel, model, options.map);
+  if (!mapped) return stopped(reached, Exit::wrong_input, mapped.diagnostics());
+  reached.mapped = std::move(*mapped);
+  if (options.strict_float)
+    std::erase_if(reached.mapped.mappings,
+                  [&](const Mapping& m) { return sums_lanes_in_any_order(model.instruction(m.instruction)); });
+
+  bool proved = false;
+  auto scheduled =
+      by_hand
+          ? take(*options.hand_written, kernel, model, options.schedule.costs)
+          : found(schedule_or_split(kernel, reached.mapped, model, options.schedule, options.map, &proved), reached);
+  if (!scheduled) {
+    const Exit code = by_hand ? Exit::wrong_input : proved ? Exit::no_answer : Exit::limit;
+    return stopped(reached, code, scheduled.diagnostics());
+  }
+  reached.scheduled = std::move(*scheduled);
+
+  auto program = lower(reached.scheduled->schedule, kernel, model);
+  if (!program) return stopped(reached, by_hand ? Exit::wrong_input : Exit::limit, program.diagnostics());
+  if (const Diagnostics relied_on = not_strict(*program); options.strict_float && !relied_on.empty())
+    return stopped(reached, Exit::no_answer, relied_on);
+  reached.program = std::move(*program);
+  reached.program->sums_in_order = reached.program->library_functions = options.strict_float;
+  if (options.all_sizes && asks_for_sizes(model)) reached.program->versions = other_sizes(kernel, model, options);
+  return reached;
+}
+
+std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model) {
+  std::vector<std::pair<int, std::string>> all;
+  for (const Rejection& rejection : mapped.rejected)
+    if (rejection.statement == statement)
+      for (const std::string& reason : rejection.reasons)
+        all.emplace_back(distance_of(rejection.reasons.front()),
+                         model.instruction(rejection.instruction).name + ": " + reason);
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> reasons;
+  for (auto& [distance, reason] : all) reasons.push_back(std::move(reason));
+  return reasons;
+}
+
+/// Why lowering takes none of the mappings.
+std::vector<std::string> reasons_against(const Compilation& compiled, StatementId id, const HardwareModel& model) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> reasons;
+  const auto& refusals = compiled.scheduled->refusals;
+  if (id.index() < refusals.size()) reasons = refusals[id.index()];
+  if (!reasons.empty() && reasons.front().starts_with(predicted_slower)) return reasons;
+  if (!reasons.empty()) reasons.front() = "no schedule of what maps fits and lowers: " + reasons.front();
+  for (const Mapping& mapping : (compiled.in_lanes ? *compiled.in_lanes : compiled.mapped).mappings) {
+    if (mapping.statement != id || reasons.size() == most) continue;
+    const std::string why = not_lowered(mapping, model);
+    const std::string reason = model.instruction(mapping.instruction).name +
+                               (why.empty() ? " maps, but no schedule of it was found that fits and lowers"
+                                            : " maps, but is not lowered yet: " + why);
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+  }
+  return reasons;
+}
+
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& whole, const HardwareModel& model) {
+  std::vector<ScalarCode> found;
+  if (!compiled.scheduled) return found;
+  const Kernel kernel = scheduled_kernel_of(whole, compiled.scheduled->schedule);
+  const MapResult& mapped = compiled.in_lanes ? *compiled.in_lanes : compiled.mapped;
+  const bool by_hand = compiled.scheduled->mappings.empty();
+  for (std::size_t s = 0; s < compiled.scheduled->schedule.nests.size(); ++s) {
+    const Nest& nest = compiled.scheduled->schedule.nests[s];
+    const Do* line = nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is);
+    if (line && !line->instruction.empty()) continue;
+    const auto id = make_id<StatementId>(s);
+    const auto& mappings = mapped.mappings;
+    const bool maps =
+        std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& m) { return m.statement == id; });
+    ScalarCode code{kernel.statements[s].name, {}};
+    if (!maps)
+      code.reasons = rejection_reasons(mapped, id, model);
+    else if (by_hand)
+      code.reasons = {"the schedule says so"};
+    else
+      code.reasons = reasons_against(compiled, id, model);
+    found.push_back(std::move(code));
+  }
+  return found;
+}
+
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& whole, const HardwareModel& model,
+                            const CostModelFactory& costs) {
+  const Kernel kernel = scheduled_kernel_of(one_step_of(whole), schedule);
+  Evaluation evaluation;
+  double longest = -1;  // the statement that takes most of the time says what bounds it
+  for (std::size_t s = 0; s < schedule.nests.size(); ++s) {
+    const auto id = make_id<StatementId>(s);
+    const SearchSpace space(kernel, id, {}, model, {});  // what a written schedule is of has no mappings to choose from
+    const auto by_model = costs(space);
+    if (!by_model) return by_model.diagnostics();
+    auto cost = checked_estimate(**by_model, {&kernel, id, &model, schedule.nests[s]});
+    if (const Diagnostics failed = costs.problems(); has_errors(failed)) return failed;
+    if (!cost) return cost.diagnostics();
+    *cost = repeated(std::move(*cost), repetitions(whole, s));
+    Cost& total = evaluation.total;
+    total.cycles += cost->cycles;
+    total.scalar_cycles += cost->scalar_cycles;
+    total.energy_pJ += cost->energy_pJ;
+    total.bytes += cost->bytes;
+    if (cost->cycles > longest) longest = cost->cycles, total.bound = cost->bound;
+    for (const auto& [link, bytes] : cost->link_bytes) total.link_bytes[link] += bytes;
+    add(total.memories, *cost);
+    evaluation.statements.push_back(std::move(*cost));
+  }
+  return evaluation;
+}
+
+}  // namespace isamap

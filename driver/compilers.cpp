@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/compilers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "isamap/backend.h"
+#include "scheduler/measure.h"
+
+namespace isamap {
+namespace {
+
+/// Programs of one list, each by a runner of its own.
+class EachByItsOwn final : public Runner {
+ public:
+  EachByItsOwn(const std::vector<Program>& programs, const std::vector<HardwareModel>& models) : programs_(programs) {
+    for (const HardwareModel& model : models) runners_.push_back(make_runner(model));
+  }
+  Result<RunOutcome> run(const Program& program, std::vector<TensorData>& data, const RunLimits& limits,
+                         double min_seconds) override {
+    const auto place = static_cast<std::size_t>(&program - programs_.data());
+    return runners_[place]->run(program, data, limits, min_seconds);
+  }
+
+ private:
+  const std::vector<Program>& programs_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+};
+
+std::vector<lab::CompilerRecord> timed(const Program& program, const HardwareModel& model, std::uint64_t seed) {
+  std::vector<HardwareModel> models;
+  const auto commands = compilers_for(model);
+  for (const CompilerCommand& command : commands) models.push_back(made_by(model, command));
+  const std::vector<Program> programs(models.size(), program);
+  EachByItsOwn runner(programs, models);
+  MeasureOptions options;
+  options.seed = seed;
+  const auto measured = measure(programs, runner, options);
+  std::vector<lab::CompilerRecord> found;
+  std::vector<std::size_t> of;
+  for (std::size_t c = 0; c < commands.size(); ++c) {
+    if (!measured[c].checked || !(measured[c].seconds > 0)) continue;
+    found.push_back({fmt::format("{}", fmt::join(commands[c], " ")), version_of(commands[c]), measured[c].seconds});
+    of.push_back(c);
+  }
+  if (const auto* best = fastest(found); best != nullptr && commands.size() > 1)
+      // A choice that cannot be kept costs the next run time, and nothing else.
+      [[maybe_unused]]
+    const auto kept = remember_compiler(program, model, commands[of[static_cast<std::size_t>(best - found.data())]]);
+  return found;
+}
+
+}  // namespace
+
+CompilerTimer by_every_compiler(std::uint64_t seed) {
+  return [seed](const Program& program, const HardwareModel& model) { return timed(program, model, seed); };
+}
+
+const lab::CompilerRecord* fastest(const std::vector<lab::CompilerRecord>& compilers) {
+  const auto best = std::min_element(compilers.begin(), compilers.end(),
+                                     [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  return best == compilers.end() ? nullptr : &*best;
+}
+
+}  // namespace isamap

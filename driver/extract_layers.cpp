@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/extract_layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/recurrence.h"
+
+namespace isamap {
+namespace {
+
+std::map<std::string, std::vector<std::int64_t>> tiles_of(const Nest& nest) {
+  std::map<std::string, std::vector<std::int64_t>> tiles;
+  for (const Line& line : nest.lines)
+    if (const For* loop = std::get_if<For>(&line.is))
+      for (const Walk& walk : loop->walks) tiles[walk.dim].push_back(walk.tile);
+  return tiles;
+}
+
+/// The mapping that the schedule chose: the one of the result whose instruction and digits the `do` line names.
+std::optional<Mapping> chosen(const Compilation& compiled) {
+  const auto& mappings = compiled.scheduled->mappings;
+  if (mappings.empty() || !mappings.front().instruction.valid()) return std::nullopt;
+  return mappings.front();
+}
+
+void run_layer(LayerResult& layer, const Program& program, const HardwareModel& model, const ExtractOptions& options) {
+  const Diagnostics too_large = too_large_to_run(layer.kernel);
+  auto checked = too_large.empty() ? run_and_compare(program, model, options.seed, 0.05, {false, options.tell})
+                                   : Result<Checked>(too_large);
+  if (!checked) {
+    layer.code = too_large.empty() ? Exit::wrong_result : Exit::limit;
+    layer.reasons.push_back("not run: " + render(checked.diagnostics()));
+    return;
+  }
+  layer.checked = *checked;
+  layer.code = exit_of(*checked);
+  if (const std::string why = why_not_run(*checked); !why.empty()) {
+    layer.reasons.push_back("not run: " + why);
+  } else if (!checked->correct) {
+    layer.reasons.push_back("wrong result: " + checked->first_difference);
+  }
+}
+
+/// The worst of two codes: a wrong result outweighs bad luck, and anything outweighs ok.
+Exit worse(Exit a, Exit b) {
+  const auto weight = [](Exit code) {
+    switch (code) {
+      case Exit::ok:
+        return 0;
+      case Exit::missing:
+        return 1;
+      case Exit::limit:
+        return 2;
+      default:
+        return 3;
+    }
+  };
+  return weight(b) > weight(a) ? b : a;
+}
+
+LayerResult not_a_kernel(const Layer& layer) {
+  LayerResult result;
+  result.name = layer.name;
+  result.op = layer.op;
+  result.reasons = {layer.reason};
+  return result;
+}
+
+/// Nothing maps, no schedule exists, or none was found.
+bool unanswered(Exit code) { return code == Exit::no_answer || code == Exit::limit; }
+
+}  // namespace
+
+std::string identity_of(const Kernel& kernel) {
+  Kernel anonymous = kernel;
+  anonymous.name = "_";
+  return print(anonymous);
+}
+
+std::vector<Layer> flattened(const Model& model) {
+  std::vector<Layer> layers;
+  for (const Layer& layer : model.layers) {
+    if (!layer.kernel || layer.kernel->statements.size() == 1) {
+      layers.push_back(layer);
+      continue;
+    }
+    for (Layer& part : as_model(*layer.kernel).layers) {
+      part.name = layer.name + "." + part.name;
+      part.op = layer.op;
+      layers.push_back(std::move(part));
+    }
+  }
+  return layers;
+}
+
+LayerResult compile_layer(const std::string& name, const std::string& op, const Kernel& kernel,
+                          const HardwareModel& model, const ExtractOptions& options) {
+  LayerResult layer;
+  layer.name = name;
+  layer.op = op;
+  layer.kernel = kernel;
+  layer.matmul = extracted_matmul(kernel, make_id<StatementId>(0));
+  CompileOptions with = options.compile;
+  with.all_sizes = options.run;
+  const Compilation compiled = compile(kernel, model, with);
+  layer.mappings = compiled.mapped.mappings.size();
+  layer.mapped = layer.mappings > 0;
+  if (!layer.mapped) layer.reasons = rejection_reasons(compiled.mapped, make_id<StatementId>(0), model);
+  for (const ScalarCode& code : scalar_code(compiled, kernel, model))  // maps, and no schedule of it was better
+    if (layer.mapped)
+      for (const std::string& reason : code.reasons) layer.reasons.push_back("scalar code: " + reason);
+  if (compiled.scheduled) {
+    layer.schedule = compiled.scheduled->schedule;
+    layer.mapping = chosen(compiled);
+    layer.cost = compiled.scheduled->cost;
+    if (!layer.schedule.nests.empty()) layer.tiles = tiles_of(layer.schedule.nests.front());
+    if (layer.mapping) layer.instruction = model.instruction(layer.mapping->instruction).name;
+  }
+  if (!compiled.program) {
+    layer.code = layer.mapped ? compiled.code : Exit::ok;
+    if (compiled.code != Exit::no_answer || layer.mapped) layer.reasons.push_back(render(compiled.problems));
+    return layer;
+  }
+  if (options.run) run_layer(layer, *compiled.program, model, options);
+  return layer;
+}
+
+Extraction extract(const Model& layers, const HardwareModel& model, const ExtractOptions& options) {
+  Extraction extraction;
+  extraction.model = layers.name;
+  extraction.target = model.name;
+  extraction.notes = layers.notes;
+  std::map<std::string, std::size_t> done;  // kernel -> the layer that has its results
+  const std::vector<Layer> flat = flattened(layers);
+  for (std::size_t l = 0; l < flat.size(); ++l) {
+    const Layer& layer = flat[l];
+    if (!layer.kernel) {
+      extraction.layers.push_back(not_a_kernel(layer));
+      continue;
+    }
+    if (options.progress) options.progress(fmt::format("layer {} of {}: {}", l + 1, flat.size(), layer.name));
+    const auto [same, first_time] = done.emplace(identity_of(*layer.kernel), extraction.layers.size());
+    if (first_time) {
+      extraction.layers.push_back(compile_layer(layer.name, layer.op, *layer.kernel, model, options));
+    } else {
+      LayerResult again = extraction.layers[same->second];
+      again.same_as = again.name;
+      again.name = layer.name;
+      again.op = layer.op;
+      extraction.layers.push_back(std::move(again));
+    }
+    extraction.layers.back().notes = layer.notes;
+    // A layer without an answer says so in its reasons; it is no failure of the others.
+    const Exit code = extraction.layers.back().code;
+    if (!unanswered(code)) extraction.code = worse(extraction.code, code);
+  }
+  const bool any = std::any_of(extraction.layers.begin(), extraction.layers.end(),
+                               [](const auto& l) { return l.mapped && !unanswered(l.code); });
+  const bool cut = std::any_of(extraction.layers.begin(), extraction.layers.end(),
+                               [](const auto& l) { return l.code == Exit::limit; });
+  if (!any) extraction.code = cut ? Exit::limit : Exit::no_answer;
+  return extraction;
+}
+
+Model as_model(const Kernel& whole) {
+  const Kernel kernel = one_step_of(whole);  // of repeated statements a step is a layer
+  Model model;
+  model.name = kernel.name;
+  std::set<std::string> written;
+  for (const Computation& statement : kernel.statements) {
+    Kernel one;
+    one.name = kernel.statements.size() == 1 ? kernel.name : kernel.name + "_" + statement.name;
+    one.sizes = kernel.sizes;
+    one.where = kernel.where;
+    std::map<TensorId, TensorId> renumbered;
+    const auto take = [&](Access& access) {
+      const auto [place, is_new] = renumbered.emplace(access.tensor, make_id<TensorId>(one.tensors.size()));
+      if (is_new) one.tensors.push_back(kernel.tensors[access.tensor.index()]);
+      access.tensor = place->second;
+    };
+    Computation alone = statement;
+    for (Access& access : alone.reads) take(access);
+    take(alone.write);
+    Tensor& result = one.tensors[alone.write.tensor.index()];
+    // A later statement adds to what an earlier one left, which is then an input of its own.
+    if (written.count(result.name) && statement.reduction != Reduction::assign) result.inout = true;
+    written.insert(result.name);
+    one.statements.push_back(std::move(alone));
+    const std::string layer_name = kernel.statements.size() == 1 ? kernel.name : statement.name;
+    Layer layer;
+    layer.name = layer_name;
+    layer.op = kernel.name;
+    layer.kernel = std::move(one);
+    model.layers.push_back(std::move(layer));
+  }
+  return model;
+}
+
+}  // namespace isamap

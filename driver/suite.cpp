@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+
+#include "mapper/mapping_names.h"
+#include "mapper/price.h"
+#include "support/table.h"
+
+namespace isamap {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_model(const fs::path& path) { return path.extension() == ".onnx"; }
+
+Result<std::vector<fs::path>> files_of(const std::string& folder) {
+  std::error_code problem;
+  if (!fs::is_directory(folder, problem)) {
+    const bool exists = fs::exists(folder, problem);
+    return error_at({folder, 0, 0}, exists ? "is no folder" : "there is no such folder",
+                    "--suite takes a folder of kernel files");
+  }
+  std::vector<fs::path> files;
+  auto entry = fs::directory_iterator(folder, problem);
+  for (; !problem && entry != fs::directory_iterator(); entry.increment(problem)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".yaml" || path.extension() == ".yml" || is_model(path)) files.push_back(path);
+  }
+  if (problem) return error_at({folder, 0, 0}, "cannot be listed: " + problem.message());
+  if (files.empty())
+    return error_at({folder, 0, 0}, "holds no kernels", "files that end in .yaml, .yml or .onnx are taken");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Names of layers start with the file's name, unless there is only one.
+void add_layers(const fs::path& path, const Model& model, Suite& suite) {
+  const std::string file = path.filename().string(), stem = path.stem().string();
+  const std::vector<Layer> layers = flattened(model);
+  std::map<std::string, std::size_t> seen;     // identity -> case
+  std::map<std::string, std::size_t> refused;  // reason -> entry of no_kernels
+  for (const Layer& layer : layers) {
+    if (!layer.kernel) {
+      const std::string reason = layer.op + ": " + layer.reason;
+      const auto [same, is_new] = refused.emplace(reason, suite.no_kernels.size());
+      if (is_new) suite.no_kernels.push_back({file, reason, 0});
+      ++suite.no_kernels[same->second].layers;
+      continue;
+    }
+    const auto [same, is_new] = seen.emplace(identity_of(*layer.kernel), suite.cases.size());
+    if (is_new)
+      suite.cases.push_back({file, layers.size() == 1 ? stem : stem + "." + layer.name, 1, *layer.kernel, {}});
+    else
+      ++suite.cases[same->second].times;
+  }
+}
+
+void add_file(const fs::path& path, Suite& suite) {
+  const auto refused = [&](const Diagnostics& problems) {
+    suite.cases.push_back({path.filename().string(), path.stem().string(), 1, std::nullopt, problems});
+  };
+  if (is_model(path)) {
+    const auto model = load_onnx(path.string());
+    return model ? add_layers(path, *model, suite) : refused(model.diagnostics());
+  }
+  Diagnostics warnings;
+  const auto kernel = load_kernel(path.string(), &warnings);
+  suite.warnings.insert(suite.warnings.end(), warnings.begin(), warnings.end());
+  return kernel ? add_layers(path, as_model(*kernel), suite) : refused(kernel.diagnostics());
+}
+
+std::string text_of(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model) {
+  std::string text = model.instruction(mapping.instruction).name + "(" + digits_text(mapping, model) + ")";
+  for (const auto& [operand, tensor] : named_operands(mapping, kernel, model)) text += " " + operand + "=" + tensor;
+  return text;
+}
+
+double points_of(const Computation& statement) {
+  double points = 1;
+  for (const Dim& dim : statement.domain.dims) points *= static_cast<double>(dim.extent);
+  return points;
+}
+
+/// Calls times interval of the mapping that needs the fewest cycles, on one unit, memories aside.
+void predict_by_mapping(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model,
+                        SuiteAnswer& answer) {
+  for (const Mapping& m : mapped.mappings) {
+    const Instruction& instruction = model.instruction(m.instruction);
+    if (m.utilisation <= 0) continue;
+    const double cycles = points_of(kernel.statements.front()) / (m.utilisation * points_per_cycle(instruction));
+    if (answer.prediction == Prediction::mapping && cycles >= answer.cycles) continue;
+    answer.prediction = Prediction::mapping;
+    answer.cycles = cycles;
+    answer.instruction = instruction.name;
+  }
+}
+
+void predict(const MapResult& mapped, const Kernel& kernel, const HardwareModel& model, const ScheduleOptions& options,
+             SuiteAnswer& answer) {
+  const auto found = schedule(kernel, mapped, model, options);
+  if (!found) {
+    if (answer.count() > 0)
+      for (const Diagnostic& d : found.diagnostics()) answer.reasons.push_back("no schedule: " + d.message);
+    return predict_by_mapping(mapped, kernel, model, answer);
+  }
+  const bool maps = !found->mappings.empty() && found->mappings.front().instruction.valid();
+  answer.prediction = maps ? Prediction::schedule : Prediction::scalar;
+  answer.cycles = found->cost.cycles;
+  if (maps) answer.instruction = model.instruction(found->mappings.front().instruction).name;
+}
+
+SuiteAnswer answer_of(const Kernel& kernel, const HardwareModel& model, const MapOptions& map,
+                      const ScheduleOptions& options) {
+  SuiteAnswer answer;
+  for (const Instruction& instruction : model.instructions())
+    if (is_compute(instruction)) answer.mappings.emplace(instruction.name, 0);
+  const auto mapped = enumerate_mappings(kernel, model, map);
+  if (!mapped) {
+    for (const Diagnostic& d : mapped.diagnostics()) answer.reasons.push_back(d.message);
+    return answer;
+  }
+  answer.limit_reached = mapped->limit_reached;
+  for (const Mapping& m : mapped->mappings) {
+    ++answer.mappings[model.instruction(m.instruction).name];
+    answer.utilisation = std::max(answer.utilisation, m.utilisation);
+    answer.texts.insert(text_of(m, kernel, model));
+  }
+  if (mapped->mappings.empty()) answer.reasons = rejection_reasons(*mapped, make_id<StatementId>(0), model);
+  predict(*mapped, kernel, model, options, answer);
+  return answer;
+}
+
+std::size_t only_in(const std::multiset<std::string>& these, const std::multiset<std::string>& those) {
+  std::vector<std::string> rest;
+  std::set_difference(these.begin(), these.end(), those.begin(), those.end(), std::back_inserter(rest));
+  return rest.size();
+}
+
+bool any_is(Prediction prediction, const std::vector<const std::vector<SuiteAnswer>*>& answers) {
+  return std::any_of(answers.begin(), answers.end(), [&](const auto* list) {
+    return std::any_of(list->begin(), list->end(), [&](const auto& one) { return one.prediction == prediction; });
+  });
+}
+
+}  // namespace
+
+Result<Suite> load_suite(const std::string& folder) {
+  const auto files = files_of(folder);
+  if (!files) return files.diagnostics();
+  Suite suite;
+  suite.folder = folder;
+  for (const fs::path& path : *files) add_file(path, suite);
+  return suite;
+}
+
+std::vector<SuiteAnswer> answers(const Suite& suite, const HardwareModel& model, const MapOptions& map,
+                                 const ScheduleOptions& schedule, const Tell& tell) {
+  std::vector<SuiteAnswer> all;
+  for (const SuiteCase& one : suite.cases) {
+    if (tell) tell(fmt::format("{} of {} on {}: {}", all.size() + 1, suite.cases.size(), model.name, one.name));
+    all.push_back(one.kernel ? answer_of(*one.kernel, model, map, schedule) : SuiteAnswer{});
+  }
+  return all;
+}
+
+SuiteChange change_of(const SuiteCase& one, const SuiteAnswer& a, const SuiteAnswer& b) {
+  SuiteChange change;
+  if (!one.kernel) {
+    change.verdict = SuiteChange::Verdict::failed;
+    return change;
+  }
+  if (!a.limit_reached && !b.limit_reached) {
+    change.gained = only_in(b.texts, a.texts);
+    change.lost = only_in(a.texts, b.texts);
+  }
+  // The estimate of a mapping leaves memories out: beside a schedule's it says nothing.
+  const bool alike = (a.prediction == Prediction::mapping) == (b.prediction == Prediction::mapping);
+  if (alike && a.cycles > 0 && b.cycles > 0) change.speedup = a.cycles / b.cycles;
+  const bool maps_a = a.count() > 0, maps_b = b.count() > 0;
+  const bool equal = a.texts == b.texts && a.utilisation == b.utilisation && a.cycles == b.cycles;
+  change.verdict = maps_a != maps_b ? (maps_b ? SuiteChange::Verdict::gains : SuiteChange::Verdict::loses)
+                   : !equal         ? SuiteChange::Verdict::differs
+                   : maps_a         ? SuiteChange::Verdict::same
+                                    : SuiteChange::Verdict::neither;
+  return change;
+}
+
+SuiteTotals totals_of(const Coverage& coverage) {
+  SuiteTotals totals;
+  totals.kernels = coverage.suite.cases.size();
+  for (std::size_t c = 0; c < coverage.suite.cases.size(); ++c) {
+    totals.failed += coverage.suite.cases[c].kernel ? 0 : 1;
+    totals.mapped_a += coverage.answers[c].count() > 0 ? 1 : 0;
+  }
+  return totals;
+}
+
+SuiteTotals totals_of(const Difference& difference) {
+  SuiteTotals totals = totals_of(Coverage{difference.suite, difference.a, difference.rule, difference.on_a});
+  double logarithms = 0;
+  for (std::size_t c = 0; c < difference.suite.cases.size(); ++c) {
+    const SuiteAnswer &a = difference.on_a[c], &b = difference.on_b[c];
+    const SuiteChange change = change_of(difference.suite.cases[c], a, b);
+    totals.mapped_b += b.count() > 0 ? 1 : 0;
+    totals.gains += change.verdict == SuiteChange::Verdict::gains ? 1 : 0;
+    totals.loses += change.verdict == SuiteChange::Verdict::loses ? 1 : 0;
+    if (!change.speedup) continue;
+    ++totals.compared;
+    logarithms += std::log(*change.speedup);
+  }
+  if (totals.compared > 0) totals.speedup = std::exp(logarithms / static_cast<double>(totals.compared));
+  return totals;
+}
+
+Exit exit_of(const Suite& suite, const std::vector<const std::vector<SuiteAnswer>*>& answers) {
+  bool failed = false, maps = false, limit = false;
+  for (const SuiteCase& one : suite.cases) failed = failed || !one.kernel;
+  for (const auto* list : answers)
+    for (const SuiteAnswer& answer : *list) {
+      maps = maps || answer.count() > 0;
+      limit = limit || answer.limit_reached;
+    }
+  return failed ? Exit::wrong_input : maps ? Exit::ok : limit ? Exit::limit : Exit::no_answer;
+}
+
+std::string_view name(Prediction prediction) {
+  switch (prediction) {
+    case Prediction::none:
+      return "none";
+    case Prediction::schedule:
+      return "schedule";
+    case Prediction::scalar:
+      return "scalar";
+    case Prediction::mapping:
+      return "mapping";
+  }
+  return "";
+}
+
+std::string_view name(SuiteChange::Verdict verdict) {
+  switch (verdict) {
+    case SuiteChange::Verdict::same:
+      return "same";
+    case SuiteChange::Verdict::gains:
+      return "gains";
+    case SuiteChange::Verdict::loses:
+      return "loses";
+    case SuiteChange::Verdict::differs:
+      return "differs";
+    case SuiteChange::Verdict::neither:
+      return "neither";
+    case SuiteChange::Verdict::failed:
+      return "failed";
+  }
+  return "";
+}
+
+std::string mappings_cell(const SuiteAnswer& answer) {
+  return fmt::format("{}{}", answer.count(), answer.limit_reached ? "+" : "");
+}
+
+std::string used_cell(const SuiteAnswer& answer) {
+  return answer.count() == 0 ? "-" : fmt::format("{:.0f}%", 100 * answer.utilisation);
+}
+
+std::string cycles_cell(const SuiteAnswer& answer) {
+  if (answer.prediction == Prediction::none) return "-";
+  const char* mark = answer.prediction == Prediction::scalar    ? "*"
+                     : answer.prediction == Prediction::mapping ? "~"
+                                                                : "";
+  return short_number(answer.cycles) + mark;
+}
+
+std::string change_cell(const SuiteChange& change) {
+  std::vector<std::string> parts;
+  if (change.verdict == SuiteChange::Verdict::gains || change.verdict == SuiteChange::Verdict::loses)
+    parts.emplace_back(name(change.verdict));
+  else if (change.gained && *change.gained + *change.lost > 0)
+    parts.push_back(fmt::format("+{} -{} mappings", *change.gained, *change.lost));
+  const auto factor = [&](double by, const char* way) {
+    if (by >= 1.005) parts.push_back(fmt::format("{:.3g}x {}", by, way));
+    if (by >= 1.0005 && by < 1.005) parts.push_back(fmt::format("{:.2g} % {}", 100 * (by - 1), way));
+  };
+  if (change.speedup) factor(*change.speedup, "faster");
+  if (change.speedup) factor(1 / *change.speedup, "slower");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string marks_legend(const std::vector<const std::vector<SuiteAnswer>*>& answers) {
+  std::string text;
+  if (any_is(Prediction::scalar, answers)) text += "*: element by element on the scalar unit\n";
+  if (any_is(Prediction::mapping, answers))
+    text += "~: no schedule; calls of the best mapping times the instruction's interval\n";
+  return text;
+}
+
+std::string grouped(const std::vector<std::pair<std::string, std::string>>& reasons) {
+  std::string text;
+  std::set<std::string> told;
+  for (const auto& [first, reason] : reasons) {
+    if (!told.insert(reason).second) continue;
+    const auto count = std::count_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.second == reason; });
+    text += fmt::format("  {}{}: {}\n", first, count > 1 ? fmt::format(" and {} more", count - 1) : "", reason);
+  }
+  return text;
+}
+
+std::string no_kernels_text(const Suite& suite) {
+  std::string text;
+  for (const NoKernels& group : suite.no_kernels)
+    text += fmt::format("{}: {} no kernel{}: {}\n", group.file,
+                        group.layers == 1 ? "1 layer is" : fmt::format("{} layers are", group.layers),
+                        group.layers == 1 ? "" : "s", group.reason);
+  return text;
+}
+
+Diagnostics problems_of(const Suite& suite) {
+  Diagnostics all;
+  for (const SuiteCase& one : suite.cases) all.insert(all.end(), one.problems.begin(), one.problems.end());
+  return all;
+}
+
+}  // namespace isamap

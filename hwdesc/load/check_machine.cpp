@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do the instructions make a machine: state has setters, masks have makers, and what computes can be fed and emptied?
+
+#include <algorithm>
+
+#include "hwdesc/load/loader_internal.h"
+#include "ir/legal.h"
+#include "ir/start.h"
+
+namespace isamap::loader {
+
+namespace {
+
+const Memory& memory_of(const Context& context, MemoryId id) { return context.parts.memories[id.index()]; }
+
+// --- state and masks: errors ---
+
+/// `D.rows` of an operand in `tile` is the field `tile.rows`.
+std::string field_of(const Instruction& instruction, const std::string& field, const Context& context) {
+  const std::size_t dot = field.find('.');
+  for (const Operand& operand : instruction.operands)
+    if (operand.name == field.substr(0, dot) && operand.memory.valid())
+      return memory_of(context, operand.memory).name + field.substr(dot);
+  return field;
+}
+
+bool kept_by_compiler(const std::string& field, const Context& context) {
+  const std::string object = field.substr(0, field.find('.'));
+  return std::any_of(context.parts.states.begin(), context.parts.states.end(), [&](const State& state) {
+    const bool keeps =
+        std::find(state.kept_by.begin(), state.kept_by.end(), context.model.program.language) != state.kept_by.end();
+    return keeps && object.starts_with(state.name);
+  });
+}
+
+bool holds_at_entry(const std::string& field, const StateValue& need, const Context& context) {
+  if (need.value.op != IntExpr::Op::number) return false;
+  for (const State& state : context.parts.states)
+    for (const StateField& f : state.fields)
+      if (field == state.name + "." + f.name && f.reset == need.value.number) return true;
+  return false;
+}
+
+bool known_at_entry(const std::string& field, const Context& context) {
+  for (const State& state : context.parts.states)
+    for (const StateField& f : state.fields)
+      if (field == state.name + "." + f.name && f.reset) return true;
+  return false;
+}
+
+/// Each thread would have fields of its own, and programs set them where the loop over instances stands.
+void check_threads(Context& context) {
+  for (const Unit& unit : context.parts.units)
+    if (!unit.threads.loop.empty() && !context.parts.states.empty())
+      context.problems.error(unit.where,
+                             "unit '" + unit.name + "' has 'threads', and the machine has the state '" +
+                                 context.parts.states.front().name + "', which each thread would have to set",
+                             "leave 'threads' out: instances take turns");
+}
+
+void check_setters(Context& context) {
+  std::set<std::string> set;
+  for (const Instruction& instruction : context.parts.instructions)
+    for (const StateValue& value : instruction.sets) set.insert(value.field);
+  for (const Instruction& instruction : context.parts.instructions)
+    for (const StateValue& need : instruction.needs) {
+      const std::string field = field_of(instruction, need.field, context);
+      if (set.count(field) || kept_by_compiler(field, context) || holds_at_entry(field, need, context)) continue;
+      context.problems.error(instruction.where,
+                             "instruction '" + instruction.name + "' needs '" + field + "', which no instruction sets",
+                             "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
+    }
+  for (const Instruction& instruction : context.parts.instructions)
+    for (const Condition& condition : conditions(instruction))
+      for (const Reference& r : references(condition)) {
+        const std::string field = field_of(instruction, r.object + "." + r.property, context);
+        if (r.property.empty() || !r.argument.empty() || set.count(field) || kept_by_compiler(field, context) ||
+            known_at_entry(field, context))
+          continue;
+        context.problems.error(
+            instruction.where,
+            "'legal' of instruction '" + instruction.name + "' asks for '" + field + "', which no instruction sets",
+            "add a setter: {name: .., unit: .., sets: [" + field + "], emit: ..}");
+      }
+}
+
+void check_masks(Context& context) {
+  for (const Instruction& instruction : context.parts.instructions)
+    for (const auto& [dim, memory] : instruction.masks) {
+      const int d = instruction.statement().domain.find(dim);
+      const std::int64_t extent = d < 0 ? 1 : instruction.ranges[static_cast<std::size_t>(d)].max;
+      const bool made = std::any_of(context.parts.instructions.begin(), context.parts.instructions.end(),
+                                    [&, m = memory](const Instruction& fill) {
+                                      const bool fills = fill_value(fill) == 1.0 && fill.operands.front().memory == m &&
+                                                         fill.operands.front().dtype == DType::b1;
+                                      return fills && fill.inactive == Inactive::zero && fill.ranges.size() == 1 &&
+                                             fill.ranges[0].max >= extent;
+                                    });
+      if (!made)
+        context.problems.error(
+            instruction.where, "nothing makes the mask of dim '" + dim + "' of instruction '" + instruction.name + "'",
+            "add a fill of '" + memory_of(context, memory).name + "' with 1 over a ranged dim of at least " +
+                std::to_string(extent) + ", inactive: zero");
+    }
+}
+
+// --- composition of layouts, as far as a set of bytes tells ---
+
+using Bytes = std::optional<std::vector<std::int64_t>>;  // sorted
+
+/// The bytes of its registers that an operand covers; instances of a unit are far apart.
+Bytes bytes_of(const Instruction& instruction, std::size_t i, Context& context) {
+  const Operand& operand = instruction.operands[i];
+  if (!operand.dtype || bits(*operand.dtype) < 8 || context.points_left <= 0) return std::nullopt;
+  const auto places = positions(operand, instruction.tensors[i].shape);
+  if (!places) return std::nullopt;
+  context.points_left -= std::ssize(*places);
+  const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
+  const std::int64_t elements = fragment ? fragment->over.back().second : INT64_MAX, width = bytes(*operand.dtype);
+  std::vector<std::int64_t> covered;
+  for (const std::int64_t place : *places)
+    for (std::int64_t b = 0; b < width; ++b)
+      covered.push_back((place / elements) * (std::int64_t{1} << 24) + (place % elements) * width + b);
+  std::sort(covered.begin(), covered.end());
+  return covered;
+}
+
+bool same_type(const Operand& writer, const Operand& wanted) {
+  return !writer.dtype || !wanted.dtype || *writer.dtype == *wanted.dtype || is_bits(*writer.dtype);
+}
+
+/// An operand that wants to be written, and its bytes once somebody asks.
+struct Wanted {
+  const Instruction& user;
+  std::size_t operand;
+  std::optional<Bytes> known = std::nullopt;
+};
+
+/// Can `writer`, alone or piece by piece, write what is wanted?
+bool can_write(const Instruction& writer, Wanted& what, Context& context) {
+  const Operand& target = writer.operands.front();
+  const Operand& wanted = what.user.operands[what.operand];
+  if (target.memory != wanted.memory || !same_type(target, wanted)) return false;
+  if (std::holds_alternative<FragmentLayout>(target.layout) != std::holds_alternative<FragmentLayout>(wanted.layout))
+    return true;
+  if (target.layout == wanted.layout && writer.tensors.front().shape == what.user.tensors[what.operand].shape)
+    return true;
+  if (!what.known) what.known = bytes_of(what.user, what.operand, context);
+  const Bytes written = bytes_of(writer, 0, context);
+  const Bytes& needed = *what.known;
+  if (!written || !needed) return true;
+  return std::includes(written->begin(), written->end(), needed->begin(), needed->end()) ||
+         std::includes(needed->begin(), needed->end(), written->begin(), written->end());
+}
+
+// --- feeding and emptying: warnings ---
+
+class Reach {
+ public:
+  explicit Reach(Context& context) : context_(context), memories_(context.parts.memories.size()) {
+    for (const Instruction& i : context.parts.instructions)
+      if (!i.semantics.empty() && !fill_value(i)) steps_.push_back(step_of(i));
+    moved_ = spread_moves();
+    filled_ = spread(true);
+    emptied_ = spread(false);
+  }
+  /// By moves, or scalar code: what stood in a dram memory stands there.
+  bool moved_in(MemoryId m) const { return moved_[m.index()]; }
+  /// By any instructions: what they compute from data stands there, or reaches a dram memory.
+  bool filled(MemoryId m) const { return filled_[m.index()]; }
+  bool emptied(MemoryId m) const { return emptied_[m.index()]; }
+
+ private:
+  /// What an instruction reads, besides what it updates, and where it writes.
+  struct Step {
+    std::vector<MemoryId> from;
+    MemoryId to;
+    bool moves = false;
+  };
+  static Step step_of(const Instruction& instruction) {
+    Step step{{}, instruction.operands[0].memory, is_move(instruction)};
+    for (std::size_t o = 1; o < instruction.operands.size(); ++o)
+      if (instruction.operands[o].memory.valid()) step.from.push_back(instruction.operands[o].memory);
+    return step;
+  }
+
+  bool scalar_reaches(const Memory& memory) const {
+    if (memory.is_register() || memory.kind == MemoryKind::cache) return false;
+    const auto& units = context_.parts.units;
+    for (std::size_t i = 0; i < units.size(); ++i)
+      for (UnitId u = make_id<UnitId>(i); units[i].scalar && u.valid(); u = units[u.index()].parent)
+        if (u == memory.per) return true;
+    return false;
+  }
+
+  std::vector<bool> dram_and_scalar() const {
+    std::vector<bool> reached(memories_, false);
+    for (std::size_t m = 0; m < memories_; ++m)
+      reached[m] = context_.parts.memories[m].kind == MemoryKind::dram || scalar_reaches(context_.parts.memories[m]);
+    return reached;
+  }
+
+  std::vector<bool> spread_moves() const {
+    std::vector<bool> reached = dram_and_scalar();
+    for (std::size_t round = 0; round < memories_; ++round)
+      for (const Step& step : steps_)
+        if (step.moves && step.to.valid() && !step.from.empty() && reached[step.from[0].index()])
+          reached[step.to.index()] = true;
+    return reached;
+  }
+
+  std::vector<bool> spread(bool forward) const {
+    std::vector<bool> reached = dram_and_scalar();
+    for (std::size_t round = 0; round < memories_; ++round)
+      for (const Step& step : steps_) {
+        if (!step.to.valid()) continue;
+        if (forward && std::all_of(step.from.begin(), step.from.end(), [&](MemoryId m) { return reached[m.index()]; }))
+          reached[step.to.index()] = true;
+        for (const MemoryId from : step.from)
+          if (!forward && reached[step.to.index()]) reached[from.index()] = true;
+      }
+    return reached;
+  }
+
+  Context& context_;
+  std::size_t memories_;
+  std::vector<Step> steps_;
+  std::vector<bool> moved_, filled_, emptied_;
+};
+
+class Feeding {
+ public:
+  explicit Feeding(Context& context) : context_(context), reach_(context) {}
+
+  void check(const Instruction& user) {
+    const std::string what = "instruction '" + user.name + "'";
+    for (std::size_t i = 0; i < user.operands.size(); ++i) {
+      const Operand& operand = user.operands[i];
+      if (!operand.memory.valid()) continue;
+      if (i == 0)
+        check_result(user, operand);
+      else if (!reach_.filled(operand.memory))
+        once(operand.memory, "in",
+             "nothing moves data from a dram memory to '" + memory_of(context_, operand.memory).name + "', which " +
+                 what + " reads",
+             "add a move: compute: \"D[i] = S[i]\" on a link");
+      else if (memory_of(context_, operand.memory).is_register() && !filled(user, i))
+        context_.problems.warning(user.where, "operand '" + operand.name + "' of " + what +
+                                                  " can be filled only by scalar code: no move into '" +
+                                                  memory_of(context_, operand.memory).name +
+                                                  "' writes its layout in its type");
+    }
+  }
+
+ private:
+  void check_result(const Instruction& user, const Operand& result) {
+    const std::string& memory = memory_of(context_, result.memory).name;
+    if (!reach_.emptied(result.memory))
+      once(result.memory, "out",
+           "nothing moves results from '" + memory + "' to a dram memory: what instruction '" + user.name +
+               "' writes cannot be read out",
+           "add a move out of it");
+    if (user.statement().reduction == Reduction::assign || may_start(user, Start::zero)) return;
+    const bool scalar = !memory_of(context_, result.memory).is_register() && reach_.moved_in(result.memory);
+    if (!scalar && !cleared(user))
+      once(result.memory, "clear", "nothing clears '" + memory + "', which instruction '" + user.name + "' updates",
+           "add a fill: compute: \"D[i] = 0\", or start: {" + result.name + ": [zero, keep]}");
+  }
+
+  bool filled(const Instruction& user, std::size_t i) {
+    Wanted wanted{user, i};
+    return any_writer(
+        [&](const Instruction& writer) { return writes_data(writer) && can_write(writer, wanted, context_); });
+  }
+  static bool writes_data(const Instruction& writer) { return !writer.semantics.empty() && !fill_value(writer); }
+
+  bool cleared(const Instruction& user) {
+    Wanted wanted{user, 0};
+    return any_writer([&](const Instruction& writer) {
+      return (fill_value(writer) == 0.0 || is_move(writer)) && can_write(writer, wanted, context_);
+    });
+  }
+
+  template <class Test>
+  bool any_writer(Test test) {
+    return std::any_of(context_.parts.instructions.begin(), context_.parts.instructions.end(), test);
+  }
+
+  void once(MemoryId memory, const std::string& kind, const std::string& message, const std::string& hint) {
+    if (said_.insert(std::to_string(memory.value) + kind).second)
+      context_.problems.warning(memory_of(context_, memory).where, message, hint);
+  }
+
+  Context& context_;
+  Reach reach_;
+  std::set<std::string> said_;
+};
+
+}  // namespace
+
+/// Where no move has an interval, cost models take moves for free beside the calls: not what is meant where they have
+/// other times.
+void check_times_of_moves(Context& context) {
+  const auto& all = context.parts.instructions;
+  const auto timed = [](const Instruction& i) { return i.timing.interval.has_value(); };
+  const auto move = std::find_if(all.begin(), all.end(), [](const Instruction& i) {
+    return is_move(i) && (i.timing.latency || !i.timing.port.empty());
+  });
+  const bool moves = std::any_of(all.begin(), all.end(), [&](const Instruction& i) { return is_move(i) && timed(i); });
+  if (move != all.end() && !moves)
+    context.problems.warning(
+        move->where,
+        "moves have times, and none has a 'timing: {interval: ..}': the cost model then takes moves "
+        "for free, beside the calls",
+        "give moves their intervals, 1cycles where nothing else is known");
+}
+
+void check_machine(Context& context) {
+  check_threads(context);
+  check_times_of_moves(context);
+  check_setters(context);
+  check_masks(context);
+  check_moved_types(context);
+  check_words(context);
+  if (context.problems.any_errors()) return;
+  constexpr std::size_t many = 512;  // of instructions: feeding compares pairs of them
+  if (context.parts.instructions.size() > many) return;
+  Feeding feeding(context);
+  for (const Instruction& instruction : context.parts.instructions)
+    if (is_compute(instruction)) feeding.check(instruction);
+}
+
+}  // namespace isamap::loader

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Private to the reading of one instruction: the entry, and what its parts need to know of each other.
+
+#include "hwdesc/load/loader_internal.h"
+#include "ir/parse.h"
+
+namespace isamap::loader {
+
+struct Reading {
+  const Entry& entry;
+  Fields& map;
+  std::string what;  ///< "instruction 'fma_${t}'"
+  Context& context;
+  Instruction instruction;
+  std::vector<ParsedStatement> statements;
+  std::map<std::string, DimRange> dims;
+  bool broken = false;  ///< the statement cannot be bound; the rest is still read
+
+  Problems& problems() const { return context.problems; }
+  void fail(const SourceLocation& where, std::string message, std::string hint = "",
+            std::vector<std::string> notes = {}) {
+    problems().error(where, std::move(message), std::move(hint), std::move(notes));
+    broken = true;
+  }
+};
+
+/// `compute`, `dims` and `operands`: the instruction's statement on its memories (load_statement.cpp).
+void read_statement(Reading& r);
+/// Conditions that every use fulfils (load_legal.cpp).
+void read_legal(const Node& node, Reading& r);
+const DimRange* range_of(const Reading& r, const std::string& dim);
+
+}  // namespace isamap::loader

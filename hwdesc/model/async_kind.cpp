@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hwdesc/model/async_kind.h"
+
+#include <algorithm>
+
+namespace isamap {
+namespace {
+
+bool completes(const Instruction& instruction, const char* kind, const HardwareModel& model) {
+  const auto& objects = model.async_objects();
+  return std::any_of(objects.begin(), objects.end(),
+                     [&](const AsyncObject& o) { return o.kind == kind && o.name == instruction.async_by; });
+}
+
+}  // namespace
+
+bool completes_in_groups(const Instruction& instruction, const HardwareModel& model) {
+  return completes(instruction, "groups", model);
+}
+
+bool completes_by_counter(const Instruction& instruction, const HardwareModel& model) {
+  return completes(instruction, "phases", model);
+}
+
+bool completes_by_fence(const Instruction& instruction, const HardwareModel& model) {
+  return completes(instruction, "fence", model);
+}
+
+}  // namespace isamap

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which units' instances run at the same time in the programs of a machine.
+
+#include <optional>
+
+#include "isamap/hardware.h"
+
+namespace isamap {
+
+/// In threads that the language starts (`threads`), or as instances that ask for their number: the unit has an `index`,
+/// or one inside it has.
+inline bool side_by_side(const HardwareModel& model, UnitId unit) {
+  if (!model.unit(unit).threads.loop.empty()) return true;
+  for (std::size_t u = 0; u < model.units().size(); ++u)
+    if (const UnitId id = make_id<UnitId>(u); !model.unit(id).index.empty() && model.inside(id, unit)) return true;
+  return false;
+}
+
+/// The outermost unit with an `index` that is, or is around, `inner`: the blocks of a launch, whatever they are called.
+inline std::optional<UnitId> outermost_numbered(const HardwareModel& model, UnitId inner) {
+  std::optional<UnitId> found;
+  for (UnitId at = inner; at.valid(); at = model.unit(at).parent)
+    if (!model.unit(at).index.empty()) found = at;
+  return found;
+}
+
+}  // namespace isamap

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The whole compiler in one call.
+
+#include <optional>
+
+#include "isamap/mapper.h"
+#include "isamap/program.h"
+#include "isamap/scheduler.h"
+
+namespace isamap {
+
+// How far a compilation, a run or a whole command came: the exit codes of the program.
+
+/// Exit codes of the contract.
+enum class Exit {
+  ok = 0,
+  wrong_input = 1,  ///< a file or number the user gave
+  usage = 2,
+  no_answer = 3,     ///< proved: nothing maps, or no legal schedule exists
+  limit = 4,         ///< a solver or search limit was reached before an answer
+  wrong_result = 5,  ///< a run disagreed with the interpreter
+  missing = 77       ///< something is missing on this machine
+};
+
+// The whole compiler: kernel and machine in, program out.
+
+/// How far compilation came. A stage that failed leaves `code` and `problems`; what earlier stages found stays.
+struct Compilation {
+  MapResult mapped;
+  std::optional<MapResult> in_lanes;  ///< of the kernel with statements in two or reductions in lanes, where the search
+                                      ///< chose such a schedule
+  std::optional<Scheduled> scheduled;
+  std::optional<Program> program;
+  Exit code = Exit::ok;
+  Diagnostics problems;
+};
+
+struct CompileOptions {
+  MapOptions map;
+  ScheduleOptions schedule;
+  std::optional<Schedule> hand_written;  ///< taken instead of searching
+  bool strict_float = false;             ///< refuse programs that assume finite inputs
+  /// Sizes that only the machine knows, when the program runs: programs for all of them, and one for any other.
+  bool all_sizes = false;
+};
+
+/// A statement that no compute instruction computes, and why.
+struct ScalarCode {
+  std::string statement;
+  std::vector<std::string> reasons;
+};
+std::vector<ScalarCode> scalar_code(const Compilation& compiled, const Kernel& kernel, const HardwareModel& model);
+/// "fma: reduction: ..." of every instruction that maps no statement, or not this one.
+std::vector<std::string> rejection_reasons(const MapResult& mapped, StatementId statement, const HardwareModel& model);
+
+Compilation compile(const Kernel& kernel, const HardwareModel& model, const CompileOptions& options);
+
+/// What a schedule costs: the sum over its nests, one for each statement.
+struct Evaluation {
+  Cost total;
+  std::vector<Cost> statements;
+};
+Result<Evaluation> evaluate(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model,
+                            const CostModelFactory& costs = make_cost_model_closed_form);
+
+}  // namespace isamap

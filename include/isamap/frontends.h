@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Everything that becomes kernels: YAML files, one-line formulas, ONNX models.
+
+#include <string>
+#include <vector>
+
+#include "isamap/kernel.h"
+
+namespace isamap {
+
+/// The kernel file of CONTRACT.md. `warnings` receives what is legal and likely not meant: sums that lose terms.
+Result<Kernel> load_kernel(const std::string& path, Diagnostics* warnings = nullptr);
+Result<Kernel> parse_kernel_yaml(const std::string& text, const std::string& file, Diagnostics* warnings = nullptr);
+
+/// The text that parse_kernel_yaml reads as the same tensors and statements (dims may stand in another order); an error
+/// where a file cannot say it: cut domains, one iterator with two extents.
+Result<std::string> kernel_file(const Kernel& kernel);
+
+/// `C[i,j] += A[i,k]*B[k,j]` with dims "i=64,j=64,k=64" and dtypes "A=bf16,B=bf16,C=f32" (default f32).
+Result<Kernel> kernel_from_formula(const std::string& compute, const std::string& dims, const std::string& dtypes,
+                                   Diagnostics* warnings = nullptr);
+
+/// One node of a model, in order. Nodes that are not a mapped kind have `reason` and no kernel. Nodes that only hold
+/// constants are no layers.
+struct Layer {
+  std::string name;     ///< "conv_3": the operator and its number among those; unique in the model
+  std::string op;       ///< "conv2d", "depthwise", "gemm", "matmul", "relu", ...
+  std::string onnx_op;  ///< "Conv"
+  std::optional<Kernel> kernel;
+  std::string reason;              ///< "element-wise: no reduction to map"
+  std::string node;                ///< the node's own name in the model; may be empty
+  std::vector<std::string> notes;  ///< what the kernel leaves out: "the bias 'b' is left out of the kernel"
+};
+
+struct Model {
+  std::string name;
+  std::vector<std::string> notes;  ///< "the batch size of input 'x' is not a number: 1 is used"
+  std::vector<Layer> layers;
+};
+
+/// Weights may be initialisers or inputs; shapes come from shape inference.
+Result<Model> load_onnx(const std::string& path);
+/// False when built without ONNX.
+bool onnx_supported();
+
+}  // namespace isamap

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A machine as one file describes it: its units, memories, links and instructions, and how the file is read.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isamap/instruction.h"
+#include "isamap/kernel.h"
+#include "isamap/result.h"
+
+namespace isamap {
+
+// A machine: units, memories, links and instructions, as one file describes them (hwdesc/README.md).
+//
+// The graph (memories as vertices, links as edges) is kept in Boost.Graph behind this interface.
+
+/// How programs run a unit's instances side by side.
+struct Threads {
+  std::string loop;                ///< text before a loop over instances; empty: they take turns
+  std::vector<std::string> flags;  ///< that compilers then need
+};
+
+struct Unit {
+  std::string name;
+  UnitId parent;           ///< the unit it is inside; invalid for the outermost
+  std::int64_t count = 1;  ///< instances inside one parent instance: product of the axes
+  std::vector<std::pair<std::string, std::int64_t>> axes;  ///< named mesh axes; empty: one dimension
+  bool at_most = false;                                    ///< count: {max: n}
+  bool queued = false;                                     ///< more instances than count wait their turn
+  bool scalar = false;                                     ///< executes any statement element by element
+  bool tokens = false;                                     ///< order: tokens
+  std::string index;  ///< how an instance asks for its number; empty: not addressable
+  std::map<std::string, std::int64_t> ports;
+  double loop_end = 0;  ///< cycles that nothing begins in when a loop ends (a jump that was not foreseen)
+  Threads threads;
+  SourceLocation where;
+};
+
+/// A size that the file does not fix, e.g. the vector length. A model has one value of it: capacities, extents and
+/// layouts are those of that size.
+struct Symbol {
+  std::string name;
+  std::int64_t min = 1, max = 1, multiple_of = 1;
+  bool power_of_two = false;
+  bool known_at_compile_time = false;  ///< `known: compile`; default `run`
+  std::string emit;                    ///< how a program asks for it
+  std::int64_t value = 1;              ///< in this model
+  std::vector<std::int64_t> versions;  ///< sizes for which programs have code of their own; ascending, with `value`
+  SourceLocation where;
+};
+
+/// May the symbol have this value?
+bool allows(const Symbol& symbol, std::int64_t value);
+
+/// Symbol -> value. "VB = 32, N = 4"; empty without symbols.
+using Sizes = std::map<std::string, std::int64_t>;
+std::string print(const Sizes& sizes);
+
+/// A value that instructions set and need. Allowed: min..max, or `values` when not empty, or any of `dtype`.
+struct StateField {
+  std::string name;
+  std::int64_t min = 0, max = 0, multiple_of = 1;  ///< max 0: unbounded
+  std::vector<std::int64_t> values;
+  std::optional<DType> dtype;
+  std::optional<std::int64_t> reset;  ///< the value at entry and to restore
+};
+
+/// Instances inside one `unit` share a field: their values may add up to `total`, or to what they held at entry.
+struct StatePool {
+  std::string field;
+  UnitId unit;
+  std::int64_t total = 0;  ///< 0: the sum at entry
+  /// Registers: with what is held at entry an instruction must do, for its operands and so many more.
+  std::int64_t beside = 0;
+};
+
+/// `count` instances; with 3 of them `ld` is spelled ld0, ld1, ld2.
+struct State {
+  std::string name;
+  UnitId per;
+  std::int64_t count = 1;
+  std::vector<std::string> kept_by;  ///< languages whose compiler keeps it: no setter is printed
+  std::vector<StateField> fields;
+  std::vector<StatePool> pools;
+};
+
+enum class MemoryKind { dram, cache, scratchpad, accumulator, register_file };
+std::string_view name(MemoryKind kind);
+
+/// Another path to the same bytes. Between touching them by different views the fence stands.
+struct MemoryView {
+  std::string name;
+  Template emit, assembly;  ///< the fence
+};
+
+/// Registers that the instances inside one `unit` have together; the compiler keeps `kept` of each instance's.
+struct RegisterPool {
+  UnitId unit;
+  std::int64_t total = 0, kept = 0;
+};
+
+struct Memory {
+  std::string name;
+  UnitId per;  ///< who owns an instance
+  MemoryKind kind = MemoryKind::dram;
+  std::int64_t capacity = 0;         ///< bytes of an instance; registers: count * size
+  std::int64_t count = 0, size = 0;  ///< registers and bytes of one (over symbols: at their maximum)
+  std::int64_t granularity = 1;      ///< bytes that one address step means
+  std::int64_t base = 0;             ///< where addresses start
+  std::int64_t banks = 0, bank_width = 0, line = 0, transaction = 0;
+  std::int64_t fetch = 0;    ///< of a cache: bytes that come together, lines and their neighbours; 0: lines
+  std::int64_t usable = 0;   ///< of a cache: bytes that stay beside what passes through; 0: not known
+  std::int64_t misses = 0;   ///< of a cache: lines that it can be waiting for; 0: not known
+  std::int64_t ways = 0;     ///< of a cache: lines of a set; 0: not known
+  std::int64_t streams = 0;  ///< of a cache: rows along which lines are fetched ahead at a time; 0: not known
+  std::int64_t pages = 0;    ///< of a cache: pages of 4 KiB that it finds without delay; 0: not known
+  std::vector<std::pair<std::string, std::string>> value;  ///< dtype (or "any") -> type name
+  std::string print;                                       ///< spelling of a register that isamap numbers
+  std::map<std::string, std::string> constraint;
+  std::string pointer_type, pointer_constraint;
+  double read_bandwidth = 0, write_bandwidth = 0;  ///< bytes/cycle of an instance; 0: unlimited
+  bool one_port = false;                           ///< reads and writes share that bandwidth
+  std::int64_t word = 1;                           ///< bytes: the unit of access counts and energies
+  double read_energy = 0, write_energy = 0;        ///< pJ for one word
+  std::vector<StateField> fields;                  ///< state that every register of the file carries
+  std::vector<MemoryView> views;
+  std::optional<RegisterPool> pool;
+  SourceLocation where, bandwidth_where, energy_where;
+
+  bool is_register() const { return kind == MemoryKind::register_file; }
+  /// The target's compiler allocates these registers (`value` is given).
+  bool named_by_compiler() const { return !value.empty(); }
+};
+
+struct Link {
+  std::string name;
+  MemoryId from, to;
+  std::vector<MemoryId> via;  ///< caches on the way
+  double bandwidth = 0;       ///< bytes/cycle; 0: unlimited
+  double latency = 0;         ///< cycles
+  double begin = -1;          ///< into a cache: cycles that the first line of a row takes longer; below 0: not known
+  double energy = 0;          ///< pJ/B
+  std::string port;
+  SourceLocation where, bandwidth_where, latency_where, energy_where;
+};
+
+/// Bits [low, high]; an array has `count` elements of `width` bits from `low` (then high is its last bit).
+struct FormatField {
+  std::string name;
+  int high = 0, low = 0;
+  std::optional<std::int64_t> value;  ///< constant unless given
+  int width = 0, count = 0;
+  bool is_signed = false;  ///< holds negative numbers, in two's complement
+};
+struct Format {
+  std::string name;
+  int bits = 0;
+  std::string constraint;  ///< of a word in a register, for inline assembly
+  std::vector<FormatField> fields;
+};
+
+struct Barrier {
+  std::string name;
+  UnitId unit;
+  std::vector<MemoryId> memories;
+  Template emit, assembly;
+  double latency = 0;      ///< cycles
+  std::int64_t count = 1;  ///< so many of them, told apart by {index}
+  bool partial = false;    ///< {participants} instances wait, not all
+};
+
+/// What the host builds from a tensor and passes to the program: `parameter` declares it ({name}), `build` makes it
+/// ({name} {base} {dtype} {rank} {sizes} {pitches} {box} {swizzle}).
+struct HostObject {
+  std::string name;
+  Template parameter, build;
+  std::string constraint;
+  SourceLocation where;
+};
+
+/// Completion: `texts` by key as in the file: "open", "commit", "wait" (groups), "init", "arrive", "expect", "test"
+/// (phases), "emit" (fence), "init.then"; a text that is an assembly line has ".asm" behind its key: "commit.asm".
+struct AsyncObject {
+  std::string name, kind;  ///< kind: "groups", "phases", "fence" or "tokens"
+  UnitId per;
+  std::string from, to;   ///< tokens: the ports whose queues they order
+  MemoryId memory;        ///< phases: where the counters stand
+  std::int64_t size = 0;  ///< phases: bytes of one
+  std::map<std::string, std::string> texts;
+  SourceLocation where;
+};
+
+/// By compiler: "any", "gcc", "clang", "nvcc"; and "emulated": besides, of programs that an emulator runs.
+using CompilerFlags = std::map<std::string, std::vector<std::string>>;
+
+/// A header in which the target's names have their meaning in plain C++, for machines without these features.
+struct Shim {
+  std::string include;           ///< path of the header; empty: there is none
+  std::vector<std::string> cpu;  ///< the features it stands for; empty: all that are required
+  CompilerFlags flags;           ///< behind the program's
+};
+
+/// A text printed only in files that say its name.
+struct NamedHelper {
+  std::string name, text;
+  bool operator==(const NamedHelper&) const = default;
+};
+
+/// A simulator that somebody else wrote; `command` empty: there is none.
+struct ExternalSimulator {
+  std::string name;     ///< what reports call it
+  std::string command;  ///< {program}: the text; {folder}: what stands beside it
+  double seconds = 0;   ///< the limit of one run; 0: the one of whoever runs it
+};
+
+/// How a whole program is printed, compiled and run.
+struct ProgramText {
+  std::string language = "asm";  ///< "c++", "cuda", "asm"
+  std::vector<std::string> include;
+  std::map<std::string, std::string> types;  ///< dtype -> element type
+  CompilerFlags flags;
+  std::vector<std::string> compilers;  ///< commands; the first that works here is used. Empty: the system's compiler
+  std::vector<std::string> packages;   ///< of the distribution, that hold compiler and emulator
+  std::string helpers, launch_helpers, function, begin, end, comment = "#";
+  std::int64_t window = 32;                ///< asm: commands among which the next one is chosen; 1: in order
+  std::vector<NamedHelper> named_helpers;  ///< behind `helpers`; each may use those before it
+  std::string run_emulated;
+  ExternalSimulator simulator;
+  Shim shim;
+};
+
+/// What a description was compared with, as its own file states it.
+struct Evidence {
+  std::string against, what, how;
+  SourceLocation where;
+};
+
+/// What must be there for a target's programs to run as they are.
+struct Requirements {
+  std::vector<std::string> machine;  ///< as `uname -m` prints it; empty: any
+  std::vector<std::string> cpu;      ///< features that the processor reports
+  std::vector<std::string> arch;     ///< what is compiled for
+};
+
+class HardwareModel {
+ public:
+  std::string name;
+  std::string file;  ///< where it came from
+  double clock_hz = 1e9;
+  Requirements needed;
+  std::vector<Evidence> verified;  ///< empty: not stated
+  ProgramText program;
+  std::map<std::string, std::string> params;
+
+  const std::vector<Unit>& units() const { return units_; }
+  const std::vector<Memory>& memories() const { return memories_; }
+  const std::vector<Link>& links() const { return links_; }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+  Sizes sizes() const;  ///< the values of its symbols
+  /// The same machine at each combination of the sizes that its symbols list, its own included; ids are the same in
+  /// all. Empty when no size is known at run time only. Programs have a body for each, which may lay buffers out
+  /// differently: nothing is packed ahead of time.
+  const std::vector<HardwareModel>& versions() const;
+  const std::vector<State>& states() const { return states_; }
+  const std::vector<Format>& formats() const { return formats_; }
+  const std::vector<Barrier>& barriers() const { return barriers_; }
+  const std::vector<AsyncObject>& async_objects() const { return async_; }
+  const std::vector<HostObject>& objects() const { return objects_; }
+
+  const Unit& unit(UnitId id) const { return units_[id.index()]; }
+  const Memory& memory(MemoryId id) const { return memories_[id.index()]; }
+  const Link& link(LinkId id) const { return links_[id.index()]; }
+  const Instruction& instruction(InstructionId id) const { return instructions_[id.index()]; }
+
+  std::optional<UnitId> find_unit(const std::string& name) const;
+  std::optional<MemoryId> find_memory(const std::string& name) const;
+  std::optional<InstructionId> find_instruction(const std::string& name) const;
+
+  std::vector<LinkId> links_from(MemoryId memory) const;
+  /// Memories on a shortest path of links (both ends included, caches of `via` not), or empty.
+  std::vector<MemoryId> path(MemoryId from, MemoryId to) const;
+  /// Where arguments live: the `dram` memory of the outermost owner.
+  MemoryId home() const;
+  /// Is `inner` the same unit as `outer` or inside it?
+  bool inside(UnitId inner, UnitId outer) const;
+  /// The innermost scalar unit that reaches `memory` (owner of the memory or inside it), or nothing.
+  std::optional<UnitId> scalar_unit_for(MemoryId memory) const;
+  /// Instances of a unit in the whole machine.
+  std::int64_t instances(UnitId unit) const;
+
+  /// Lists are filled by the loader, then `finish` builds the graph; afterwards the model is a constant value.
+  struct Parts {
+    std::vector<Unit> units;
+    std::vector<Memory> memories;
+    std::vector<Link> links;
+    std::vector<Instruction> instructions;
+    std::vector<State> states;
+    std::vector<Format> formats;
+    std::vector<Barrier> barriers;
+    std::vector<AsyncObject> async;
+    std::vector<Symbol> symbols;
+    std::vector<HostObject> objects = {};
+  };
+  void finish(Parts parts);
+  void set_versions(std::vector<HardwareModel> versions);
+
+ private:
+  struct Graph;
+  std::vector<Unit> units_;
+  std::vector<Memory> memories_;
+  std::vector<Link> links_;
+  std::vector<Instruction> instructions_;
+  std::vector<State> states_;
+  std::vector<Format> formats_;
+  std::vector<Barrier> barriers_;
+  std::vector<AsyncObject> async_;
+  std::vector<Symbol> symbols_;
+  std::vector<HostObject> objects_;
+  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const std::vector<HardwareModel>> versions_;
+};
+
+// What `isamap hw check` proves about the layouts of a machine, and what it refutes:
+//
+//   fragment    every fragment is one to one onto its operand, at every extent
+//   fill        which move fills (or empties) which operand in registers, from which order in memory, with which
+//               addresses and free strides; where none does, why
+//   banks       what is touched together meets no bank twice; otherwise how often, and the swizzle that avoids it
+//   transfer    an operand in a shared memory is read where a move writes it, swizzles included
+//
+// Nothing here knows a target: all of it follows from fragments, strides, `xor`, `each`, `at_once`, `banks`.
+
+struct LayoutFact {
+  std::string kind;                   ///< "fragment", "fill", "banks", "transfer"
+  bool proved = true;                 ///< false: refuted
+  std::vector<std::string> operands;  ///< "A of mac", all that have the same layout
+  std::string text;
+};
+
+struct LayoutProofs {
+  std::vector<LayoutFact> facts;
+  Diagnostics warnings;  ///< a swizzled operand that no move writes as it is read
+};
+
+LayoutProofs prove_layouts(const HardwareModel& model);
+
+/// "proved: A of mac and 3 more: ..."; of what does not hold "not so: ...", of bank conflicts "costs: ...".
+std::string print(const LayoutFact& fact);
+
+// YAML to HardwareModel: strict, with every problem of a file reported in one run (hwdesc/README.md).
+
+struct LoadOptions {
+  std::map<std::string, std::string> params = {};  ///< --set name=value, of parameters and symbols
+  bool prove = false;                              ///< ask layout_proofs.h too, as `hw check` does
+  Sizes sizes = {};                                ///< of symbols, besides those in `params`
+  bool in_order = false;                           ///< --no-reorder: a window of one command, whatever the file says
+};
+
+struct LoadedHardware {
+  HardwareModel model;
+  Diagnostics warnings;           ///< "its accumulator can be neither cleared nor read out"
+  std::string resolved;           ///< the file with bases merged, parameters and rows put in: means the same by itself
+  std::vector<LayoutFact> facts;  ///< with LoadOptions::prove
+};
+
+/// `path` is a file or the name of one in `folders` (NAME.yaml). `extends` is looked up beside the file, then in
+/// `folders`; it may not leave them.
+Result<LoadedHardware> load_hardware(const std::string& path, const std::vector<std::string>& folders,
+                                     const LoadOptions& options = {});
+
+// A machine to look at: tables in text, its graph of memories and links as a picture.
+
+std::string describe(const HardwareModel& model);  ///< what `hw show` prints
+std::string graphviz(const HardwareModel& model);  ///< `hw graph --format dot`
+std::string svg(const HardwareModel& model);       ///< `hw graph --format svg`
+
+}  // namespace isamap

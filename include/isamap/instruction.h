@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A hardware operation: what it computes, as a Computation, and where its operands are.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "isamap/expression.h"
+#include "isamap/kernel.h"
+
+namespace isamap {
+
+// Rows that lie permuted, so that neighbours in a column meet different banks: a byte's address is changed by some of
+// its higher bits. (NVIDIA's CUTLASS calls the same Swizzle<B, M, S>, include/cute/swizzle.hpp.)
+
+/// Byte address bits [to, to+bits) are replaced by themselves xor bits [from, from+bits); from >= to + bits.
+struct XorSwizzle {
+  int bits = 0, from = 0, to = 0;
+  bool operator==(const XorSwizzle&) const = default;
+
+  /// Bytes that stay neighbours.
+  std::int64_t chunk() const { return std::int64_t{1} << to; }
+  /// Where the pattern begins anew: what a swizzled buffer is aligned to.
+  std::int64_t period() const { return std::int64_t{1} << (from + bits); }
+};
+
+inline std::int64_t swizzled(const std::optional<XorSwizzle>& swizzle, std::int64_t address) {
+  if (!swizzle) return address;
+  const std::int64_t mask = (std::int64_t{1} << swizzle->bits) - 1;
+  return address ^ (((address >> swizzle->from) & mask) << swizzle->to);
+}
+
+// What the hardware offers: a statement whose operands live in named memories.
+//
+// A move is an instruction whose body is a copy, a fill one whose body is a constant, a setter one without a
+// statement. Nothing else distinguishes them; the compiler asks for meaning, never for a name.
+
+/// One stride of an operand's layout: element position += stride * (value of `term`), `term` over the operand's
+/// index names ("k/4", "j", "k%4") or "0", "1" for a subscript that is no plain iterator.
+struct StrideTerm {
+  AffineExpr term;
+  std::optional<IntExpr> stride;  ///< in elements; nothing: `any`, a free stride solved at each use
+  std::string each;               ///< `{each: UNIT}`: every position has its own address
+  std::string text;               ///< the key as written, for {X.stride[t]}
+  bool operator==(const StrideTerm&) const = default;
+};
+
+struct StridedLayout {
+  std::vector<StrideTerm> terms;
+  std::optional<XorSwizzle> swizzle;
+  bool operator==(const StridedLayout&) const = default;
+};
+
+/// (unit instance, element) -> operand index: {over: {lane: 32, elem: 4}, i: "lane/4 + 8*(elem/2)", ...}.
+/// `over` lists units first, the element count last; `index` has one formula for each operand index.
+struct FragmentLayout {
+  std::vector<std::pair<std::string, std::int64_t>> over;
+  std::vector<AffineExpr> index;
+  /// Extents in `over` that follow those of dims, "extent[j]/2"; `over` holds their value at the largest extents.
+  std::vector<std::pair<std::string, IntExpr>> varying;
+  bool replicated = false;  ///< an index may stand in several places
+  bool operator==(const FragmentLayout&) const = default;
+};
+
+/// Row-major and dense over the operand's index box when nothing is written.
+struct DenseLayout {
+  bool operator==(const DenseLayout&) const = default;
+};
+using OperandLayout = std::variant<DenseLayout, StridedLayout, FragmentLayout>;
+
+/// Fields of a named bit format and their values.
+struct FormatUse {
+  std::string format;
+  std::vector<std::pair<std::string, IntExpr>> fields;
+  bool operator==(const FormatUse&) const = default;
+};
+
+/// What the statement's tensor of the same position is on the machine.
+struct Operand {
+  std::string name;            ///< the tensor's name in the statement
+  MemoryId memory;             ///< invalid for state and immediate operands
+  std::optional<DType> dtype;  ///< nothing on a move: whatever the tensor has
+  OperandLayout layout;
+  /// How layout terms name the subscripts: the iterator where a subscript is a plain one, else its position "0", "1",
+  /// ..
+  std::vector<std::string> index_names;
+  std::int64_t align = 1;                           ///< bytes, of the address at each use
+  std::int64_t align_buffer = 1;                    ///< bytes, of the buffer the tile lies in
+  int group = 1;                                    ///< consecutive registers
+  std::string state;                                ///< "st.scale": the scalar lives in a state field
+  std::vector<std::int64_t> immediate;              ///< allowed values (real: their bits); empty: not an immediate
+  std::optional<double> outside;                    ///< reads beyond the tensor yield this
+  std::map<std::string, std::int64_t> multiple_of;  ///< stride term -> bytes
+  std::vector<std::int64_t> at_once;  ///< neighbours along each index that the memory serves together; empty: not said
+  std::string view;                   ///< of its memory: the path by which the bytes are touched
+  std::string object;                 ///< printed instead of the address: built by the host
+  std::optional<FormatUse> pack;      ///< the word printed instead of the address
+  bool operator==(const Operand&) const = default;
+};
+
+/// Extents an instruction dim may take. Fixed: min == max == multiple_of.
+struct DimRange {
+  std::int64_t min = 1, max = 1, multiple_of = 1;
+  bool known_at_compile_time = false;  ///< the extent is part of the instruction's name
+  bool sized = false;                  ///< `max` is an expression of the target's symbols
+  bool kept = false;  ///< points beyond the extent of this dim are not touched, whatever `inactive` says
+  bool operator==(const DimRange&) const = default;
+  bool fixed() const { return min == max; }
+};
+
+struct Instruction;
+/// Extents of the points that a use with these extents may write: up to the maximum where `inactive` says what stands
+/// there afterwards, else the extents.
+std::vector<std::int64_t> touched_extents(const Instruction& instruction, const std::vector<std::int64_t>& extents);
+
+enum class Inactive { none, zero, keep, undefined };
+enum class Start { keep, zero };
+enum class Change { any, raise, lower };  ///< which way a setter may move its fields
+
+struct Numerics {
+  bool fused = false;
+  std::string round;      ///< "", "each", "once", "truncate"
+  std::string denormals;  ///< "", "keep", "zero"
+  bool order_any = false;
+  std::map<std::string, std::vector<std::int64_t>> order;
+  bool operator==(const Numerics&) const = default;
+};
+
+/// Cycles of the instruction's unit. interval: how long one port is busy.
+struct Timing {
+  std::optional<IntExpr> latency, interval;  ///< nothing: 1 cycle
+  std::string port;                          ///< empty: a port of its own
+  bool operator==(const Timing&) const = default;
+};
+
+struct StateValue {
+  std::string field;
+  IntExpr value;
+  bool any = false;
+  bool operator==(const StateValue&) const = default;
+};
+
+/// The last of `semantics` writes the result; those before it write temporaries. `tensors` holds the operands of all
+/// of them; `operands[i]` places tensors[i] (temporaries have no memory). Dims of `semantics.back()` are the
+/// instruction's dims, extents at their maximum; `ranges[d]` says what else dim d may be.
+struct Instruction {
+  std::string name;
+  UnitId unit;  ///< who executes
+  LinkId link;  ///< invalid unless the file names one
+  std::vector<Tensor> tensors;
+  std::vector<Computation> semantics;  ///< empty: a setter
+  std::vector<Operand> operands;
+  std::vector<DimRange> ranges;
+  std::vector<std::pair<std::string, MemoryId>> masks;  ///< dim -> register file of its mask
+  Inactive inactive = Inactive::none;
+  std::vector<std::pair<std::string, std::vector<Start>>> start;  ///< per updated operand; default {keep}
+  std::vector<StateValue> needs;
+  std::vector<StateValue> sets;
+  Change only = Change::any;
+  std::vector<MemoryId> clobbers;
+  std::string reset, scope;  ///< scope: "use" or "function"
+  bool issue_one = false;
+  UnitId atomic;         ///< instances inside one of it may update an element at once; invalid: not known to be so
+  std::string async_by;  ///< name of the completion object; empty: synchronous
+  std::optional<IntExpr> async_bytes;
+  std::optional<FormatUse> pack, encoding;
+  std::vector<std::string> legal;  ///< conditions, as written
+  Numerics numerics;
+  std::vector<std::string> requires_features;  ///< beyond the file's
+  Timing timing;
+  double energy_pJ = 0;  ///< for one use
+  /// A program that uses it, made for one size of the target's symbols, is right where the sizes are larger.
+  bool grows = true;
+  Template emit, assembly;  ///< `emit:` and `asm:`
+  SourceLocation where, timing_where, energy_where;
+
+  const Computation& statement() const { return semantics.back(); }
+};
+
+/// What an instruction means, asked of its statement. Names are never looked at.
+bool is_setter(const Instruction& instruction);
+bool is_move(const Instruction& instruction);                      ///< D[..] = S[..], no cast
+std::optional<double> fill_value(const Instruction& instruction);  ///< D[..] = constant
+/// D[..] += S[..] (or another operator), no cast, which several instances may do to one element at once: adds up parts
+/// of a reduction that instances of a unit have.
+bool is_combine(const Instruction& instruction);
+bool is_compute(const Instruction& instruction);  ///< none of the four
+/// Index in `tensors` of the written operand (0 by construction of the loader: writes first), and of read r.
+TensorId operand_of_access(const Instruction& instruction, int access);
+
+/// Where the operand's index point stands in its register or, for `any` strides, nothing: element offset, for a
+/// fragment (unit instance, element) as instance * elements + element. Index points are given row-major over `box`.
+/// The composition of two layouts is a comparison of these tables.
+std::optional<std::vector<std::int64_t>> positions(const Operand& operand, const std::vector<std::int64_t>& box);
+/// The box an operand's index spans over the whole instruction: extents of its subscripts.
+std::vector<std::int64_t> operand_box(const Instruction& instruction, int access);
+
+std::string print(const OperandLayout& layout);  ///< "i: 16, k: 1"; nothing for the dense one
+std::string print(const Instruction& instruction);
+Diagnostics verify(const Instruction& instruction);
+
+}  // namespace isamap

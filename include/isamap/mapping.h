@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// How one instruction covers one statement (the definitions are in docs/mapping.md).
+//
+// For each instruction dim an ordered list of digits, outermost first: counting through them like an odometer, last
+// digit fastest, each E consecutive counts are one call. What no digit walks is a residual loop.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "isamap/kernel.h"
+
+namespace isamap {
+
+/// One step adds `column` (linear in the statement's dims: q, q - s, 2*q) to the point; `extent` steps.
+struct Digit {
+  AffineExpr column;
+  std::int64_t extent = 1;
+  bool operator==(const Digit&) const = default;
+};
+
+enum class Kind { axis, skew, virtual_dim, replicate, partial, exchange, split, block_diagonal, constant, factor };
+std::string_view name(Kind kind);  ///< "axis", "skew", "virtual", ..., as the contract spells them
+
+/// Some instruction points have no kernel point because of `reason` ("s>=0", "fill j"): `access` (numbered as in
+/// computation.h, of the kernel statement) is the operand whose slot alone tells, and neutralises them.
+struct Carrier {
+  std::string reason;
+  int access = 0;
+  bool operator==(const Carrier&) const = default;
+};
+
+/// Steps through what digits leave over. A floating loop has no fixed first value: it starts where the tile that digits
+/// and the other loops give enters the domain, and `extent` counts its steps for tiles that start best.
+struct ResidualLoop {
+  AffineExpr step;
+  std::int64_t extent = 1;
+  bool floating = false;
+  bool operator==(const ResidualLoop&) const = default;
+};
+
+enum class Proof { unproved, proved, unknown };
+
+struct Mapping {
+  int id = 0;  ///< position in the mapper's result
+  StatementId statement;
+  InstructionId instruction;
+  /// Instruction access number -> kernel access number; [0] is 0. One more than the last kernel access: `constant`.
+  std::vector<int> operands;
+  std::optional<double> constant;  ///< what an input holds that the kernel does not have: 1 in a sum
+  /// Per instruction dim; empty: virtual. One digit (column and extent) on two dims is tied: the diagonal of both.
+  std::vector<std::vector<Digit>> dims;
+  std::vector<Carrier> carriers;
+  std::set<Kind> kinds;
+  std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
+  Proof proof = Proof::unproved;
+  double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
+  std::vector<std::string> outer;  ///< dims that no digit walks, or only in part
+  /// Dims behind the instruction's own, for sums that its text writes out. Then each tensor of the instruction is one
+  /// access, in the order in which the text reads them.
+  std::vector<Dim> rolled;
+  std::vector<ResidualLoop> loops;  ///< with them and the digits every point has exactly one place
+  bool operator==(const Mapping&) const = default;
+};
+
+/// "mma(i = n.p, j = k, k = c.r) O <- I, F": the tensors in the order of the instruction's accesses, the output first;
+/// a virtual dim is "-".
+std::string print(const Mapping& mapping, const Kernel& kernel, const std::vector<std::string>& instruction_dims,
+                  const std::string& instruction_name);
+
+/// Does the instruction's access number `i` hold the constant?
+bool is_constant_operand(const Mapping& mapping, std::size_t i);
+
+/// The constant operand as it is printed: "1", "0.25".
+std::string constant_name(const Mapping& mapping);
+
+/// Product of the digit extents of one instruction dim (at most 2^63 - 1), and the fused name of its digits:
+/// "n.p", "c.(q - s)"; no digits: "".
+std::int64_t walked_extent(const std::vector<Digit>& digits);
+std::string fused_name(const std::vector<Digit>& digits);
+
+/// The statement over fused dims: each list of two or more unit digits that walk their whole dims becomes one dim `n.p`
+/// of extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual
+/// dims keep their names. The fused domain has exactly the points of the old one. Order: dims in the old order, a fused
+/// dim at the place of its first digit.
+Computation fuse(const Computation& statement, const Mapping& mapping);
+
+}  // namespace isamap

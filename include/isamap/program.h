@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What backends print and the interpreter runs: loops, guards, instruction calls and element statements over buffers.
+//
+// An operand of a call says, for every instruction point, which element of which buffer it is: its index is
+// quasi-affine in the loop variables and in the instruction dims, written `$j`. Addresses and strides are differences
+// of that expression. Extents are constants after lowering, since every tail has a body of its own.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "isamap/instruction.h"
+#include "isamap/kernel.h"
+
+namespace isamap {
+
+enum class BufferRole { argument, local };
+
+/// Each element of a buffer counts what happens, in phases: one ends when all arrivals have come, and all bytes that
+/// were announced.
+struct Counter {
+  std::string object;  ///< the completion object
+  UnitId each;         ///< every instance of it arrives, of those that compute; invalid: one arrival ends a phase
+  bool operator==(const Counter&) const = default;
+};
+
+/// A rectangular array in one memory. In a register memory the first `slots` axes number registers (row-major) and the
+/// rest are the operand's index inside one register (its physical place is the operand layout of the instructions).
+struct Buffer {
+  std::string name;
+  MemoryId memory;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> extents;  ///< one for each axis
+  std::vector<std::int64_t> strides;  ///< elements, one for each axis; memory buffers only
+  int slots = -1;                     ///< registers: number of slot axes; -1: a byte-addressed memory
+  int registers_per_slot = 1;         ///< operand group
+  std::int64_t address = 0;           ///< bytes from the start of the memory, or number of the first register
+  std::int64_t align = 64;            ///< bytes
+  std::optional<XorSwizzle> swizzle;  ///< where the bytes of an element lie in it; means nothing to what it holds
+  std::optional<Counter> counter;     ///< holds no values
+  BufferRole role = BufferRole::local;
+  TensorId tensor;             ///< what it is a tile of; arguments: the tensor itself
+  bool ahead_of_time = false;  ///< filled by the pack entry, then an argument of the main entry
+  std::string layout_text;     ///< "[k/32, c, k%32]": for signatures and reports
+  bool operator==(const Buffer&) const = default;
+};
+
+/// Element offset of an index of a memory buffer.
+AffineExpr flat_offset(const Buffer& buffer, const std::vector<AffineExpr>& index);
+std::int64_t element_span(const Buffer& buffer);  ///< 1 + largest element offset
+
+struct Ref {
+  BufferId buffer;
+  std::vector<AffineExpr> index;  ///< one for each axis, over loop variables and `$dim`s
+  bool operator==(const Ref&) const = default;
+};
+
+/// An operand that lives in no memory (`state`, `immediate`): a ref without a buffer, whose one index is its number: an
+/// integer, or the bits that a real operand has in its type.
+Ref constant_ref(const Operand& operand, double value);
+/// Nothing: the ref is no number.
+std::optional<Scalar> constant_value(const Operand& operand, const Ref& ref);
+
+struct Node;
+
+struct Loop {
+  std::string variable;  ///< unique in the program
+  std::int64_t trip = 0;
+  bool unroll = false;
+  std::string unit;  ///< empty: time; else the iterations are instances of this unit
+  std::vector<Node> body;
+  /// Of loops on a unit, one inside the other, whose iterations are counted together: so many instances take turns, and
+  /// iteration n is done by number n % instances; 0: each is an instance of its own.
+  std::int64_t instances = 0;
+  bool operator==(const Loop&) const;
+};
+
+/// `then` runs where every condition is >= 0, else `otherwise`.
+struct Guard {
+  std::vector<AffineExpr> conditions;
+  std::vector<Node> then, otherwise;
+  /// Threads with a part of their own do this and nothing else, beside the others; what keeps them together are
+  /// counters. In the program's order it means nothing. Empty: who does what stands around it.
+  std::string role;
+  bool operator==(const Guard&) const;
+};
+
+/// One use of an instruction. Points at or beyond `extents` are inactive.
+struct Call {
+  InstructionId instruction;
+  std::vector<Ref> operands;          ///< in access order: write, reads...
+  std::vector<std::int64_t> extents;  ///< one for each instruction dim
+  std::vector<Ref> masks;             ///< one for each entry of Instruction::masks
+  Start start = Start::keep;          ///< of the written operand, where the instruction has the choice
+  Ref counter;                        ///< by which it completes; no buffer: otherwise, or at once
+  bool operator==(const Call&) const = default;
+};
+
+/// Executed element by element by a scalar unit, in the program's language. `write` (reduction)= body(reads).
+struct Element {
+  UnitId unit;
+  Reduction reduction = Reduction::assign;
+  Ref write;
+  std::vector<Ref> reads;
+  ScalarExpr body;
+  bool operator==(const Element&) const = default;
+};
+
+/// A barrier among the instances of a unit; or a step of asynchronous calls; or what makes the writes of each instance
+/// visible by another path; or a use of a counter.
+struct Sync {
+  enum class Step {
+    wait,    ///< all groups but the last `pending` are complete
+    commit,  ///< the calls so far become a group
+    open,    ///< registers that the next calls use are as the calls before left them
+    fence,   ///< of a view of a memory
+    expect,  ///< of a counter: one arrival, and `bytes` that will come
+    arrive,  ///< of a counter
+  };
+  UnitId unit;
+  std::string object;  ///< the completion object, or MEMORY.VIEW of a fence; empty: a barrier
+  int pending = 0;
+  Step step = Step::wait;
+  Ref counter;             ///< no buffer: groups, barriers, fences
+  AffineExpr phase;        ///< wait for a counter: which of its phases must have ended, counted from 0
+  std::int64_t bytes = 0;  ///< expect
+  bool operator==(const Sync&) const = default;
+};
+
+struct Comment {
+  std::string text;
+  bool operator==(const Comment&) const = default;
+};
+
+struct Node {
+  std::variant<Loop, Guard, Call, Element, Sync, Comment> is;
+  bool operator==(const Node&) const = default;
+};
+inline bool Loop::operator==(const Loop& o) const {
+  return variable == o.variable && trip == o.trip && unroll == o.unroll && unit == o.unit && instances == o.instances &&
+         body == o.body;
+}
+inline bool Guard::operator==(const Guard& o) const {
+  return conditions == o.conditions && role == o.role && then == o.then && otherwise == o.otherwise;
+}
+
+struct Program {
+  std::string name;
+  Kernel kernel;                ///< what it computes; arguments are kernel tensors
+  std::vector<Buffer> buffers;  ///< arguments first, in the order of arguments(kernel)
+  std::vector<Node> prepack;    ///< fills ahead-of-time buffers; run once
+  std::vector<Node> body;
+  std::string schedule_text;                  ///< printed into what is emitted
+  std::vector<std::string> assumptions;       ///< "inputs are finite: padding multiplies by 0"
+  std::map<std::string, std::int64_t> sizes;  ///< of the target's symbols, for which it was made; empty: any
+  /// Commands are the instructions that calls name: none that does the same in another state takes their place.
+  bool as_named = false;
+  /// Sums are added up in the order of the statement, not shared by instances that each add up a part.
+  bool sums_in_order = false;
+  /// exp, tanh and their like are those of the language's library, not our own, which differ in the last digits.
+  bool library_functions = false;
+  /// The same kernel for other sizes, in the order in which they are tried; the last may fit any size.
+  std::vector<Program> versions;
+  bool operator==(const Program&) const;
+};
+inline bool Program::operator==(const Program&) const = default;
+
+}  // namespace isamap

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "isamap/kernel.h"
+#include "isamap/result.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+struct LaneSizes {
+  std::int64_t width = 1, rounds = 0, tail = 0;  ///< K = width * rounds + tail
+};
+
+LaneSizes sizes_of(const LaneParts& parts, std::int64_t extent) {
+  const std::int64_t width = parts.lanes * parts.depth;
+  return {width, extent / width, extent % width};
+}
+
+std::string refused_lanes(const Kernel& kernel, const LaneParts& parts, std::size_t s) {
+  if (kernel.repeat) return fmt::format("{} repeats statements, whose sums are not taken in lanes", kernel.name);
+  const Computation& statement = kernel.statements[s];
+  const int d = statement.domain.find(parts.dim);
+  if (d < 0) return fmt::format("{} has no dim '{}'", parts.statement, parts.dim);
+  const Dim& dim = statement.domain.dims[static_cast<std::size_t>(d)];
+  if (dim.kind != DimKind::reduction)
+    return fmt::format("{} of {} is no reduction: the output has it as an index", parts.dim, parts.statement);
+  if (parts.lanes < 2 || parts.depth < 1)
+    return fmt::format("{} lanes of {} of {}; at least 2 lanes of 1 are needed", parts.lanes, parts.depth, parts.dim);
+  const auto width = checked_mul(parts.lanes, parts.depth);
+  if (!width || dim.extent < *width)
+    return fmt::format("{} of {} has {} points; {} lanes of {} need at least {}", parts.dim, parts.statement,
+                       dim.extent, parts.lanes, parts.depth, width.value_or(INT64_MAX));
+  if (!statement.domain.faces.empty()) return fmt::format("{} has a cut domain", parts.statement);
+  const Tensor& output = kernel.tensors[statement.write.tensor.index()];
+  if (output.inout)
+    return fmt::format("{} is inout: what stands in it is no part of the sum over {}", output.name, parts.dim);
+  const auto again = [&](const Access& read) { return read.tensor == statement.write.tensor; };
+  if (std::any_of(statement.reads.begin(), statement.reads.end(), again))
+    return fmt::format("{} reads {}, which it writes", parts.statement, output.name);
+  for (const AffineExpr& index : statement.write.index)
+    if (!index.as_dim()) return fmt::format("{} is written at {}, which is no plain dim", output.name, print(index));
+  return "";
+}
+
+BinaryOp joining_operator(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::mul:
+      return BinaryOp::mul;
+    case Reduction::max:
+      return BinaryOp::max;
+    case Reduction::min:
+      return BinaryOp::min;
+    default:
+      return BinaryOp::add;
+  }
+}
+
+class InLanes {
+ public:
+  InLanes(const Kernel& kernel, const LaneParts& parts, std::size_t s)
+      : kernel_(kernel), parts_(parts), at_(s), whole_(kernel.statements[s]) {}
+
+  Kernel run() {
+    const Dim& dim = whole_.domain.dims[static_cast<std::size_t>(whole_.domain.find(parts_.dim))];
+    const LaneSizes sizes = sizes_of(parts_, dim.extent);
+    std::vector<Computation> made;
+    if (sizes.tail == 0) {
+      const Access sums = new_tensor("parts", parts_.lanes, lane());
+      made = {steps("parts", sums, 0, sizes.rounds, parts_.lanes, parts_.depth),
+              added(whole_.name, whole_.write, sums)};
+    } else {
+      // Where whole lanes are left over they are taken as before; odd elements one by one.
+      const std::int64_t depth = sizes.tail % parts_.depth == 0 ? parts_.depth : 1;
+      const Access sums = new_tensor("parts", parts_.lanes, lane()),
+                   tail = new_tensor("tail", sizes.tail / depth, lane());
+      const Access of_sums = new_tensor("whole", 0, {}), of_tail = new_tensor("rest", 0, {});
+      made = {steps("parts", sums, 0, sizes.rounds, parts_.lanes, parts_.depth),
+              steps("tail", tail, sizes.width * sizes.rounds, 1, sizes.tail / depth, depth),
+              added(whole_.name + "_whole", of_sums, sums), added(whole_.name + "_rest", of_tail, tail),
+              together(of_sums, of_tail)};
+    }
+    auto& statements = kernel_.statements;
+    statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(at_));
+    statements.insert(statements.begin() + static_cast<std::ptrdiff_t>(at_), made.begin(), made.end());
+    return std::move(kernel_);
+  }
+
+ private:
+  std::string lane() const { return parts_.dim + "_lane"; }
+
+  // Dims of the output in their order.
+  std::vector<Dim> kept() const {
+    std::vector<Dim> dims;
+    for (const Dim& dim : whole_.domain.dims)
+      if (dim.kind == DimKind::parallel) dims.push_back(dim);
+    return dims;
+  }
+
+  // y_parts[i,lane]; `lanes` 0: y_whole[i].
+  Access new_tensor(const std::string& what, std::int64_t lanes, const std::string& along) {
+    const Tensor& output = kernel_.tensors[whole_.write.tensor.index()];
+    Tensor made;
+    made.name = output.name + "_" + what;
+    made.shape = output.shape;
+    made.dtype = output.dtype;
+    const auto taken = [&](const Tensor& t) { return t.name == made.name; };
+    while (std::any_of(kernel_.tensors.begin(), kernel_.tensors.end(), taken)) made.name += "_";
+    Access access{make_id<TensorId>(kernel_.tensors.size()), whole_.write.index};
+    if (lanes > 0) {
+      made.shape.push_back(lanes);
+      access.index.push_back(AffineExpr::dim(along));
+    }
+    kernel_.tensors.push_back(std::move(made));
+    return access;
+  }
+
+  // k = from + width * round + depth * lane + deep, for the rounds, lanes and depths given.
+  Computation steps(const std::string& what, const Access& into, std::int64_t from, std::int64_t rounds,
+                    std::int64_t lanes, std::int64_t depth) const {
+    Computation step = whole_;
+    step.name += "_" + what;
+    step.write = into;
+    step.domain.dims = kept();
+    step.domain.dims.push_back({lane(), lanes, DimKind::parallel});
+    AffineExpr k = AffineExpr(from) + AffineExpr::dim(lane()) * depth;
+    for (const Dim& dim : whole_.domain.dims) {
+      if (dim.kind != DimKind::reduction) continue;
+      if (dim.name != parts_.dim) {
+        step.domain.dims.push_back(dim);
+        continue;
+      }
+      if (rounds > 1) {
+        step.domain.dims.push_back({dim.name + "_round", rounds, DimKind::reduction});
+        k += AffineExpr::dim(dim.name + "_round") * (parts_.lanes * parts_.depth);
+      }
+      if (depth > 1) {
+        step.domain.dims.push_back({dim.name + "_deep", depth, DimKind::reduction});
+        k += AffineExpr::dim(dim.name + "_deep");
+      }
+    }
+    for (Access& read : step.reads)
+      for (AffineExpr& index : read.index) index = substitute(index, {{parts_.dim, k}});
+    const bool sums = std::any_of(step.domain.dims.begin(), step.domain.dims.end(),
+                                  [](const Dim& d) { return d.kind == DimKind::reduction; });
+    if (!sums) step.reduction = Reduction::assign;
+    return step;
+  }
+
+  Computation added(const std::string& name, const Access& into, const Access& sums) const {
+    Computation step;
+    step.name = name;
+    step.reduction = whole_.reduction;
+    step.write = into;
+    step.domain.dims = kept();
+    step.domain.dims.push_back({lane(), kernel_.tensors[sums.tensor.index()].shape.back(), DimKind::reduction});
+    step.reads = {sums};
+    step.body = read(0, whole_.body.type);
+    return step;
+  }
+
+  Computation together(const Access& of_sums, const Access& of_tail) const {
+    Computation step;
+    step.name = whole_.name;
+    step.reduction = Reduction::assign;
+    step.write = whole_.write;
+    step.domain.dims = kept();
+    step.reads = {of_sums, of_tail};
+    step.body = binary(joining_operator(whole_.reduction), read(0, whole_.body.type), read(1, whole_.body.type));
+    return step;
+  }
+
+  Kernel kernel_;
+  LaneParts parts_;
+  std::size_t at_;
+  Computation whole_;
+};
+
+}  // namespace
+
+std::string print(const LaneParts& parts) {
+  const std::string text = fmt::format("{} {} {}", parts.statement, parts.dim, parts.lanes);
+  return parts.depth == 1 ? text : fmt::format("{} by {}", text, parts.depth);
+}
+
+Result<LaneParts> parse_lane_parts(const std::string& text, const SourceLocation& where) {
+  std::istringstream words(text);
+  LaneParts parts;
+  std::string by, more;
+  const bool begun = static_cast<bool>(words >> parts.statement >> parts.dim >> parts.lanes);
+  const bool deeper = begun && static_cast<bool>(words >> by);
+  if (deeper && (by != "by" || !(words >> parts.depth) || (words >> more)))
+    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text),
+                    "write s0 k 16, or s0 k 16 by 2");
+  if (!begun)
+    return error_at(where, fmt::format("'{}' does not say lanes of a reduction", text),
+                    "write s0 k 16, or s0 k 16 by 2");
+  return parts;
+}
+
+Result<Kernel> in_lanes(const Kernel& kernel, const std::vector<LaneParts>& parts, const SourceLocation& where) {
+  Kernel made = kernel;
+  for (const LaneParts& one : parts) {
+    const auto s = std::find_if(made.statements.begin(), made.statements.end(),
+                                [&](const Computation& c) { return c.name == one.statement; });
+    if (s == made.statements.end())
+      return error_at(where, fmt::format("lanes {}: {} has no statement '{}'", print(one), kernel.name, one.statement));
+    const auto at = static_cast<std::size_t>(s - made.statements.begin());
+    if (s->reduction == Reduction::assign || s->reduction == Reduction::saturating_add)
+      return error_at(where,
+                      fmt::format("lanes {}: {} adds nothing up that lanes could share", print(one), one.statement));
+    if (const std::string why = refused_lanes(made, one, at); !why.empty())
+      return error_at(where, fmt::format("lanes {}: {}", print(one), why));
+    made = InLanes(made, one, at).run();
+  }
+  return made;
+}
+
+Kernel in_lanes_of(const Kernel& kernel, const std::vector<LaneParts>& parts) {
+  if (parts.empty()) return kernel;
+  auto made = in_lanes(kernel, parts);
+  ISAMAP_CHECK(static_cast<bool>(made), "the lanes of a schedule fit its kernel");
+  return std::move(*made);
+}
+
+}  // namespace isamap

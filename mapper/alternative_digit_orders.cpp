@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mapper/alternative_digit_orders.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "mapper/deduplicate.h"
+
+namespace isamap {
+
+struct OtherOrders::Frame {
+  Alignment alignment;
+  Choices choices;
+};
+
+namespace {
+
+SlotSet slots_of(const Choices& choices, const Walker& walker) {
+  SlotSet set = 0;
+  for (std::size_t s = 0; s < choices.slots.size(); ++s)
+    for (const Walker::Place& place : walker.places)
+      if (std::count(choices.slots[s].dims.begin(), choices.slots[s].dims.end(), place.dim) > 0) set |= SlotSet{1} << s;
+  return set;
+}
+
+/// The home that a direction has in a mapping; -1: none, and nothing where the rule knows no such home.
+std::optional<int> home_in(const Choices& choices, const Direction& direction, const std::vector<Walker>& walkers) {
+  SlotSet slots = 0;
+  for (const Walker& walker : walkers)
+    if (walker.extent > 1 && parallel(walker.column, direction.column)) slots |= slots_of(choices, walker);
+  if (slots == 0) return -1;
+  for (std::size_t h = 0; h < direction.homes.size(); ++h)
+    if (direction.homes[h].slots() == slots && !direction.homes[h].partial) return static_cast<int>(h);
+  return std::nullopt;
+}
+
+/// Which directions the mapping walks where; nothing where it is no member of the class.
+std::optional<Placement> placement_of(const Choices& choices, const std::vector<Walker>& walkers) {
+  Placement placement;
+  for (const Direction& direction : choices.directions) {
+    const auto home = home_in(choices, direction, walkers);
+    if (!home) return std::nullopt;
+    placement.push_back(*home);
+  }
+  return placement;
+}
+
+/// The smallest step of the output by a digit along this column.
+std::int64_t finest(const Alignment& alignment, const std::vector<Walker>& walkers, const IntVector& column) {
+  std::int64_t least = INT64_MAX;
+  for (const Walker& walker : walkers) {
+    if (walker.extent <= 1 || !parallel(walker.column, column)) continue;
+    std::int64_t size = 0;
+    for (const std::int64_t x : output_image(alignment, walker.column)) size += std::abs(x);
+    least = std::min(least, size);
+  }
+  return least;
+}
+
+/// Do the mapping's digits count in the order of this plan?
+bool counts_so(const Alignment& alignment, const std::vector<Walker>& walkers, const Plan& plan) {
+  return std::all_of(plan.orders.begin(), plan.orders.end(), [&](const Order& order) {
+    const auto step = [&](int l) {
+      return finest(alignment, walkers, plan.placed[static_cast<std::size_t>(l)].column);
+    };
+    return step(order.inner) < step(order.outer);
+  });
+}
+
+/// Which digit of each pair is the finer one.
+std::vector<std::pair<int, int>> order_of(const Plan& plan) {
+  std::vector<std::pair<int, int>> order;
+  for (const Order& pair : plan.orders) order.emplace_back(pair.inner, pair.outer);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace
+
+std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& instruction) {
+  std::shared_ptr<const Frame>& frame =
+      frames_[{mapping.statement, mapping.instruction, mapping.operands, mapping.rolled.empty()}];
+  if (frame == nullptr) {
+    Alignment alignment = alignment_behind(kernel_, instruction, mapping);
+    Choices choices = choices_of(alignment, Rule::all);
+    frame = std::make_shared<const Frame>(Frame{std::move(alignment), std::move(choices)});
+  }
+  const auto& [alignment, choices] = *frame;
+  const auto walkers = walkers_of(alignment, mapping.dims);
+  if (!alignment.projection || !walkers) return {};
+  const auto placement = placement_of(choices, *walkers);
+  if (!placement) return {};
+  const Plans plans = plans_of(alignment, choices, *placement, Rule::all);
+
+  MapOptions options;
+  options.rule = Rule::all;
+  const auto mappings_of = [&](const Plan& plan) {
+    PairMappings ignored;
+    std::vector<Mapping> found;
+    const Sink keep = [&](Mapping&& one) {
+      one.id = mapping.id;
+      found.push_back(std::move(one));
+      return true;
+    };
+    Listing(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
+    return found;
+  };
+  const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *walkers, plan); };
+  const auto is_own = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
+    if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
+    const std::vector<Mapping> found = mappings_of(plan);
+    return std::any_of(found.begin(), found.end(), [&](const Mapping& one) { return one.dims == mapping.dims; });
+  };
+  std::vector<Plan> candidates = plans.others;
+  std::set<std::vector<std::pair<int, int>>> had;  // plans may differ in how far a digit counts, in the same order
+  const std::vector<Plan>* own = nullptr;
+  for (const std::vector<Plan>& entry : plans.entries) {
+    if (own == nullptr && std::any_of(entry.begin(), entry.end(), is_own)) {
+      own = &entry;
+      candidates.insert(candidates.end(), entry.begin(), entry.end());
+      continue;
+    }
+    const auto listed =
+        std::find_if(entry.begin(), entry.end(), [&](const Plan& plan) { return !mappings_of(plan).empty(); });
+    if (listed == entry.end()) continue;
+    if (own == nullptr) return {};  // an entry before this one
+    had.insert(order_of(*listed));
+  }
+  std::vector<Mapping> others;
+  for (const Plan& plan : candidates) {
+    if (counts_alike(plan) || had.count(order_of(plan)) > 0) continue;
+    for (Mapping& one : mappings_of(plan)) {
+      had.insert(order_of(plan));
+      others.push_back(std::move(one));
+    }
+  }
+  return others;
+}
+
+}  // namespace isamap

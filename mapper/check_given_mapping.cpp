@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mapper/check_given_mapping.h"
+
+#include "mapper/alignment.h"
+#include "mapper/exact_form.h"
+#include "mapper/legality.h"
+
+namespace isamap {
+namespace {
+
+bool says_the_same(const Alignment& alignment, const Mapping& stated) {
+  const bool rolled = alignment.exact && alignment.exact->rolled;
+  return alignment.operands == stated.operands && alignment.constant == stated.constant &&
+         rolled == !stated.rolled.empty() && alignment.unit_uses.size() == stated.dims.size();
+}
+
+std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const Instruction& instruction, bool some) {
+  if (some) return "with these operands the bodies differ";
+  const SaturationReason lossy = why_not_exact(kernel, stated.statement, instruction);
+  if (!lossy.text.empty()) return lossy.text;
+  return body_mismatch(kernel.statements[stated.statement.index()], kernel.tensors, instruction);
+}
+
+}  // namespace
+
+Stated judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated, std::uint64_t rlimit) {
+  const Instruction& instruction = model.instruction(stated.instruction);
+  const std::vector<Alignment> alignments =
+      alignments_of(kernel, stated.statement, instruction, stated.instruction, stated.constant.has_value());
+  Stated result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
+  for (const Alignment& alignment : alignments) {
+    if (!says_the_same(alignment, stated)) continue;
+    Judged judged = judge(alignment, stated.dims, false, kills(alignment.unit()));
+    if (judged.mapping && judged.mapping->proof == Proof::unknown)
+      judged.mapping->proof = prove(kernel, model, *judged.mapping, rlimit).proof;
+    if (judged.mapping && judged.mapping->proof == Proof::proved) return {std::move(judged.mapping), ""};
+    result.refusal = judged.mapping ? "the solver found no proof within its limit" : judged.refusal;
+  }
+  return result;
+}
+
+}  // namespace isamap

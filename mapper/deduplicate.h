@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Mappings as they are found: each placement judged, equal mappings passed on once.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "isamap/mapper.h"
+#include "mapper/digit_plans.h"
+
+namespace isamap {
+
+/// Takes the mappings that are found; false ends the enumeration.
+using Sink = std::function<bool(Mapping&&)>;
+
+void add_reason(PairMappings& result, std::string reason);
+
+/// 128 bits: among a million mappings two different ones meet with probability 2^-89.
+struct Fingerprint {
+  std::uint64_t high = 0xcbf29ce484222325U, low = 0x9ae16a3b2f90404fU;
+  bool operator==(const Fingerprint&) const = default;
+};
+struct FingerprintHash {
+  std::size_t operator()(const Fingerprint& f) const { return f.high ^ f.low; }
+};
+
+/// Passes mappings on once each: equal up to relabelings of the instruction are one.
+class Listing {
+ public:
+  Listing(const Instruction& hardware, const MapOptions& options, PairMappings& result, const Sink& sink);
+
+  /// The mappings of a placement's plans: one for each entry, else of the first other order that has one. False:
+  /// enough.
+  bool add(const Alignment& alignment, const Choices& choices, const Plans& plans);
+  std::int64_t count() const { return count_; }  ///< that were passed on
+
+ private:
+  enum class Answer { listed, refused, other_extents };
+  std::size_t some_plan(const Alignment& alignment, const Choices& choices, const std::vector<Plan>& plans,
+                        bool say_why, std::vector<Mapping>& found);
+  Answer consider(const Alignment& alignment, Dims digits, bool split, bool say_why, std::vector<Mapping>& found);
+  bool is_full(std::size_t found);
+  bool pass_on(std::vector<Mapping>& found);
+
+  const MapOptions& options_;
+  PairMappings& result_;
+  const Sink& sink_;
+  std::vector<Automorphism> symmetries_;
+  Automorphism same_;
+  std::vector<Kill> kills_;
+  std::unordered_set<Fingerprint, FingerprintHash> seen_;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace isamap

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// The meaning of a program: loops in order, calls by the semantics their instructions are described with, one point at
+// a time. Everything that a real machine would leave undefined holds garbage here, so that using it shows.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/model/prefetch.h"
+#include "ir/element_places.h"
+#include "isamap/program_on_machine.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double garbage_real = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t garbage_integer = 0x5eadbeef5eadbeef;
+
+struct Storage {
+  DType dtype = DType::f32;
+  std::string name;
+  std::vector<Scalar> values;
+};
+
+// Row-major extents of a register buffer, element strides of others.
+std::vector<std::int64_t> flat_strides(const Buffer& buffer) {
+  if (buffer.slots < 0) return buffer.strides;
+  std::vector<std::int64_t> strides(buffer.extents.size(), 1);
+  for (std::size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * buffer.extents[i];
+  return strides;
+}
+
+std::int64_t flat_count(const Buffer& buffer) {
+  if (buffer.slots < 0) return element_span(buffer);
+  std::int64_t count = 1;
+  for (std::int64_t extent : buffer.extents) count *= extent;
+  return count;
+}
+
+struct Operand {
+  std::size_t buffer = 0;
+  CompiledAffine offset;
+  std::optional<Scalar> constant = std::nullopt;  // in no memory
+  std::optional<Scalar> outside = std::nullopt;   // what reads beyond the extents yield
+  std::vector<CompiledAffine> indices = {};       // of each axis, where `outside` is set
+  std::vector<std::int64_t> extents = {};
+  std::optional<DType> other_sign = std::nullopt;  // as which a call takes the same bits
+  Scalar read(const std::vector<Storage>& memory, const std::int64_t* at) const {
+    return memory[buffer].values[static_cast<std::size_t>(offset(at))];
+  }
+};
+
+// Names of loop variables and instruction dims, as positions of one array.
+class Names {
+ public:
+  std::size_t slot(const std::string& name) {
+    const auto [it, fresh] = slots_.try_emplace(name, order_.size());
+    if (fresh) order_.push_back(name);
+    return it->second;
+  }
+  const std::vector<std::string>& order() const { return order_; }
+
+ private:
+  std::map<std::string, std::size_t> slots_;
+  std::vector<std::string> order_;
+};
+
+class Machine {
+ public:
+  Machine(const Program& program, const HardwareModel& model) : program_(program), model_(model) {}
+
+  Result<Counts> run(std::vector<TensorData>& data) {
+    collect(program_.prepack);
+    collect(program_.body);
+    values_.assign(names_.order().size(), 0);
+    load(data);
+    list(program_.prepack);
+    list(program_.body);
+    if (!problem_.empty()) return error(problem_);
+    store(data);
+    return counts_;
+  }
+
+ private:
+  // Every name must have its slot before the first index is compiled.
+  void collect(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      if (const auto* loop = std::get_if<Loop>(&node.is)) {
+        names_.slot(loop->variable);
+        collect(loop->body);
+      } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        collect(guard->then);
+        collect(guard->otherwise);
+      } else if (const auto* call = std::get_if<Call>(&node.is)) {
+        for (const Dim& dim : model_.instruction(call->instruction).statement().domain.dims)
+          names_.slot("$" + dim.name);
+      }
+    }
+  }
+
+  void load(const std::vector<TensorData>& data) {
+    for (const Buffer& buffer : program_.buffers) {
+      Storage s{buffer.dtype, buffer.name, {}};
+      s.values.assign(static_cast<std::size_t>(flat_count(buffer)), Scalar{garbage_real, garbage_integer});
+      if (buffer.role == BufferRole::argument && !buffer.ahead_of_time) {
+        const TensorData& from = data[buffer.tensor.index()];
+        const bool read = role_of(program_.kernel, buffer.tensor) == Role::input ||
+                          program_.kernel.tensors[buffer.tensor.index()].inout;
+        const auto take = [&](std::int64_t i, std::int64_t at) {
+          s.values[static_cast<std::size_t>(at)] = from.get(i);
+        };
+        if (read) for_each_place(buffer.extents, flat_strides(buffer), take);
+      }
+      memory_.push_back(std::move(s));
+    }
+  }
+
+  void store(std::vector<TensorData>& data) const {
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (buffer.role != BufferRole::argument || buffer.ahead_of_time) continue;
+      if (role_of(program_.kernel, buffer.tensor) == Role::input) continue;
+      TensorData& to = data[buffer.tensor.index()];
+      for_each_place(buffer.extents, flat_strides(buffer), [&](std::int64_t i, std::int64_t at) {
+        to.set(i, memory_[b].values[static_cast<std::size_t>(at)]);
+      });
+    }
+  }
+
+  void fail(const std::string& text) {
+    if (problem_.empty()) problem_ = text;
+  }
+
+  void list(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      if (!problem_.empty()) return;
+      if (const auto* loop = std::get_if<Loop>(&node.is)) {
+        std::int64_t& value = values_[names_.slot(loop->variable)];
+        for (value = 0; value < loop->trip && problem_.empty(); ++value) list(loop->body);
+      } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        list(holds(*guard) ? guard->then : guard->otherwise);
+      } else if (const auto* c = std::get_if<Call>(&node.is)) {
+        call(*c);
+      } else if (const auto* e = std::get_if<Element>(&node.is)) {
+        element(*e);
+      }
+    }
+  }
+
+  bool holds(const Guard& guard) {
+    auto [it, fresh] = guards_.try_emplace(&guard);
+    if (fresh)
+      for (const AffineExpr& e : guard.conditions) it->second.emplace_back(e, names_.order());
+    return std::all_of(it->second.begin(), it->second.end(),
+                       [&](const CompiledAffine& e) { return e(values_.data()) >= 0; });
+  }
+
+  Operand compile(const Ref& ref) {
+    const Buffer& buffer = program_.buffers[ref.buffer.index()];
+    const auto strides = flat_strides(buffer);
+    AffineExpr offset;
+    for (std::size_t i = 0; i < ref.index.size(); ++i) offset += ref.index[i] * strides[i];
+    return {ref.buffer.index(), CompiledAffine(offset, names_.order())};
+  }
+
+  /// Each index may leave the tensor for itself.
+  void knows_outside(Operand& operand, const Ref& ref, double value) {
+    const Buffer& buffer = program_.buffers[ref.buffer.index()];
+    operand.outside = convert({value, 0}, DType::f64, buffer.dtype, false);
+    for (std::size_t i = 0; i < ref.index.size(); ++i) {
+      operand.indices.emplace_back(ref.index[i], names_.order());
+      operand.extents.push_back(buffer.extents[i]);
+    }
+  }
+  bool is_outside(const Operand& operand) const {
+    for (std::size_t i = 0; i < operand.indices.size(); ++i)
+      if (const std::int64_t at = operand.indices[i](values_.data()); at < 0 || at >= operand.extents[i]) return true;
+    return false;
+  }
+
+  std::optional<std::size_t> place(const Operand& operand, const char* doing) {
+    const std::int64_t at = operand.offset(values_.data());
+    if (at >= 0 && at < static_cast<std::int64_t>(memory_[operand.buffer].values.size()))
+      return static_cast<std::size_t>(at);
+    fail(fmt::format("{} {} at element {}; it has {}", doing, memory_[operand.buffer].name, at,
+                     memory_[operand.buffer].values.size()));
+    return std::nullopt;
+  }
+
+  struct ElementCode {
+    Operand write;
+    std::vector<Operand> reads;
+  };
+
+  void element(const Element& e) {
+    auto [it, fresh] = elements_.try_emplace(&e);
+    if (fresh) {
+      it->second.write = compile(e.write);
+      for (const Ref& ref : e.reads) it->second.reads.push_back(compile(ref));
+    }
+    const ElementCode& code = it->second;
+    scratch_.resize(code.reads.size());
+    for (std::size_t i = 0; i < code.reads.size(); ++i) {
+      const auto at = place(code.reads[i], "an element statement reads");
+      if (!at) return;
+      scratch_[i] = memory_[code.reads[i].buffer].values[*at];
+    }
+    const auto at = place(code.write, "an element statement writes");
+    if (!at) return;
+    Scalar& to = memory_[code.write.buffer].values[*at];
+    const DType type = memory_[code.write.buffer].dtype;
+    to = combine(e.reduction, type, to, evaluate(e.body, scratch_.data()));
+    if (type != e.body.type && same_ring(type, e.body.type)) to.integer = wrap_to(type, to.integer);
+    ++counts_.element_statements;
+  }
+
+  struct CallCode {
+    std::vector<Operand> operands;  // by tensor of the instruction
+    std::vector<std::size_t> dims;  // slots of the instruction's dims
+  };
+
+  const CallCode& code_of(const Call& c, const Instruction& instruction) {
+    auto [it, fresh] = calls_.try_emplace(&c);
+    if (!fresh) return it->second;
+    for (const Dim& dim : instruction.statement().domain.dims) it->second.dims.push_back(names_.slot("$" + dim.name));
+    for (std::size_t i = 0; i < c.operands.size(); ++i) {
+      const auto& own = instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+      const auto constant = own.memory.valid() ? std::nullopt : constant_value(own, c.operands[i]);
+      it->second.operands.push_back(constant ? Operand{0, {}, constant} : compile(c.operands[i]));
+      if (const BufferId id = c.operands[i].buffer; !constant && id.valid() && own.dtype)
+        if (const DType stored = program_.buffers[id.index()].dtype;
+            stored != *own.dtype && same_ring(*own.dtype, stored))
+          it->second.operands.back().other_sign = own.dtype;
+      if (!own.object.empty() && own.outside) knows_outside(it->second.operands.back(), c.operands[i], *own.outside);
+    }
+    return it->second;
+  }
+
+  // Visits every point of a box; `visit` sees the point in values_.
+  template <class Visit>
+  void points(const std::vector<std::size_t>& slots, const std::vector<std::int64_t>& extents, const Visit& visit) {
+    for (std::int64_t extent : extents)
+      if (extent == 0) return;
+    for (std::size_t slot : slots) values_[slot] = 0;
+    while (problem_.empty()) {
+      visit();
+      std::size_t d = slots.size();
+      while (d > 0 && ++values_[slots[d - 1]] >= extents[d - 1]) values_[slots[--d]] = 0;
+      if (d == 0) return;
+    }
+  }
+
+  void call(const Call& c) {
+    const Instruction& instruction = model_.instruction(c.instruction);
+    ++counts_.calls[instruction.name];
+    if (is_prefetch(instruction, model_)) return;
+    if (instruction.semantics.size() != 1)
+      return fail(instruction.name + ": several statements in one instruction are not executed yet");
+    const CallCode& code = code_of(c, instruction);
+    const Computation& statement = instruction.statement();
+    count_bytes(c, instruction);
+    if (c.start == Start::zero)
+      points(code.dims, c.extents, [&] {
+        if (const auto at = place(code.operands[0], "a start writes"))
+          memory_[code.operands[0].buffer].values[*at] =
+              identity(statement.reduction, memory_[code.operands[0].buffer].dtype);
+      });
+    points(code.dims, c.extents, [&] {
+      scratch_.resize(code.operands.size());
+      for (std::size_t i = 1; i < code.operands.size(); ++i) {
+        if (code.operands[i].constant) {
+          scratch_[i - 1] = *code.operands[i].constant;
+          continue;
+        }
+        if (code.operands[i].outside && is_outside(code.operands[i])) {
+          scratch_[i - 1] = *code.operands[i].outside;
+          continue;
+        }
+        const auto at = place(code.operands[i], "a call reads");
+        if (!at) return;
+        scratch_[i - 1] = memory_[code.operands[i].buffer].values[*at];
+        if (const auto& own = code.operands[i].other_sign)
+          scratch_[i - 1].integer = wrap_to(*own, scratch_[i - 1].integer);
+      }
+      const auto at = place(code.operands[0], "a call writes");
+      if (!at) return;
+      Storage& out = memory_[code.operands[0].buffer];
+      out.values[*at] =
+          combine(statement.reduction, out.dtype, out.values[*at], evaluate(statement.body, scratch_.data()));
+      if (code.operands[0].other_sign) out.values[*at].integer = wrap_to(out.dtype, out.values[*at].integer);
+    });
+    inactive(c, instruction, code);
+  }
+
+  // What stands from the extents to the maximum afterwards.
+  void inactive(const Call& c, const Instruction& instruction, const CallCode& code) {
+    if (instruction.inactive != Inactive::zero && instruction.inactive != Inactive::undefined) return;
+    const std::vector<std::int64_t> full = touched_extents(instruction, c.extents);
+    if (full == c.extents) return;
+    const Scalar left = instruction.inactive == Inactive::zero ? Scalar{} : Scalar{garbage_real, garbage_integer};
+    points(code.dims, full, [&] {
+      bool active = true;
+      for (std::size_t d = 0; d < full.size(); ++d) active &= values_[code.dims[d]] < c.extents[d];
+      if (active) return;
+      const std::int64_t at = code.operands[0].offset(values_.data());
+      auto& values = memory_[code.operands[0].buffer].values;
+      if (at >= 0 && at < static_cast<std::int64_t>(values.size())) values[static_cast<std::size_t>(at)] = left;
+    });
+  }
+
+  void count_bytes(const Call& c, const Instruction& instruction) {
+    for (std::size_t i = 0; i < c.operands.size(); ++i) {
+      if (!c.operands[i].buffer.valid()) continue;
+      const Buffer& buffer = program_.buffers[c.operands[i].buffer.index()];
+      std::int64_t elements = 1;
+      std::set<std::string> names;
+      for (const AffineExpr& e : access_of(instruction.statement(), static_cast<int>(i)).index) names.merge(e.names());
+      for (std::size_t d = 0; d < c.extents.size(); ++d)
+        if (names.contains(instruction.statement().domain.dims[d].name)) elements *= c.extents[d];
+      auto& by = (i == 0 ? counts_.written_bytes : counts_.read_bytes)[model_.memory(buffer.memory).name];
+      by[buffer.tensor.valid() ? program_.kernel.tensors[buffer.tensor.index()].name : buffer.name] +=
+          elements * bytes(buffer.dtype);
+    }
+  }
+
+  const Program& program_;
+  const HardwareModel& model_;
+  Names names_;
+  std::vector<std::int64_t> values_;
+  std::vector<Storage> memory_;
+  std::vector<Scalar> scratch_;
+  std::map<const Guard*, std::vector<CompiledAffine>> guards_;
+  std::map<const Element*, ElementCode> elements_;
+  std::map<const Call*, CallCode> calls_;
+  Counts counts_;
+  std::string problem_;
+};
+
+}  // namespace
+
+Result<Counts> interpret(const Program& program, const HardwareModel& model, std::vector<TensorData>& data) {
+  return Machine(program, model).run(data);
+}
+
+}  // namespace isamap

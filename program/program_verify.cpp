@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of a program before anything prints or runs it. Bounds use intervals, which are exact for the linear
+// indices that lowering makes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/model/chosen_registers.h"
+#include "hwdesc/model/parallel_units.h"
+#include "hwdesc/model/prefetch.h"
+#include "ir/known_bounds.h"
+#include "ir/legal.h"
+#include "ir/liveness.h"
+#include "ir/start.h"
+#include "isamap/program_on_machine.h"
+
+namespace isamap {
+
+namespace {
+
+struct Verifier {
+  const Program& program;
+  const HardwareModel& model;
+  Diagnostics problems;
+  std::vector<ChosenRegister> chosen;
+  Ranges ranges;
+  std::set<std::string> unrolled;
+  std::map<std::string, UnitId> open_units;  // open loops over instances of a unit
+
+  void problem(const std::string& text) {
+    if (problems.size() < 20) problems.push_back(error(text));
+  }
+
+  void list(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      if (const auto* loop = std::get_if<Loop>(&node.is)) {
+        enter(*loop);
+      } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        guarded(*guard);
+      } else if (const auto* c = std::get_if<Call>(&node.is)) {
+        call(*c);
+      } else if (const auto* e = std::get_if<Element>(&node.is)) {
+        element(*e);
+      }
+    }
+  }
+
+  void enter(const Loop& loop) {
+    if (ranges.contains(loop.variable)) problem("loop variable " + loop.variable + " is used twice at once");
+    if (loop.trip < 0) problem(fmt::format("loop {} has trip {}", loop.variable, loop.trip));
+    if (loop.trip <= 0) return;
+    ranges[loop.variable] = {0, loop.trip - 1};
+    if (loop.unroll) unrolled.insert(loop.variable);
+    if (const auto unit = model.find_unit(loop.unit)) open_units[loop.variable] = *unit;
+    list(loop.body);
+    ranges.erase(loop.variable);
+    unrolled.erase(loop.variable);
+    open_units.erase(loop.variable);
+  }
+
+  // Conditions narrow what bounds can say: an index that stands as a condition is known to be >= 0 inside.
+  void guarded(const Guard& guard) {
+    const auto before = known_nonnegative.size();
+    const Ranges outside = ranges;
+    known_nonnegative.insert(known_nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
+    for (const AffineExpr& condition : guard.conditions) narrow(ranges, condition);
+    const auto around = conditions.size();
+    conditions.insert(conditions.end(), guard.conditions.begin(), guard.conditions.end());
+    list(guard.then);
+    known_nonnegative.resize(before);
+    ranges = outside;
+    list(guard.otherwise);
+    conditions.resize(around);
+  }
+  std::vector<AffineExpr> conditions;  // of guards around, on both sides
+  std::vector<AffineExpr> known_nonnegative;
+
+  bool nonnegative(const AffineExpr& e, const Ranges& at) const {
+    return isamap::nonnegative(e, at, known_nonnegative);
+  }
+
+  void ref(const Ref& r, const Ranges& at, const std::string& who) {
+    if (!r.buffer.valid() || r.buffer.index() >= program.buffers.size()) return problem(who + " names no buffer");
+    const Buffer& buffer = program.buffers[r.buffer.index()];
+    if (r.index.size() != buffer.extents.size())
+      return problem(fmt::format("{} gives {} indices to {}, which has {} axes", who, r.index.size(), buffer.name,
+                                 buffer.extents.size()));
+    for (std::size_t i = 0; i < r.index.size(); ++i) {
+      if (!nonnegative(r.index[i], at) || !nonnegative(AffineExpr(buffer.extents[i] - 1) - r.index[i], at))
+        problem(fmt::format("{}: index {} of axis {} of {} may leave 0..{}", who, print(r.index[i]), i, buffer.name,
+                            buffer.extents[i] - 1));
+      if (static_cast<int>(i) < buffer.slots)
+        for (const std::string& name : r.index[i].names())
+          if (!unrolled.contains(name) && !instance_of_owner(name, buffer)) {
+            const auto same = [&](const ChosenRegister& c) { return c.buffer == r.buffer && c.variable == name; };
+            if (std::none_of(chosen.begin(), chosen.end(), same)) chosen.push_back({r.buffer, name});
+            problem(fmt::format("{}: register of {} is chosen by {}, which is not an unrolled loop", who, buffer.name,
+                                name));
+          }
+    }
+  }
+
+  // Each instance of the loop's unit has the register itself: which one is no choice that an instruction makes.
+  bool instance_of_owner(const std::string& variable, const Buffer& buffer) const {
+    const auto unit = open_units.find(variable);
+    return unit != open_units.end() && side_by_side(model, unit->second) &&
+           model.inside(model.memory(buffer.memory).per, unit->second);
+  }
+
+  void call(const Call& c) {
+    const Instruction& instruction = model.instruction(c.instruction);
+    const auto& dims = instruction.statement().domain.dims;
+    if (c.extents.size() != dims.size())
+      return problem(instruction.name + " is called with the wrong number of extents");
+    Ranges at = ranges;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const DimRange& range = instruction.ranges[d];
+      if (c.extents[d] < range.min || c.extents[d] > range.max ||
+          c.extents[d] % std::max<std::int64_t>(1, range.multiple_of) != 0)
+        problem(fmt::format("{}: extent {} of {} is not in {}..{}", instruction.name, c.extents[d], dims[d].name,
+                            range.min, range.max));
+      at["$" + dims[d].name] = {0, c.extents[d] - 1};
+    }
+    if (c.operands.size() != static_cast<std::size_t>(access_count(instruction.statement())))
+      return problem(instruction.name + " is called with the wrong number of operands");
+    if (const std::string no = broken_condition(instruction, c, program.buffers, ranges); !no.empty()) problem(no);
+    if (is_prefetch(instruction, model)) {
+      const Ref& asked = c.operands[1];
+      if (!asked.buffer.valid() || asked.buffer.index() >= program.buffers.size() ||
+          asked.index.size() != program.buffers[asked.buffer.index()].extents.size())
+        problem(instruction.name + " asks for lines of no buffer");
+      return;
+    }
+    if (!may_start(instruction, c.start))
+      problem(fmt::format("{} {}", instruction.name,
+                          c.start == Start::keep ? "always begins its output anew; the call keeps what is there"
+                                                 : "always keeps what is in its output; the call begins it anew"));
+    for (std::size_t i = 0; i < c.operands.size(); ++i) {
+      const isamap::Operand& operand =
+          instruction.operands[operand_of_access(instruction, static_cast<int>(i)).index()];
+      if (!operand.memory.valid()) {
+        if (!constant_value(operand, c.operands[i]))
+          problem(fmt::format("{}: operand {} has no value", instruction.name, operand.name));
+        continue;
+      }
+      // Of a tensor that an object describes to the machine, it is known what lies outside.
+      if (operand.object.empty() || !operand.outside) ref(c.operands[i], at, instruction.name);
+      const Buffer& buffer = program.buffers[c.operands[i].buffer.index()];
+      if (operand.memory != buffer.memory)
+        problem(fmt::format("{}: operand {} is in {}, not {}", instruction.name, operand.name,
+                            model.memory(buffer.memory).name, model.memory(operand.memory).name));
+      if (operand.dtype && *operand.dtype != buffer.dtype && !is_bits(*operand.dtype))
+        problem(fmt::format("{}: operand {} is {}, not {}", instruction.name, operand.name, name(buffer.dtype),
+                            name(*operand.dtype)));
+      if (operand.object.empty()) aligned(c.operands[i], operand, instruction);
+    }
+    together(c.operands[0], instruction.atomic, instruction.name);
+  }
+
+  // Instances that run side by side and share the memory do not write one element, unless what does so is atomic among
+  // them. Only what is certain is said: an index without the loop's variable, under no condition that has it.
+  void together(const Ref& written, UnitId atomic, const std::string& who) {
+    if (!written.buffer.valid()) return;
+    const Buffer& buffer = program.buffers[written.buffer.index()];
+    for (const auto& [variable, unit] : open_units) {
+      const auto says = [&, v = variable](const AffineExpr& e) { return e.names().contains(v); };
+      if (ranges.at(variable).high < 1 || !side_by_side(model, unit) ||
+          model.inside(model.memory(buffer.memory).per, unit) ||
+          (atomic.valid() && unit != atomic && model.inside(unit, atomic)) ||
+          std::any_of(written.index.begin(), written.index.end(), says) ||
+          std::any_of(conditions.begin(), conditions.end(), says))
+        continue;
+      problem(fmt::format("{}: all instances of {} ({}) write the same elements of {}, and it is not atomic among them",
+                          who, model.unit(unit).name, variable, buffer.name));
+    }
+  }
+
+  // The address of a use: every part of it that varies must keep the alignment.
+  void aligned(const Ref& r, const isamap::Operand& operand, const Instruction& instruction) {
+    const Buffer& buffer = program.buffers[r.buffer.index()];
+    const std::int64_t unit = std::max(operand.align, model.memory(buffer.memory).granularity);
+    if (buffer.slots >= 0 || unit <= 1) return;
+    AffineExpr offset;
+    for (std::size_t i = 0; i < r.index.size(); ++i) offset += r.index[i] * (buffer.strides[i] * bytes(buffer.dtype));
+    std::map<std::string, AffineExpr> start;
+    for (const std::string& n : offset.names())
+      if (n.front() == '$') start[n] = AffineExpr(0);
+    offset = simplify(substitute(offset, start), ranges);
+    bool ok = offset.constant() % unit == 0 && buffer.address % unit == 0 && buffer.align % operand.align == 0;
+    for (const AffineTerm& term : offset.terms()) ok &= term.coefficient % unit == 0;
+    if (!ok)
+      problem(fmt::format("{}: operand {} at byte {} of {} is not aligned to {} B", instruction.name, operand.name,
+                          print(offset), buffer.name, unit));
+  }
+
+  void element(const Element& e) {
+    ref(e.write, ranges, "element statement");
+    if (e.reduction != Reduction::assign) together(e.write, {}, "element statement");
+    for (const Ref& r : e.reads) ref(r, ranges, "element statement");
+    for (const Ref* r : all(e)) {
+      const Buffer& buffer = program.buffers[r->buffer.index()];
+      if (model.memory(buffer.memory).is_register() || !model.scalar_unit_for(buffer.memory))
+        problem(fmt::format("no scalar unit reaches {} in {}", buffer.name, model.memory(buffer.memory).name));
+    }
+  }
+  static std::vector<const Ref*> all(const Element& e) {
+    std::vector<const Ref*> refs{&e.write};
+    for (const Ref& r : e.reads) refs.push_back(&r);
+    return refs;
+  }
+
+  // The most that is alive at once in each memory, against what there is.
+  void capacities() {
+    std::map<std::string, std::int64_t> around;
+    collect_unit_loops(program.body, around);
+    const auto live = live_ranges(program);
+    for (std::size_t m = 0; m < model.memories().size(); ++m) {
+      const Memory& memory = model.memories()[m];
+      std::vector<std::size_t> here;
+      for (std::size_t b = 0; b < live.size(); ++b)
+        if (program.buffers[b].memory.index() == m && live[b].low <= live[b].high) here.push_back(b);
+      std::int64_t most = 0, highest = 0;
+      std::string who;
+      for (std::size_t b : here) {
+        std::int64_t sum = 0;
+        std::string names;
+        for (std::size_t other : here)
+          if (live[other].low <= live[b].low && live[b].low <= live[other].high) {
+            const std::int64_t share = footprint(program.buffers[other]) / instances_of(other);
+            sum += share;
+            names += fmt::format("{}{} {}", names.empty() ? "" : ", ", program.buffers[other].name, share);
+          }
+        if (sum > most) most = sum, who = names;
+        if (instances_of(b) == 1)
+          highest = std::max(highest, program.buffers[b].address + footprint(program.buffers[b]));
+      }
+      check_capacity(memory, most, highest, who);
+    }
+  }
+
+  // A buffer that stands above a walk on a unit (some uses inside the walk, some not) and whose owner is that unit or
+  // inside it holds the tiles of all instances; each instance has room for its own share.
+  struct UnitLoops {
+    std::set<std::map<std::string, std::int64_t>> around_one;  // of each use
+    std::map<std::string, std::int64_t> around_all;
+    bool seen = false;
+  };
+  std::map<std::int32_t, UnitLoops> unit_loops;
+
+  void collect_unit_loops(const std::vector<Node>& nodes, std::map<std::string, std::int64_t>& around) {
+    for (const Node& node : nodes) {
+      for_each_ref(node, [&](const Ref& r) {
+        UnitLoops& u = unit_loops[r.buffer.value];
+        if (!u.seen) u.around_all = around;
+        u.seen = true;
+        std::erase_if(u.around_all, [&](const auto& entry) { return !around.contains(entry.first); });
+        u.around_one.insert(around);
+      });
+      if (const auto* loop = std::get_if<Loop>(&node.is)) {
+        if (!loop->unit.empty()) around[loop->variable + "@" + loop->unit] = loop->trip;
+        collect_unit_loops(loop->body, around);
+        if (!loop->unit.empty()) around.erase(loop->variable + "@" + loop->unit);
+      } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+        collect_unit_loops(guard->then, around);
+        collect_unit_loops(guard->otherwise, around);
+      }
+    }
+  }
+
+  // The largest product of the walks around a use: those of other bodies are alternatives.
+  std::int64_t instances_of(std::size_t buffer) {
+    const UnitLoops& u = unit_loops[static_cast<std::int32_t>(buffer)];
+    std::int64_t most = 1;
+    for (const auto& around : u.around_one) {
+      std::int64_t instances_here = 1;
+      for (const auto& [key, trip] : around) {
+        const std::string unit = key.substr(key.find('@') + 1);
+        const auto id = model.find_unit(unit.substr(0, unit.find('.')));
+        if (!u.around_all.contains(key) && id && model.inside(model.memory(program.buffers[buffer].memory).per, *id))
+          instances_here *= trip;
+      }
+      most = std::max(most, instances_here);
+    }
+    return most;
+  }
+
+  void check_capacity(const Memory& memory, std::int64_t most, std::int64_t highest, const std::string& who) {
+    const bool is_register = memory.is_register();
+    const std::int64_t available = is_register ? memory.count : memory.capacity;
+    if (available <= 0) return;
+    const std::int64_t needed = memory.named_by_compiler() ? most : std::max(most, highest);
+    if (needed <= available) return;
+    Diagnostic d = error(fmt::format("memory {} holds {} {}; {} are needed at once", memory.name, available,
+                                     is_register ? "registers" : "bytes", needed));
+    d.notes.push_back("alive together: " + who);
+    problems.push_back(d);
+  }
+};
+
+}  // namespace
+
+Diagnostics verify(const Program& program, const HardwareModel& model) {
+  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}, {}};
+  verifier.list(program.prepack);
+  verifier.list(program.body);
+  verifier.capacities();
+  return verifier.problems;
+}
+
+std::vector<ChosenRegister> registers_chosen_by_loops(const Program& program, const HardwareModel& model) {
+  Verifier verifier{program, model, {}, {}, {}, {}, {}, {}, {}, {}};
+  verifier.list(program.prepack);
+  verifier.list(program.body);
+  return verifier.chosen;
+}
+
+}  // namespace isamap

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What one renewal of a tile moves, in all instances of its memory: the rules of docs/cost.md, step by step. The closed
+// form (scheduler/cost/access_counts.h) is the sum of this over all steps.
+//
+// Along one dim instances differ only by how much of a short tile is left for them, so they are kept in a few classes
+// of equal extent; instances without work left have none.
+
+#include "scheduler/cost/loop_position.h"
+
+namespace isamap {
+
+struct VisitMoved {
+  double own = 0;     ///< elements into (an output: out of) the tiles of all instances
+  double shared = 0;  ///< as the parents see it: the same tile for several instances is read once
+  double lane = 0;    ///< of the first instance
+};
+
+class VisitCounts {
+ public:
+  /// Tiles below the first `walks` walks, filled from tiles below `parent_walks`. Walks in time from `block` on are
+  /// gone through in one visit: calls are counted a block at a time.
+  VisitCounts(const NestView& view, const WalkTable& table, const TileCounts& counts, int access, int walks,
+              int parent_walks, bool slide, int block);
+
+  /// `advanced`: the walk in time that brought us here, -1 at the beginning.
+  VisitMoved at(const WalkPosition& position, int advanced) const;
+
+ private:
+  struct Part {
+    std::int64_t extent = 0;
+    std::int64_t other = 0;  ///< the most that another step of the walks inside the one that advanced has; 0: no other
+    double own = 0, shared = 0;
+  };
+  struct DimParts {
+    std::vector<Part> parts;
+    std::int64_t lane = 0;
+    bool lane_single = true;
+  };
+
+  void deal_out(const Part& part, std::int64_t tile, bool once) const;
+  void keep(const Part& part) const;
+  void divide(int dim, const WalkPosition& position, int advanced, DimParts& out) const;
+  double sum(const TileCounts::Group& group, bool single_only, const TileCounts::Step* step) const;
+  double lane(const TileCounts::Group& group, const TileCounts::Step* step) const;
+
+  const WalkTable& table_;
+  const TileCounts& counts_;
+  int access_, walks_, parent_walks_, block_;
+  std::vector<char> slides_;             ///< by walk
+  std::vector<std::int64_t> full_;       ///< by dim: extent of a full tile
+  std::vector<std::vector<int>> chain_;  ///< by dim: its walks above the stage
+  mutable std::vector<DimParts> dims_;
+  mutable std::vector<Part> next_;
+  mutable std::vector<std::int64_t> extents_;
+};
+
+}  // namespace isamap

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/command_stream_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "hwdesc/model/stream_window.h"
+#include "scheduler/cost/tile_uses.h"
+#include "scheduler/nest/instruction_timing.h"
+
+namespace isamap {
+
+namespace {
+
+/// Chains of calls: those of one chain update one tile of the output, each after the one before.
+struct Chains {
+  double together = 1;  ///< chains whose calls take turns
+  double length = 1;    ///< calls of a chain
+  double groups = 1;    ///< of chains that take turns, one group behind the other
+  double repeats = 1;   ///< how often all groups come again, for the next part of the reduction
+
+  /// For each call, the latencies until the next group can begin behind the last; `interval` of a call in latencies,
+  /// and the scheduler sees `window` commands. A call of every chain that has begun leaves in each latency; a group
+  /// begins when all calls in front of it but window - 1 have left, and at once behind the last one in front of it.
+  double latencies(double window, double interval) const {
+    if (together * interval >= 1) return 1 / together;  // they hide it
+    const double all = groups * repeats, seen = (window - 1) / together;
+    const double alone = length - 1 + std::min(1.0, together * interval);
+    const auto number = static_cast<std::size_t>(std::min(all, most_groups));
+    std::vector<double> begins(number, 0);
+    for (std::size_t g = 1, oldest = 0; g < number; ++g) {
+      begins[g] = begins[g - 1];
+      const auto left = [&] {  // of one chain of each group
+        double calls = 0;
+        for (std::size_t i = oldest; i < g; ++i) calls += std::max(0.0, begins[i] + length - begins[g]);
+        return calls;
+      };
+      for (double calls = left(); calls > seen && oldest < g; calls = left()) {
+        const double needed = begins[g] + (calls - seen) / static_cast<double>(g - oldest);
+        const double end = begins[oldest] + length;
+        begins[g] = std::min(needed, end);
+        if (needed <= end) break;
+        ++oldest;
+      }
+      begins[g] = std::min(begins[g], begins[g - 1] + alone);
+      const double before = static_cast<double>(g) - groups;
+      if (before >= 0) begins[g] = std::max(begins[g], begins[static_cast<std::size_t>(before)] + length);
+    }
+    const std::size_t half = (number - 1) / 2;
+    const double each = number > 1 ? (begins.back() - begins[half]) / static_cast<double>(number - 1 - half) : 0;
+    const double last = begins.back() + (all - static_cast<double>(number)) * each;
+    return (last + alone) / (all * length * together);
+  }
+
+  static constexpr double most_groups = 64;  ///< that are followed; behind them each takes as long as the one before
+};
+
+/// Extents that a dim has below the first `walks` walks, with how often: n walks meet at most n + 1 of them.
+std::vector<std::pair<std::int64_t, double>> extents_below(const NestView& view, int dim, int walks) {
+  std::vector<std::pair<std::int64_t, double>> sizes{
+      {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
+  for (int w = 0; w < walks; ++w) {
+    const WalkView& walk = view.walks[static_cast<std::size_t>(w)];
+    if (walk.dim != dim || walk.tile <= 0) continue;
+    std::vector<std::pair<std::int64_t, double>> inside;
+    const auto add = [&](std::int64_t size, double times) {
+      const auto known =
+          std::find_if(inside.begin(), inside.end(), [&](const auto& entry) { return entry.first == size; });
+      if (known == inside.end())
+        inside.emplace_back(size, times);
+      else
+        known->second += times;
+    };
+    for (const auto& [size, times] : sizes) {
+      if (size >= walk.tile) add(walk.tile, times * static_cast<double>(size / walk.tile));
+      if (size % walk.tile > 0) add(size % walk.tile, times);
+    }
+    sizes = std::move(inside);
+  }
+  return sizes;
+}
+
+/// The mean of `cost` over all tiles below the first `walks` walks, short ones included, for one of a full tile. Dims
+/// are short independently of each other, and cost is taken to be a product of what each adds.
+template <class F>
+double mean_share(const NestView& view, int walks, F&& cost) {
+  std::vector<std::int64_t> sizes = view.tiles(walks);
+  const double full = cost(sizes);
+  double share = 1;
+  for (int d = 0; d < view.dim_count() && full > 0; ++d) {
+    const auto met = extents_below(view, d, walks);
+    if (met.size() < 2) continue;
+    const std::int64_t whole = sizes[static_cast<std::size_t>(d)];
+    double sum = 0, times = 0;
+    for (const auto& [size, count] : met) {
+      sizes[static_cast<std::size_t>(d)] = size;
+      sum += count * (size == whole ? full : cost(sizes));
+      times += count;
+    }
+    sizes[static_cast<std::size_t>(d)] = whole;
+    share *= sum / (times * full);
+  }
+  return share;
+}
+
+/// One direction of a tile: `uses` commands in a round of its place.
+struct TilePath {
+  int port = -1;  ///< -1: nothing is moved
+  double uses = 0, cycles = 0, latency = 0;
+};
+
+struct StagedTile {
+  int stage = -1, parent = -1;
+  int place = 0;  ///< walks that renew it
+  double refills = 0;
+  bool doubled = false;
+  double released = 0;  ///< part of a round for which the first piece lies unused at the end
+  double largest = 1;   ///< work of a full tile for the mean of all
+  double full = 1;      ///< full ones among all
+  double round = 0;     ///< cycles between its renewals
+  TilePath in, out;
+  TilePath full_in, full_out;  ///< of a full tile
+};
+
+/// What stands between two renewals of a place: calls, and the moves of places further in.
+struct Round {
+  double cycles = 0, commands = 0;
+};
+
+/// Moves take a tile along its outermost coordinate. Walks inside that stand outside the walk along it pass over the
+/// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
+double released(const NestView& view, const TileCounts& counts, int stage, int access, double pieces) {
+  const int walks = view.stages[static_cast<std::size_t>(stage)].walks;
+  const std::vector<Walked> tile = coordinates_of(view, stage, view.tiles(walks));
+  const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
+  const std::set<std::string> along =
+      tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
+  double passes = 1;
+  for (int w = walks; w < static_cast<int>(view.walks.size()); ++w) {
+    const auto trip = static_cast<double>(counts.trip(w));
+    if (trip <= 1) continue;
+    const int dim = view.walks[static_cast<std::size_t>(w)].dim;
+    if (counts.uses_walk(access, w) && along.contains(view.statement.domain.dims[static_cast<std::size_t>(dim)].name))
+      return (1 - 1 / std::min(trip, std::max(pieces, 1.0))) / passes;
+    passes *= trip;
+  }
+  return 0;
+}
+
+/// Work of a full tile below the first `walks` walks for the mean of all; `whole`: full ones among all.
+double largest(const NestView& view, int walks, double& whole) {
+  double ratio = 1;
+  whole = 1;
+  const std::vector<std::int64_t> full = view.tiles(walks);
+  for (int d = 0; d < view.dim_count(); ++d) {
+    double sum = 0, times = 0;
+    for (const auto& [size, count] : extents_below(view, d, walks)) {
+      sum += static_cast<double>(size) * count;
+      times += count;
+    }
+    const auto met = extents_below(view, d, walks);
+    for (const auto& [size, count] : met)
+      if (size == full[static_cast<std::size_t>(d)]) whole *= count / std::max(times, 1.0);
+    if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
+  }
+  return ratio;
+}
+
+/// Groups of chains overlap inside the innermost place that is renewed, or in two of its rounds where all its tiles
+/// have two buffers.
+Chains chains_of(const NestView& view, const TileCounts& counts, const std::vector<StagedTile>& tiles) {
+  Chains found;
+  double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
+  std::size_t part = 0;
+  bool closed = false;
+  for (int w = static_cast<int>(view.walks.size()); w-- > 0;) {
+    const auto trip = static_cast<double>(counts.trip(w));
+    if (trip <= 1) continue;
+    if (counts.uses_walk(0, w) != (part % 2 == 0)) ++part;
+    bool renews = false;
+    for (const StagedTile& tile : tiles)
+      if (tile.place == w + 1) renews = true, closed = closed || !tile.doubled;
+    if (part == std::size(parts) || (part >= 2 && closed)) break;
+    *parts[part] *= part >= 2 && renews ? std::min(trip, 2.0) : trip;
+    closed = closed || renews;
+  }
+  return found;
+}
+
+/// Around the end of a round: how far back the window reaches, and how long the round takes with what follows it.
+struct Edge {
+  double visible = 0;  ///< cycles, relative to the end; negative: before it
+  double period = 0;
+  bool first = false;  ///< nothing stands in front
+};
+
+struct Drained {
+  double ended = 0;    ///< when the last result is there
+  double visible = 0;  ///< when what stands behind comes into the window, where it is not there before
+  double commands = 0;
+  std::vector<double> free;     ///< by port
+  std::vector<double> results;  ///< by tile: its first piece is out
+};
+
+/// What the mean of all leaves to the short ones, where `full` of all are full and have `whole`.
+double of_short(double all, double whole, double full) { return std::max(0.0, (all - full * whole) / (1 - full)); }
+
+TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
+  TilePath way = all;
+  way.uses = all.uses > 0 ? std::max(std::min(1.0, all.uses), of_short(all.uses, whole.uses, full)) : 0;
+  if (way.uses > 0) way.cycles = of_short(all.uses * all.cycles, whole.uses * whole.cycles, full) / way.uses;
+  return way;
+}
+
+class Stream {
+ public:
+  Stream(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {
+    const std::size_t window = stream_window(*view.model);
+    window_ = orders_itself(*view.model) ? 1e18 : static_cast<double>(window);
+    const Instruction& instruction = *view.instruction;
+    const std::vector<std::int64_t> extents = padded_call_extents(view);
+    const auto interval = [&](const std::vector<std::int64_t>& sizes) {
+      return interval_of(instruction, padded_extents(view, sizes), *view.model);
+    };
+    call_ = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
+            mean_share(view, static_cast<int>(view.walks.size()), interval);
+    latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
+    calls_ = counts.steps(static_cast<int>(view.walks.size()));
+    call_port_ = port(instruction);
+  }
+
+  StreamTime run(const Traffic& traffic) {
+    for (const Transfer& t : traffic.transfers)
+      if (t.stage >= 0 && t.from != t.to) add_tile(t);
+    std::stable_sort(tiles_.begin(), tiles_.end(),
+                     [](const StagedTile& a, const StagedTile& b) { return a.place < b.place; });
+    settle_rounds();
+    wait_for_sums();
+    Round round{calls_ * call_ / rounds_.back(), calls_ / rounds_.back()};
+    for (std::size_t p = rounds_.size(); p-- > 0;) {
+      for (std::size_t t = first_[p]; t < first_[p + 1]; ++t) tiles_[t].round = round.cycles;
+      if (p == 0) break;
+      const double times = rounds_[p] / rounds_[p - 1];
+      const double between = std::max(mean_gap(p, round), busiest(first_[p], rounds_[p]) - round.cycles);
+      for (std::size_t t = first_[p]; t < first_[p + 1]; ++t) round.commands += tiles_[t].in.uses + tiles_[t].out.uses;
+      round = {times * round.cycles + (times - 1) * between, times * round.commands};
+    }
+    const double begin = std::max(0.0, fill(0, {}, Edge{0, 0, true}));
+    const Drained end = drain(0, round, lookahead(0, round, 0, 0));
+    double serial = begin + round.cycles + end.ended;
+    for (const StagedTile& tile : tiles_)  // no result leaves before the first tile, a full one, is finished
+      if (tile.out.port >= 0)
+        serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
+                                      (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
+    const double busy = busiest(0, 1);
+    const double compute = calls_ * call_;
+    StreamTime time{std::max(serial, busy), "latencies", begin, compute, std::max(0.0, end.ended)};
+    if (2 * compute >= time.cycles)
+      time.bound = "compute";
+    else if (2 * busy >= time.cycles)
+      time.bound = busiest_name();
+    return time;
+  }
+
+ private:
+  int port(const Instruction& instruction) {
+    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+    const auto found = std::find(ports_.begin(), ports_.end(), name);
+    if (found != ports_.end()) return static_cast<int>(found - ports_.begin());
+    ports_.push_back(name);
+    return static_cast<int>(ports_.size()) - 1;
+  }
+
+  void add_tile(const Transfer& t) {
+    const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
+    StagedTile tile;
+    tile.stage = t.stage;
+    tile.parent = s.parent;
+    tile.refills = counts_.steps(s.walks);
+    tile.doubled = s.stage.buffers > 1;
+    for (int w = 0; w < s.walks; ++w)
+      if (counts_.trip(w) > 1) tile.place = w + 1;
+    const bool output = t.access == 0;
+    if (t.elements_in > 0)
+      tile.in =
+          way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
+    if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
+    tile.largest = largest(view_, s.walks, tile.full);
+    tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
+    tiles_.push_back(std::move(tile));
+  }
+
+  /// Of the mean of all tiles, and of a full one.
+  TilePath way(MemoryId from, MemoryId to, const Transfer& t, double share, TilePath& full) {
+    const DType type = view_.kernel->tensors[access_of(view_.statement, t.access).tensor.index()].dtype;
+    const Instruction* move = move_between(*view_.model, from, to, type);
+    if (!move) return {};
+    const TileMove one = tile_move(view_, t.stage, *move);
+    const int walks = view_.stages[static_cast<std::size_t>(t.stage)].walks;
+    const auto at = [&](const auto& sizes) { return move_of_tile(view_, t.stage, *move, sizes); };
+    const double uses = std::max(1.0, one.uses * mean_share(view_, walks, [&](const auto& s) { return at(s).uses; }));
+    const double cycles = one.cycles * mean_share(view_, walks, [&](const auto& s) { return at(s).cycles; }) / uses;
+    const double whole = std::max(1.0, one.uses);
+    full = {port(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole)};
+    return {port(*move), uses * share, cycles, std::max(one.latency, cycles)};
+  }
+
+  /// Calls of a reduction wait for the sums of the calls before them.
+  void wait_for_sums() {
+    if (view_.statement.reduction == Reduction::assign) return;
+    const Instruction& instruction = *view_.instruction;
+    const auto latency = [&](const std::vector<std::int64_t>& sizes) {
+      const auto covered = padded_extents(view_, sizes);
+      return std::max(interval_of(instruction, covered, *view_.model), latency_of(instruction, covered, *view_.model));
+    };
+    // Calls that leave state behind, and those of one queue, keep their order.
+    const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
+    const double mean = latency_ * mean_share(view_, static_cast<int>(view_.walks.size()), latency);
+    call_ =
+        std::max(call_, mean * chains_of(view_, counts_, tiles_).latencies(in_order ? 1 : window_, call_ / latency_));
+  }
+
+  /// Places from the outermost, with the rounds of each: `rounds_[0]` is the whole nest, once.
+  void settle_rounds() {
+    rounds_ = {1};
+    first_ = {0};
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      if (tiles_[t].place > 0 && (t == 0 || tiles_[t].place != tiles_[t - 1].place)) {
+        rounds_.push_back(rounds_.back());
+        first_.push_back(t);
+      }
+      rounds_.back() = std::max(rounds_.back(), tiles_[t].place > 0 ? tiles_[t].refills : 1);
+    }
+    first_.push_back(tiles_.size());
+  }
+
+  /// The most that a port has to do in one of `rounds` for tiles from `first` on and for calls.
+  double busiest(std::size_t first, double rounds) {
+    busy_.assign(ports_.size(), 0);
+    busy_[static_cast<std::size_t>(call_port_)] = calls_ * call_;
+    for (std::size_t t = first; t < tiles_.size(); ++t)
+      for (const TilePath* w : {&tiles_[t].in, &tiles_[t].out})
+        if (w->port >= 0) busy_[static_cast<std::size_t>(w->port)] += tiles_[t].refills * w->uses * w->cycles;
+    return *std::max_element(busy_.begin(), busy_.end()) / rounds;
+  }
+  std::string busiest_name() const {
+    return "port " + ports_[static_cast<std::size_t>(std::max_element(busy_.begin(), busy_.end()) - busy_.begin())];
+  }
+
+  double moves(std::size_t place) const {
+    double commands = 0;
+    for (std::size_t t = first_[place]; t < tiles_.size(); ++t) commands += tiles_[t].in.uses + tiles_[t].out.uses;
+    return commands;
+  }
+
+  /// How long before the end of a round what stands `behind` commands after it comes into the window.
+  double lookahead(std::size_t place, const Round& round, double gap, double behind) const {
+    const double seen = window_ - 1 - behind;
+    if (seen >= round.commands + moves(place)) return round.cycles + gap;
+    return std::clamp(seen / std::max(round.commands, 1.0), 0.0, 1.0) * round.cycles;
+  }
+
+  /// Results leave in pieces, those of inner tiles first: each when it is finished and less than `seen` cycles lie in
+  /// front of it.
+  Drained drain(std::size_t place, const Round& round, double seen) const {
+    Drained d{latency_ - call_, -1e300, 0, std::vector<double>(ports_.size(), -1e300),
+              std::vector<double>(tiles_.size(), -1e300)};
+    double inner = latency_ - call_, each = 0, begun = 0;
+    for (std::size_t t = tiles_.size(); t-- > first_[place];) {
+      const TilePath& out = tiles_[t].out;
+      if (out.port < 0) continue;
+      double& free = d.free[static_cast<std::size_t>(out.port)];
+      begun = std::max(free, inner - std::min({tiles_[t].released * tiles_[t].round, seen, round.cycles}));
+      const double last = std::max(begun + (out.uses - 1) * out.cycles, inner);
+      free = last + out.cycles;
+      d.results[t] = begun + out.latency;
+      d.ended = inner = last + out.latency;
+      d.commands += out.uses;
+      each = out.cycles;
+    }
+    if (d.commands >= window_) d.visible = begun + (d.commands - window_ + 1) * each;
+    return d;
+  }
+
+  /// When calls can go on after the fills of tiles from `place` on, relative to the end of the round before.
+  double fill(std::size_t place, const Drained& drained, const Edge& edge) const {
+    std::vector<double> free = drained.free, there(view_.stages.size(), -1e300);
+    free.resize(ports_.size(), edge.first ? 0 : -1e300);
+    double ready = 0, latest = 0, each = 0, commands = 0;
+    for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
+      const StagedTile& tile = tiles_[t];
+      const double unused = latency_ - call_;  // the last call has read its operands
+      if (tile.in.port >= 0) {
+        double& port = free[static_cast<std::size_t>(tile.in.port)];
+        double start = std::max(port, edge.visible), last = -1e300;
+        if (!edge.first) {
+          const double lead = std::min(tile.released * tile.round, -std::min(edge.visible, 0.0));
+          start = std::max(start, unused - (tile.doubled ? edge.period : lead));
+          if (!tile.doubled) last = unused;
+          if (tile.in.port == call_port_) start = std::max(start, 0.0);
+        }
+        if (tile.parent >= 0) start = std::max(start, there[static_cast<std::size_t>(tile.parent)]);
+        last = std::max(last, start + (tile.in.uses - 1) * tile.in.cycles);
+        port = last + tile.in.cycles;
+        there[static_cast<std::size_t>(tile.stage)] = start + tile.in.latency;
+        ready = std::max(ready, std::min(1.0, tile.in.uses) * (start + tile.in.latency));
+        commands += tile.in.uses;
+        if (port > latest) latest = port, each = tile.in.cycles;
+      }
+      if (!edge.first && tile.out.port >= 0 && !tile.doubled) ready = std::max(ready, drained.results[t]);
+    }
+    return std::max(ready, latest - std::min(window_, commands) * each);  // calls come into the window
+  }
+
+  /// Cycles without a call between two rounds of a place. The longer it is the earlier what follows can begin, so it is
+  /// the solution of an equation; half steps lead there.
+  double gap(std::size_t place, const Round& round) const {
+    double gap = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+      const Drained drained = drain(place, round, lookahead(place, round, gap, 0));
+      Edge edge;
+      edge.period = round.cycles + gap;
+      edge.visible = std::max(drained.visible, -lookahead(place, round, gap, drained.commands));
+      const double found = std::max(0.0, fill(place, drained, edge));
+      gap = turn == 0 ? found : (gap + found) / 2;
+    }
+    return gap;
+  }
+
+  /// Full tiles and short ones apart: what the one waits the other does not make up for.
+  double mean_gap(std::size_t place, const Round& round) {
+    const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
+    if (full <= 0 || full >= 1) return gap(place, round);
+    const std::vector<StagedTile> mean = tiles_;
+    double sum = 0;
+    for (const bool whole : {true, false}) {
+      for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
+        const StagedTile& tile = mean[t];
+        tiles_[t].in = whole ? tile.full_in : short_way(tile.in, tile.full_in, full);
+        tiles_[t].out = whole ? tile.full_out : short_way(tile.out, tile.full_out, full);
+      }
+      const double share = whole ? largest : of_short(1, largest, full);
+      sum += (whole ? full : 1 - full) * gap(place, {round.cycles * share, round.commands * share});
+    }
+    tiles_ = mean;
+    return sum;
+  }
+
+  static constexpr int turns = 5;
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
+  int call_port_ = 0;
+  std::vector<std::string> ports_;
+  std::vector<StagedTile> tiles_;   ///< by place, from the outermost
+  std::vector<double> rounds_;      ///< by place: how often it is renewed
+  std::vector<std::size_t> first_;  ///< by place: its first tile; one more at the end
+  std::vector<double> busy_;
+};
+
+}  // namespace
+
+bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
+
+bool is_stream(const NestView& view) { return view.instruction && executes_a_stream(*view.model); }
+
+std::vector<std::int64_t> padded_call_extents(const NestView& view) { return padded(view, view.call_extents()); }
+
+TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
+  return move_of_tile(view, stage, move, view.tiles(view.stages[static_cast<std::size_t>(stage)].walks));
+}
+
+StreamTime stream_time(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  return Stream(view, counts).run(traffic);
+}
+
+}  // namespace isamap

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/cost_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/access_name.h"
+#include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/parallel_scalar_model.h"
+#include "scheduler/cost/time_bounds.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+
+namespace {
+
+/// 1234567 -> "1234567", 0.25 -> "0.25".
+std::string plain(double value) {
+  return value == std::floor(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
+                                                              : fmt::format("{:.6g}", value);
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const PricedNest& nest)
+      : nest_(nest), view_(nest.view), model_(*nest.view.model), flow_(flow_of(nest.view, nest.counts, nest.traffic)) {}
+
+  NestExplanation run() {
+    made_.statement = view_.statement.name;
+    made_.cost = nest_.cost;
+    for (const Dim& d : view_.statement.domain.dims) made_.dims.push_back(d.name);
+    tiles();
+    loops();
+    links();
+    overlap();
+    for (const Bound& b : nest_.parts)
+      if (b.cycles > 0) made_.parts.push_back({b.name, b.cycles, "", {}});
+    sort(made_.parts);
+    latency();
+    energy();
+    return std::move(made_);
+  }
+
+ private:
+  const Tensor& tensor(int access) const {
+    return view_.kernel->tensors[access_of(view_.statement, access).tensor.index()];
+  }
+
+  std::string extents(int access, int walks, std::vector<double>* shares) const {
+    std::string text;
+    const std::vector<std::int64_t> tile = view_.tiles(walks);
+    for (std::size_t d = 0; d < tile.size(); ++d) {
+      const Dim& dim = view_.statement.domain.dims[d];
+      const bool used = nest_.counts.uses_dim(access, static_cast<int>(d));
+      if (shares)
+        shares->push_back(used ? static_cast<double>(tile[d]) / std::max(1.0, static_cast<double>(dim.extent)) : 0);
+      if (used) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", dim.name, tile[d]);
+    }
+    return text.empty() ? "1" : text;
+  }
+
+  void tiles() {
+    for (int a = 0; a < access_count(view_.statement); ++a) tile(a, -1);
+    for (std::size_t s = 0; s < view_.stages.size(); ++s) tile(view_.stages[s].access, static_cast<int>(s));
+  }
+
+  void tile(int access, int stage) {
+    const int walks = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].walks;
+    const Memory& m = model_.memory(view_.memory_of(stage));
+    TileRow row;
+    row.memory = m.name;
+    row.tensor = access_name(view_.kernel->tensors, view_.statement, access);
+    row.extents = extents(access, walks, &row.shares);
+    row.bytes = nest_.counts.tile(access, walks) * bytes(tensor(access).dtype);
+    row.words = row.bytes / static_cast<double>(std::max<std::int64_t>(1, m.word));
+    row.capacity = static_cast<double>(m.capacity);
+    row.renewals = 1;
+    if (stage >= 0) {
+      row.buffers = view_.stages[static_cast<std::size_t>(stage)].stage.buffers;
+      row.renewals = nest_.counts.refills(access, walks) / instances_of(view_, nest_.counts, view_.memory_of(stage));
+    }
+    made_.tiles.push_back(std::move(row));
+  }
+
+  /// The lines, indented by the walks around them, each with what it means.
+  void loops() {
+    std::vector<std::int64_t> extent;
+    for (const Dim& d : view_.statement.domain.dims) extent.push_back(d.extent);
+    std::size_t depth = 0, stage = 0, walk = 0;
+    for (std::size_t w = 0; w <= view_.walks.size(); ++w) {
+      for (; stage < view_.stages.size() && view_.stages[stage].walks == static_cast<int>(w); ++stage) {
+        const StageView& s = view_.stages[stage];
+        const TileRow& row = made_.tiles[static_cast<std::size_t>(access_count(view_.statement)) + stage];
+        line(depth, fmt::format("{} in {}: {} ({} words{}), renewed {} times", s.stage.tensor, row.memory, row.extents,
+                                plain(row.words), row.buffers > 1 ? fmt::format(", {} buffers", row.buffers) : "",
+                                plain(std::ceil(row.renewals))));
+      }
+      if (w == view_.walks.size()) break;
+      const WalkView& at = view_.walks[walk++];
+      const auto d = static_cast<std::size_t>(at.dim);
+      const std::int64_t steps = ceil_div(extent[d], at.tile), rest = extent[d] % at.tile;
+      const std::string where = at.unit.valid() ? " on " + unit_name(at) : "";
+      line(depth++, fmt::format("for {}{}: {} steps of {}{}", view_.statement.domain.dims[d].name, where, steps,
+                                at.tile, rest > 0 && steps > 1 ? fmt::format(", the last of {}", rest) : ""));
+      extent[d] = std::min(extent[d], at.tile);
+    }
+    line(depth, view_.instruction ? "call " + view_.instruction->name : std::string("element by element"));
+  }
+  std::string unit_name(const WalkView& walk) const {
+    const Unit& unit = model_.unit(walk.unit);
+    return walk.axis < 0 ? unit.name : unit.name + "." + unit.axes[static_cast<std::size_t>(walk.axis)].first;
+  }
+  void line(std::size_t depth, const std::string& text) { made_.loops.push_back(std::string(2 * depth, ' ') + text); }
+
+  /// The rules of scheduler/cost/traffic.cpp, by tensor.
+  void links() {
+    for (const Transfer& t : nest_.traffic.transfers) {
+      if (!t.to.valid() || t.from == t.to) continue;
+      const bool in_place = t.stage < 0 && t.access != 0;
+      if (in_place && t.from != model_.home()) continue;
+      const double size = bytes(tensor(t.access).dtype) * t.copies_at;
+      const double in =
+          in_place ? nest_.counts.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in;
+      link(t, t.from, t.to, in * size);
+      link(t, t.to, t.from, t.access == 0 ? t.elements_out * size : 0);
+    }
+  }
+  void link(const Transfer& t, MemoryId from, MemoryId to, double moved) {
+    if (moved <= 0) return;
+    for (const LinkId id : links_of(model_, view_.via(t.stage), from, to)) {
+      const std::string &name = model_.link(id).name,
+                        moves = access_name(view_.kernel->tensors, view_.statement, t.access);
+      const auto known = std::find_if(made_.links.begin(), made_.links.end(),
+                                      [&](const LinkRow& row) { return row.link == name && row.tensor == moves; });
+      if (known == made_.links.end())
+        made_.links.push_back({name, moves, moved});
+      else
+        known->bytes += moved;
+    }
+  }
+
+  void overlap() {
+    const auto add = [&](const std::vector<Bound>& bounds) {
+      for (const Bound& b : bounds) made_.overlap.push_back({b.name, b.cycles, "", bound_where(b.name)});
+    };
+    if (const auto rounds = time_in_rounds(view_, nest_.counts)) {
+      add(rounds->parts);
+      return sort(made_.overlap);
+    }
+    add({compute_bound(view_, nest_.counts)});
+    if (view_.instruction) {
+      made_.overlap.back().where = view_.instruction->timing_where;
+      made_.overlap.back().how =
+          fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.walks.size()))),
+                      model_.unit(view_.instruction->unit).name);
+    }
+    add(link_bounds(view_, nest_.traffic));
+    const std::size_t before = made_.overlap.size();
+    add(memory_bounds(view_, nest_.traffic));
+    for (std::size_t i = before; i < made_.overlap.size(); ++i) {  // of a memory with both, reads come first
+      const bool second = i > before && made_.overlap[i - 1].name == made_.overlap[i].name;
+      const auto m = std::find_if(model_.memories().begin(), model_.memories().end(), [&](const Memory& memory) {
+        return made_.overlap[i].name == "memory " + memory.name;
+      });
+      made_.overlap[i].how = second || m->read_bandwidth <= 0 ? "fills and updates" : "reads";
+    }
+    if (issues_moves(model_)) add(move_bounds(view_, nest_.counts, nest_.traffic));
+    sort(made_.overlap);
+  }
+  static void sort(std::vector<CostTerm>& terms) {
+    std::stable_sort(terms.begin(), terms.end(),
+                     [](const CostTerm& a, const CostTerm& b) { return a.value > b.value; });
+  }
+  /// "memory GLB", "link ld", "port load".
+  SourceLocation bound_where(const std::string& bound) const {
+    for (const Memory& m : model_.memories())
+      if (bound == "memory " + m.name) return m.bandwidth_where;
+    for (const Link& l : model_.links())
+      if (bound == "link " + l.name) return l.bandwidth_where;
+    for (const Instruction& i : model_.instructions())
+      if (is_move(i) && bound == "port " + (i.timing.port.empty() ? i.name : i.timing.port)) return i.timing_where;
+    return {};
+  }
+
+  void latency() {
+    if (const auto rounds = time_in_rounds(view_, nest_.counts)) return latency(*rounds);
+    if (is_stream(view_)) return latency(stream_time(view_, nest_.counts, nest_.traffic));
+    const Latency latency = latency_of_nest(view_, nest_.counts, flow_);
+    made_.latency_cycles = std::ceil(latency.cycles - 1e-9);
+    made_.times = latency;
+    for (const TileFlow& f : flow_.flows) made_.flows.push_back(f.name);
+    const auto add = [&](const std::string& name, double cycles, const SourceLocation& where) {
+      if (cycles > 0) made_.latency.push_back({name, cycles, "", where});
+    };
+    add("first tiles, before the first call", latency.fill, {});
+    add("calls", latency.compute, flow_.call.where);
+    for (std::size_t f = 0; f < flow_.flows.size(); ++f) {
+      const TileFlow& flow = flow_.flows[f];
+      add(fmt::format("waiting for {} ({})", flow.name, flow.buffers > 1 ? "two buffers" : "one buffer"),
+          latency.waited[f], slowest(flow));
+    }
+    add("last results, after the last call", latency.drain, {});
+  }
+  void latency(const StreamTime& stream) {
+    made_.latency_cycles = made_.times.cycles = nest_.cost.cycles;
+    made_.times.fill = stream.first;
+    made_.times.compute = stream.compute;
+    made_.times.drain = stream.last;
+    made_.times.bound = stream.bound;
+    const auto add = [&](const std::string& name, double cycles, const SourceLocation& where) {
+      if (cycles > 0) made_.latency.push_back({name, cycles, "", where});
+    };
+    add("first tiles, before the first call", stream.first, {});
+    add("calls", stream.compute, flow_.call.where);
+    add("calls wait for tiles and sums that the window does not overlap",
+        stream.cycles - stream.first - stream.compute - stream.last, {});
+    add("last results, after the last call", stream.last, {});
+    add("copies by a scalar unit", nest_.cost.scalar_cycles, {});
+  }
+  void latency(const KernelTime& rounds) {
+    made_.latency_cycles = nest_.cost.cycles;
+    made_.times.cycles = nest_.cost.cycles;
+    made_.times.fill = rounds.first;
+    made_.times.drain = rounds.last;
+    made_.times.compute = rounds.cycles - rounds.first - rounds.waits - rounds.last;
+    made_.times.bound = rounds.bound;
+    const auto add = [&](const std::string& name, double cycles) {
+      if (cycles > 0) made_.latency.push_back({name, cycles, "", {}});
+    };
+    add("first tiles, before the first step", rounds.first);
+    add("the longest of what overlaps", made_.times.compute);
+    add("meeting, and waiting for tiles, at every step", rounds.waits);
+    add("last results, behind the last step", rounds.last);
+  }
+  /// The line of the resource that takes the longest for a tile.
+  SourceLocation slowest(const TileFlow& flow) const {
+    const Occupation* most = nullptr;
+    const auto cycles = [](const Occupation& use) { return use.shared + use.own; };
+    for (const Way* way : {&flow.in, &flow.out})
+      for (const Occupation& use : way->uses)
+        if (!most || cycles(use) > cycles(*most)) most = &use;
+    return most ? flow_.resources[static_cast<std::size_t>(most->resource)].where : SourceLocation{};
+  }
+
+  void energy() {
+    for (const auto& [memory, tensors] : nest_.traffic.memories) {
+      const Memory& m = model_.memory(memory);
+      for (const auto& [id, t] : tensors) {
+        const double words =
+            static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+        const std::string of = view_.kernel->tensors[id.index()].name + " in " + m.name;
+        term("reads of " + of, t.reads * words, "words", m.read_energy, m.energy_where);
+        term("fills and updates of " + of, (t.fills + t.updates) * words, "words", m.write_energy, m.energy_where);
+      }
+    }
+    for (const auto& [id, moved] : nest_.traffic.link_bytes) {
+      const Link& link = model_.link(id);
+      term("link " + link.name, moved, "bytes", link.energy, link.energy_where);
+    }
+    if (view_.instruction)
+      term("calls of " + view_.instruction->name, nest_.counts.visits(static_cast<int>(view_.walks.size())), "calls",
+           view_.instruction->energy_pJ, view_.instruction->energy_where);
+    sort(made_.energy);
+  }
+  void term(const std::string& name, double amount, const char* what, double each, const SourceLocation& where) {
+    if (amount * each > 0)
+      made_.energy.push_back({name, amount * each, fmt::format("{} {} x {:g} pJ", plain(amount), what, each), where});
+  }
+
+  const PricedNest& nest_;
+  const NestView& view_;
+  const HardwareModel& model_;
+  const NestFlow flow_;
+  NestExplanation made_;
+};
+
+}  // namespace
+
+NestExplanation explain_nest(const PricedNest& nest) { return Explainer(nest).run(); }
+
+std::vector<CostTerm> differences(const std::vector<CostTerm>& a, const std::vector<CostTerm>& b) {
+  std::vector<CostTerm> found;
+  const auto value_in = [](const std::vector<CostTerm>& terms, const std::string& name) {
+    for (const CostTerm& t : terms)
+      if (t.name == name) return t.value;
+    return 0.0;
+  };
+  for (const CostTerm& t : b) {
+    const double before = value_in(a, t.name);
+    if (t.value != before)
+      found.push_back({t.name, t.value - before, fmt::format("{} -> {}", plain(before), plain(t.value)), t.where});
+  }
+  for (const CostTerm& t : a)
+    if (value_in(b, t.name) == 0 && t.value != 0)
+      found.push_back({t.name, -t.value, fmt::format("{} -> 0", plain(t.value)), t.where});
+  std::stable_sort(found.begin(), found.end(), [](const CostTerm& x, const CostTerm& y) { return x.value > y.value; });
+  return found;
+}
+
+std::string place_of(const SourceLocation& where) {
+  return where.line <= 0 ? "" : fmt::format("{}:{}", where.file, where.line);
+}
+
+}  // namespace isamap

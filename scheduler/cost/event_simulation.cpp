@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/event_simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "scheduler/cost/access_counts_by_step.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr int waited_for_by_calls = 1 << 20, of_calls = waited_for_by_calls + 1;  ///< priorities
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// Tiles of one stage, in the order of their use.
+struct TileStream {
+  struct Tile {
+    VisitMoved moved;
+    bool filled = true;       ///< its elements come from the parent
+    std::int64_t parent = 0;  ///< number of the parent's tile
+    std::int64_t below = 0;   ///< of an output: drains of the child that come first
+  };
+
+  const TileFlow* flow;
+  VisitCounts counts;
+  WalkPosition position;
+  bool ended = false;  ///< `next` is no tile
+  Tile next;
+  std::vector<Tile> held;  ///< of outputs, by number modulo size: until they are drained
+  std::int64_t started = 0, ready = 0, over = 0, draining = 0, drained = 0;  ///< numbers of tiles
+  int fills = 0, drains = 0;                                                 ///< uses of resources under way
+  double fill_arrives = never, drain_arrives = never, fill_began = 0, drain_began = 0, became_ready = 0;
+
+  TileStream(const NestView& view, const WalkTable& table, const TileCounts& tile_counts, const NestFlow& all,
+             const TileFlow& f, bool inout)
+      : flow(&f),
+        counts(view, table, tile_counts, f.access, f.walks,
+               f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].walks, f.slide, 1 << 20),
+        position(table, f.place),
+        starts_full_(inout) {
+    if (f.parent >= 0) parent_place_ = all.flows[static_cast<std::size_t>(f.parent)].place;
+    held.resize(static_cast<std::size_t>(f.buffers) + 2);
+    take(-1);
+  }
+
+  bool output() const { return flow->access == 0; }
+  int buffers() const { return output() ? std::min(flow->buffers, 2) : flow->buffers; }
+
+  /// The next tile; `held` keeps the one before.
+  void step() {
+    while (!ended) {
+      const int walk = position.advance();
+      if (walk < 0) {
+        ended = true;
+        return;
+      }
+      if (parent_place_ >= 0 && position.renewed(flow->access, parent_place_, walk)) ++next.parent;
+      if (position.renewed(flow->access, flow->place, walk)) return take(walk);
+    }
+  }
+
+ private:
+  void take(int walk) {
+    next.moved = counts.at(position, walk);
+    next.filled = flow->moves && (!output() || starts_full_ || !position.first(0, flow->place));
+  }
+
+  int parent_place_ = -1;
+  bool starts_full_;
+};
+
+/// Serves the most urgent transfer first, and of equals the one that came first.
+struct Server {
+  struct Job {
+    double left = 0;
+    int priority = 0, flow = 0;
+    bool out = false;
+    std::int64_t number = 0;
+  };
+  std::vector<Job> jobs;
+  double since = 0;  ///< the first job has been served since
+
+  double end() const { return jobs.empty() ? never : since + jobs.front().left; }
+};
+
+class EventLoop {
+ public:
+  EventLoop(const NestView& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
+            const SimulationOptions& options)
+      : view_(view),
+        table_(view, counts),
+        counts_(counts),
+        traffic_(traffic),
+        flow_(flow),
+        options_(options),
+        control_(table_, flow.block),
+        servers_(flow.resources.size()) {
+    const bool inout = view.kernel->tensors[view.statement.write.tensor.index()].inout;
+    streams_.reserve(flow.flows.size());
+    for (const TileFlow& f : flow.flows) streams_.emplace_back(view, table_, counts, flow, f, inout);
+    children_.assign(streams_.size(), -1);
+    for (std::size_t s = 0; s < streams_.size(); ++s)
+      if (const int p = flow.flows[s].parent; p >= 0 && flow.flows[s].access == 0)
+        children_[static_cast<std::size_t>(p)] = static_cast<int>(s);
+    for (int a = 0; a < access_count(view.statement); ++a) {
+      const int stage = view.innermost[static_cast<std::size_t>(a)];
+      const int walks = stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks;
+      calls_.emplace_back(view, table_, counts, a, static_cast<int>(view.walks.size()), walks, false, flow.block);
+    }
+    result_.busy.assign(flow.resources.size(), 0);
+    result_.waited.assign(flow.flows.size(), 0);
+    current_.assign(flow.flows.size(), 0);
+    result_.memories = traffic.memories;  // instances and tiles
+    for (auto& [memory, tensors] : result_.memories)
+      for (auto& [tensor, totals] : tensors) totals.reads = totals.fills = totals.updates = 0;
+  }
+
+  SimulatedNest run() {
+    if (control_.empty()) return std::move(result_);
+    while (true) {
+      start_what_can();
+      double next = block_end_;
+      for (const Server& server : servers_) next = std::min(next, server.end());
+      for (const TileStream& s : streams_) next = std::min({next, s.fill_arrives, s.drain_arrives});
+      if (next == never) break;
+      now_ = next;
+      ++result_.events;
+      end_what_ends();
+    }
+    result_.cycles = std::max(now_, last_call_);
+    result_.drain = result_.cycles - last_call_;
+    finish_counts();
+    return std::move(result_);
+  }
+
+ private:
+  Totals& totals(int access, int stage) {
+    return result_.memories[view_.memory_of(stage)][access_of(view_.statement, access).tensor];
+  }
+
+  void start_what_can() {
+    for (bool again = true; again;) {
+      again = false;
+      for (std::size_t s = 0; s < streams_.size(); ++s) again = start_fill(s) || again;
+      for (std::size_t s = streams_.size(); s-- > 0;) again = start_drain(s) || again;
+      again = start_block() || again;
+    }
+  }
+
+  bool parent_ready(const TileStream& s, std::int64_t number) const {
+    return s.flow->parent < 0 || streams_[static_cast<std::size_t>(s.flow->parent)].ready > number;
+  }
+
+  bool start_fill(std::size_t at) {
+    TileStream& s = streams_[at];
+    if (s.ended || s.fills > 0 || s.fill_arrives != never) return false;
+    const std::int64_t free = (s.output() ? s.drained : s.over) + s.buffers();
+    if (s.started >= free || (s.next.filled && !parent_ready(s, s.next.parent))) return false;
+    count(*s.flow, s.next);
+    s.fill_began = now_;
+    if (s.next.filled) s.fills = occupy(static_cast<int>(at), s.flow->in, s.next.moved, false, s.started);
+    if (s.output()) s.held[static_cast<std::size_t>(s.started) % s.held.size()] = s.next;
+    const bool moves = s.next.filled;
+    ++s.started;
+    s.step();
+    if (s.fills == 0) {
+      s.fill_arrives = now_ + (moves ? s.flow->in.latency : 0);
+      if (s.fill_arrives == now_) fill_arrives(at);
+    }
+    return true;
+  }
+
+  bool start_drain(std::size_t at) {
+    TileStream& s = streams_[at];
+    if (!s.output() || s.drains > 0 || s.drain_arrives != never || s.draining >= s.over) return false;
+    const TileStream::Tile& tile = s.held[static_cast<std::size_t>(s.draining) % s.held.size()];
+    if (!parent_ready(s, tile.parent)) return false;
+    if (const int child = children_[at]; child >= 0 && streams_[static_cast<std::size_t>(child)].drained < tile.below)
+      return false;
+    s.drain_began = now_;
+    s.drains = occupy(static_cast<int>(at), s.flow->out, tile.moved, true, s.draining);
+    ++s.draining;
+    if (s.drains == 0) {
+      s.drain_arrives = now_ + s.flow->out.latency + tail();
+      if (s.drain_arrives == now_) drain_arrives(at);
+    }
+    return true;
+  }
+
+  /// A result may be drained when the call is over, which may take longer than until the next call.
+  double tail() const { return std::max(0.0, flow_.call.latency - flow_.call.each); }
+
+  bool start_block() {
+    if (block_end_ != never || over_) return false;
+    for (std::size_t s = 0; s < streams_.size(); ++s)
+      if (streams_[s].ready <= current_[s]) return false;
+    const double waited = now_ - last_call_;
+    if (result_.blocks == 0) {
+      result_.fill = now_;
+    } else if (waited > 0) {
+      std::size_t last = 0;
+      for (std::size_t s = 1; s < streams_.size(); ++s)
+        if (streams_[s].became_ready >= streams_[last].became_ready) last = s;
+      result_.waited[last] += waited;
+    }
+    control_.extents(extents_);
+    if (extents_ != block_extents_) {
+      block_extents_ = extents_;
+      block_ = block_of(flow_, table_, extents_);
+    }
+    for (const Occupation& use : flow_.call.uses) add(use.resource, {use.own * block_.calls, of_calls, -1, false, 0});
+    for (int a = 0; a < static_cast<int>(calls_.size()); ++a) {
+      const double touched = calls_[static_cast<std::size_t>(a)].at(control_, -1).shared;
+      Totals& t = totals(a, view_.innermost[static_cast<std::size_t>(a)]);
+      t.reads += touched;
+      if (a == 0) t.updates += touched;
+    }
+    result_.compute += block_.cycles;
+    block_began_ = now_;
+    block_end_ = now_ + block_.cycles;
+    ++result_.blocks;
+    return true;
+  }
+
+  void end_what_ends() {
+    for (std::size_t r = 0; r < servers_.size(); ++r)
+      while (!servers_[r].jobs.empty() && servers_[r].end() <= now_) serve(r);
+    for (std::size_t s = 0; s < streams_.size(); ++s) {
+      if (streams_[s].fill_arrives <= now_) fill_arrives(s);
+      if (streams_[s].drain_arrives <= now_) drain_arrives(s);
+    }
+    if (block_end_ <= now_) end_block();
+  }
+
+  void end_block() {
+    slice({BusySlice::Track::calls, 0, 0, false, result_.blocks - 1, block_began_, block_end_});
+    last_call_ = now_;
+    block_end_ = never;
+    const int walk = control_.advance();
+    over_ = walk < 0;
+    for (std::size_t s = streams_.size(); s-- > 0;) {  // children before parents
+      if (!over_ && !control_.renewed(streams_[s].flow->access, streams_[s].flow->place, walk)) continue;
+      TileStream& stream = streams_[s];
+      if (const int child = children_[s]; child >= 0 && stream.output())
+        stream.held[static_cast<std::size_t>(stream.over) % stream.held.size()].below =
+            streams_[static_cast<std::size_t>(child)].over;
+      ++stream.over;
+      ++current_[s];
+      if (stream.fills > 0 && stream.started == current_[s] + 1) hurry(static_cast<int>(s));
+    }
+  }
+
+  int occupy(int flow, const Way& way, const VisitMoved& moved, bool out, std::int64_t number) {
+    int uses = 0;
+    for (const Occupation& use : way.uses) {
+      const double cycles = use.shared * moved.shared + use.own * moved.lane;
+      if (cycles <= 0) continue;
+      add(use.resource, {cycles, priority(flow, out, number), flow, out, number});
+      ++uses;
+    }
+    return uses;
+  }
+
+  /// What calls wait for goes first, then tiles ahead, those further in first, then results.
+  int priority(int flow, bool out, std::int64_t number) const {
+    const TileFlow& f = flow_.flows[static_cast<std::size_t>(flow)];
+    const bool waited_for = out ? f.buffers == 1 : number <= current_[static_cast<std::size_t>(flow)];
+    return waited_for ? waited_for_by_calls : 2 * f.place + (out ? 0 : 1);
+  }
+
+  /// The tile that is being fetched is needed now.
+  void hurry(int flow) {
+    for (std::size_t r = 0; r < servers_.size(); ++r) {
+      std::vector<Server::Job>& jobs = servers_[r].jobs;
+      const auto at = std::find_if(jobs.begin(), jobs.end(), [&](const Server::Job& job) {
+        return job.flow == flow && !job.out && job.priority < waited_for_by_calls;
+      });
+      if (at == jobs.end()) continue;
+      Server::Job job = *at;
+      job.priority = waited_for_by_calls;
+      if (at == jobs.begin()) {
+        at->priority = waited_for_by_calls;
+        continue;
+      }
+      jobs.erase(at);
+      insert(static_cast<int>(r), job);
+    }
+  }
+
+  void add(int resource, const Server::Job& job) {
+    if (job.left <= 0) return;
+    result_.busy[static_cast<std::size_t>(resource)] += job.left;
+    insert(resource, job);
+  }
+
+  void insert(int resource, const Server::Job& job) {
+    Server& server = servers_[static_cast<std::size_t>(resource)];
+    auto place = server.jobs.begin();
+    while (place != server.jobs.end() && place->priority >= job.priority) ++place;
+    if (place == server.jobs.begin()) {
+      if (!server.jobs.empty()) interrupt(resource);
+      server.since = now_;
+    }
+    server.jobs.insert(place, job);
+  }
+
+  void interrupt(int resource) {
+    Server& server = servers_[static_cast<std::size_t>(resource)];
+    Server::Job& job = server.jobs.front();
+    job.left -= now_ - server.since;
+    slice({BusySlice::Track::resource, resource, job.flow, job.out, job.number, server.since, now_});
+  }
+
+  void serve(std::size_t resource) {
+    Server& server = servers_[resource];
+    const Server::Job job = server.jobs.front();
+    slice({BusySlice::Track::resource, static_cast<int>(resource), job.flow, job.out, job.number, server.since, now_});
+    server.jobs.erase(server.jobs.begin());
+    server.since = now_;
+    if (job.flow < 0) return;  // of calls: they wait for nobody
+    TileStream& s = streams_[static_cast<std::size_t>(job.flow)];
+    if (job.out && --s.drains == 0) s.drain_arrives = now_ + s.flow->out.latency + tail();
+    if (!job.out && --s.fills == 0) s.fill_arrives = now_ + s.flow->in.latency;
+  }
+
+  void fill_arrives(std::size_t at) {
+    TileStream& s = streams_[at];
+    if (s.fill_arrives > s.fill_began)
+      slice({BusySlice::Track::transfer, 0, static_cast<int>(at), false, s.ready, s.fill_began, s.fill_arrives});
+    s.fill_arrives = never;
+    s.became_ready = now_;
+    ++s.ready;
+  }
+
+  void drain_arrives(std::size_t at) {
+    TileStream& s = streams_[at];
+    if (s.drain_arrives > s.drain_began)
+      slice({BusySlice::Track::transfer, 0, static_cast<int>(at), true, s.drained, s.drain_began, s.drain_arrives});
+    s.drain_arrives = never;
+    ++s.drained;
+  }
+
+  void slice(const BusySlice& slice) {
+    if (options_.slices == 0 || slice.end <= slice.begin) return;
+    if (result_.slices.size() < options_.slices)
+      result_.slices.push_back(slice);
+    else
+      result_.all_slices = false;
+  }
+
+  void count(const TileFlow& f, const TileStream::Tile& tile) {
+    if (!f.moves && f.access != 0) return;
+    const int parent = f.parent < 0 ? -1 : flow_.flows[static_cast<std::size_t>(f.parent)].stage;
+    Totals& above = totals(f.access, parent);
+    if (f.access == 0) above.updates += tile.moved.shared;
+    if (!tile.filled) return;
+    above.reads += tile.moved.shared;
+    totals(f.access, f.stage).fills += tile.moved.own;
+  }
+
+  /// Calls read what stands in their output, but not where an element is met for the first time.
+  void finish_counts() {
+    if (view_.kernel->tensors[view_.statement.write.tensor.index()].inout) return;
+    const int stage = view_.innermost[0];
+    const int walks = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].walks;
+    Totals& t = totals(0, stage);
+    t.reads = std::max(0.0, t.reads - counts_.first_visits(0, walks));
+  }
+
+  const NestView& view_;
+  const WalkTable table_;
+  const TileCounts& counts_;
+  const Traffic& traffic_;
+  const NestFlow& flow_;
+  const SimulationOptions& options_;
+  WalkPosition control_;
+  std::vector<Server> servers_;
+  std::vector<TileStream> streams_;
+  std::vector<int> children_;          ///< by flow: that of the output whose parent it is
+  std::vector<VisitCounts> calls_;     ///< by access
+  std::vector<std::int64_t> current_;  ///< by flow: tile in use
+  std::vector<std::int64_t> extents_, block_extents_;
+  CallBlock block_;
+  double now_ = 0, block_began_ = 0, block_end_ = never, last_call_ = 0;
+  bool over_ = false;
+  SimulatedNest result_;
+};
+
+}  // namespace
+
+Result<SimulatedNest> simulate_nest(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+                                    const NestFlow& flow, const SimulationOptions& options) {
+  const double blocks = counts.steps(flow.block);
+  if (blocks > static_cast<double>(options.max_blocks))
+    return error(
+        fmt::format("{:.0f} runs of calls between renewed tiles; at most {} are simulated", blocks, options.max_blocks),
+        "larger tiles, or --cost latency, which takes a formula");
+  return EventLoop(view, counts, traffic, flow, options).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The access model of docs/cost.md for a point of the levelled space: the numbers of the general closed form
+// (scheduler/cost/access_counts.h), without allocation. Tests hold the two together on random points, and both against
+// a counter that executes the nest.
+
+#include "scheduler/cost/hierarchy/point.h"
+
+namespace isamap::levelled {
+
+/// Numbers of elements over all instances; kept as doubles: exact below 2^53.
+struct Moved {
+  double reads = 0, fills = 0, updates = 0;
+};
+
+struct Evaluated {
+  bool fits = true;   ///< every tile in its memory, every walk on its units
+  int overfull = -1;  ///< level that does not fit
+  double cycles = 0, energy_pJ = 0;
+  double compute = 0;  ///< cycles of the calls alone
+  std::array<std::array<Moved, max_operands>, max_levels> moved{};
+  std::array<double, max_levels> instances{};
+  double edp() const { return cycles * energy_pJ; }
+};
+
+Evaluated evaluate(const Problem& problem, const LevelPoint& point);
+
+/// Bytes of tiles of these extents, two buffers counted twice.
+double bytes_of(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile);
+/// The same by the extent of one dim, whatever it is in `tile`: at_one + slope * (extent - 1).
+struct BytesAlong {
+  double at_one = 0, slope = 0;
+};
+BytesAlong bytes_along(const Problem& problem, std::uint32_t keep, std::uint32_t doubled, const LevelPoint::Tiles& tile,
+                       int dim);
+/// Bytes of the tiles that a level keeps, two buffers counted twice.
+double bytes_kept(const Problem& problem, const LevelPoint& point, int level);
+
+}  // namespace isamap::levelled

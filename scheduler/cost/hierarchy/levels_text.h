@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A point in the per-memory view of docs/schedule.md: steps instead of tiles.
+
+#include "scheduler/cost/hierarchy/point.h"
+
+namespace isamap::levelled {
+
+/// `schedule` gives the names in the head. Tiles of the point are multiples of the ones inside them.
+std::string levels_text(const Problem& problem, const LevelPoint& point, const Schedule& schedule);
+
+}  // namespace isamap::levelled

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/latency.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "scheduler/cost/refill_critical_path.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+/// What executing the walks from one on takes, from all tiles being there to the end of the last call.
+struct Stretch {
+  double time = 0, compute = 0;
+  std::vector<double> life;    ///< by flow: since its tile was renewed the last time
+  std::vector<double> waited;  ///< by flow
+  std::vector<double> load;    ///< by flow and resource, calls last: cycles
+};
+
+class Formula {
+ public:
+  Formula(const NestView& view, const TileCounts& counts, const NestFlow& flow)
+      : view_(view), counts_(counts), flow_(flow), table_(view, counts), inout_(is_inout(view)) {
+    for (const TileFlow& f : flow.flows) {
+      doubled_ = doubled_ || f.buffers > 1;
+      // Parents serve all instances: their share of what the first instance moves is the mean one.
+      const int above = f.parent < 0 ? 0 : flow.flows[static_cast<std::size_t>(f.parent)].walks;
+      const double all = counts.moved(f.access, f.walks, {above, false}, f.slide);
+      const double one = counts.moved(f.access, f.walks, {above, true}, f.slide);
+      spread_.push_back(one > 0 ? all / one : 1);
+    }
+  }
+
+  Latency run() {
+    Latency result;
+    const std::size_t flows = flow_.flows.size(), resources = flow_.resources.size();
+    result.waited.assign(flows, 0);
+    result.busy.assign(resources, 0);
+    for (const std::int64_t extent : table_.extents)
+      if (extent <= 0) return result;
+    const Stretch& all = stretch(0, table_.extents, true);
+    RefillPath first(flow_, resources), last(flow_, resources);
+    for (std::size_t f = 0; f < flows; ++f)
+      first.fill(f, work(f, table_.extents, 0, Which::first, -1), 0, !back(f, true));
+    result.fill = first.solve().end;
+    for (std::size_t f = 0; f < flows; ++f)
+      if (flow_.flows[f].access == 0) {
+        const VisitMoved moved = work(f, table_.extents, 0, Which::last, -1);
+        last.drain(f, moved, moved, 0, tail());
+      }
+    result.drain = last.solve().end;
+    result.compute = all.compute;
+    result.cycles = result.fill + all.time + result.drain;
+    result.waited = all.waited;
+    for (std::size_t f = 0; f <= flows; ++f)
+      for (std::size_t r = 0; r < resources; ++r) result.busy[r] += all.load[f * resources + r];
+    for (const RefillPath* path : {&first, &last})
+      for (std::size_t f = 0; f < flows; ++f)
+        for (std::size_t r = 0; r < resources; ++r) result.busy[r] += path->load(f, r);
+    for (const double busy : result.busy) result.cycles = std::max(result.cycles, busy);
+    bound(result);
+    return result;
+  }
+
+ private:
+  static bool is_inout(const NestView& view) { return view.kernel->tensors[view.statement.write.tensor.index()].inout; }
+
+  void bound(Latency& result) const {
+    double most = result.compute;
+    result.bound = "compute";
+    const auto larger = [&](double cycles, const std::string& name) {
+      if (cycles <= most) return;
+      most = cycles;
+      result.bound = name;
+    };
+    for (std::size_t f = 0; f < flow_.flows.size(); ++f) larger(result.waited[f], "waiting for " + flow_.flows[f].name);
+    larger(result.fill, "the first tiles");
+    larger(result.drain, "the last results");
+  }
+
+  double tail() const { return std::max(0.0, flow_.call.latency - flow_.call.each); }
+
+  /// Do elements come from the parent? An output's only where they were met before.
+  bool back(std::size_t f, bool first) const {
+    return flow_.flows[f].moves && (flow_.flows[f].access != 0 || inout_ || !first);
+  }
+
+  enum class Which { first, before_last, last };
+
+  /// Elements of a tile of a flow below the walks from `walk` on; `slid`: the walk that advanced, along a window.
+  VisitMoved work(std::size_t f, const Extents& outside, std::size_t walk, Which which, int slid) const {
+    const TileFlow& flow = flow_.flows[f];
+    tile_ = outside;
+    std::size_t innermost = table_.walks.size();  // the walk that leads from the one before the last to the last
+    for (std::size_t w = walk; w < static_cast<std::size_t>(flow.walks); ++w) {
+      const WalkTable::Entry& e = table_.walks[w];
+      std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
+      const std::int64_t rest = extent % e.tile;
+      if (e.time && extent > e.tile && e.used[static_cast<std::size_t>(flow.access)]) innermost = w;
+      extent = which != Which::first && e.time && rest > 0 ? rest : std::min(extent, e.tile);
+    }
+    if (which == Which::before_last && innermost < table_.walks.size()) {
+      tile_ = outside;
+      for (std::size_t w = walk; w < static_cast<std::size_t>(flow.walks); ++w) {
+        const WalkTable::Entry& e = table_.walks[w];
+        std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
+        const std::int64_t rest = extent % e.tile;
+        extent = w != innermost && e.time && rest > 0 ? rest : std::min(extent, e.tile);
+      }
+    }
+    TileCounts::Step step;
+    if (slid >= 0) {
+      step.dim = table_.walks[static_cast<std::size_t>(slid)].dim;
+      step.shift = table_.walks[static_cast<std::size_t>(slid)].tile;
+      step.before = view_.tiles(flow.walks)[static_cast<std::size_t>(step.dim)];
+    }
+    double elements = 1;
+    for (const TileCounts::Group& group : counts_.groups(flow.access)) {
+      group_.clear();
+      bool moves = false;
+      for (const int d : group.dims) {
+        group_.push_back(tile_[static_cast<std::size_t>(d)]);
+        moves = moves || d == step.dim;
+      }
+      elements *= counts_.footprint(group, group_, slid >= 0 && moves ? &step : nullptr);
+    }
+    return {0, elements * spread_[f], elements};
+  }
+
+  const Stretch& stretch(std::size_t w, const Extents& extents, bool first) {
+    const auto key = std::tuple(w, first, extents);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    Stretch made = w >= static_cast<std::size_t>(flow_.block) ? block(extents) : walk(w, extents, first);
+    return known_.emplace(key, std::move(made)).first->second;
+  }
+
+  Stretch block(const Extents& extents) const {
+    const CallBlock calls = block_of(flow_, table_, extents);
+    Stretch made;
+    const std::size_t flows = flow_.flows.size(), resources = flow_.resources.size();
+    made.time = made.compute = calls.cycles;
+    made.life.assign(flows, calls.cycles);
+    made.waited.assign(flows, 0);
+    made.load.assign((flows + 1) * resources, 0);
+    for (const Occupation& use : flow_.call.uses)
+      made.load[flows * resources + static_cast<std::size_t>(use.resource)] += use.own * calls.calls;
+    return made;
+  }
+
+  /// So many steps in a row that are alike.
+  struct Steps {
+    double count = 0;
+    Extents extents;
+    bool first = false;
+  };
+
+  Stretch walk(std::size_t w, const Extents& extents, bool first) {
+    const WalkTable::Entry& e = table_.walks[w];
+    const auto d = static_cast<std::size_t>(e.dim);
+    Extents inside = extents;
+    inside[d] = std::min(extents[d], e.tile);
+    if (!e.time || extents[d] <= e.tile) return stretch(w + 1, inside, first);
+    std::vector<Steps> steps;
+    const double full = static_cast<double>(extents[d] / e.tile);
+    const bool later = first && e.used[0];  // an element is met again when a walk that the output does not use goes on
+    if (later == first) {
+      steps.push_back({full, inside, first});
+    } else {
+      steps.push_back({1, inside, first});
+      if (full > 1) steps.push_back({full - 1, inside, later});
+    }
+    if (const std::int64_t rest = extents[d] % e.tile; rest > 0) {
+      if (known_.size() > most_stretches) {  // many short tiles in many dims: the last step is a part of a whole one
+        steps.back().count += static_cast<double>(rest) / static_cast<double>(e.tile);
+      } else {
+        Extents short_one = inside;
+        short_one[d] = rest;
+        steps.push_back({1, std::move(short_one), later});
+      }
+    }
+    Stretch sum = stretch(w + 1, steps.front().extents, steps.front().first);
+    bool renewed_all = true;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      const Stretch& one = stretch(w + 1, steps[s].extents, steps[s].first);
+      if (s > 0) join(sum, stretch(w + 1, steps[s - 1].extents, steps[s - 1].first), steps[s - 1], one, steps[s], w, 1);
+      if (steps[s].count > 1) join(sum, one, steps[s], one, steps[s], w, steps[s].count - 1);
+    }
+    for (std::size_t f = 0; f < flow_.flows.size(); ++f) {
+      if (renewed(f, w, extents))
+        sum.life[f] = stretch(w + 1, steps.back().extents, steps.back().first).life[f];
+      else
+        sum.life[f] = sum.time;
+      renewed_all = renewed_all && renewed(f, w, extents);
+    }
+    return sum;
+  }
+
+  /// Is the tile renewed when the walk advances, all dims having these extents outside it?
+  bool renewed(std::size_t f, std::size_t w, const Extents& extents) const {
+    const TileFlow& flow = flow_.flows[f];
+    if (static_cast<int>(w) >= flow.place) return false;
+    const auto a = static_cast<std::size_t>(flow.access);
+    if (table_.walks[w].used[a]) return true;
+    tile_ = extents;
+    for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.place); ++inner) {
+      const WalkTable::Entry& e = table_.walks[inner];
+      std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
+      if (e.time && e.used[a] && extent > e.tile) return true;
+      extent = std::min(extent, e.tile);
+    }
+    return false;
+  }
+
+  /// Adds `times` transitions, each with the stretch after it.
+  void join(Stretch& sum, const Stretch& before, const Steps& old, const Stretch& after, const Steps& now,
+            std::size_t w, double times) {
+    const std::size_t flows = flow_.flows.size(), resources = flow_.resources.size();
+    RefillPath path(flow_, resources);
+    RefillPath::Solved solved;
+    // A tile with two buffers begins when its place is free, at the boundary before, not only when calls go on: how
+    // long calls stood still there is, in the long run, what comes out here. Halving the steps keeps it from swinging.
+    std::vector<double> lead(flows, 0);
+    double stood = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+      path = refill(before, old, now, w, lead, stood);
+      solved = path.solve();
+      if (!doubled_) break;
+      stood = (stood + solved.end) / 2;
+      for (std::size_t f = 0; f < flows; ++f)
+        lead[f] = (lead[f] + solved.end - std::clamp(path.filled(f), 0.0, solved.end)) / 2;
+    }
+    sum.time += times * (solved.end + after.time);
+    sum.compute += times * after.compute;
+    for (std::size_t f = 0; f < flows; ++f) sum.waited[f] += times * after.waited[f];
+    if (solved.last >= 0) sum.waited[static_cast<std::size_t>(solved.last)] += times * solved.end;
+    for (std::size_t i = 0; i < sum.load.size(); ++i) sum.load[i] += times * after.load[i];
+    for (std::size_t f = 0; f < flows; ++f)
+      for (std::size_t r = 0; r < resources; ++r) sum.load[f * resources + r] += times * path.load(f, r);
+  }
+
+  /// The drains and fills when the walk advances from `old` to `now`.
+  RefillPath refill(const Stretch& before, const Steps& old, const Steps& now, std::size_t w,
+                    const std::vector<double>& lead, double stood) const {
+    const std::size_t resources = flow_.resources.size();
+    RefillPath path(flow_, resources);
+    Extents outside = old.extents;  // what renewed() asks for: other dims are the same outside and inside this walk
+    outside[static_cast<std::size_t>(table_.walks[w].dim)] = 0;
+    for (std::size_t f = flow_.flows.size(); f-- > 0;) {
+      const TileFlow& flow = flow_.flows[f];
+      if (!renewed(f, w, outside)) continue;
+      const double since = flow.buffers > 1 ? -before.life[f] - lead[f] : 0;
+      const double share = std::min(1.0, before.life[f] / std::max(before.time, 1e-300));
+      for (std::size_t r = 0; since < 0 && r < resources; ++r) path.busy_inside(f, r, inner_load(before, f, r) * share);
+      if (flow.access == 0)
+        path.drain(f, work(f, old.extents, w + 1, Which::last, -1), work(f, old.extents, w + 1, Which::before_last, -1),
+                   flow.buffers > 1 ? -before.life[f] - stood : 0, tail());
+      path.fill(f, work(f, now.extents, w + 1, Which::first, slid(f, w, now.extents)), since, !back(f, now.first));
+    }
+    return path;
+  }
+
+  /// Cycles that transfers of tiles further in, and calls, took of a resource.
+  double inner_load(const Stretch& stretch, std::size_t f, std::size_t r) const {
+    const std::size_t resources = flow_.resources.size();
+    double load = stretch.load[flow_.flows.size() * resources + r];
+    for (std::size_t other = 0; other < flow_.flows.size(); ++other)
+      if (flow_.flows[other].place > flow_.flows[f].place) load += stretch.load[other * resources + r];
+    return load;
+  }
+
+  /// The walk, if the flow's tile slides when it advances and nothing inside it goes back.
+  int slid(std::size_t f, std::size_t w, const Extents& inside) const {
+    const TileFlow& flow = flow_.flows[f];
+    if (!flow.slide || !table_.walks[w].used[static_cast<std::size_t>(flow.access)] ||
+        !counts_.slides(flow.access, flow.walks, static_cast<int>(w)))
+      return -1;
+    tile_ = inside;
+    for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.walks); ++inner) {
+      const WalkTable::Entry& e = table_.walks[inner];
+      std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
+      if (e.time && e.used[static_cast<std::size_t>(flow.access)] && extent > e.tile) return -1;
+      extent = std::min(extent, e.tile);
+    }
+    return static_cast<int>(w);
+  }
+
+  static constexpr std::size_t most_stretches = 3000;
+  static constexpr int turns = 6;  ///< until the lead of tiles with two buffers settles
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  const NestFlow& flow_;
+  const WalkTable table_;
+  bool inout_, doubled_ = false;  ///< doubled: some tile has two buffers
+  std::vector<double> spread_;    ///< by flow: elements of all instances for one of the first
+  std::map<std::tuple<std::size_t, bool, Extents>, Stretch> known_;
+  mutable Extents tile_, group_;
+};
+
+}  // namespace
+
+Latency latency_of_nest(const NestView& view, const TileCounts& counts, const NestFlow& flow) {
+  return Formula(view, counts, flow).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The access model in closed form: counts of tile_counts.h, from them energy and cycles (docs/cost.md).
+//
+// cycles = the largest of compute, each link, each memory. A machine whose moves have no timing overlaps all of it
+// perfectly; nests in blocks (kernel_time.h) and scalar code of many threads (dealt_time.h) have formulas of their own;
+// a stream of commands for an accelerator is timed as such (stream_time.h). Where moves take issue slots
+// they share them with the computation, so a part of the rest is added; a tile in a scratchpad with one buffer cannot
+// be filled while it is used, so its transfers are added in full.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "isamap/cost_model.h"
+#include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/hierarchy/evaluate.h"
+#include "scheduler/cost/packing_time.h"
+#include "scheduler/cost/parallel_scalar_model.h"
+#include "scheduler/cost/priced_nest.h"
+#include "scheduler/cost/time_bounds.h"
+#include "scheduler/nest/instruction_timing.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double shared_issue = 1.0 / 16;  ///< of what runs beside the bound, where moves are instructions
+constexpr double overlap_power = 5;        ///< measured (docs/cost.md)
+constexpr double max_code_calls = 65536;   ///< calls printed: beyond that no compiler is patient
+
+/// How much longer the longest takes beside the others: what caches fetch and what the core does disturb each other the
+/// more, the nearer the two are. (1 + (shorter / longer)^p)^(1/p).
+double overlap(const std::vector<Bound>& bounds) {
+  double core = 0, caches = 0;
+  for (const Bound& b : bounds) (b.of_cache ? caches : core) = std::max(b.of_cache ? caches : core, b.cycles);
+  const double longer = std::max(core, caches);
+  return longer <= 0 ? 1 : std::pow(1 + std::pow(std::min(core, caches) / longer, overlap_power), 1 / overlap_power);
+}
+
+void add_energy(const NestView& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
+  for (const auto& [memory, tensors] : traffic.memories) {
+    const Memory& m = view.model->memory(memory);
+    for (const auto& [tensor, t] : tensors) {
+      const double words =
+          static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+      cost.energy_pJ += (t.reads * m.read_energy + (t.fills + t.updates) * m.write_energy) * words;
+    }
+  }
+  for (const auto& [link, moved] : traffic.link_bytes) cost.energy_pJ += moved * view.model->link(link).energy;
+  if (view.instruction)
+    cost.energy_pJ += counts.visits(static_cast<int>(view.walks.size())) * view.instruction->energy_pJ;
+}
+
+void add_time(PricedNest& nest, double code) {
+  const NestView& view = nest.view;
+  const TileCounts& counts = nest.counts;
+  const Traffic& traffic = nest.traffic;
+  Cost& cost = nest.cost;
+  if (is_stream(view)) {
+    const StreamTime stream = stream_time(view, counts, traffic);
+    cost.scalar_cycles = copying_cycles(view, counts, traffic);
+    cost.cycles = std::ceil(stream.cycles + cost.scalar_cycles - 1e-9);
+    cost.bound = cost.scalar_cycles > stream.cycles ? "copies by a scalar unit" : stream.bound;
+    return;
+  }
+  if (const auto rounds = time_in_rounds(view, counts)) {
+    cost.cycles = std::ceil(rounds->cycles + code - 1e-9);
+    cost.bound = rounds->bound;
+    if (!view.instruction) cost.scalar_cycles = cost.cycles;
+    return;
+  }
+  const bool program = issues_moves(*view.model);
+  std::vector<Bound> bounds{compute_bound(view, counts)};
+  const auto join = [&](const std::vector<Bound>& more) { bounds.insert(bounds.end(), more.begin(), more.end()); };
+  join(link_bounds(view, traffic));
+  double moving = 0;
+  for (std::size_t b = 1; b < bounds.size(); ++b) moving = std::max(moving, bounds[b].cycles);
+  join(memory_bounds(view, traffic));
+  if (program) join(move_bounds(view, counts, traffic));
+  // What is skipped is neither computed nor loaded into registers; lines of what other points use come all the same.
+  for (Bound& b : bounds)
+    if (!b.of_cache) b.cycles *= view.inside;
+  double most = 0, sum = 0;
+  for (const Bound& b : bounds) {
+    sum += b.cycles;
+    if (b.cycles <= most) continue;
+    most = b.cycles;
+    cost.bound = b.name;
+  }
+  cost.cycles = most;
+  if (program) {  // code: each call printed is fetched once
+    cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
+    std::vector<Bound> alone{{"waits for first lines of rows", begin_cycles(traffic)},
+                             {"what the outermost cache lost", stretch_cycles(view, traffic, bounds)},
+                             {"sums that are fetched again", resume_cycles(view, counts, traffic)},
+                             {"transfers with one buffer", serial_cycles(view, traffic)},
+                             {"bursts of stores", burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
+    if (view.instruction)
+      for (Bound& copy : copy_bounds(view, counts, traffic)) alone.push_back(std::move(copy));
+    double together = 0;
+    for (const Bound& b : alone) together += b.cycles;
+    nest.parts = {{cost.bound, most},
+                  {"core and caches at once", most * (overlap(bounds) - 1)},
+                  {"the other bounds, a sixteenth", (sum - most) * shared_issue},
+                  {"code, once", code}};
+    nest.parts.insert(nest.parts.end(), alone.begin(), alone.end());
+    if (together > most) cost.bound = "transfers that nothing hides";
+    cost.cycles = 0;
+    for (const Bound& b : nest.parts) cost.cycles += b.cycles;
+  }
+  cost.cycles = std::ceil(cost.cycles - 1e-9);
+}
+class ClosedForm final : public CostModel {
+ public:
+  Result<Cost> estimate(const Candidate& candidate) override {
+    auto priced = price_nest(candidate);
+    if (!priced) return priced.diagnostics();
+    return std::move((*priced)->cost);
+  }
+
+  std::optional<Cost> quick_estimate(const LevelledPoint& point) override {
+    const levelled::Evaluated evaluated = evaluate(*point.problem, *point.tiles);
+    if (!evaluated.fits || evaluated.energy_pJ == 0) return {};  // without energy the objective may be in bytes
+    Cost cost;
+    cost.cycles = evaluated.cycles;
+    cost.energy_pJ = evaluated.energy_pJ;
+    return cost;
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PricedNest>> price_nest(const Candidate& candidate) {
+  auto view = resolve(candidate.nest, *candidate.kernel, candidate.statement, *candidate.model);
+  if (!view) return view.diagnostics();
+  auto priced = std::make_unique<PricedNest>(std::move(*view));
+  Diagnostics problems = capacity_problems(priced->view, priced->counts);
+  const double code = priced->counts.code_calls();
+  if (code > max_code_calls)
+    problems.push_back(
+        error(fmt::format("the nest unrolls to {:.0f} calls; at most {:.0f} are printed", code, max_code_calls),
+              "unroll less, or choose tiles that divide"));
+  if (!problems.empty()) return problems;
+  priced->traffic = traffic_of(priced->view, priced->counts);
+  Cost& cost = priced->cost;
+  cost.memories = in_words(priced->traffic, priced->view);
+  for (const auto& [link, moved] : priced->traffic.link_bytes) {
+    cost.link_bytes[priced->view.model->link(link).name] += moved;
+    cost.bytes += moved;
+  }
+  add_time(*priced, code);
+  add_energy(priced->view, priced->counts, priced->traffic, cost);
+  return priced;
+}
+
+double value(const Cost& cost, Objective objective) {
+  const bool energy_known = cost.energy_pJ > 0;
+  switch (objective) {
+    case Objective::cycles:
+      return cost.cycles;
+    case Objective::energy:
+      return energy_known ? cost.energy_pJ : cost.bytes;
+    case Objective::edp:
+      break;
+  }
+  return energy_known ? cost.edp() : cost.cycles;
+}
+
+std::unique_ptr<CostModel> make_cost_model_closed_form() { return std::make_unique<ClosedForm>(); }
+
+}  // namespace isamap

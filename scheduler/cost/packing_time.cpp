@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/packing_time.h"
+
+#include <algorithm>
+
+#include "ir/element_cycles.h"
+#include "scheduler/cost/cache_traffic.h"
+#include "scheduler/lowering/packing_moves.h"
+#include "scheduler/nest/staged_tile.h"
+
+namespace isamap {
+namespace {
+
+const Tensor& copied_tensor(const NestView& view, int access) {
+  return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
+}
+
+std::optional<Rearranging> move_of(const NestView& view, const StageView& s) {
+  if (s.parent >= 0 || !s.stage.via.empty() || s.stage.layout.empty() || s.memory != view.model->home())
+    return std::nullopt;
+  return rearranging({&view.statement.domain, &access_of(view.statement, s.access), &copied_tensor(view, s.access),
+                      &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
+                     *view.model);
+}
+
+/// Innermost last, as copies visit them: all digits of the dim that runs along rows together, if the last one is of it
+/// or what stands inside it is laid out by a move (scheduler/lowering/tile_copy.cpp).
+std::vector<SplitDigit> digits_as_visited(const StageView& s, const AffineExpr& offset, bool by_move) {
+  std::vector<SplitDigit> digits;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split) return {};
+    digits.push_back(*split);
+  }
+  for (std::size_t q = digits.size(); q-- > 0;) {
+    const auto name = digits[q].form.as_dim();
+    if (name && offset.coefficient(*name) == 1) {
+      const AffineExpr form = digits[q].form;
+      std::stable_partition(digits.begin(), digits.begin() + static_cast<std::ptrdiff_t>(q),
+                            [&](const SplitDigit& d) { return !(d.form == form); });
+      break;
+    }
+    if (!by_move) break;
+  }
+  return digits;
+}
+
+/// Elements that lie together in the tensor and are passed one after the other, while other digits take some rows at a
+/// time. 0: everything, or it is not known.
+double run_of(const NestView& view, const StageView& s, const Memory& cache) {
+  const Tensor& tensor = copied_tensor(view, s.access);
+  const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
+  if (!offset.is_linear()) return 0;
+  const std::vector<std::int64_t> tile = view.tiles(s.walks);
+  const std::vector<SplitDigit> digits = digits_as_visited(s, offset, move_of(view, s).has_value());
+  if (digits.empty()) return 0;
+  double run = 1, rows = 1;
+  for (auto split = digits.rbegin(); split != digits.rend(); ++split) {
+    const auto name = split->form.as_dim();
+    const int d = name ? view.statement.domain.find(*name) : -1;
+    if (d < 0) return 0;
+    const auto extent = static_cast<double>(digit_extent(*split, tile[static_cast<std::size_t>(d)]));
+    if (static_cast<double>(offset.coefficient(*name) * split->divide) != run) {
+      rows *= extent;
+      continue;
+    }
+    if (rows > row_streams(cache))
+      return run > 1 ? run : std::min(extent, static_cast<double>(cache.line) / bytes(tensor.dtype));
+    run *= extent;
+  }
+  return run;
+}
+
+/// Threads that make their parts of a copy side by side: those that the walks around it are dealt out to.
+double threads_around(const NestView& view, const TileCounts& counts, const StageView& s) {
+  double threads = 1;
+  for (int w = 0; w < s.walks; ++w)
+    if (const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+        unit.valid() && !view.model->unit(unit).threads.loop.empty())
+      threads *= static_cast<double>(counts.trip(w));
+  return threads;
+}
+
+/// A copy from tensor to tile passes every cache that is smaller than one of them: what it reads once, what it writes
+/// twice, since lines come before they are written and go back afterwards. Pieces of rows have to be begun.
+double cycles_through_caches(const NestView& view, const TileCounts& counts, const Transfer& t) {
+  const HardwareModel& model = *view.model;
+  const Tensor& tensor = copied_tensor(view, t.access);
+  const double size = bytes(tensor.dtype), elements = t.elements_in + t.elements_out;
+  const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+  const double threads = threads_around(view, counts, s);
+  double whole = size, most = 0, nearest = 0;
+  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
+  const double tile = counts.padded_tile(t.access, s.walks) * size * t.copies_in;
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache && (nearest == 0 || static_cast<double>(m.capacity) < nearest))
+      nearest = static_cast<double>(m.capacity);
+  for (const Link& link : model.links()) {
+    const Memory& cache = model.memory(link.to);
+    if (cache.kind != MemoryKind::cache || link.bandwidth <= 0) continue;
+    const auto capacity = static_cast<double>(cache.capacity);
+    const double of_tensor = whole > capacity ? (t.access == 0 ? 2 : 1) : 0;
+    const double of_tile = tile > capacity ? (t.access == 0 ? 1 : 2) * t.copies_in : 0;
+    const double run = of_tensor > 0 && capacity > nearest ? run_of(view, s, cache) : 0;
+    const double begun = run > 0 ? elements / run * begin_cost(model, link.to, false).row : 0;
+    const double at_once = std::min(threads, static_cast<double>(model.instances(cache.per)));
+    most = std::max(most, (elements * size * (of_tensor + of_tile) + begun) / link.bandwidth / at_once);
+  }
+  return most;
+}
+
+/// Of a tensor that the outermost cache holds, other data have driven out a share as large as its share of the cache;
+/// nothing hides that it is fetched again.
+double cycles_of_lost(const NestView& view, const Transfer& t) {
+  const HardwareModel& model = *view.model;
+  const Tensor& tensor = copied_tensor(view, t.access);
+  double whole = bytes(tensor.dtype);
+  for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
+  const Link* outermost = nullptr;
+  for (const Link& link : model.links())
+    if (model.memory(link.to).kind == MemoryKind::cache && link.bandwidth > 0 &&
+        (outermost == nullptr || model.memory(link.to).capacity > model.memory(outermost->to).capacity))
+      outermost = &link;
+  if (outermost == nullptr) return 0;
+  const double share = whole / static_cast<double>(model.memory(outermost->to).capacity);
+  return share > 1
+             ? 0
+             : std::min(whole, (t.elements_in + t.elements_out) * bytes(tensor.dtype)) * share / outermost->bandwidth;
+}
+
+}  // namespace
+
+double copy_cycles(const NestView& view, const StageView& s) {
+  const Access& access = access_of(view.statement, s.access);
+  const Tensor& tensor = copied_tensor(view, s.access);
+  if (const auto move = move_of(view, s)) return move->cycles;
+  const AffineExpr offset = simplify(position(access.index, tensor), ranges_of(view.statement.domain));
+  if (s.stage.layout.empty()) return offset.is_linear() ? contiguous_cycles : divided_cycles;
+  Tiles whole;
+  for (const Dim& dim : view.statement.domain.dims)
+    whole[dim.name] = {AffineExpr(0), std::max<std::int64_t>(dim.extent, 1)};
+  double copied = 1, natural = 1;
+  std::vector<AffineExpr> forms;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    const auto split = split_digit(digit.index);
+    if (!split || std::find(forms.begin(), forms.end(), split->form) != forms.end()) continue;
+    const auto name = split->form.as_dim();
+    if (name && name->front() == '$') {  // a replicated or virtual dim: as many copies
+      const int m = view.instruction ? view.instruction->statement().domain.find(name->substr(1)) : -1;
+      if (m >= 0) copied *= static_cast<double>(full_extent(*view.instruction, static_cast<std::size_t>(m)));
+      continue;
+    }
+    forms.push_back(split->form);
+    copied *= static_cast<double>(range_over(split->form, whole).extent);
+  }
+  for (const AffineExpr& e : access.index)
+    if (const auto range = bounds(e, ranges_of(view.statement.domain)))
+      natural *= static_cast<double>(range->high - range->low + 1);
+  double each = divided_cycles;
+  if (offset.is_linear()) {
+    std::int64_t stride = 0;
+    const auto split = split_digit(s.stage.layout.back().index);
+    for (const std::string& name : s.stage.layout.back().index.names()) {  // of 2*q + s, one step of 2*q is two of it
+      const std::int64_t step = split ? std::max<std::int64_t>(1, std::abs(split->form.coefficient(name))) : 1;
+      stride = std::max(stride, std::abs(offset.coefficient(name)) / step);
+    }
+    each = stride == 1 ? contiguous_cycles : strided_cycles;
+  }
+  return each * std::max(1.0, copied / std::max(natural, 1.0));
+}
+
+std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  std::vector<Bound> bounds;
+  for (const Transfer& t : traffic.transfers) {
+    if (t.stage < 0 || t.from != t.to) continue;
+    const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+    const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
+    bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
+                      std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
+                          cycles_of_lost(view, t)});
+  }
+  return bounds;
+}
+
+double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  double total = 0;
+  for (const Bound& copy : copy_bounds(view, counts, traffic)) total += copy.cycles;
+  return total;
+}
+
+}  // namespace isamap

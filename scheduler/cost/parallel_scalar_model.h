@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Cycles of a statement that is computed element by element where the threads of a language share its elements: what no
+// instruction covers, elementwise code and sums, on a machine whose blocks wait their turn
+// (backends/cuda/distribute_loops.h deals such loops out).
+//
+//   accesses       points x accesses / threads that work side by side
+//   memory         bytes of each tensor, once, / bandwidth of the outermost memory, which reads and writes share
+//   cycles         the larger of the two, and what nothing hides: the links in and out, once for each round of blocks
+//
+// Side by side work, on each processor, the innermost instances of one request of its port times the ports, or as many
+// as there are elements to deal out. A dim tells elements apart if it stands in the place that is written. Of a sum the
+// innermost instances take parts, where it has a step for each of them. A tile that another statement hands on, or
+// takes over, costs its accesses, no bytes.
+
+#include <optional>
+
+#include "scheduler/cost/thread_block_model.h"
+
+namespace isamap {
+
+/// Is the nest scalar code whose elements are dealt out?
+bool is_dealt_out(const NestView& view);
+
+KernelTime dealt_time(const NestView& view, const TileCounts& counts);
+
+/// Do its blocks, or those that its scalar code is dealt out to, come in rounds on the processors?
+bool comes_in_rounds(const NestView& view);
+
+/// Of such a nest, with what overlap cannot hide; nothing: of any other.
+std::optional<KernelTime> time_in_rounds(const NestView& view, const TileCounts& counts);
+
+}  // namespace isamap

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/resource_usage.h"
+
+#include <algorithm>
+
+#include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/packing_time.h"
+#include "scheduler/cost/parallel_scalar_model.h"
+#include "scheduler/cost/time_bounds.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+DType dtype_of(const NestView& view, int access) {
+  return view.kernel->tensors[access_of(view.statement, access).tensor.index()].dtype;
+}
+
+/// Time walks with several steps that the access uses stand above the result, within the first `walks` walks.
+int renewing_walks(const NestView& view, const TileCounts& counts, int access, int walks) {
+  for (int w = walks; w-- > 0;)
+    if (!view.walks[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1 && counts.uses_walk(access, w))
+      return w + 1;
+  return 0;
+}
+
+class FlowBuilder {
+ public:
+  FlowBuilder(const NestView& view, const TileCounts& counts, const Traffic& traffic)
+      : view_(view), model_(*view.model), counts_(counts), traffic_(traffic) {}
+
+  NestFlow run() {
+    for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
+    for (const TileFlow& f : made_.flows) made_.block = std::max(made_.block, f.place);
+    calls();
+    made_.scalar = copying_cycles(view_, counts_, traffic_);
+    return std::move(made_);
+  }
+
+ private:
+  int resource(const std::string& name, const SourceLocation& where) {
+    for (std::size_t r = 0; r < made_.resources.size(); ++r)
+      if (made_.resources[r].name == name) return static_cast<int>(r);
+    made_.resources.push_back({name, where});
+    return static_cast<int>(made_.resources.size()) - 1;
+  }
+  int port(const Memory& m, bool read) {
+    return resource(m.name + (m.one_port ? " port" : read ? " read port" : " write port"), m.bandwidth_where);
+  }
+
+  double instances(int stage) const { return stage < 0 ? 1 : instances_of(view_, counts_, view_.memory_of(stage)); }
+
+  void stage(int s) {
+    const StageView& stage = view_.stages[static_cast<std::size_t>(s)];
+    TileFlow f;
+    f.stage = s;
+    f.access = stage.access;
+    for (std::size_t other = 0; other < made_.flows.size(); ++other)
+      if (made_.flows[other].stage == stage.parent) f.parent = static_cast<int>(other);
+    f.walks = stage.walks;
+    f.place = renewing_walks(view_, counts_, stage.access, stage.walks);
+    f.slide = stage.stage.slide && stage.access != 0;
+    f.moves = !stage.stage.ahead_of_time;
+    const Memory& own = model_.memory(stage.memory);
+    f.buffers = std::max(stage.stage.buffers, own.is_register() ? 2 : 1);
+    f.name = stage.stage.tensor + " in " + own.name;
+    const MemoryId from = view_.memory_of(stage.parent);
+    if (from == stage.memory) {
+      copy(f, stage);
+    } else if (f.moves) {
+      way(f, stage, from, stage.memory, f.in);
+      if (stage.access == 0) way(f, stage, stage.memory, from, f.out);
+      if (own.is_register() && !executes_a_stream(model_)) f.in.latency = f.out.latency = 0;  // loads run ahead
+    }
+    made_.flows.push_back(std::move(f));
+  }
+
+  /// Element by element, by a scalar unit.
+  void copy(TileFlow& f, const StageView& stage) {
+    f.buffers = 1;
+    if (!f.moves) return;
+    const int scalar = resource("scalar unit", stage.where);
+    const double each = copy_cycles(view_, stage) * copies_of(view_, f.stage);
+    f.in.uses.push_back({scalar, 0, each});
+    if (f.access == 0) f.out.uses.push_back({scalar, 0, each});
+  }
+
+  void way(const TileFlow& f, const StageView& stage, MemoryId from, MemoryId to, Way& way) {
+    const bool fills = to == stage.memory;
+    const double size = bytes(dtype_of(view_, f.access));
+    const double at = size * copies_of(view_, stage.parent), in = size * copies_of(view_, f.stage);
+    const Memory& parent = model_.memory(fills ? from : to);
+    if (const double rate = fills ? parent.read_bandwidth : parent.write_bandwidth; rate > 0)
+      way.uses.push_back({port(parent, fills), at / rate / instances(stage.parent), 0});
+    const Memory& own = model_.memory(stage.memory);  // a drain is no access of its tile: docs/cost.md
+    if (fills && own.write_bandwidth > 0) way.uses.push_back({port(own, false), 0, in / own.write_bandwidth});
+    for (const LinkId id : links_of(model_, stage.stage.via, from, to)) {
+      const Link& link = model_.link(id);
+      if (link.latency > 0) way.latency_where.push_back(link.latency_where);
+      way.latency += link.latency;
+      if (link.bandwidth > 0)
+        way.uses.push_back({resource("link " + (link.port.empty() ? link.name : link.port), link.bandwidth_where), 0,
+                            at / link.bandwidth});
+    }
+    if (issues_moves(model_)) move(f, from, to, way);
+    barriers(stage, way);
+  }
+
+  /// The instructions that move a tile.
+  void move(const TileFlow& f, MemoryId from, MemoryId to, Way& way) {
+    const DType type = dtype_of(view_, f.access);
+    const Instruction* move = move_between(model_, from, to, type);
+    if (!move || !move->timing.interval) return;
+    const double elements = std::max(1.0, counts_.tile(f.access, f.walks));
+    double cycles = 0, latency = 0;
+    if (executes_a_stream(model_)) {
+      const TileMove tile = tile_move(view_, f.stage, *move);
+      cycles = tile.cycles;
+      latency = tile.latency;
+    } else {
+      const bool registers = model_.memory(view_.memory_of(f.stage)).is_register();
+      const double uses = std::max(registers ? counts_.slots(f.access, f.walks) : 0, elements / piece(*move, type));
+      cycles = uses * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_);
+      latency = latency_of(*move, full_extents(*move), model_);
+    }
+    way.uses.push_back(
+        {resource("port " + (move->timing.port.empty() ? move->name : move->timing.port), move->timing_where), 0,
+         cycles / elements});
+    if (latency > way.latency) {
+      way.latency = latency;
+      way.latency_where = {move->timing_where};
+    }
+  }
+
+  /// What instances wrote together is seen by all of them after a barrier.
+  void barriers(const StageView& stage, Way& way) {
+    const UnitId owner = model_.memory(stage.memory).per;
+    for (const Barrier& b : model_.barriers()) {
+      const bool listed = std::find(b.memories.begin(), b.memories.end(), stage.memory) != b.memories.end();
+      if (!listed || b.partial || b.unit != owner || !view_.instruction) continue;
+      if (!model_.inside(view_.instruction->unit, owner) || view_.instruction->unit == owner) continue;
+      way.latency += b.latency;
+      return;
+    }
+  }
+
+  void per_call(int resource, double cycles) {
+    const double each = cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.walks.size())));
+    for (Occupation& use : made_.call.uses)
+      if (use.resource == resource) {
+        use.own += each;
+        return;
+      }
+    if (each > 0) made_.call.uses.push_back({resource, 0, each});
+  }
+
+  void calls() {
+    CallFlow& call = made_.call;
+    if (!view_.instruction) {
+      call.each = call.latency = access_count(view_.statement);
+      if (is_dealt_out(view_))  // each thread's part of what all of them take
+        call.each = call.latency =
+            dealt_time(view_, counts_).cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.walks.size())));
+      call.name = "scalar code";
+      return;
+    }
+    const Instruction& instruction = *view_.instruction;
+    const std::vector<std::int64_t> extents =
+        executes_a_stream(model_) ? padded_call_extents(view_) : view_.call_extents();
+    call.name = instruction.name;
+    call.where = instruction.timing_where;
+    call.each = interval_of(instruction, extents, model_) / ports_of(instruction, model_);
+    call.latency = view_.statement.reduction == Reduction::assign ? 0 : latency_of(instruction, extents, model_);
+    const int output = view_.innermost[0];
+    if (output >= 0 && model_.memory(view_.memory_of(output)).is_register() && !executes_a_stream(model_))
+      call.chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(output)].walks));
+    for (int a = 0; a < access_count(view_.statement); ++a) accesses(a);
+    for (const Transfer& t : traffic_.transfers)
+      if (t.stage < 0) in_place(t);
+    for (const auto& [id, cache] : traffic_.caches)
+      if (cache.bandwidth > 0)
+        per_call(resource("cache " + model_.memory(id).name, model_.memory(id).where),
+                 cache.bytes / cache.bandwidth / cache.instances);
+  }
+
+  /// What calls read and write in the memory of their operands.
+  void accesses(int a) {
+    const int stage = view_.innermost[static_cast<std::size_t>(a)];
+    const Memory& m = model_.memory(view_.memory_of(stage));
+    const Totals& t = traffic_.memories.at(view_.memory_of(stage)).at(access_of(view_.statement, a).tensor);
+    double read = 0, written = 0;
+    for (const Transfer& transfer : traffic_.transfers) {
+      if (transfer.stage >= 0 || transfer.access != a) continue;
+      read = transfer.elements_in;
+      written = transfer.elements_out;
+    }
+    const double size = t.element_bytes / instances(stage);
+    if (m.read_bandwidth > 0) per_call(port(m, true), read * size / m.read_bandwidth);
+    if (m.write_bandwidth > 0) per_call(port(m, false), written * size / m.write_bandwidth);
+  }
+
+  /// Operands that calls take from where they lie: loads beside the calls.
+  void in_place(const Transfer& t) {
+    if (!t.to.valid() || t.from == t.to || t.access == 0 || t.from != model_.home()) return;
+    const DType type = dtype_of(view_, t.access);
+    const double moved = counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) * bytes(type);
+    for (const LinkId id : links_between(model_, t.from, t.to)) {
+      const Link& link = model_.link(id);
+      if (link.bandwidth > 0)
+        per_call(resource("link " + (link.port.empty() ? link.name : link.port), link.bandwidth_where),
+                 moved * t.copies_at / link.bandwidth / t.instances);
+    }
+    const Instruction* move = model_.memory(t.to).is_register() ? move_between(model_, t.from, t.to, type) : nullptr;
+    if (!move || !move->timing.interval) return;
+    const double times = std::max(t.loads, 1 / piece(*move, type)) / t.instances;
+    per_call(resource("port " + (move->timing.port.empty() ? move->name : move->timing.port), move->timing_where),
+             times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
+  }
+
+  const NestView& view_;
+  const HardwareModel& model_;
+  const TileCounts& counts_;
+  const Traffic& traffic_;
+  NestFlow made_;
+};
+
+}  // namespace
+
+NestFlow flow_of(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  return FlowBuilder(view, counts, traffic).run();
+}
+
+namespace {
+
+/// Calls of the first instance along one dim: leaves of its walks from `walk` on.
+double leaves(const WalkTable& table, int dim, std::size_t walk, std::int64_t extent) {
+  for (std::size_t w = walk; w < table.walks.size(); ++w) {
+    const WalkTable::Entry& e = table.walks[w];
+    if (e.dim != dim || extent <= e.tile) continue;
+    if (!e.time) {
+      extent = e.tile;
+      continue;
+    }
+    const std::int64_t rest = extent % e.tile;
+    return static_cast<double>(extent / e.tile) * leaves(table, dim, w + 1, e.tile) +
+           (rest > 0 ? leaves(table, dim, w + 1, rest) : 0);
+  }
+  return 1;
+}
+
+}  // namespace
+
+/// In order, a call waits for the one before it that updated the same element. With I calls in a row that update
+/// different ones, then R turns through these: (R - 1) x max(I x interval, latency) + I x interval.
+CallBlock block_of(const NestFlow& flow, const WalkTable& table, const std::vector<std::int64_t>& extents) {
+  CallBlock block;
+  block.calls = 1;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    block.calls *= leaves(table, static_cast<int>(d), static_cast<std::size_t>(flow.block), extents[d]);
+  const CallFlow& call = flow.call;
+  if (call.chains > 0) {
+    block.cycles = block.calls * std::max(call.each, call.latency / call.chains);
+  } else {
+    std::vector<std::int64_t> inside = extents;
+    std::vector<double> trips(table.walks.size(), 1);
+    for (std::size_t w = static_cast<std::size_t>(flow.block); w < table.walks.size(); ++w) {
+      const WalkTable::Entry& e = table.walks[w];
+      std::int64_t& extent = inside[static_cast<std::size_t>(e.dim)];
+      if (e.time) trips[w] = static_cast<double>(ceil_div(extent, e.tile));
+      extent = std::min(extent, e.tile);
+    }
+    double independent = 1, turns = 1;
+    bool turning = false;
+    for (std::size_t w = table.walks.size(); w-- > static_cast<std::size_t>(flow.block);) {
+      if (trips[w] <= 1) continue;
+      const bool used = table.walks[w].used[0];
+      if (used && turning) break;
+      turning = turning || !used;
+      (used ? independent : turns) *= trips[w];
+    }
+    const double row = independent * call.each;
+    block.cycles = block.calls / (independent * turns) * ((turns - 1) * std::max(row, call.latency) + row);
+  }
+  for (const Occupation& use : call.uses) block.cycles = std::max(block.cycles, use.own * block.calls);
+  return block;
+}
+
+}  // namespace isamap

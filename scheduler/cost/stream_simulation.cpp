@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/stream_simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "hwdesc/model/stream_window.h"
+#include "scheduler/cost/command_queue.h"
+#include "scheduler/cost/command_stream_model.h"
+#include "scheduler/cost/tile_uses.h"
+#include "scheduler/cost/touched_parts.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double most_commands = 4e6;  ///< that are followed: each is kept until the end
+
+/// Points of the statement's dims in work: where they begin, and how many.
+struct PointBox {
+  std::vector<std::int64_t> low, extent;
+};
+
+/// The values of a linear form over a box.
+TouchedParts::Range values_of(const std::vector<std::int64_t>& factors, const PointBox& box) {
+  TouchedParts::Range range{0, 1};
+  for (std::size_t d = 0; d < factors.size(); ++d) {
+    const std::int64_t first = factors[d] * box.low[d], last = first + factors[d] * (box.extent[d] - 1);
+    range.low += std::min(first, last);
+    range.high += std::max(first, last);
+  }
+  return range;
+}
+
+/// An axis of a tile: a coordinate, whose values begin where the tile does.
+struct TileAxis {
+  AffineExpr form;
+  std::vector<std::int64_t> factors;  ///< by dim of the statement
+};
+
+/// One of the places that a stage's tiles take in turn.
+struct TilePlace {
+  TouchedParts touched;
+  std::vector<std::int64_t> begins;  ///< by axis: value of its form
+};
+
+/// A stage whose tiles commands fill and drain.
+struct MovedStage {
+  int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
+  int flow = 0, access = 0;
+  int place = 0;  ///< walks that renew it, also those that it does not use: commands are moved out of no loop
+  const Instruction *in = nullptr, *out = nullptr;
+  bool starts_full = false;  ///< filled at the first visit too
+  std::vector<TileAxis> axes;
+  std::vector<TilePlace> places;
+  std::int64_t tiles = 0;  ///< that there were
+};
+
+TilePlace& place_of(MovedStage& s) {
+  return s.places[static_cast<std::size_t>((s.tiles - 1) % static_cast<std::int64_t>(s.places.size()))];
+}
+
+/// Common divisor of the points along a coordinate that uses of the stage's moves take.
+std::int64_t points_of_moves(const NestView& view, const MovedStage& s, const AffineExpr& form) {
+  std::int64_t points = 0;
+  const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].walks);
+  for (const Instruction* move : {s.in, s.out})
+    if (move != nullptr)
+      for (const Walked& w : taken_by(view, s.stage, *move, full))
+        if (w.form == form && w.points < w.extent) points = std::gcd(points, w.points);
+  return points;
+}
+
+/// The axes of a stage's tile, cut where walks further in, moves and calls begin and end.
+void lay_out(const NestView& view, const std::vector<MovedStage>& stages, std::size_t number, MovedStage& s) {
+  const StageView& stage = view.stages[static_cast<std::size_t>(s.stage)];
+  const std::vector<std::int64_t> full = view.tiles(stage.walks);
+  std::vector<TouchedParts::Axis> parts;
+  for (const Walked& walked : coordinates_of(view, s.stage, full)) {
+    TileAxis axis{walked.form, {}};
+    for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(walked.form.coefficient(dim.name));
+    std::int64_t part = 0;
+    for (std::size_t w = static_cast<std::size_t>(stage.walks); w < view.walks.size(); ++w)
+      if (const auto d = static_cast<std::size_t>(view.walks[w].dim); view.walks[w].tile < full[d])
+        part = std::gcd(part, axis.factors[d] * view.walks[w].tile);
+    for (std::size_t other = 0; other < stages.size(); ++other)
+      if (other == number || stages[other].parent == static_cast<int>(number))
+        part = std::gcd(part, points_of_moves(view, stages[other], walked.form));
+    parts.push_back({walked.extent, part == 0 ? walked.extent : std::abs(part)});
+    s.axes.push_back(std::move(axis));
+  }
+  s.places.assign(static_cast<std::size_t>(std::max(1, stage.stage.buffers)),
+                  {TouchedParts(parts), std::vector<std::int64_t>(s.axes.size(), 0)});
+}
+
+/// The stages that commands fill or drain, parents first.
+std::vector<MovedStage> moved_stages(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+                                     const NestFlow& flow) {
+  std::vector<MovedStage> stages;
+  for (const Transfer& t : traffic.transfers) {
+    if (t.stage < 0 || t.from == t.to || (t.elements_in <= 0 && t.elements_out <= 0)) continue;
+    const Tensor& tensor = view.kernel->tensors[access_of(view.statement, t.access).tensor.index()];
+    MovedStage moved;
+    moved.stage = t.stage;
+    moved.access = t.access;
+    for (std::size_t f = 0; f < flow.flows.size(); ++f)
+      if (flow.flows[f].stage == t.stage) moved.flow = static_cast<int>(f);
+    for (int w = 0; w < view.stages[static_cast<std::size_t>(t.stage)].walks; ++w)  // its commands stand below them all
+      if (!view.walks[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1) moved.place = w + 1;
+    for (std::size_t other = 0; other < stages.size(); ++other)
+      if (stages[other].stage == view.stages[static_cast<std::size_t>(t.stage)].parent)
+        moved.parent = static_cast<int>(other);
+    if (t.elements_in > 0) moved.in = move_between(*view.model, t.from, t.to, tensor.dtype);
+    if (t.access == 0 && t.elements_out > 0) moved.out = move_between(*view.model, t.to, t.from, tensor.dtype);
+    moved.starts_full = t.access != 0 || tensor.inout;
+    stages.push_back(std::move(moved));
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s) lay_out(view, stages, s, stages[s]);
+  return stages;
+}
+
+/// What a use takes of the stage's tile, that begins `at` in the tile of `own`, which is it or one that it fills.
+TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Walked>& walked,
+                          const std::vector<std::int64_t>& at, const PointBox& box) {
+  TouchedParts::Box part;
+  for (std::size_t i = 0; i < s.axes.size(); ++i) {
+    TouchedParts::Range range = values_of(s.axes[i].factors, box);
+    for (std::size_t w = 0; w < walked.size(); ++w)
+      for (std::size_t a = 0; a < own.axes.size(); ++a) {
+        if (walked[w].form != s.axes[i].form || own.axes[a].form != walked[w].form) continue;
+        range.low = place_of(own).begins[a] + at[w];
+        range.high = place_of(own).begins[a] + std::min(walked[w].extent, at[w] + walked[w].points);
+      }
+    const std::int64_t begins = place_of(s).begins[i];
+    part.push_back({range.low - begins, range.high - begins});
+  }
+  return part;
+}
+
+/// Uses of a move for tiles of one size.
+struct MoveUses {
+  std::vector<Walked> coordinates;
+  std::vector<std::int64_t> extents;  ///< of a use, along dims that run over nothing
+};
+
+class StreamSimulation {
+ public:
+  StreamSimulation(const NestView& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
+                   const SimulationOptions& options)
+      : view_(view),
+        model_(*view.model),
+        counts_(counts),
+        flow_(flow),
+        options_(options),
+        stages_(moved_stages(view, counts, traffic, flow)),
+        queue_(stream_window(model_), orders_itself(model_),
+               [this](const TimedCommand& c, double start, std::int64_t waited_for) { left(c, start, waited_for); }) {
+    result_.memories = traffic.memories;
+    result_.busy.assign(flow.resources.size(), 0);
+    result_.waited.assign(flow.flows.size(), 0);
+    calls_from_ = view.walks.size();
+    box_.low.assign(view.statement.domain.dims.size(), 0);
+    for (const Dim& dim : view.statement.domain.dims) box_.extent.push_back(dim.extent);
+    call_port_ = port(*view.instruction);
+  }
+
+  SimulatedNest run() {
+    const bool empty = std::any_of(box_.extent.begin(), box_.extent.end(), [](std::int64_t e) { return e <= 0; });
+    if (!empty) below(0, true);
+    queue_.flush();
+    result_.cycles = std::max(end_, calls_end_);
+    result_.drain = result_.cycles - calls_end_;
+    return std::move(result_);
+  }
+
+ private:
+  int port(const Instruction& instruction) {
+    const std::string& name = instruction.timing.port.empty() ? instruction.name : instruction.timing.port;
+    const int number = queue_.port(name, ports_of(instruction, model_));
+    resources_.resize(std::max(resources_.size(), static_cast<std::size_t>(number) + 1), -1);
+    for (std::size_t r = 0; r < flow_.resources.size(); ++r)
+      if (flow_.resources[r].name == "port " + name) resources_[static_cast<std::size_t>(number)] = static_cast<int>(r);
+    return number;
+  }
+
+  /// Everything below the walks from `walk` on, in the order of the text. `first`: no walk outside that the output does
+  /// not use is past its first step.
+  void below(std::size_t walk, bool first) {
+    const int place = static_cast<int>(walk);
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      if (stages_[s].place == place) fill(s, first);
+    if (walk == calls_from_)
+      call();
+    else
+      steps(walk, first);
+    for (std::size_t s = stages_.size(); s-- > 0;)
+      if (stages_[s].place == place && stages_[s].out != nullptr) drain(s);
+  }
+
+  void steps(std::size_t walk, bool first) {
+    const WalkView& w = view_.walks[walk];
+    const auto d = static_cast<std::size_t>(w.dim);
+    const std::int64_t low = box_.low[d], extent = box_.extent[d];
+    const std::int64_t steps = w.unit.valid() ? 1 : ceil_div(extent, w.tile);
+    for (std::int64_t step = 0; step < steps; ++step) {
+      box_.low[d] = low + step * w.tile;
+      box_.extent[d] = std::min(w.tile, extent - step * w.tile);
+      below(walk + 1, first && (step == 0 || counts_.uses_walk(0, static_cast<int>(walk))));
+    }
+    box_.low[d] = low;
+    box_.extent[d] = extent;
+  }
+
+  void fill(std::size_t at, bool first) {
+    MovedStage& s = stages_[at];
+    ++s.tiles;
+    TilePlace& place = place_of(s);
+    for (std::size_t i = 0; i < s.axes.size(); ++i) place.begins[i] = values_of(s.axes[i].factors, box_).low;
+    if (s.in != nullptr && (s.starts_full || !first)) move(s, *s.in, false);
+  }
+  void drain(std::size_t at) { move(stages_[at], *stages_[at].out, true); }
+
+  /// Extents of the stage's tile: those of walks that do not renew it are the whole of what they walk.
+  PointBox tile_box(const MovedStage& s) const {
+    PointBox box = box_;
+    const std::vector<std::int64_t> most = view_.tiles(view_.stages[static_cast<std::size_t>(s.stage)].walks);
+    for (std::size_t d = 0; d < most.size(); ++d) box.extent[d] = std::min(box.extent[d], most[d]);
+    return box;
+  }
+
+  const MoveUses& uses_of(const MovedStage& s, const Instruction& move, const std::vector<std::int64_t>& sizes) {
+    const auto [found, fresh] = uses_.try_emplace({s.stage, &move, sizes});
+    if (fresh) found->second = {taken_by(view_, s.stage, move, sizes), least_extents(move)};
+    return found->second;
+  }
+
+  /// The uses of a move for the tile in work, the last coordinate fastest.
+  void move(MovedStage& s, const Instruction& move, bool out) {
+    const PointBox box = tile_box(s);
+    const MoveUses& uses = uses_of(s, move, box.extent);
+    const std::vector<Walked>& walked = uses.coordinates;
+    std::vector<std::int64_t> at(walked.size(), 0);
+    const int on = port(move);
+    std::size_t use = 0;
+    while (true) {
+      before_.clear();
+      TimedCommand command = timed(s, move, uses, at);
+      command.port = on;
+      command.flow = s.flow;
+      command.out = out;
+      command.tile = s.tiles - 1;
+      touch(s, part_of(s, s, walked, at, box), !out);
+      if (s.parent >= 0) {
+        MovedStage& parent = stages_[static_cast<std::size_t>(s.parent)];
+        touch(parent, part_of(parent, s, walked, at, box), out);
+      } else if (s.access == 0) {
+        at_home(s, use, out);
+      }
+      flow_of_.push_back(s.flow);
+      queue_.add(command, before_, -1);
+      ++use;
+      std::size_t i = walked.size();
+      while (i > 0 && (at[i - 1] += walked[i - 1].points) >= walked[i - 1].extent) at[--i] = 0;
+      if (i == 0) return;
+    }
+  }
+
+  TimedCommand timed(const MovedStage& s, const Instruction& move, const MoveUses& uses,
+                     const std::vector<std::int64_t>& at) const {
+    std::vector<std::int64_t> extents = uses.extents;
+    double moved =
+        static_cast<double>(bytes(view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype));
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const Walked& w = uses.coordinates[i];
+      const std::int64_t points = std::min(w.points, w.extent - at[i]);
+      moved *= static_cast<double>(points);
+      if (w.dim < 0) continue;
+      std::int64_t& extent = extents[static_cast<std::size_t>(w.dim)];
+      if (!move.ranges[static_cast<std::size_t>(w.dim)].fixed()) extent = std::max(extent, points);
+    }
+    TimedCommand command;
+    command.interval = interval_of(move, extents, model_);
+    if (const double rate = move.link.valid() ? model_.link(move.link).bandwidth : 0; rate > 0)
+      command.interval = std::max(command.interval, std::ceil(moved / rate));
+    command.latency = std::max(command.interval, latency_of(move, extents, model_));
+    return command;
+  }
+
+  void touch(MovedStage& s, const TouchedParts::Box& part, bool write) {
+    place_of(s).touched.touch(part, write, queue_.next(), ended_, before_);
+  }
+
+  /// Partial sums: a tile is read back after it was stored, use by use.
+  void at_home(MovedStage& s, std::size_t use, bool out) {
+    std::vector<std::int64_t>& stored = stored_[{s.stage, place_of(s).begins}];
+    if (out) {
+      if (use == 0) stored.clear();
+      stored.push_back(queue_.next());
+    } else if (!stored.empty()) {
+      before_.push_back(stored[std::min(use, stored.size() - 1)]);
+    }
+  }
+
+  void call() {
+    before_.clear();
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      MovedStage& moved = stages_[s];
+      if (view_.innermost[static_cast<std::size_t>(moved.access)] != moved.stage) continue;
+      TouchedParts::Box part;
+      for (std::size_t i = 0; i < moved.axes.size(); ++i) {
+        const TouchedParts::Range range = values_of(moved.axes[i].factors, box_);
+        const std::int64_t begins = place_of(moved).begins[i];
+        part.push_back({range.low - begins, range.high - begins});
+      }
+      touch(moved, part, moved.access == 0);
+    }
+    const auto [found, fresh] = call_times_.try_emplace(box_.extent);
+    if (fresh) {
+      const std::vector<std::int64_t> extents = padded_extents(view_, box_.extent);
+      found->second = {interval_of(*view_.instruction, extents, model_),
+                       latency_of(*view_.instruction, extents, model_)};
+    }
+    TimedCommand command;
+    command.port = call_port_;
+    command.interval = found->second.first;
+    command.latency = std::max(command.interval, found->second.second);
+    command.tile = calls_++;
+    // Calls that leave state behind keep their order.
+    const std::int64_t number = queue_.next();
+    flow_of_.push_back(-1);
+    queue_.add(command, before_, view_.instruction->sets.empty() ? -1 : last_call_);
+    last_call_ = number;
+  }
+
+  void left(const TimedCommand& command, double start, std::int64_t waited_for) {
+    const double end = start + std::max(command.interval, command.latency);
+    end_ = std::max(end_, end);
+    ++result_.events;
+    const int resource = resources_[static_cast<std::size_t>(command.port)];
+    if (resource >= 0) result_.busy[static_cast<std::size_t>(resource)] += command.interval;
+    if (command.flow < 0) return call_left(command, start, end, waited_for);
+    slice({BusySlice::Track::transfer, 0, command.flow, command.out, command.tile, start, end});
+    if (resource >= 0)
+      slice({BusySlice::Track::resource, resource, command.flow, command.out, command.tile, start,
+             start + command.interval});
+  }
+
+  void call_left(const TimedCommand& command, double start, double end, std::int64_t waited_for) {
+    slice({BusySlice::Track::calls, 0, 0, false, command.tile, start, start + command.interval});
+    if (result_.blocks++ == 0)
+      result_.fill = start;
+    else if (start > call_free_ && waited_for >= 0)
+      if (const int flow = flow_of_[static_cast<std::size_t>(waited_for)]; flow >= 0)
+        result_.waited[static_cast<std::size_t>(flow)] += start - call_free_;
+    result_.compute += command.interval / ports_of(*view_.instruction, model_);
+    call_free_ = start + command.interval;
+    calls_end_ = std::max(calls_end_, end);
+  }
+
+  void slice(const BusySlice& slice) {
+    if (options_.slices == 0 || slice.end <= slice.begin) return;
+    if (result_.slices.size() < options_.slices)
+      result_.slices.push_back(slice);
+    else
+      result_.all_slices = false;
+  }
+
+  const NestView& view_;
+  const HardwareModel& model_;
+  const TileCounts& counts_;
+  const NestFlow& flow_;
+  const SimulationOptions& options_;
+  std::vector<MovedStage> stages_;
+  CommandQueue queue_;
+  const std::function<double(std::int64_t)> ended_ = [this](std::int64_t command) { return queue_.ended(command); };
+  std::vector<int> resources_;  ///< by port: of the flow, or -1
+  std::vector<int> flow_of_;    ///< by command
+  std::map<std::tuple<int, const Instruction*, std::vector<std::int64_t>>, MoveUses> uses_;
+  std::map<std::vector<std::int64_t>, std::pair<double, double>> call_times_;  ///< by extents: interval, latency
+  std::map<std::pair<int, std::vector<std::int64_t>>, std::vector<std::int64_t>> stored_;
+  std::vector<std::int64_t> before_;
+  PointBox box_;
+  std::size_t calls_from_ = 0;
+  int call_port_ = 0;
+  std::int64_t calls_ = 0, last_call_ = -1;
+  double end_ = 0, call_free_ = 0, calls_end_ = 0;
+  SimulatedNest result_;
+};
+
+}  // namespace
+
+Result<SimulatedNest> simulate_stream(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+                                      const NestFlow& flow, const SimulationOptions& options) {
+  const double calls = counts.steps(static_cast<int>(view.walks.size()));
+  if (calls > most_commands)
+    return error(fmt::format("{:.0f} calls; the commands of at most {:.0f} are simulated", calls, most_commands),
+                 "smaller sizes, or --cost latency, which takes a formula");
+  return StreamSimulation(view, counts, traffic, flow, options).run();
+}
+
+Result<SimulatedNest> simulate(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+                               const NestFlow& flow, const SimulationOptions& options) {
+  return is_stream(view) ? simulate_stream(view, counts, traffic, flow, options)
+                         : simulate_nest(view, counts, traffic, flow, options);
+}
+
+}  // namespace isamap

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/thread_block_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "hwdesc/model/parallel_units.h"
+#include "scheduler/cost/l2_reuse.h"
+#include "scheduler/cost/packing_time.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/split_reduction.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+std::optional<UnitId> block_unit(const NestView& view) {
+  return view.instruction ? outermost_numbered(*view.model, view.instruction->unit) : std::nullopt;
+}
+
+class Blocks {
+ public:
+  Blocks(const NestView& view, const TileCounts& counts, UnitId block) : view_(view), counts_(counts), block_(block) {}
+
+  KernelTime run() {
+    const HardwareModel& model = *view_.model;
+    const UnitId around = model.unit(block_).parent;
+    const double processors = around.valid() ? static_cast<double>(model.instances(around)) : 1;
+    double blocks = 1;
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+      if (on_blocks(w)) blocks *= trip(w);
+      if (!view_.walks[w].combine.valid()) continue;
+      combine_ = view_.walks[w].combine;
+      if (!counts_.uses_walk(0, static_cast<int>(w))) parts_ *= trip(w);
+    }
+    const double rounds = std::ceil(blocks / processors);
+    calls();
+    for (std::size_t s = 0; s < view_.stages.size(); ++s) stage(static_cast<int>(s));
+    for (const auto& [name, cycles] : busy_) result_.join(name, cycles * rounds);
+    result_.join("latency of its calls", chain_ * rounds);
+    result_.join("latency of fetches", waited_for_registers() * rounds);
+    outermost();
+    const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
+    result_.first = begins_ * (turns ? 1 : rounds) + start_of_sums();
+    result_.waits = waits_ * rounds;
+    result_.last = ends_ * rounds;
+    result_.cycles += result_.first + result_.waits + result_.last;
+    if (result_.waits > result_.cycles / 2) result_.bound = "transfers that nothing hides";
+    return result_;
+  }
+
+ private:
+  /// Ports of a processor, which the instances inside it share.
+  double ports(const Instruction& instruction) const {
+    for (UnitId at = instruction.unit; at.valid(); at = view_.model->unit(at).parent) {
+      const auto& all = view_.model->unit(at).ports;
+      if (const auto found = all.find(instruction.timing.port); found != all.end())
+        return std::max<double>(1, static_cast<double>(found->second));
+    }
+    return 1;
+  }
+  double trip(std::size_t walk) const { return static_cast<double>(counts_.trip(static_cast<int>(walk))); }
+  bool on_blocks(std::size_t walk) const {
+    const UnitId unit = view_.walks[walk].unit;
+    return unit.valid() && view_.model->inside(block_, unit);
+  }
+  void calls() {
+    const Instruction& instruction = *view_.instruction;
+    const std::vector<std::int64_t> extents = view_.call_extents();
+    double all = 1, one_after_another = 1;
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+      if (on_blocks(w)) continue;
+      all *= trip(w);
+      if (!view_.walks[w].unit.valid()) one_after_another *= trip(w);
+    }
+    busy_["compute"] += all * interval_of(instruction, extents, *view_.model) / ports(instruction);
+    const int stage = view_.innermost[0];
+    double chains = 1;  // accumulators of one instance
+    if (stage >= 0)
+      chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(stage)].walks) *
+                                 tiles_per_instance(view_, counts_, 0, view_.memory_of(stage),
+                                                    view_.stages[static_cast<std::size_t>(stage)].walks));
+    chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
+    own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model) /
+                 std::min(ports(instruction), side_by_side_inside(instruction.unit));
+  }
+
+  /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
+  void fetches(const StageView& s, const Instruction* move, double link_latency) {
+    double times = 1;
+    for (int w = 0; w < s.walks; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+        times *= trip(static_cast<std::size_t>(w));
+    const double latency =
+        move != nullptr && move->timing.latency ? latency_of(*move, full_extents(*move), *view_.model) : link_latency;
+    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.walks];  // those side by side wait together
+    waited = std::max(waited, times * latency);
+  }
+  double waited_for_registers() const {
+    if (fetched_.empty() && fetched_ahead_.empty()) return 0;
+    double at_once = own_calls_, ahead = 0;
+    for (const auto& [walks, cycles] : fetched_) at_once += cycles;
+    for (const auto& [walks, cycles] : fetched_ahead_) ahead += cycles;
+    return std::max(at_once, ahead);
+  }
+
+  /// What one tile of a stage and its renewals in one block take.
+  void stage(int number) {
+    const HardwareModel& model = *view_.model;
+    const StageView& s = view_.stages[static_cast<std::size_t>(number)];
+    const MemoryId from = view_.memory_of(s.parent);
+    const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()];
+    double times = 1, since = 1;  // renewals; walks that the tensor does not use count only outside those it uses
+    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+      if (on_blocks(w)) continue;
+      const bool above = static_cast<int>(w) < s.walks;
+      if (above && view_.walks[w].unit.valid()) {
+        times *= trip(w);
+      } else if (above) {
+        since *= trip(w);
+        if (counts_.uses_walk(s.access, static_cast<int>(w))) times *= since, since = 1;
+      }
+    }
+    const double elements = counts_.padded_tile(s.access, s.walks) * times, width = bytes(tensor.dtype);
+    const bool output = s.access == 0;
+    const MemoryId source = output ? s.memory : from, target = output ? from : s.memory;
+    double latency = 0;
+    for (const LinkId l : links_between(model, source, target)) {
+      const Link& link = model.link(l);
+      if (link.bandwidth > 0) busy_["link " + link.name] += elements * width / link.bandwidth;
+      latency += link.latency;
+    }
+    const Instruction* move = nullptr;
+    for (const std::string& name : s.stage.via)
+      if (const auto id = model.find_instruction(name)) move = &model.instruction(*id);
+    const bool part = output && combine_.valid() && from == combined_in(model.instruction(combine_));
+    if (part) move = &model.instruction(combine_);
+    const bool scratch = !model.memory(s.memory).is_register();
+    if (move == nullptr && !scratch) move = move_between(model, source, target, tensor.dtype);
+    if (move != nullptr)
+      busy_["port " + move->timing.port] += elements / piece(*move, tensor.dtype) *
+                                            interval_of(*move, full_extents(*move), model) / ports(*move) *
+                                            (is_innermost(move->unit) ? 1.0 / lanes() : 1);
+    else  // element by element: a load and a store each
+      busy_["copies by a scalar unit"] += elements * copy_cycles(view_, s) / lanes();
+    if (!scratch && !output) return fetches(s, move, latency);
+    if (output) {
+      ends_ += latency;
+      return;
+    }
+    if (!begun_.insert(s.walks).second) return;  // stages side by side begin, and are waited for, together
+    // Those who only fill tiles go on with the next block's while this one's results are stored. To look at a counter
+    // costs what a barrier does.
+    const bool role = !s.stage.role.empty();
+    const double rings = role ? 1 : std::min(turns_begin(s), times),
+                 ahead = std::min<double>(s.stage.ahead, times / rings);
+    (role ? begins_ : ends_) += ahead > 0 ? latency : 0;
+    waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency)) + (ahead > 0 ? (rings - 1) * latency : 0);
+    if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
+  }
+  /// Tiles take turns along the walk right above them: its first ones are waited for each time that it begins.
+  double turns_begin(const StageView& s) const {
+    double times = 1;
+    for (int w = 0; w + 1 < s.walks; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+        times *= trip(static_cast<std::size_t>(w));
+    return times;
+  }
+  /// Where a block's threads meet at every step.
+  double barrier_latency() const {
+    for (const Barrier& barrier : view_.model->barriers())
+      if (barrier.unit == block_ && !barrier.partial) return barrier.latency;
+    return 0;
+  }
+  bool is_innermost(UnitId unit) const {
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u)
+      if (make_id<UnitId>(u) != unit && view_.model->inside(make_id<UnitId>(u), unit)) return false;
+    return true;
+  }
+  /// Instances inside one of the unit that have instances themselves: each keeps a port busy with its part of a call.
+  double side_by_side_inside(UnitId unit) const {
+    double count = 1;
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u)
+      if (const UnitId id = make_id<UnitId>(u); id != unit && view_.model->inside(id, unit) && !is_innermost(id))
+        count *= static_cast<double>(view_.model->unit(id).count);
+    return count;
+  }
+  /// Innermost instances that the instruction occupies: what they do is done at once.
+  double lanes() const {
+    double count = 1;
+    for (std::size_t u = 0; u < view_.model->units().size(); ++u) {
+      const UnitId id = make_id<UnitId>(u);
+      if (id != view_.instruction->unit && view_.model->inside(id, view_.instruction->unit))
+        count *= static_cast<double>(view_.model->unit(id).count);
+    }
+    return count;
+  }
+
+  /// What the whole kernel reads and writes: each tensor once, or as often as the order of blocks asks for it.
+  void outermost() {
+    const Memory& home = view_.model->memory(view_.model->home());
+    double read = 0, written = 0;
+    std::vector<TensorId> seen;
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const TensorId id = access_of(view_.statement, a).tensor;
+      if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+      seen.push_back(id);
+      const Tensor& tensor = view_.kernel->tensors[id.index()];
+      double size = bytes(tensor.dtype);
+      for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+      (a == 0 ? written : read) += size;
+    }
+    read = std::max(read, fetched());
+    if (combine_.valid() && !kept_on_the_way()) {  // each part reads what is there and writes it back
+      read += parts_ * output_bytes();
+      written += (parts_ - 1) * output_bytes();
+    }
+    if (home.read_bandwidth > 0) result_.join("memory " + home.name, read / home.read_bandwidth);
+    if (home.write_bandwidth > 0) result_.join("memory " + home.name, written / home.write_bandwidth);
+  }
+
+  /// Bytes of inputs, where what a cache does not hold until another block asks for it comes again.
+  double fetched() const {
+    std::size_t outside = 0;  // walks on blocks
+    while (outside < view_.walks.size() && on_blocks(outside)) ++outside;
+    std::vector<BlockInput> inputs;
+    SharedCache cache;
+    for (int a = 1; a < access_count(view_.statement); ++a) {
+      const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, a).tensor.index()];
+      BlockInput input{counts_.tile(a, static_cast<int>(outside)) * bytes(tensor.dtype), bytes(tensor.dtype) * 1.0};
+      for (const std::int64_t extent : tensor.shape) input.all *= static_cast<double>(extent);
+      inputs.push_back(input);
+      for (const StageView& s : view_.stages)
+        if (s.access == a && s.parent < 0) {
+          const SharedCache own = shared_cache(*view_.model, s.memory, block_);
+          if (own.capacity > cache.capacity) cache = own;
+        }
+    }
+    if (cache.capacity <= 0) return 0;
+    const auto loop = [&](std::size_t w) {
+      BlockLoop made{trip(w), {}};
+      for (int a = 1; a < access_count(view_.statement); ++a)
+        made.used.push_back(counts_.uses_walk(a, static_cast<int>(w)));
+      return made;
+    };
+    std::vector<BlockLoop> loops;
+    for (std::size_t w = 0; w < outside; ++w) {
+      if (view_.walks[w].raster > 0 && w + 1 < outside) {
+        for (BlockLoop& l : grouped(loop(w), loop(w + 1), static_cast<double>(view_.walks[w].raster)))
+          loops.push_back(std::move(l));
+        ++w;
+      } else {
+        loops.push_back(loop(w));
+      }
+    }
+    return fetched_bytes(loops, inputs, cache);
+  }
+
+  // Split reductions --------------------------------------------------------------------------------------------------
+
+  double output_bytes() const {
+    const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()];
+    double size = bytes(tensor.dtype);
+    for (const std::int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+    return size;
+  }
+  /// Does a cache between the parts and the output hold all of it? Then parts are added there, and it is written once.
+  bool kept_on_the_way() const {
+    const Instruction& by = view_.model->instruction(combine_);
+    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+      for (const MemoryId cache : view_.model->link(l).via)
+        if (static_cast<double>(view_.model->memory(cache).capacity) >= output_bytes()) return true;
+    return false;
+  }
+  /// The output is set to the identity before any block adds to it: a launch of its own, which writes it once, and
+  /// whose stores have arrived before the next one begins.
+  double start_of_sums() const {
+    if (!combine_.valid() || view_.kernel->tensors[access_of(view_.statement, 0).tensor.index()].inout) return 0;
+    const Instruction& by = view_.model->instruction(combine_);
+    const Memory& to = view_.model->memory(combined_in(by));
+    double cycles = to.write_bandwidth > 0 ? output_bytes() / to.write_bandwidth : 0;
+    for (const LinkId l : links_between(*view_.model, combined_from(by), combined_in(by)))
+      cycles += view_.model->link(l).latency;
+    return cycles;
+  }
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  UnitId block_;
+  InstructionId combine_;               ///< invalid: no reduction is split
+  double parts_ = 1;                    ///< of each sum
+  std::map<std::string, double> busy_;  ///< of one block
+  std::set<int> begun_;                 ///< walks above stages in the scratchpad
+  double chain_ = 0, waits_ = 0, ends_ = 0;
+  double own_calls_ = 0;                           ///< of one instance, one after another
+  std::map<int, double> fetched_, fetched_ahead_;  ///< by walks above: latencies of fetching registers, all steps
+  double begins_ = 0;  ///< until the first tiles are there, of an instance: once where instances take turns
+  KernelTime result_;
+};
+
+}  // namespace
+
+bool runs_in_blocks(const NestView& view) {
+  const auto block = block_unit(view);
+  return block && *block != view.instruction->unit && view.model->unit(*block).queued;
+}
+
+KernelTime kernel_time(const NestView& view, const TileCounts& counts) {
+  return Blocks(view, counts, *block_unit(view)).run();
+}
+
+}  // namespace isamap

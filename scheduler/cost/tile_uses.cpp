@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/tile_uses.h"
+
+#include <algorithm>
+#include <set>
+
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/staged_tile.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+/// How the stage's tile is laid out: by its own line, or like the tile around it.
+const std::vector<LayoutDigit>* layout_of(const NestView& view, int stage) {
+  for (; stage >= 0; stage = view.stages[static_cast<std::size_t>(stage)].parent)
+    if (const auto& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout; !layout.empty()) return &layout;
+  return nullptr;
+}
+
+/// Dims along which the tensor's elements lie at irregular distances: those inside divisions of the offset.
+std::set<std::string> irregular_dims(const NestView& view, const Access& access) {
+  std::set<std::string> names;
+  const auto linear = [](const AffineExpr& e) { return e.is_linear(); };
+  if (std::all_of(access.index.begin(), access.index.end(), linear)) return names;
+  const Tensor& tensor = view.kernel->tensors[access.tensor.index()];
+  const AffineExpr offset = simplify(row_major(access.index, tensor.shape), ranges_of(view.statement.domain));
+  for (const AffineTerm& term : offset.terms())
+    if (const FloorDiv* part = division(term)) names.merge(part->numerator->names());
+  return names;
+}
+
+/// Do neighbours along the form lie side by side where the tile comes from and goes to?
+bool side_by_side_outside(const NestView& view, int stage, const AffineExpr& form) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  if (const auto* layout = layout_of(view, s.parent)) {
+    const auto split = split_digit(layout->back().index);
+    return split && split->divide == 1 && split->form == form;
+  }
+  const Access& access = access_of(view.statement, s.access);
+  if (access.index.empty()) return true;
+  const AffineExpr& last = access.index.back();
+  const std::set<std::string> names = form.names();
+  return !last.is_linear() ||
+         std::all_of(names.begin(), names.end(), [&](const std::string& name) { return last.coefficient(name) == 1; });
+}
+
+/// Must neighbours along the move's last dim lie at one distance, mostly side by side?
+bool demands_distance(const Instruction& move) {
+  std::size_t d = move.ranges.size();
+  while (d > 0 && move.ranges[d - 1].max == 1) --d;
+  if (d == 0) return false;
+  const std::string& last = move.statement().domain.dims[d - 1].name;
+  return std::any_of(move.operands.begin(), move.operands.end(), [&](const Operand& operand) {
+    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+    return !strided || std::any_of(strided->terms.begin(), strided->terms.end(), [&](const StrideTerm& term) {
+      return term.stride && term.term.names().contains(last);
+    });
+  });
+}
+
+/// Do neighbours along the move's last dim lie further apart in the stage's memory than side by side, as the move says?
+bool transposes(const Instruction& move, MemoryId inside) {
+  const std::string& last = move.statement().domain.dims.back().name;
+  for (const Operand& operand : move.operands) {
+    const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+    if (operand.memory != inside || strided == nullptr) continue;
+    for (const StrideTerm& term : strided->terms)
+      if (term.stride && term.stride->op == IntExpr::Op::number && term.stride->number > 1 &&
+          term.term.names().contains(last))
+        return true;
+  }
+  return false;
+}
+
+/// Points along a coordinate that one use takes.
+std::int64_t points_of_use(const DimRange& range, const Walked& walked) {
+  return walked.regular ? std::min(walked.piece, range.max) : 1;
+}
+
+/// How often uses of a move have these extents along one of its dims.
+struct AlongDim {
+  std::size_t dim = 0;
+  std::vector<std::pair<std::int64_t, double>> extents;
+};
+
+/// Cycles of uses with all combinations of these extents; `extents` holds those of the other dims.
+double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& along, std::size_t next,
+                      std::vector<std::int64_t>& extents, const HardwareModel& model) {
+  if (next == along.size()) return interval_of(move, extents, model);
+  double cycles = 0;
+  for (const auto& [extent, times] : along[next].extents) {
+    extents[along[next].dim] = extent;
+    cycles += times * cycles_of_uses(move, along, next + 1, extents, model);
+  }
+  return cycles;
+}
+
+/// Cycles and number of all uses, those at the ends of coordinates short.
+TileMove uses_of_tile(const Instruction& move, const std::vector<Walked>& tile, const HardwareModel& model) {
+  std::vector<std::int64_t> extents = least_extents(move);
+  std::vector<AlongDim> along;
+  double uses = 1, others = 1;
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    const auto walked =
+        std::find_if(tile.begin(), tile.end(), [&](const Walked& w) { return w.dim == static_cast<int>(d); });
+    if (walked == tile.end()) continue;
+    const std::int64_t points = walked->points, rest = walked->extent % points, least = extents[d];
+    if (!move.ranges[d].fixed()) extents[d] = std::max(least, points);
+    along.push_back({d, {{extents[d], static_cast<double>(walked->extent / points)}}});
+    if (rest > 0) along.back().extents.emplace_back(std::max(least, rest), 1);
+    uses *= static_cast<double>(ceil_div(walked->extent, points));
+  }
+  for (const Walked& walked : tile)
+    if (walked.dim < 0) others *= static_cast<double>(walked.extent);
+  const double latency = latency_of(move, extents, model);
+  const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
+  return {uses * others, cycles, latency};
+}
+
+}  // namespace
+
+std::vector<Walked> coordinates_of(const NestView& view, int stage, const std::vector<std::int64_t>& sizes) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  const Access& access = access_of(view.statement, s.access);
+  Tiles tiles;
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
+  std::vector<Walked> all;
+  if (const auto* layout = layout_of(view, stage)) {
+    for (const LayoutDigit& digit : *layout) {
+      const auto split = split_digit(digit.index);
+      const auto name = split ? split->form.as_dim() : std::nullopt;
+      if (!split || (name && name->front() == '$')) continue;
+      const auto same = [&](const Walked& w) { return w.form == split->form; };
+      auto at = std::find_if(all.begin(), all.end(), same);
+      if (at == all.end()) {
+        const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
+        at = all.insert(all.end(), {split->form, extent, extent, true});
+      }
+      if (split->divide == 1 && split->modulo > 0) at->piece = std::min(at->extent, split->modulo);
+      std::rotate(at, at + 1, all.end());
+    }
+  } else {
+    for (const AffineExpr& form : natural_forms(access)) {
+      const std::int64_t extent = std::max<std::int64_t>(1, range_over(form, tiles).extent);
+      all.push_back({form, extent, extent, true});
+    }
+  }
+  if (s.parent < 0) {
+    const std::set<std::string> irregular = irregular_dims(view, access);
+    for (Walked& w : all)
+      for (const std::string& name : w.form.names()) w.regular = w.regular && !irregular.contains(name);
+  }
+  std::erase_if(all, [](const Walked& w) { return w.extent <= 1; });
+  return all;
+}
+
+std::vector<std::int64_t> least_extents(const Instruction& move) {
+  std::vector<std::int64_t> extents = full_extents(move);
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (!move.ranges[d].fixed()) extents[d] = std::max<std::int64_t>(1, move.ranges[d].min);
+  return extents;
+}
+
+std::vector<Walked> taken_by(const NestView& view, int stage, const Instruction& move,
+                             const std::vector<std::int64_t>& sizes) {
+  std::vector<Walked> tile = coordinates_of(view, stage, sizes);
+  if (!tile.empty() && demands_distance(move) && !side_by_side_outside(view, stage, tile.back().form)) {
+    const auto outside = std::find_if(tile.begin(), tile.end(), [&](const Walked& w) {
+      return transposes(move, view.memory_of(stage)) && side_by_side_outside(view, stage, w.form);
+    });
+    if (outside != tile.end())
+      std::rotate(outside, outside + 1, tile.end());
+    else
+      tile.push_back({});
+  }
+  bool last = true;
+  std::size_t left = tile.size();
+  for (std::size_t d = move.ranges.size(); d-- > 0 && left > 0;) {
+    const DimRange& range = move.ranges[d];
+    if (range.max == 1) continue;
+    const auto uses_left = [&](const Walked& w) {
+      return static_cast<double>(ceil_div(w.extent, points_of_use(range, w))) / static_cast<double>(w.extent);
+    };
+    Walked* best = last ? &tile.back() : nullptr;
+    for (Walked& w : tile)
+      if (!last && w.dim < 0 && (best == nullptr || uses_left(w) < uses_left(*best))) best = &w;
+    last = false;
+    best->points = points_of_use(range, *best);
+    best->dim = static_cast<int>(d);
+    --left;
+  }
+  return tile;
+}
+
+TileMove move_of_tile(const NestView& view, int stage, const Instruction& move,
+                      const std::vector<std::int64_t>& sizes) {
+  const std::vector<Walked> tile = taken_by(view, stage, move, sizes);
+  TileMove result = uses_of_tile(move, tile, *view.model);
+  if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
+    const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
+    double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
+    for (const Walked& walked : tile) moved *= static_cast<double>(walked.extent);
+    result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
+  }
+  return result;
+}
+
+std::vector<std::int64_t> padded(const NestView& view, std::vector<std::int64_t> extents) {
+  for (std::size_t m = 0; m < extents.size(); ++m) {
+    const DimRange& range = view.instruction->ranges[m];
+    const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
+    if (!allowed) extents[m] = range.max;
+  }
+  return extents;
+}
+
+std::vector<std::int64_t> padded_extents(const NestView& view, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> extents(view.instruction->ranges.size(), 1);
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (const int m = view.instruction_dim[d]; m >= 0) extents[static_cast<std::size_t>(m)] = sizes[d];
+  return padded(view, std::move(extents));
+}
+
+}  // namespace isamap

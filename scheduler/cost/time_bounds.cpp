@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/time_bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "hwdesc/model/register_reallocation.h"
+#include "ir/element_cycles.h"
+#include "scheduler/cost/split_lines.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/staged_tile.h"
+#include "scheduler/nest/tile_layout.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double waited_for = 0.5;  ///< of the lines with which rows begin: what the core does not get round in time
+
+const Tensor& tensor_of(const NestView& view, int access) {
+  return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
+}
+
+/// Calls of moves by the port they occupy.
+class Ports {
+ public:
+  explicit Ports(const NestView& view) : view_(view) {}
+
+  /// At least `calls` (registers filled one by one), at least what the elements need.
+  void add(MemoryId from, MemoryId to, const Transfer& t, double elements, double calls) {
+    const DType type = tensor_of(view_, t.access).dtype;
+    const Instruction* move = elements > 0 ? move_between(*view_.model, from, to, type) : nullptr;
+    if (!move) return;
+    const double carried = piece(*move, type);
+    const double times = std::max(calls, elements / carried) *
+                         (1 + split_share(view_, t, static_cast<std::int64_t>(carried) * bytes(type)));
+    Bound& b = ports_[{move->unit.value, move->timing.port}];
+    b.name = "port " + (move->timing.port.empty() ? move->name : move->timing.port);
+    b.cycles += times * interval_of(*move, full_extents(*move), *view_.model) / ports_of(*move, *view_.model);
+  }
+  std::vector<Bound> bounds() const {
+    std::vector<Bound> result;
+    for (const auto& [key, bound] : ports_) result.push_back(bound);
+    return result;
+  }
+
+ private:
+  const NestView& view_;
+  std::map<std::pair<std::int32_t, std::string>, Bound> ports_;
+};
+
+/// How much larger a tile is for what its layout leaves free behind digits (`k pad 8`).
+double padding_of(const NestView& view, const StageView& s) {
+  if (std::none_of(s.stage.layout.begin(), s.stage.layout.end(), [](const LayoutDigit& d) { return d.pad > 0; }))
+    return 1;
+  Tiles tiles;
+  const std::vector<std::int64_t> extents = view.tiles(s.walks);
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), round_up(extents[d], view.block[d])};
+  double factor = 1;
+  for (const LayoutDigit& digit : s.stage.layout) {
+    if (digit.pad == 0) continue;
+    const auto split = split_digit(digit.index);
+    if (!split) continue;
+    const auto names = split->form.names();
+    if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return tiles.contains(name); }))
+      continue;
+    const auto extent = static_cast<double>(digit_extent(*split, range_over(split->form, tiles).extent));
+    factor *= (extent + static_cast<double>(digit.pad)) / extent;
+  }
+  return factor;
+}
+
+/// Registers (true) or bytes of one stage, all its buffers.
+double needed_by(const NestView& view, const TileCounts& counts, int stage) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  const Memory& m = view.model->memory(s.memory);
+  double own = counts.padded_tile(s.access, s.walks) * bytes(tensor_of(view, s.access).dtype) * copies_of(view, stage);
+  if (m.is_register() && m.size > 0) {
+    const int operand = instruction_access(view.mapping, s.access);
+    own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
+              ? counts.slots(s.access, s.walks) *
+                    registers_of(*view.instruction, operand, tensor_of(view, s.access).dtype, m)
+              : std::ceil(own / static_cast<double>(m.size));
+  } else {
+    own *= padding_of(view, s);
+  }
+  return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.walks);
+}
+
+/// An operand that calls take from memory and share is loaded once, into a register that nobody named: one for all.
+int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId registers) {
+  if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers)
+    return 0;
+  const int all = static_cast<int>(view.walks.size());
+  for (int a = 1; a < access_count(view.statement); ++a) {
+    const bool in_place = operand_memory(view, a).valid() && !view.model->memory(operand_memory(view, a)).is_register();
+    if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+/// Elements that one use of a move carries.
+double piece(const Instruction& move, DType type) {
+  double points = 1;
+  for (const DimRange& r : move.ranges) points *= static_cast<double>(r.max);
+  const auto& own = move.operands[1].dtype;
+  if (own && is_bits(*own)) points = points * bits(*own) / bits(type);
+  return std::max(1.0, points);
+}
+
+/// Where a reduction is cut above the accumulators, each of their visits waits for the partial sums that it goes on
+/// with, and ends when the last call has.
+static double partial_sums(const NestView& view, const TileCounts& counts, int stage, double of_call) {
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  double parts = 1;
+  for (int w = 0; w < s.walks; ++w)
+    if (!counts.uses_walk(0, w) && !view.walks[static_cast<std::size_t>(w)].unit.valid())
+      parts *= static_cast<double>(counts.trip(w));
+  if (parts <= 1) return 0;
+  const MemoryId from = view.memory_of(s.parent), to = view.memory_of(stage);
+  const Instruction* load = move_between(*view.model, from, to, tensor_of(view, 0).dtype);
+  const double of_load = load == nullptr ? 0 : latency_of(*load, full_extents(*load), *view.model);
+  return counts.steps(s.walks) * (of_call + of_load);
+}
+
+/// A core does not foresee the end of a loop with many steps, and begins anew what stands behind it.
+static double ends_of_loops(const NestView& view, const TileCounts& counts) {
+  constexpr std::int64_t foreseen = 8;
+  const double each = view.model->unit(view.instruction->unit).loop_end;
+  if (each <= 0) return 0;
+  double total = 0;
+  for (std::size_t w = 0; w < view.walks.size(); ++w)
+    if (const WalkView& walk = view.walks[w]; !walk.unroll && !walk.unit.valid())
+      if (const auto at = static_cast<int>(w); counts.trip(at) >= foreseen) total += counts.steps(at) * each;
+  return total;
+}
+
+/// Cycles of one point of scalar code, as a simulator counts its elements (ir/element_cycles.h).
+static double scalar_point(const NestView& view) {
+  const Computation& statement = view.statement;
+  const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
+                      (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
+  if (!copies) return access_count(statement);
+  const std::string inner =
+      view.walks.empty() ? "" : statement.domain.dims[static_cast<std::size_t>(view.walks.back().dim)].name;
+  double cycles = contiguous_cycles;
+  for (int a = 0; a < access_count(statement); ++a) {
+    const AffineExpr offset = position(access_of(statement, a).index, tensor_of(view, a));
+    if (!offset.is_linear()) return divided_cycles;
+    if (!inner.empty() && std::abs(offset.coefficient(inner)) != 1) cycles = strided_cycles;
+  }
+  return cycles;
+}
+
+Bound compute_bound(const NestView& view, const TileCounts& counts) {
+  const double steps = counts.steps(static_cast<int>(view.walks.size()));
+  if (!view.instruction) return {"scalar code", steps * scalar_point(view)};
+  const Instruction& instruction = *view.instruction;
+  const std::vector<std::int64_t> extents = view.call_extents();
+  const double each = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model);
+  const int stage = view.innermost[0];
+  const bool chained = view.statement.reduction != Reduction::assign && stage >= 0 &&
+                       view.model->memory(view.memory_of(stage)).is_register();
+  const double ends = ends_of_loops(view, counts);
+  if (!chained) return {"compute", steps * each + ends};
+  const double again = ends + partial_sums(view, counts, stage, latency_of(instruction, extents, *view.model));
+  const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].walks));
+  const double latency = latency_of(instruction, extents, *view.model) / chains;
+  if (latency <= each) return {"compute", steps * each + again};
+  return {fmt::format("latency of {} ({:.0f} accumulators)", instruction.name, chains), steps * latency + again};
+}
+
+std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  Ports ports(view);
+  for (const Transfer& t : traffic.transfers) {
+    if (!t.to.valid() || t.from == t.to) continue;
+    if (t.stage < 0) {  // taken in place: a load inside the call
+      if (t.access != 0 && view.model->memory(t.to).is_register()) ports.add(t.from, t.to, t, 1, t.loads / t.instances);
+      continue;
+    }
+    const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+    const bool registers = view.model->memory(t.to).is_register();
+    const double calls =
+        registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
+    ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
+    const auto asked = [&](const AskedFor& a) { return a.access == t.access; };
+    if (registers && std::any_of(view.asked.begin(), view.asked.end(), asked))  // beside each load
+      ports.add(t.from, t.to, t, t.elements_in / t.instances, calls);
+    if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
+  }
+  return ports.bounds();
+}
+
+std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
+  std::vector<Bound> bounds;
+  for (const auto& [id, moved] : traffic.link_bytes) {
+    const Link& link = view.model->link(id);
+    const auto copies = traffic.link_instances.find(id);
+    const double shared = copies == traffic.link_instances.end() ? 1 : copies->second;
+    if (link.bandwidth > 0) bounds.push_back({"link " + link.name, moved / link.bandwidth / shared});
+  }
+  for (const auto& [id, cache] : traffic.caches)
+    if (cache.bandwidth > 0)
+      bounds.push_back({"cache " + view.model->memory(id).name, cache.bytes / cache.bandwidth / cache.instances, true});
+  return bounds;
+}
+
+std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
+  std::vector<Bound> bounds;
+  for (const auto& [id, tensors] : traffic.memories) {
+    const Memory& m = view.model->memory(id);
+    double read = 0, written = 0;
+    for (const auto& [tensor, t] : tensors) {
+      read += t.reads * t.element_bytes / t.instances;
+      written += (t.fills + t.updates) * t.element_bytes / t.instances;
+    }
+    if (m.read_bandwidth > 0) bounds.push_back({"memory " + m.name, read / m.read_bandwidth});
+    if (m.write_bandwidth > 0) bounds.push_back({"memory " + m.name, written / m.write_bandwidth});
+  }
+  return bounds;
+}
+
+namespace {}  // namespace
+
+double serial_cycles(const NestView& view, const Traffic& traffic) {
+  double total = 0;
+  for (const Transfer& t : traffic.transfers) {
+    if (t.stage < 0 || t.from == t.to) continue;
+    const MemoryKind kind = view.model->memory(t.to).kind;
+    const bool addressed = kind == MemoryKind::scratchpad || kind == MemoryKind::accumulator;
+    if (!addressed || view.stages[static_cast<std::size_t>(t.stage)].stage.buffers > 1) continue;
+    const double moved = (t.elements_in + t.elements_out) * bytes(tensor_of(view, t.access).dtype) / t.instances;
+    for (LinkId l : links_between(*view.model, t.from, t.to))
+      if (view.model->link(l).bandwidth > 0) total += moved / view.model->link(l).bandwidth;
+  }
+  return total;
+}
+
+double begin_cycles(const Traffic& traffic) {
+  double total = 0;
+  for (const auto& [id, cache] : traffic.caches)
+    if (cache.bandwidth > 0) total += waited_for * cache.begun / cache.bandwidth / cache.instances;
+  return total;
+}
+
+double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
+                    double moving) {
+  const int stage = view.innermost[0];
+  if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
+  const Memory* nearest = nullptr;
+  for (const Memory& m : view.model->memories())
+    if (m.kind == MemoryKind::cache && m.misses > 0 && (nearest == nullptr || m.capacity < nearest->capacity))
+      nearest = &m;
+  if (nearest == nullptr || nearest->line < 1) return 0;
+  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  const double lines = counts.tile(0, s.walks) * bytes(tensor_of(view, 0).dtype) / static_cast<double>(nearest->line);
+  const double waiting = 1 - static_cast<double>(nearest->misses) / 2 / lines;
+  if (waiting <= 0) return 0;
+  double storing = 0;
+  for (const auto& [id, cache] : traffic.caches)
+    if (cache.bandwidth > 0) storing = std::max(storing, cache.of_output / cache.bandwidth / cache.instances);
+  const MemoryId to = view.memory_of(s.parent);
+  for (const LinkId id : links_of(*view.model, s.stage.via, s.memory, to)) {
+    const Link& link = view.model->link(id);
+    const auto moved = traffic.link_bytes.find(id);
+    const auto copies = traffic.link_instances.find(id);
+    if (link.via.empty() && link.bandwidth > 0 && moved != traffic.link_bytes.end())
+      storing = std::max(
+          storing, moved->second / link.bandwidth / (copies == traffic.link_instances.end() ? 1 : copies->second));
+  }
+  return waiting * std::min({storing, computing, std::max(0.0, moving - computing)});
+}
+
+double stretch_cycles(const NestView& view, const Traffic& traffic, const std::vector<Bound>& bounds) {
+  const CacheTraffic* outermost = nullptr;
+  const Memory* cache = nullptr;
+  for (const auto& [id, passing] : traffic.caches)
+    if (const Memory& m = view.model->memory(id); cache == nullptr || m.capacity > cache->capacity)
+      cache = &m, outermost = &passing;
+  if (cache == nullptr || outermost->bandwidth <= 0 || outermost->bytes <= 0) return 0;
+  double longest = 0, others = 0;
+  for (const Bound& b : bounds) {
+    longest = std::max(longest, b.cycles);
+    if (!b.of_cache || b.name != "cache " + cache->name) others = std::max(others, b.cycles);
+  }
+  const double lost = outermost->bytes / outermost->bandwidth / outermost->instances;
+  const double share = std::min(1.0, outermost->bytes / std::max(outermost->most, outermost->bytes));
+  return others + std::max(0.0, lost - share * others) - longest;
+}
+
+double resume_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+  const int stage = view.innermost[0];
+  if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
+  const auto t = std::find_if(traffic.transfers.begin(), traffic.transfers.end(),
+                              [&](const Transfer& one) { return one.stage == stage; });
+  if (t == traffic.transfers.end() || t->elements_in <= 0 || t->elements_out <= 0) return 0;
+  const double size = bytes(tensor_of(view, 0).dtype), stored = t->elements_out * size;
+  const double tile = counts.tile(0, view.stages[static_cast<std::size_t>(stage)].walks);
+  const double refills = t->elements_in / std::max(1.0, tile);
+  double total = 0;
+  for (const Link& link : view.model->links()) {
+    const auto cache = traffic.caches.find(link.to);
+    if (cache == traffic.caches.end() || link.bandwidth <= 0) continue;
+    const double share = std::min(1.0, cache->second.of_output / 2 / stored);  // each line comes and goes
+    total += waited_for * share * (t->elements_in * size / link.bandwidth + refills * link.latency) /
+             cache->second.instances;
+  }
+  return total;
+}
+
+namespace {
+
+/// Instances that own such registers and work side by side in one unit of the pool.
+double instances_in(const NestView& view, const TileCounts& counts, const Memory& memory) {
+  const HardwareModel& model = *view.model;
+  double instances = 1;
+  for (std::size_t w = 0; w < view.walks.size(); ++w)
+    if (const UnitId unit = view.walks[w].unit;
+        unit.valid() && unit != memory.pool->unit && model.inside(unit, memory.pool->unit))
+      instances *= static_cast<double>(counts.trip(static_cast<int>(w)));
+  if (view.instruction)
+    for (UnitId at = memory.per; at.valid() && at != view.instruction->unit; at = model.unit(at).parent)
+      instances *= static_cast<double>(model.unit(at).count);
+  return std::max(instances, 1.0);
+}
+
+/// The outermost unit inside the one that shares a pool, and how many owners of registers one instance of it has.
+std::pair<UnitId, double> sharer(const Memory& memory, const HardwareModel& model) {
+  double owners = 1;
+  UnitId at = memory.per;
+  for (; at.valid() && model.unit(at).parent.valid() && model.unit(at).parent != memory.pool->unit;
+       at = model.unit(at).parent)
+    owners *= static_cast<double>(model.unit(at).count);
+  return {at, owners * static_cast<double>(model.unit(at).at_most ? 1 : model.unit(at).count)};
+}
+
+/// What each of those that compute may hold, and what all hold before registers are shared out.
+struct OwnRegisters {
+  double available = 0;
+  Budgets budgets = {};
+};
+
+/// Those who only fill tiles are one more instance each of the outermost unit inside a block.
+OwnRegisters own_registers(const NestView& view, const TileCounts& counts, const Memory& memory) {
+  OwnRegisters own{static_cast<double>(memory.count)};
+  if (!memory.pool) return own;
+  const double instances = instances_in(view, counts, memory);
+  std::set<std::string> roles;
+  for (const StageView& s : view.stages) roles.insert(s.stage.role);
+  roles.erase("");
+  double of_roles = 0;
+  if (!roles.empty()) {
+    const auto [unit, owners] = sharer(memory, *view.model);
+    of_roles = static_cast<double>(roles.size()) * owners;
+    own.budgets = budgets(*view.model, memory.pool->unit, unit, static_cast<std::int64_t>(roles.size()),
+                          std::max<std::int64_t>(1, static_cast<std::int64_t>(instances / owners)));
+  }
+  const double shared = own.budgets.others ? static_cast<double>(own.budgets.others->value)
+                                           : static_cast<double>(memory.pool->total) / (instances + of_roles);
+  own.available = std::min(own.available, shared) - static_cast<double>(memory.pool->kept);
+  return own;
+}
+
+/// Registers of the operands of one call.
+std::int64_t of_one_call(const NestView& view, MemoryId registers) {
+  std::int64_t sum = 0;
+  for (int a = 0; view.instruction && a < access_count(view.statement); ++a)
+    if (const int operand = instruction_access(view.mapping, a); operand >= 0 && operand_memory(view, a) == registers)
+      sum += registers_of(*view.instruction, operand, tensor_of(view, a).dtype, view.model->memory(registers));
+  return sum;
+}
+
+}  // namespace
+
+Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
+  Diagnostics problems;
+  for (std::size_t number = 0; number < view.model->memories().size(); ++number) {
+    const MemoryId id = make_id<MemoryId>(number);
+    const Memory& m = view.model->memory(id);
+    if (m.kind == MemoryKind::cache) continue;
+    double needed = 0, largest = 0;
+    std::string parts;
+    SourceLocation where;  // of the largest
+    for (std::size_t i = 0; i < view.stages.size(); ++i) {
+      const StageView& s = view.stages[i];
+      if (s.memory != id) continue;
+      const double own = needed_by(view, counts, static_cast<int>(i));
+      if (own >= largest) largest = own, where = s.where;
+      needed += own;
+      parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
+    }
+    if (const int held = held_in_passing(view, counts, id); held > 0) {
+      needed += held;
+      parts += fmt::format("{}operands taken in place {}", parts.empty() ? "" : ", ", held);
+    }
+    const bool registers = m.is_register() && m.size > 0;
+    const OwnRegisters own = registers ? own_registers(view, counts, m) : OwnRegisters{static_cast<double>(m.capacity)};
+    const double available = own.available;
+    if (const std::int64_t call = of_one_call(view, id);
+        registers && own.budgets.others && !parts.empty() && call + own.budgets.beside > own.budgets.entry)
+      problems.push_back(
+          error_at(where,
+                   fmt::format("memory {}: {} registers needed by one call of {}, {} available before "
+                               "those of a role are shared out",
+                               m.name, call, view.instruction->name, own.budgets.entry - own.budgets.beside),
+                   "choose smaller calls, or fewer of them side by side"));
+    if (parts.empty() || available <= 0 || !(needed > available)) continue;  // no points: no number
+    problems.push_back(error_at(where,
+                                fmt::format("memory {}: {:.0f} {} needed, {:.0f} available ({})", m.name, needed,
+                                            registers ? "registers" : "bytes", available, parts),
+                                "choose smaller tiles below the stages in " + m.name));
+  }
+  return problems;
+}
+
+}  // namespace isamap

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cost/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/cost/cache_traffic.h"
+#include "scheduler/nest/fused_tiles.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/split_reduction.h"
+
+namespace isamap {
+
+namespace {
+
+TensorId tensor_id_of(const NestView& view, int access) { return access_of(view.statement, access).tensor; }
+
+int element_bytes(const NestView& view, int access) {
+  return bytes(view.kernel->tensors[tensor_id_of(view, access).index()].dtype);
+}
+
+bool owned_inside(const NestView& view, MemoryId memory, UnitId unit) {
+  return view.model->inside(view.model->memory(memory).per, unit);
+}
+
+/// The stages of one access, outermost first; -1 (home) leads.
+std::vector<int> chain_of(const NestView& view, int access) {
+  std::vector<int> chain;
+  for (int s = view.innermost[static_cast<std::size_t>(access)]; s >= 0;
+       s = view.stages[static_cast<std::size_t>(s)].parent)
+    chain.insert(chain.begin(), s);
+  chain.insert(chain.begin(), -1);
+  return chain;
+}
+
+int walks_above(const NestView& view, int stage) {
+  return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks;
+}
+
+const Stage* line_of(const NestView& view, int stage) {
+  return stage < 0 ? nullptr : &view.stages[static_cast<std::size_t>(stage)].stage;
+}
+
+class Counting {
+ public:
+  Counting(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {}
+
+  Traffic run() {
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const std::vector<int> chain = chain_of(view_, a);
+      for (std::size_t i = 0; i < chain.size(); ++i) open(a, chain[i]);
+      for (std::size_t i = 0; i < chain.size(); ++i) {
+        const bool last = i + 1 == chain.size();
+        if (a == 0)
+          output(chain[i], last ? -1 : chain[i + 1], last);
+        else
+          input(a, chain[i], last ? -1 : chain[i + 1], last);
+      }
+    }
+    for (const Transfer& t : traffic_.transfers) links(t);
+    return std::move(traffic_);
+  }
+
+ private:
+  Totals& totals(int access, int stage) {
+    return traffic_.memories[view_.memory_of(stage)][tensor_id_of(view_, access)];
+  }
+
+  void open(int access, int stage) {
+    const int walks = walks_above(view_, stage);
+    Totals& t = totals(access, stage);
+    t.element_bytes = element_bytes(view_, access);
+    t.tile = std::max(t.tile, counts_.tile(access, walks));
+    t.instances = std::max(t.instances, stage < 0 ? 1.0 : instances_of(view_, counts_, view_.memory_of(stage)));
+  }
+
+  void input(int access, int stage, int child, bool last) {
+    const int all = static_cast<int>(view_.walks.size());
+    const int walks = walks_above(view_, stage);
+    const TileCounts::Sharing shared{walks};
+    Transfer t{access, last ? -1 : child, view_.memory_of(stage), {}, 0, 0, 1};
+    if (last) {
+      t.elements_in = counts_.touched(access, all, shared);
+      t.loads = counts_.refills(access, all);
+      t.to = view_.instruction ? view_.instruction->operands[operand_of_access(*view_.instruction, 0).index()].memory
+                               : MemoryId{};
+    } else {
+      const Stage& line = *line_of(view_, child);
+      const int below = walks_above(view_, child);
+      t.to = view_.memory_of(child);
+      if (!line.ahead_of_time && line.from.empty()) {
+        t.elements_in = counts_.moved(access, below, shared, line.slide);
+        totals(access, child).fills += counts_.moved(access, below, {}, line.slide);
+      }
+      t.instances = instances_of(view_, counts_, t.to);
+    }
+    totals(access, stage).reads += t.elements_in;
+    t.copies_at = copies_of(view_, stage);
+    t.copies_in = last ? 1 : copies_of(view_, child);
+    traffic_.transfers.push_back(t);
+  }
+
+  /// Elements that start from the identity instead of being read: each once, in every copy of the reduction.
+  double first_visits(int stage) const {
+    const bool starts_full = view_.kernel->tensors[tensor_id_of(view_, 0).index()].inout;
+    return starts_full ? 0 : counts_.first_visits(0, walks_above(view_, stage));
+  }
+
+  void output(int stage, int child, bool last) {
+    const int walks = walks_above(view_, stage);
+    const TileCounts::Sharing shared{walks};
+    Totals& own = totals(0, stage);
+    Transfer t{0, last ? -1 : child, view_.memory_of(stage), view_.memory_of(stage), 0, 0, 1};
+    if (last) {
+      t.elements_out = counts_.touched(0, static_cast<int>(view_.walks.size()), shared);
+    } else {
+      const int below = walks_above(view_, child);
+      t.to = view_.memory_of(child);
+      t.instances = instances_of(view_, counts_, t.to);
+      t.elements_out = counts_.moved(0, below, shared, false);
+      const double back = std::max(0.0, counts_.moved(0, below, {}, false) - first_visits(child));
+      totals(0, child).fills += back;
+    }
+    if (!last && !is_stored(*view_.kernel, view_.id, *line_of(view_, child))) t.elements_out = 0;
+    if (const double parts = last ? 0 : parts_added(child); parts > 0) {  // where they are added, not in the tile
+      t.elements_out *= parts;
+      own.updates += t.elements_out;
+      own.reads += t.elements_out;
+      traffic_.transfers.push_back(t);
+      return;
+    }
+    t.elements_in = std::max(0.0, t.elements_out - first_visits(stage));
+    own.updates += t.elements_out;
+    own.reads += t.elements_in;
+    traffic_.transfers.push_back(t);
+  }
+
+  /// How many instances add their part of each sum to what stands further out; 0: tiles are stored there.
+  double parts_added(int stage) const {
+    double parts = 0;
+    for (int w = 0; w < walks_above(view_, stage); ++w) {
+      const WalkView& walk = view_.walks[static_cast<std::size_t>(w)];
+      if (!walk.combine.valid() || view_.memory_of(view_.stages[static_cast<std::size_t>(stage)].parent) !=
+                                       combined_in(view_.model->instruction(walk.combine)))
+        continue;
+      parts = std::max(parts, 1.0);
+      if (!counts_.uses_walk(0, w)) parts *= static_cast<double>(counts_.trip(w));
+    }
+    return parts;
+  }
+
+  void links(const Transfer& t) {
+    if (!t.to.valid() || t.from == t.to) return;
+    // An operand that a call takes from memory reaches its registers over the links; from a register file or a
+    // scratchpad the unit reads it through ports of its own.
+    if (t.stage < 0 && t.access != 0 && t.from != view_.model->home()) return;
+    const double size = element_bytes(view_, t.access) * t.copies_at;
+    const auto add = [&](MemoryId from, MemoryId to, double elements) {
+      if (elements <= 0) return;
+      for (LinkId l : links_of(*view_.model, view_.via(t.stage), from, to)) {
+        traffic_.link_bytes[l] += elements * size;
+        double& copies = traffic_.link_instances[l];
+        copies = std::max({copies, t.instances, 1.0});
+      }
+    };
+    const bool in_place = t.stage < 0 && t.access != 0;  // what stays the same from call to call is loaded once
+    add(t.from, t.to,
+        in_place ? counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in);
+    add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
+  }
+
+  const NestView& view_;
+  const TileCounts& counts_;
+  Traffic traffic_;
+};
+
+std::int64_t whole(double words) {
+  return words >= 9.0e18 ? INT64_MAX : static_cast<std::int64_t>(std::ceil(words - 1e-9));
+}
+
+}  // namespace
+
+double copies_of(const NestView& view, int stage) {
+  double copies = 1;
+  if (stage < 0 || !view.instruction) return copies;
+  for (const LayoutDigit& digit : view.stages[static_cast<std::size_t>(stage)].stage.layout) {
+    const auto name = digit.index.as_dim();
+    const int d = name && name->front() == '$' ? view.instruction->statement().domain.find(name->substr(1)) : -1;
+    if (d >= 0) copies *= static_cast<double>(view.instruction->ranges[static_cast<std::size_t>(d)].max);
+  }
+  return copies;
+}
+
+double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory) {
+  double product = 1;
+  for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
+    const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+    if (unit.valid() && owned_inside(view, memory, unit)) product *= static_cast<double>(counts.trip(w));
+  }
+  return product;
+}
+
+double tiles_per_instance(const NestView& view, const TileCounts& counts, int access, MemoryId memory, int walks) {
+  double tiles = 1;
+  for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
+    const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+    if (!unit.valid()) continue;
+    const bool inside = owned_inside(view, memory, unit);
+    if (w < walks && !inside) tiles *= static_cast<double>(counts.trip(w));  // one memory serves the tiles of all
+    if (w >= walks && inside && counts.uses_walk(access, w)) tiles /= static_cast<double>(counts.trip(w));
+  }
+  return tiles;
+}
+
+Traffic traffic_of(const NestView& view, const TileCounts& counts) {
+  Traffic traffic = Counting(view, counts).run();
+  add_cache_traffic(view, counts, traffic);
+  return traffic;
+}
+
+std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view) {
+  std::map<std::string, std::map<std::string, TensorTraffic>> result;
+  for (const auto& [memory, tensors] : traffic.memories) {
+    const Memory& m = view.model->memory(memory);
+    for (const auto& [tensor, t] : tensors) {
+      const double words =
+          static_cast<double>(t.element_bytes) / static_cast<double>(std::max<std::int64_t>(1, m.word));
+      result[m.name][view.kernel->tensors[tensor.index()].name] = {
+          whole(t.instances), whole(t.tile * words), whole(t.reads * words / t.instances),
+          whole(t.fills * words / t.instances), whole(t.updates * words / t.instances)};
+    }
+  }
+  return result;
+}
+
+}  // namespace isamap

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a nest moves: words per memory and tensor, bytes per link (docs/cost.md).
+
+#include <map>
+#include <string>
+
+#include "isamap/cost_model.h"
+#include "scheduler/cost/access_counts.h"
+
+namespace isamap {
+
+/// Elements over all instances of a memory.
+struct Totals {
+  double instances = 1, tile = 0, reads = 0, fills = 0, updates = 0;
+  int element_bytes = 1;
+};
+
+/// A tile that is filled from its parent, or drained to it: what one stage (or the calls themselves) moves.
+struct Transfer {
+  int access = 0;
+  int stage = -1;                       ///< the stage that is filled; -1: the calls take the operand where it lies
+  MemoryId from, to;                    ///< of an input; an output drains from `to` into `from`
+  double elements_in = 0;               ///< into the stage, as the parent sees it (multicast counted once)
+  double elements_out = 0;              ///< from the stage back to its parent
+  double copies_in = 1, copies_at = 1;  ///< of each element in the place filled and in the place it comes from
+  double loads = 0;      ///< calls that take it where it lies: times it must be loaded, over all instances
+  double instances = 1;  ///< of the stage
+};
+
+/// What flows into a cache, over all instances.
+struct CacheTraffic {
+  double bytes = 0, of_output = 0, bandwidth = 0, instances = 1;
+  double begun = 0;  ///< bytes that would take as long as the waits where rows are begun anew
+  double most = 0;   ///< bytes, if it lost all of the tiles that it keeps in part
+};
+
+struct Traffic {
+  std::map<MemoryId, std::map<TensorId, Totals>> memories;
+  std::vector<Transfer> transfers;
+  std::map<LinkId, double> link_bytes;      ///< over all instances
+  std::map<LinkId, double> link_instances;  ///< how many copies of a link share that
+  std::map<MemoryId, CacheTraffic> caches;
+};
+
+Traffic traffic_of(const NestView& view, const TileCounts& counts);
+
+/// Counts per instance, in words of each memory, rounded up.
+std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view);
+
+/// How often a stage's layout holds each element: digits of dims that only the instruction has ($j) repeat it.
+double copies_of(const NestView& view, int stage);
+
+/// Instances of a memory that the walks on units occupy.
+double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory);
+/// The tiles of all instances that a stage stands for, relative to one instance's: walks on the owner below it.
+double tiles_per_instance(const NestView& view, const TileCounts& counts, int access, MemoryId memory, int walks);
+
+}  // namespace isamap

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/fuse_statements.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "hwdesc/model/parallel_units.h"
+#include "ir/access_name.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/fused_tiles.h"
+#include "scheduler/nest/resolved_nest.h"
+#include "scheduler/row_strips.h"
+#include "scheduler/space/streaming_stores.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr double rounding = 1e-5;    ///< of cycles, which are whole numbers for each nest
+constexpr double noticeable = 0.01;  ///< code doubles where bands do not divide: not for nothing
+constexpr std::int64_t band_rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128};
+constexpr std::int64_t apart_in_banks = 32;  ///< bytes: pairs of words from eight neighbouring rows meet no bank twice
+
+double total(const std::vector<Cost>& costs, Objective objective) {
+  Cost sum;
+  for (const Cost& c : costs) sum.cycles += c.cycles, sum.energy_pJ += c.energy_pJ, sum.bytes += c.bytes;
+  return value(sum, objective);
+}
+
+Stage stage_in(const std::string& tensor, const Memory& memory) {
+  Stage stage;
+  stage.tensor = tensor;
+  stage.memory = memory.name;
+  return stage;
+}
+
+Line walk_line(const std::string& dim, std::int64_t tile, bool unroll) {
+  For walk;
+  walk.walks = {{dim, tile}};
+  walk.unroll = unroll;
+  return Line{walk};
+}
+
+/// The producer's tile that a consumer can take: complete, in the register file or whatever stands innermost.
+struct Offer {
+  std::size_t line = 0;
+  NestView view;
+  const StageView& stage() const {
+    return *std::find_if(view.stages.begin(), view.stages.end(),
+                         [&](const StageView& s) { return s.line == static_cast<int>(line); });
+  }
+};
+
+/// The nest without tiles of the output above its innermost one: they would be copies of the whole.
+std::optional<Offer> innermost_output(Nest& nest, const Kernel& kernel, StatementId id, const HardwareModel& model) {
+  const std::string& output = kernel.tensors[kernel.statements[id.index()].write.tensor.index()].name;
+  const auto is_stage = [&](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    return stage != nullptr && stage->tensor == output;
+  };
+  const auto last = std::find_if(nest.lines.rbegin(), nest.lines.rend(), is_stage);
+  if (last == nest.lines.rend()) return std::nullopt;
+  auto kept = static_cast<std::size_t>(nest.lines.rend() - last) - 1;
+  for (std::size_t l = kept; l-- > 0;)
+    if (is_stage(nest.lines[l]) && std::get<Stage>(nest.lines[l].is).then.empty()) {
+      nest.lines.erase(nest.lines.begin() + static_cast<std::ptrdiff_t>(l));
+      --kept;
+    }
+  auto view = resolve(nest, kernel, id, model);
+  if (!view || view->innermost[0] < 0) return std::nullopt;
+  return Offer{kept, std::move(*view)};
+}
+
+/// Code of a scalar unit that goes on with a tile: what it writes of that tile can go on too.
+std::optional<Offer> followed(const Nest& nest, const Kernel& kernel, StatementId id, const HardwareModel& model) {
+  for (std::size_t l = 0; l < nest.lines.size(); ++l) {
+    const auto* stage = std::get_if<Stage>(&nest.lines[l].is);
+    if (stage == nullptr || stage->from.empty()) continue;
+    auto view = resolve(nest, kernel, id, model);
+    if (view && !view->instruction) return Offer{l + 1, std::move(*view)};
+  }
+  return std::nullopt;
+}
+
+class Joining {
+ public:
+  Joining(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
+      : in_(input),
+        schedule_(schedule),
+        costs_(costs),
+        chosen_(chosen),
+        apart_(schedule.nests),
+        apart_chosen_(chosen) {}
+
+  void consumer(std::size_t t) {
+    const Computation& statement = in_.kernel.statements[t];
+    if (statement.reduction != Reduction::assign) return through_bands(t);
+    for (std::size_t s = t; s-- > 0;) {
+      const TensorId written = in_.kernel.statements[s].write.tensor;
+      const bool reads = std::any_of(statement.reads.begin(), statement.reads.end(),
+                                     [&](const Access& a) { return a.tensor == written; });
+      if (reads && (in_registers(s, t) || in_memory(s, t))) return;
+    }
+  }
+
+ private:
+  const std::string& name(std::size_t s) const { return in_.kernel.statements[s].name; }
+
+  /// Consumer dims by producer dims; nothing where the tensor's indices are no plain dims on both sides.
+  std::optional<std::map<std::string, std::string>> renamed(const NestView& producer, std::size_t t) const {
+    const Access& write = producer.statement.write;
+    for (const Access& read : in_.kernel.statements[t].reads) {
+      if (read.tensor != write.tensor) continue;
+      std::map<std::string, std::string> names;
+      for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
+        const auto own = write.index[axis].as_dim(), theirs = read.index[axis].as_dim();
+        if (!own || (!theirs && !read.index[axis].names().empty())) return std::nullopt;
+        if (theirs) names[*own] = *theirs;
+      }
+      return names;
+    }
+    return std::nullopt;
+  }
+
+  /// The producer's walks above its tile, in the consumer's dims.
+  std::optional<std::vector<Line>> walks_to(const Offer& offer, const Nest& nest, std::size_t t) const {
+    const auto names = renamed(offer.view, t);
+    if (!names) return std::nullopt;
+    std::vector<Line> lines;
+    for (std::size_t l = 0; l < offer.line; ++l) {
+      const auto* walk = std::get_if<For>(&nest.lines[l].is);
+      if (walk == nullptr) continue;
+      For own = *walk;
+      own.walks.clear();
+      for (const Walk& w : walk->walks)
+        if (const auto found = names->find(w.dim); found != names->end()) own.walks.push_back({found->second, w.tile});
+      if (!own.walks.empty()) lines.push_back(Line{own});
+    }
+    return lines;
+  }
+
+  /// A vector instruction takes the tile from its registers.
+  bool in_registers(std::size_t s, std::size_t t) {
+    Nest producer = schedule_.nests[s];
+    const auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!offer || !in_.model.memory(offer->stage().memory).is_register()) return false;
+    const auto above = walks_to(*offer, producer, t);
+    if (!above) return false;
+    Stage& given = std::get<Stage>(producer.lines[offer->line].is);
+    given.then.push_back(name(t));
+    for (const Mapping& mapping : in_.mappings(make_id<StatementId>(t))) {
+      auto nest = consumer_nest(*above, given, s, mapping);
+      if (!nest) continue;
+      bool joined = false;
+      if (auto passing = stored_past_caches(*nest, t)) joined = better(s, producer, t, std::move(*passing), mapping);
+      if (better(s, producer, t, std::move(*nest), mapping) || joined) return true;
+    }
+    return false;
+  }
+
+  /// The same nest with a result that leaves no lines in the caches; nothing: it cannot.
+  std::optional<Nest> stored_past_caches(Nest nest, std::size_t t) const {
+    const Computation& statement = in_.kernel.statements[t];
+    for (Line& line : nest.lines) {
+      auto* stage = std::get_if<Stage>(&line.is);
+      if (stage == nullptr || stage->tensor != in_.kernel.tensors[statement.write.tensor.index()].name) continue;
+      const auto memory = in_.model.find_memory(stage->memory);
+      if (memory) stage->via = passing_moves(in_.kernel, make_id<StatementId>(t), in_.model, *memory);
+      if (!stage->via.empty()) return nest;
+    }
+    return std::nullopt;
+  }
+
+  /// Nothing: dims are split or fused among those of the instruction.
+  std::optional<Nest> consumer_nest(const std::vector<Line>& above, const Stage& given, std::size_t s,
+                                    const Mapping& mapping) const {
+    const Computation& statement = in_.kernel.statements[mapping.statement.index()];
+    const InstructionForm form = instruction_form(mapping, in_.model);
+    std::vector<std::pair<std::string, std::int64_t>>
+        dims;  // those of the instruction first: their inputs stay longest
+    for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
+      if (mapping.dims[m].empty()) continue;
+      const auto dim = mapping.dims[m].size() == 1 ? mapping.dims[m][0].column.as_dim() : std::nullopt;
+      if (!dim) return std::nullopt;
+      dims.emplace_back(*dim, full_extent(*form, m));
+    }
+    for (const Dim& dim : statement.domain.dims)
+      if (std::none_of(dims.begin(), dims.end(), [&](const auto& d) { return d.first == dim.name; }))
+        dims.emplace_back(dim.name, 1);
+    Nest nest{above};
+    Stage taken;
+    taken.tensor = given.tensor;
+    taken.memory = given.memory;
+    taken.from = name(s);
+    nest.lines.push_back(Line{taken});
+    std::map<std::string, std::int64_t> tile;
+    for (const Dim& dim : statement.domain.dims) tile[dim.name] = dim.extent;
+    for (const Line& line : above)
+      for (const Walk& walk : std::get<For>(line.is).walks) tile[walk.dim] = std::min(tile[walk.dim], walk.tile);
+    std::vector<bool> staged(statement.reads.size(), false);
+    const auto stage_inputs = [&](std::size_t done) {  // those that no further walk changes
+      for (std::size_t r = 0; r < statement.reads.size(); ++r) {
+        const std::string& tensor = in_.kernel.tensors[statement.reads[r].tensor.index()].name;
+        const int access = static_cast<int>(r) + 1;
+        const bool later =
+            std::any_of(dims.begin() + static_cast<std::ptrdiff_t>(done), dims.end(),
+                        [&](const auto& d) { return tile[d.first] > d.second && uses(statement.reads[r], d.first); });
+        if (staged[r] || later || tensor == given.tensor) continue;
+        staged[r] = true;
+        const int operand = instruction_access(mapping, access);
+        if (operand < 0) continue;
+        const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, operand).index()].memory);
+        if (memory.is_register())
+          nest.lines.push_back(Line{stage_in(access_name(in_.kernel.tensors, statement, access), memory)});
+      }
+    };
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      stage_inputs(d);
+      if (tile[dims[d].first] <= dims[d].second) continue;
+      nest.lines.push_back(walk_line(dims[d].first, dims[d].second, true));
+    }
+    stage_inputs(dims.size());
+    const int output = instruction_access(mapping, 0);
+    const Memory& memory = in_.model.memory(form->operands[operand_of_access(*form, output).index()].memory);
+    if (memory.is_register())
+      nest.lines.push_back(Line{stage_in(in_.kernel.tensors[statement.write.tensor.index()].name, memory)});
+    nest.lines.push_back(Line{do_line(mapping, in_.kernel, in_.model)});
+    return nest;
+  }
+
+  /// The tile is stored to a place of its own and a scalar unit goes on with it: in memory that a block has for itself
+  /// where there is some, else at home.
+  bool in_memory(std::size_t s, std::size_t t) {
+    if (in_.model.program.language == "asm") return false;
+    Nest producer = schedule_.nests[s];
+    auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    if (!offer)
+      offer = followed(producer, in_.kernel, make_id<StatementId>(s), in_.model);
+    else if (!in_.model.memory(offer->stage().memory).is_register())
+      return false;
+    if (!offer) return false;
+    for (const MemoryId memory : {own_scratchpad(offer->view), in_.model.home()})
+      if (memory.valid() && in_.model.scalar_unit_for(memory) && through(memory, *offer, producer, s, t)) return true;
+    return false;
+  }
+
+  /// The scratchpad of the blocks that the nest's unit is inside of.
+  MemoryId own_scratchpad(const NestView& view) const {
+    const auto unit =
+        view.instruction ? std::optional(view.instruction->unit) : in_.model.scalar_unit_for(in_.model.home());
+    const auto block = unit ? outermost_numbered(in_.model, *unit) : std::nullopt;
+    for (std::size_t m = 0; block && m < in_.model.memories().size(); ++m)
+      if (in_.model.memories()[m].kind == MemoryKind::scratchpad && in_.model.memories()[m].per == *block)
+        return make_id<MemoryId>(m);
+    return {};
+  }
+
+  bool through(MemoryId memory, const Offer& offer, Nest producer, std::size_t s, std::size_t t) {
+    const auto above = walks_to(offer, producer, t);
+    if (!above || above->empty()) return false;
+    const Computation& statement = in_.kernel.statements[s];
+    const Tensor& tensor = in_.kernel.tensors[statement.write.tensor.index()];
+    Stage given = stage_in(tensor.name, in_.model.memory(memory));
+    Stage taken = given;
+    given.then = {name(t)};
+    taken.from = name(s);
+    if (const Memory& m = in_.model.memory(memory); m.banks > 0 && !offer.view.statement.write.index.empty()) {
+      for (const AffineExpr& form : natural_forms(offer.view.statement.write)) given.layout.push_back({form, 0});
+      given.layout.back().pad = std::max<std::int64_t>(apart_in_banks / std::max(bytes(tensor.dtype), 1), 1);
+    }
+    producer.lines.insert(producer.lines.begin() + static_cast<std::ptrdiff_t>(offer.line), Line{given});
+    Nest nest{*above};
+    nest.lines.push_back(Line{taken});
+    for (const Dim& dim : in_.kernel.statements[t].domain.dims)
+      if (dim.extent != 1) nest.lines.push_back(walk_line(dim.name, 1, false));
+    Do line;
+    line.statement = name(t);
+    nest.lines.push_back(Line{line});
+    Mapping none;
+    none.statement = make_id<StatementId>(t);
+    return better(s, producer, t, std::move(nest), none);
+  }
+
+  bool better(std::size_t s, const Nest& producer, std::size_t t, Nest consumer, const Mapping& mapping) {
+    Schedule joined = schedule_;
+    joined.nests[s] = producer;
+    joined.nests[t] = std::move(consumer);
+    std::vector<Cost> costs = costs_;
+    for (const std::size_t changed : {s, t}) {
+      auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(changed), &in_.model, joined.nests[changed]});
+      if (!cost) return false;
+      costs[changed] = std::move(*cost);
+    }
+    // What scalar code reads and writes costs nothing beside its cycles: at equal costs a tile that is never stored
+    // wins.
+    const double before = total(costs_, in_.objective), after = total(costs, in_.objective);
+    if (after > before * (1 + rounding)) return false;
+    if (!lower(joined, in_.kernel, in_.model, DoLines::trusted)) return false;
+    schedule_ = std::move(joined);
+    costs_ = std::move(costs);
+    chosen_[t] = mapping;
+    return true;
+  }
+
+  /// The nest of a statement as if nothing were handed on: what was in registers comes from memory and goes there.
+  Nest by_itself(std::size_t s) const {
+    Nest nest = schedule_.nests[s];
+    for (Line& line : nest.lines)
+      if (auto* stage = std::get_if<Stage>(&line.is);
+          stage != nullptr && !(stage->from.empty() && stage->then.empty())) {
+        const auto memory = in_.model.find_memory(stage->memory);
+        if (!memory || !in_.model.memory(*memory).is_register()) return apart_[s];
+        stage->from.clear();
+        stage->then.clear();
+      }
+    return nest;
+  }
+
+  /// A few rows at a time: as many as cost least, if that is noticeably less than all of them at once.
+  void through_bands(std::size_t t) {
+    if (in_.model.program.language != "c++") return;
+    double least = total(costs_, in_.objective);
+    std::optional<Schedule> best;
+    std::vector<Cost> best_costs;
+    std::vector<Nest> apart;
+    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) apart.push_back(by_itself(s));
+    std::vector<std::size_t> changed;
+    for (const BandChain& chain : band_chains(in_.kernel, schedule_, t)) {
+      const Computation& first = in_.kernel.statements[chain.statements.front()];
+      const std::int64_t extent =
+          first.domain.dims[static_cast<std::size_t>(first.domain.find(chain.dims.front()))].extent;
+      for (const std::int64_t rows : band_rows) {
+        if (rows >= extent) break;
+        const auto nests = in_bands(in_.kernel, in_.model, apart, chain, rows);
+        if (!nests) break;
+        Schedule banded = schedule_;
+        std::vector<Cost> costs = costs_;
+        bool known = true;
+        for (std::size_t i = 0; known && i < nests->size(); ++i) {
+          const std::size_t s = chain.statements[i];
+          banded.nests[s] = (*nests)[i];
+          auto cost = in_.costs.estimate({&in_.kernel, make_id<StatementId>(s), &in_.model, banded.nests[s]});
+          known = bool(cost);
+          if (cost) costs[s] = std::move(*cost);
+        }
+        if (!known || total(costs, in_.objective) >= least * (1 - noticeable) ||
+            !lower(banded, in_.kernel, in_.model, DoLines::trusted))
+          continue;
+        least = total(costs, in_.objective);
+        best = std::move(banded);
+        best_costs = std::move(costs);
+        changed = chain.statements;
+      }
+    }
+    if (!best) return;
+    schedule_ = std::move(*best);
+    costs_ = std::move(best_costs);
+    for (const std::size_t s : changed)
+      if (apart[s] == apart_[s]) chosen_[s] = apart_chosen_[s];
+  }
+
+  const JoinInput& in_;
+  Schedule& schedule_;
+  std::vector<Cost>& costs_;
+  std::vector<Mapping>& chosen_;
+  const std::vector<Nest> apart_;            ///< before any was joined
+  const std::vector<Mapping> apart_chosen_;  ///< of those
+};
+
+}  // namespace
+
+void hand_tiles_on(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen) {
+  Joining joining(input, schedule, costs, chosen);
+  for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) joining.consumer(t);
+}
+
+}  // namespace isamap

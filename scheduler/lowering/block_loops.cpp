@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over the blocks of a tile, in the order of the buffer's axes: the last axis runs fastest.
+
+#include "scheduler/lowering/tile_copy.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+void Lowering::assume(const std::string& text) {
+  auto& list = program.assumptions;
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+std::string Lowering::variable(const std::string& hint, std::int64_t trip) {
+  std::string name;
+  for (char c : hint) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  name += std::to_string(variables++);
+  ranges[name] = {0, trip - 1};
+  return name;
+}
+
+std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bool unroll, std::vector<Node> body) {
+  if (trip <= 0 || body.empty()) return {};
+  Loop loop;
+  loop.variable = variable;
+  loop.trip = trip;
+  loop.unroll = unroll;
+  loop.body = std::move(body);
+  return {Node{std::move(loop)}};
+}
+
+namespace {
+
+// One loop of the nest: the blocks of a coordinate, or the elements inside a block. Where several blocks make up one of
+// the layout's, those of the layout and their pieces are two loops, each where its digit stands.
+struct BlockLoop {
+  enum class Over { blocks, blocks_of_layout, pieces, elements };
+  std::size_t coordinate = 0;
+  Over over = Over::blocks;
+};
+
+bool in_pieces(const Coordinate& c, std::int64_t block) {
+  return c.block > block && c.extent > 0 && c.extent % c.block == 0;
+}
+
+bool is_inner_digit(const AffineExpr& axis) {
+  for (const AffineTerm& term : axis.terms())
+    if (std::holds_alternative<std::string>(term.atom)) return axis.terms().size() > 1;
+  return false;
+}
+
+// Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first. The blocks
+// of `last` come late if its elements, or pieces, come last.
+std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std::int64_t>& blocks,
+                                  const std::vector<bool>& covered, std::optional<std::size_t> last) {
+  using Over = BlockLoop::Over;
+  std::vector<BlockLoop> order;
+  std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
+  const auto pieces = [&](std::size_t i) { return covered[i] && in_pieces(tile.coordinates[i], blocks[i]); };
+  const auto outer = [&](std::size_t i) { return BlockLoop{i, pieces(i) ? Over::blocks_of_layout : Over::blocks}; };
+  const auto add_inner = [&](std::size_t i) {
+    if (pieces(i))
+      order.push_back({i, Over::pieces});
+    else if (!covered[i])
+      order.push_back({i, Over::elements});
+  };
+  for (const AffineExpr& axis : tile.axes)
+    for (const std::string& name : axis.names()) {
+      const std::size_t i = std::stoul(name.substr(1));
+      if (is_inner_digit(axis) && blocks[i] > 1) {
+        if (!inner_seen[i]) add_inner(i);
+        inner_seen[i] = true;
+      } else {
+        if (!outer_seen[i]) order.push_back(outer(i));
+        outer_seen[i] = true;
+      }
+    }
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
+    if (!outer_seen[i]) order.insert(order.begin(), outer(i));
+    if (!inner_seen[i] && blocks[i] > 1) add_inner(i);
+  }
+  if (last && order.size() > 2 && order.back().coordinate == *last)
+    for (auto at = order.begin(); at + 2 < order.end(); ++at)
+      if (at->coordinate == *last) {
+        std::rotate(at, at + 1, order.end() - 1);
+        break;
+      }
+  return order;
+}
+
+struct Visit {
+  Lowering& lowering;
+  const TileBuffer& tile;
+  const std::vector<std::int64_t>& blocks;
+  const std::vector<bool>& covered;
+  bool unroll;
+  const BlockBody& body;
+  std::vector<BlockLoop> order;
+  std::vector<bool> tail;  // which coordinates are at their short last block
+
+  Result<std::vector<Node>> loops(std::size_t depth, std::vector<AffineExpr>& begin) {
+    if (depth == order.size()) return body(begin, valid_counts());
+    const auto [i, over] = order[depth];
+    const AffineExpr before = begin[i];
+    if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
+    const auto [trip, step] = walked(i, over);
+    std::string variable;
+    if (trip > 1) {
+      variable = lowering.variable(hint(i), trip);
+      begin[i] += AffineExpr::dim(variable) * step;
+    }
+    auto nodes = loops(depth + 1, begin);
+    begin[i] = before;
+    if (!nodes || trip == 1) return nodes;
+    return loop_around(variable, trip, unroll, std::move(*nodes));
+  }
+
+  /// Iterations of a loop, and elements between them.
+  std::pair<std::int64_t, std::int64_t> walked(std::size_t i, BlockLoop::Over over) const {
+    const Coordinate& c = tile.coordinates[i];
+    switch (over) {
+      case BlockLoop::Over::elements:
+        return {valid(i), 1};
+      case BlockLoop::Over::blocks_of_layout:
+        return {c.extent / c.block, c.block};
+      case BlockLoop::Over::pieces:
+        return {c.block / blocks[i], blocks[i]};
+      case BlockLoop::Over::blocks:
+        break;
+    }
+    return {tail[i] ? 1 : c.extent / blocks[i], blocks[i]};
+  }
+
+  std::int64_t valid(std::size_t i) const {
+    return tail[i] ? tile.coordinates[i].extent % blocks[i] : std::min(blocks[i], tile.coordinates[i].extent);
+  }
+  std::vector<std::int64_t> valid_counts() const {
+    std::vector<std::int64_t> counts;
+    for (std::size_t i = 0; i < blocks.size(); ++i) counts.push_back(valid(i));
+    return counts;
+  }
+  std::string hint(std::size_t i) const {
+    std::string text;
+    for (const std::string& name : tile.coordinates[i].form.names()) text += name;
+    return text;
+  }
+};
+
+}  // namespace
+
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
+                                         const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
+                                         bool unroll, const BlockBody& body, std::optional<std::size_t> last) {
+  // Whole blocks of the layout, in pieces, and what is left of one by itself.
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
+    const Coordinate& c = tile.coordinates[i];
+    if (!covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
+    TileBuffer whole = tile, rest = tile;
+    const std::int64_t left = c.extent % c.block;
+    whole.coordinates[i].extent -= left;
+    rest.coordinates[i].start += whole.coordinates[i].extent;
+    rest.coordinates[i].extent = left;
+    auto nodes = for_each_block(lowering, whole, blocks, covered, unroll, body, last);
+    if (!nodes) return nodes;
+    auto more = for_each_block(lowering, rest, blocks, covered, unroll, body, last);
+    if (!more) return more;
+    nodes->insert(nodes->end(), more->begin(), more->end());
+    return nodes;
+  }
+  Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered, last), {}};
+  const std::size_t n = tile.coordinates.size();
+  std::vector<std::size_t> ragged;  // coordinates with both whole blocks and a short one, or only a short one
+  std::vector<bool> tail(n, false);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t extent = tile.coordinates[i].extent;
+    if (extent == 0) return std::vector<Node>{};
+    if (extent % blocks[i] == 0) continue;
+    if (extent < blocks[i])
+      tail[i] = true;
+    else
+      ragged.push_back(i);
+  }
+  std::vector<Node> nodes;
+  for (std::size_t choice = 0; choice < (std::size_t{1} << ragged.size()); ++choice) {
+    visit.tail = tail;
+    for (std::size_t r = 0; r < ragged.size(); ++r) visit.tail[ragged[r]] = (choice >> r & 1) != 0;
+    std::vector<AffineExpr> begin;
+    for (const Coordinate& c : tile.coordinates) begin.push_back(c.start);
+    auto part = visit.loops(0, begin);
+    if (!part) return part;
+    nodes.insert(nodes.end(), part->begin(), part->end());
+  }
+  return nodes;
+}
+
+}  // namespace isamap

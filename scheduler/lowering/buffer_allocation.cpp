@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lowering/buffer_allocation.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <variant>
+
+#include "ir/liveness.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+/// What is taken of a buffer at once, one number for each subscript.
+using Shapes = std::set<std::vector<std::int64_t>>;
+
+struct Held {
+  Interval live;
+  /// Registers carry state that follows from the shape of what they hold. It is set while none of the file lives, so
+  /// over `run`, in which always some do, a register has one shape.
+  std::optional<Interval> run;
+  Shapes shapes;
+};
+
+struct Placed {
+  Held held;
+  Interval place;
+};
+
+bool overlap(const Interval& a, const Interval& b) { return a.low <= b.high && b.low <= a.high; }
+
+bool may_share(const Held& a, const Held& b) {
+  return !overlap(a.live, b.live) && !(a.run && b.run && overlap(*a.run, *b.run) && a.shapes != b.shapes);
+}
+
+// The lowest aligned address at which `size` units meet nothing that may not share them.
+std::int64_t first_fit(const std::vector<Placed>& placed, const Held& held, std::int64_t size, std::int64_t align) {
+  std::int64_t at = 0;
+  std::vector<Interval> taken;
+  for (const Placed& p : placed)
+    if (!may_share(p.held, held)) taken.push_back(p.place);
+  std::sort(taken.begin(), taken.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
+  for (const Interval& t : taken)
+    if (overlap(t, {at, at + size - 1})) at = round_up(t.high + 1, align);
+  return at;
+}
+
+void find_shapes(const std::vector<Node>& nodes, const HardwareModel& model, std::vector<Shapes>& shapes) {
+  for (const Node& node : nodes) {
+    if (const auto* loop = std::get_if<Loop>(&node.is)) find_shapes(loop->body, model, shapes);
+    if (const auto* guard = std::get_if<Guard>(&node.is)) {
+      find_shapes(guard->then, model, shapes);
+      find_shapes(guard->otherwise, model, shapes);
+    }
+    const auto* call = std::get_if<Call>(&node.is);
+    if (call == nullptr) continue;
+    const Instruction& instruction = model.instruction(call->instruction);
+    Ranges ranges;
+    for (std::size_t d = 0; d < call->extents.size(); ++d)
+      ranges[instruction.statement().domain.dims[d].name] = {0, call->extents[d] - 1};
+    for (std::size_t a = 0; a < call->operands.size(); ++a) {
+      if (!call->operands[a].buffer.valid()) continue;
+      std::vector<std::int64_t> shape;
+      for (const AffineExpr& e : access_of(instruction.statement(), static_cast<int>(a)).index) {
+        const auto range = bounds(e, ranges);
+        shape.push_back(range ? range->high + 1 : 0);
+      }
+      shapes[call->operands[a].buffer.index()].insert(std::move(shape));
+    }
+  }
+}
+
+/// Intervals in which something of a memory lives without a break.
+std::vector<Interval> runs_of(std::vector<Interval> live) {
+  std::sort(live.begin(), live.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
+  std::vector<Interval> runs;
+  for (const Interval& each : live) {
+    if (each.low > each.high) continue;
+    if (runs.empty() || runs.back().high < each.low)
+      runs.push_back(each);
+    else
+      runs.back().high = std::max(runs.back().high, each.high);
+  }
+  return runs;
+}
+
+/// What each buffer holds its place for.
+std::vector<Held> held_by(const Program& program, const HardwareModel& model) {
+  const auto live = live_ranges(program);
+  std::vector<Shapes> shapes(program.buffers.size());
+  find_shapes(program.body, model, shapes);
+  std::map<MemoryId, std::vector<Interval>> in_memory;
+  for (std::size_t i = 0; i < live.size(); ++i) in_memory[program.buffers[i].memory].push_back(live[i]);
+  std::vector<Held> held;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    held.push_back({live[i], std::nullopt, std::move(shapes[i])});
+    const MemoryId memory = program.buffers[i].memory;
+    if (model.memory(memory).fields.empty()) continue;
+    for (const Interval& run : runs_of(in_memory.at(memory)))
+      if (overlap(run, live[i])) held.back().run = run;
+  }
+  return held;
+}
+
+}  // namespace
+
+void allocate(Program& program, const HardwareModel& model) {
+  const auto held = held_by(program, model);
+  std::vector<std::size_t> order(held.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return held[a].live.low < held[b].live.low; });
+  std::map<MemoryId, std::vector<Placed>> memories;
+  for (std::size_t i : order) {
+    Buffer& buffer = program.buffers[i];
+    const std::int64_t size = footprint(buffer);
+    const bool is_register = buffer.slots >= 0;
+    if (!is_register) buffer.align = std::max(buffer.align, model.memory(buffer.memory).granularity);
+    const std::int64_t align = is_register ? buffer.registers_per_slot : buffer.align;
+    auto& placed = memories[buffer.memory];
+    buffer.address = size == 0 ? 0 : first_fit(placed, held[i], size, align);
+    if (size > 0 && held[i].live.low <= held[i].live.high)
+      placed.push_back({held[i], {buffer.address, buffer.address + size - 1}});
+  }
+}
+
+}  // namespace isamap

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lowering/circular_buffer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/access_name.h"
+#include "scheduler/lowering/border_guards.h"
+
+namespace isamap {
+
+namespace {
+
+/// Gives the calls their counter; the bytes that they bring, or nothing where that depends on a condition.
+std::optional<std::int64_t> give_counter(std::vector<Node>& nodes, const Ref& counter, const std::string& object,
+                                         const HardwareModel& model) {
+  std::int64_t sum = 0;
+  for (Node& node : nodes) {
+    if (auto* loop = std::get_if<Loop>(&node.is)) {
+      const auto inside = give_counter(loop->body, counter, object, model);
+      if (!inside) return std::nullopt;
+      sum += *inside * loop->trip;
+    } else if (const auto* guard = std::get_if<Guard>(&node.is)) {
+      if (counted_by({node}, model) || !guard->role.empty()) return std::nullopt;
+    } else if (auto* call = std::get_if<Call>(&node.is)) {
+      const Instruction& move = model.instruction(call->instruction);
+      if (move.async_by != object || !move.async_bytes) continue;
+      call->counter = counter;
+      const auto& dims = move.statement().domain;
+      const auto bytes = evaluate(*move.async_bytes, [&](const Reference& r) -> std::optional<std::int64_t> {
+        const int d = r.object == "extent" ? dims.find(r.argument) : -1;
+        return d < 0 ? std::nullopt : std::optional(call->extents[static_cast<std::size_t>(d)]);
+      });
+      if (!bytes) return std::nullopt;
+      sum += *bytes;
+    }
+  }
+  return sum;
+}
+
+Node step_of(const Ring& ring, BufferId counter, const AffineExpr& number, Sync::Step step, UnitId unit) {
+  Sync sync;
+  sync.unit = unit;
+  sync.object = ring.object;
+  sync.step = step;
+  sync.counter = {counter, {mod(number, ring.tiles)}};
+  sync.phase = floordiv(number, ring.tiles);
+  return Node{std::move(sync)};
+}
+
+}  // namespace
+
+Result<std::vector<Node>> counted(std::vector<Node> fills, const Ring& ring, const AffineExpr& number, UnitId executor,
+                                  const Program& program, const HardwareModel& model) {
+  const auto bytes = give_counter(fills, {ring.ready, {mod(number, ring.tiles)}}, ring.object, model);
+  if (!bytes)
+    return error(
+        fmt::format("how many bytes complete '{}' depends on a condition", program.buffers[ring.ready.index()].name),
+        "with `tail pad` all tiles are whole");
+  Node expect = step_of(ring, ring.ready, number, Sync::Step::expect, executor);
+  std::get<Sync>(expect.is).bytes = *bytes;
+  fills.insert(fills.begin(), std::move(expect));
+  if (ring.free.valid()) {  // the tile that stood there before: in the first round there was none
+    Node wait = step_of(ring, ring.free, number, Sync::Step::wait, executor);
+    std::get<Sync>(wait.is).phase += -1;
+    fills.insert(fills.begin(), std::move(wait));
+  }
+  return fills;
+}
+
+Node until_ready(const Ring& ring, const AffineExpr& number, UnitId executor) {
+  return step_of(ring, ring.ready, number, Sync::Step::wait, executor);
+}
+
+Node through_with(const Ring& ring, const AffineExpr& number, UnitId each) {
+  return step_of(ring, ring.free, number, Sync::Step::arrive, each);
+}
+
+namespace {
+
+const Stage& stage_at(const NestParts& parts, std::size_t line) {
+  return std::get<Stage>(parts.input_.nest->lines[line].is);
+}
+
+int access_of_stage(const NestParts& parts, const Stage& s) {
+  for (int a = 0; a < access_count(parts.statement_); ++a)
+    if (holds(s, parts.kernel_.tensors, parts.statement_, a)) return a;
+  return 0;
+}
+
+BufferId counter(const NestParts& parts, const Ring& ring, const std::string& name, UnitId each) {
+  Buffer buffer;
+  for (const AsyncObject& object : parts.lowering_.model.async_objects())
+    if (object.name == ring.object) buffer.memory = object.memory;
+  buffer.counter = Counter{ring.object, each};
+  buffer.name = name;
+  for (const Buffer& other : parts.lowering_.program.buffers)
+    if (other.counter && other.name.rfind(name, 0) == 0) buffer.name += "_";
+  buffer.dtype = DType::b64;
+  buffer.extents = {ring.tiles};
+  buffer.strides = {1};
+  parts.lowering_.program.buffers.push_back(std::move(buffer));
+  return make_id<BufferId>(parts.lowering_.program.buffers.size() - 1);
+}
+
+/// "A and B"
+std::string stage_names(const NestParts& parts, const std::vector<std::size_t>& stages) {
+  std::string text;
+  for (const std::size_t l : stages) text += (text.empty() ? "" : " and ") + stage_at(parts, l).tensor;
+  return text;
+}
+
+}  // namespace
+
+bool counted_stages(const NestParts& parts, const std::vector<std::size_t>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [&](std::size_t l) {
+    const Stage& s = stage_at(parts, l);
+    return !s.role.empty() || std::any_of(s.via.begin(), s.via.end(), [&](const std::string& move) {
+      const auto id = parts.lowering_.model.find_instruction(move);
+      return id && completes_by_counter(parts.lowering_.model.instruction(*id), parts.lowering_.model);
+    });
+  });
+}
+
+Diagnostic outside_of_ring(const NestParts& parts, std::size_t line, const std::string& moves) {
+  const auto& lines = parts.input_.nest->lines;
+  const Stage& s = std::get<Stage>(lines[line].is);
+  const std::string written = parts.kernel_.tensors[parts.statement_.write.tensor.index()].name;
+  if (s.buffers < 2)
+    return error(moves + ", and this one has one place for all steps of a walk",
+                 "x2 or more, right below a walk in time");
+  for (std::size_t l = line; l-- > 0;) {
+    if (const auto* above = std::get_if<Stage>(&lines[l].is)) {
+      if (above->tensor == written)
+        return error(fmt::format("{}, and between it and the walk stands stage {} of the output", moves, written),
+                     "write it right below a walk in time");
+      if (above->buffers != s.buffers || above->ahead != s.ahead)
+        return error(fmt::format("{}, together with stage {}, which has x{} ahead {}; this one has x{} ahead {}", moves,
+                                 above->tensor, above->buffers, above->ahead, s.buffers, s.ahead),
+                     fmt::format("x{} for both", std::max(above->buffers, s.buffers)));
+      continue;
+    }
+    const auto* f = std::get_if<For>(&lines[l].is);
+    if (f == nullptr) break;
+    if (!f->unit.empty())
+      return error(fmt::format("{}, and the walk right above is on {}: its steps are no steps in time", moves, f->unit),
+                   "write it right below a walk without `on`");
+    if (f->unroll)
+      return error(moves + ", and the walk right above is unrolled: a counter counts the steps of a loop",
+                   "without `unroll`");
+    return error(moves + ", which the stages right below this walk do not allow",
+                 "stage it right below a walk in time with `tail pad`");
+  }
+  return error(moves + ", and no walk stands above it", "stage it right below a walk in time with `tail pad`");
+}
+
+UnitId users_of_tiles(const NestParts& parts) {
+  const HardwareModel& model = parts.lowering_.model;
+  const Instruction* instruction = parts.instruction_;
+  if (instruction != nullptr && completes_in_groups(*instruction, model)) return instruction->unit;
+  for (std::size_t u = model.units().size(); u-- > 0;)
+    if (const UnitId id = make_id<UnitId>(u);
+        !model.unit(id).index.empty() && (instruction == nullptr || model.inside(id, instruction->unit)))
+      return id;
+  return {};
+}
+
+Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& stages, const std::string& dim,
+                     const Nodes& fills) {
+  const Stage& first = stage_at(parts, stages[0]);
+  const auto object = counted_by(fills, parts.lowering_.model);
+  Ring ring;
+  if (!object && first.role.empty()) return ring;
+  if (!object)
+    return error(
+        fmt::format("stage {} in {}: role {} fills it by moves that no counter completes, of whose end only "
+                    "those who began them know",
+                    first.tensor, first.memory, first.role),
+        fmt::format("name a move behind `via` that completes by a counter, or leave out `role {}`", first.role));
+  if (!commits(fills, parts.lowering_.model).empty())
+    return error(fmt::format("stages {}: some of their moves complete by '{}', others in groups, and one step waits "
+                             "for all of them together",
+                             stage_names(parts, stages), *object),
+                 "moves of one kind for all of them: the same completion behind each `via`");
+  for (const std::size_t l : stages) {
+    const Stage& s = stage_at(parts, l);
+    const Access& access = access_of(parts.statement_, access_of_stage(parts, s));
+    if (s.buffers != first.buffers)
+      return error(fmt::format("stages {} and {} right below one walk are counted together, and have {} and {} places",
+                               first.tensor, s.tensor, first.buffers, s.buffers),
+                   fmt::format("x{} for both", first.buffers));
+    const auto by = [](const Stage& one) { return one.role.empty() ? "no role" : "role " + one.role; };
+    if (s.role != first.role)
+      return error(
+          fmt::format("stages {} and {} right below one walk are counted together, and are filled by {} and {}",
+                      first.tensor, s.tensor, by(first), by(s)),
+          fmt::format("{} for both", first.role.empty() ? "role " + s.role : by(first)));
+    if (!s.role.empty() && s.ahead + 1 != s.buffers)
+      return error(
+          fmt::format("stage {}: ahead {} says nothing, as role {} is ahead as far as there are places, {} here",
+                      s.tensor, s.ahead, s.role, s.buffers - 1),
+          fmt::format("x{} without `ahead`, for {} tiles under way", s.ahead + 1, s.ahead));
+    if (skips(*parts.input_.nest, parts.kernel_.tensors[access.tensor.index()]))
+      return error(
+          fmt::format("stage {}: steps that `outside {} skip` leaves out would not be counted", s.tensor, s.tensor),
+          fmt::format("outside {} pad", s.tensor));
+    if (!uses(access, dim))
+      return error(fmt::format("stage {}: the tile is the same in all steps of {}", s.tensor, dim),
+                   "stage it above that walk");
+  }
+  ring.object = *object;
+  ring.tiles = first.buffers;
+  ring.ready = counter(parts, ring, "ready", {});
+  if (!first.role.empty()) ring.free = counter(parts, ring, "free", users_of_tiles(parts));
+  return ring;
+}
+
+}  // namespace isamap

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ir/known_bounds.h"
+#include "scheduler/lowering/async_groups.h"
+#include "scheduler/lowering/tile_copy_internal.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/operand_compatibility.h"
+
+namespace isamap {
+
+namespace {
+
+// At the end of a tile, does the outer tile hold padding after the valid elements?
+bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
+                      std::int64_t valid) {
+  const Coordinate& c = copy.visited().coordinates[i];
+  for (const Coordinate& o : copy.outer->coordinates)
+    if (o.form == c.form) return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
+  return false;
+}
+
+// May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
+bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
+                     std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent,
+                     std::int64_t block) {
+  const Coordinate& c = copy.visited().coordinates[i];
+  const bool whole = valid == block || (c.block == 1 && extent == valid);
+  if (whole) return extent == valid;
+  const bool must_be_zero = copy.zero[i];
+  const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
+  if (extent == valid)
+    return copy.into_inner ? !must_be_zero || copy.cleared || beyond == Inactive::zero : beyond != Inactive::zero;
+  if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, i, begin, valid);
+  if (copy.into_inner && !must_be_zero) return true;
+  return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
+}
+
+// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them;
+// inside a register each point has the place that its own subscript names: D[0] becomes D[$j].
+void name_inactive_points(const Instruction& move, int access, const std::vector<std::int64_t>& extents,
+                          const Buffer& buffer, std::vector<AffineExpr>& index) {
+  const std::vector<AffineExpr>& subscripts = access_of(move.statement(), access).index;
+  if (buffer.slots < 0 || index.size() != static_cast<std::size_t>(buffer.slots) + subscripts.size()) return;
+  for (std::size_t s = 0; s < subscripts.size(); ++s) {
+    const auto dim = subscripts[s].as_dim();
+    AffineExpr& at = index[static_cast<std::size_t>(buffer.slots) + s];
+    if (!dim || !(at == AffineExpr(0))) continue;
+    if (extents[static_cast<std::size_t>(move.statement().domain.find(*dim))] == 1) at = AffineExpr::dim("$" + *dim);
+  }
+}
+
+/// What each dim of a move takes of a block: the elements that are valid; those where the dim can, else all of the
+/// block; all of it.
+enum class Takes { valid, valid_where_it_can, whole };
+
+struct MovePiece {
+  Lowering& lowering;
+  const Copy& copy;
+  const MoveShape& shape;
+  std::vector<std::string>& reasons;
+
+  void reason(const std::string& text) {
+    if (reasons.size() < max_reasons && std::find(reasons.begin(), reasons.end(), text) == reasons.end())
+      reasons.push_back(text);
+  }
+
+  // One move of this instruction.
+  std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
+                                           const std::vector<std::int64_t>& valid, Takes takes) {
+    const Instruction& move = lowering.model.instruction(id);
+    if (copy.into_inner && !copy.cleared)
+      for (std::size_t i = 0; i < copy.zero.size(); ++i)
+        // A move of a part of a block sets nothing behind the last element.
+        if (const Coordinate& c = copy.visited().coordinates[i];
+            copy.zero[i] && (!shape.walks(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
+          reason(fmt::format(
+              "{} would not set the padding of {} along {} to 0; with `tail pad` on its walk the tile is whole",
+              move.name, lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
+          return std::nullopt;
+        }
+    std::vector<std::int64_t> extents;
+    for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
+      const int i = shape.coordinate[d];
+      const std::size_t at = static_cast<std::size_t>(std::max(i, 0));
+      const bool exact =
+          takes == Takes::valid || (takes == Takes::valid_where_it_can && i >= 0 && allows(move.ranges[d], valid[at]));
+      const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
+      if (!allows(move.ranges[d], extent)) {
+        const std::string& along = move.statement().domain.dims[d].name;
+        const std::string found =
+            i < 0 ? "1" : fmt::format("{} along {}", extent, print(copy.inner->coordinates[at].form));
+        reason(extent == 0 ? fmt::format("{} cannot carry nothing along {}, and a tile may lie past the end of {}",
+                                         move.name, along, print(copy.inner->coordinates[at].form))
+                           : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max,
+                                         along, found));
+        return std::nullopt;
+      }
+      if (i >= 0 &&
+          !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent, shape.blocks[at])) {
+        reason(fmt::format("{} cannot leave out the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
+                           shape.blocks[at], print(copy.inner->coordinates[at].form)));
+        return std::nullopt;
+      }
+      extents.push_back(extent);
+    }
+    return call(id, begin, extents);
+  }
+
+  // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
+  std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents,
+                                const TileBuffer& tile, const std::vector<AffineExpr>& index) {
+    const std::vector<std::int64_t> full = touched_extents(move, extents);
+    for (std::size_t d = 0; d < full.size(); ++d) {
+      if (move.ranges[d].kept) continue;
+      const std::string name = "$" + move.statement().domain.dims[d].name;
+      const bool said =
+          std::any_of(index.begin(), index.end(), [&](const AffineExpr& e) { return e.names().contains(name); });
+      if (!said && full[d] > 1 && uses(move.statement().write, move.statement().domain.dims[d].name))
+        return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
+                           full[d] - extents[d], move.statement().domain.dims[d].name);
+    }
+    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.known());
+  }
+
+  // Nothing is read where nothing is valid: then the outer address is any inside the tensor.
+  std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin,
+                                      const std::vector<std::int64_t>& extents) const {
+    std::vector<AffineExpr> out = begin;
+    if (!reads_nothing(extents)) return out;
+    for (std::size_t i = 0; i < out.size() && i < copy.ends.size(); ++i)
+      if (copy.ends[i]) out[i] = AffineExpr(0);
+    return out;
+  }
+
+  static bool reads_nothing(const std::vector<std::int64_t>& extents) {
+    return std::find(extents.begin(), extents.end(), 0) != extents.end();
+  }
+
+  // A window at a border begins outside, and even its first element may lie there: the tensor's own first one does not.
+  static void at_first_element(std::vector<AffineExpr>& index) {
+    for (AffineExpr& e : index) {
+      AffineExpr walked;
+      for (const AffineTerm& term : e.terms())
+        if (const auto* dim = std::get_if<std::string>(&term.atom); dim && dim->front() == '$')
+          walked += AffineExpr::dim(*dim) * term.coefficient;
+      e = walked;
+    }
+  }
+
+  std::optional<std::vector<Node>> call(InstructionId id, const std::vector<AffineExpr>& begin,
+                                        const std::vector<std::int64_t>& extents) {
+    const Instruction& move = lowering.model.instruction(id);
+    Ranges ranges = lowering.ranges;
+    for (const auto& [name, range] : dim_ranges(move, full_extents(move))) ranges[name] = range;
+    const Known inner_known = known_at(*copy.inner, begin, shape, move);
+    const Known outer_known = known_at(*copy.inner, outer_begin(begin, extents), shape, move);
+    const TileBuffer& to = copy.into_inner ? *copy.inner : *copy.outer;
+    const TileBuffer& from = copy.into_inner ? *copy.outer : *copy.inner;
+    std::vector<Ref> refs;
+    int access = 0;
+    for (const TileBuffer* tile : {&to, &from}) {
+      auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
+      if (index && tile == copy.outer && copy.outside && reads_nothing(extents)) at_first_element(*index);
+      if (!index) {
+        reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+        return std::nullopt;
+      }
+      const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
+      const std::string no =
+          all_written ? whole_box_refusal(move, extents, *tile, *index)
+                      : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index, lowering.known());
+      ++access;
+      if (!no.empty()) {
+        reason(no);
+        return std::nullopt;
+      }
+      refs.push_back({tile->buffer, *index});
+      name_inactive_points(move, access - 1, extents, lowering.buffer(tile->buffer), refs.back().index);
+    }
+    auto made = make_call(lowering, id, std::move(refs), extents);
+    if (!made) {
+      reason(made.diagnostics().front().message);
+      return std::nullopt;
+    }
+    return std::vector<Node>{Node{std::move(*made)}};
+  }
+};
+
+/// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known,
+/// or nothing.
+Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                     const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
+                                     std::size_t from, const BlockBody& body) {
+  std::size_t i = from;
+  while (i < copy.ends.size() && !copy.ends[i]) ++i;
+  if (i >= copy.ends.size()) return body(begin, valid);
+  const std::int64_t end = *copy.ends[i], block = shape.walks(i) ? shape.blocks[i] : 1;
+  if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
+    return error(fmt::format("blocks of {} do not begin at multiples of it, and the last may be short", block));
+  const auto knowing = [&](const AffineExpr& condition, std::int64_t count) {
+    lowering.nonnegative.push_back(condition);
+    std::vector<std::int64_t> fewer = valid;
+    if (shape.walks(i)) fewer[i] = count;
+    auto nodes = up_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
+    lowering.nonnegative.pop_back();
+    return nodes;
+  };
+  const auto none = [&]() -> Result<std::vector<Node>> {
+    if (!copy.into_inner) return std::vector<Node>{};
+    std::vector<std::int64_t> nothing = valid;
+    for (std::size_t c = 0; c < nothing.size(); ++c)
+      if (shape.walks(c)) nothing[c] = 0;
+    return body(begin, nothing);
+  };
+  const auto branch = [&](const AffineExpr& condition, std::int64_t count,
+                          const std::function<Result<std::vector<Node>>()>& otherwise) -> Result<std::vector<Node>> {
+    const auto range = bounds(condition, lowering.ranges);
+    if (range && range->high < 0) return otherwise();
+    auto then = knowing(condition, count);
+    if (!then || (range && range->low >= 0)) return then;
+    auto rest = otherwise();
+    if (!rest) return rest;
+    Guard guard;
+    guard.conditions = {condition};
+    guard.then = std::move(*then);
+    guard.otherwise = std::move(*rest);
+    return std::vector<Node>{Node{std::move(guard)}};
+  };
+  const auto part = [&]() -> Result<std::vector<Node>> {
+    if (end % block == 0) return none();
+    return branch(AffineExpr(end - end % block) - begin[i], end % block, none);  // it begins at a multiple of the block
+  };
+  return branch(AffineExpr(end - block) - begin[i], block, part);
+}
+
+/// What lies outside the tensor and yields 0 there is not read by a move that sets what it does not read to 0: blocks
+/// of which no element is inside are filled so. The conditions under which all are; a block that the border cuts has
+/// none that say so, and is refused by its bounds.
+std::vector<AffineExpr> inside_when(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                    const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+  const Instruction& move = lowering.model.instruction(shape.instruction);
+  if (!copy.into_inner || copy.outside != 0.0 || !copy.outer->whole_tensor || move.inactive != Inactive::zero ||
+      std::none_of(move.ranges.begin(), move.ranges.end(), [](const DimRange& r) { return allows(r, 0); }))
+    return {};
+  std::vector<std::int64_t> extents;
+  for (const int i : shape.coordinate) extents.push_back(i < 0 ? 1 : valid[static_cast<std::size_t>(i)]);
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return {};
+  Ranges ranges = lowering.ranges;
+  for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
+  const auto index = index_at(*copy.outer, known_at(*copy.inner, begin, shape, move), ranges);
+  if (!index) return {};
+  std::vector<AffineExpr> conditions;
+  const Buffer& outer = lowering.buffer(copy.outer->buffer);
+  for (std::size_t a = 0; a < index->size(); ++a) {
+    const auto names = (*index)[a].names();
+    if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.front() == '$'; })) continue;
+    for (const AffineExpr& e : {(*index)[a], AffineExpr(outer.extents[a] - 1) - (*index)[a]})
+      if (!nonnegative(e, ranges, lowering.nonnegative)) conditions.push_back(simplify(e, ranges));
+  }
+  return conditions;
+}
+
+Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                          const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
+                                          const BlockBody& body) {
+  Guard guard;
+  guard.conditions = inside_when(lowering, copy, shape, begin, valid);
+  if (guard.conditions.empty()) return body(begin, valid);
+  const std::size_t known = lowering.nonnegative.size();
+  lowering.nonnegative.insert(lowering.nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
+  auto then = body(begin, valid);
+  lowering.nonnegative.resize(known);
+  if (!then) return then;
+  std::vector<std::int64_t> nothing = valid;
+  for (std::size_t c = 0; c < nothing.size(); ++c)
+    if (shape.walks(c)) nothing[c] = 0;
+  auto otherwise = body(begin, nothing);
+  if (!otherwise) return otherwise;
+  guard.then = std::move(*then);
+  guard.otherwise = std::move(*otherwise);
+  return std::vector<Node>{Node{std::move(guard)}};
+}
+
+/// What lies outside the tensor is not read, and is what it has to be.
+bool knows_outside(const Instruction& move, const Copy& copy) {
+  const Operand& from = move.operands[operand_of_access(move, 1).index()];
+  return !from.object.empty() && from.outside && from.outside == copy.outside.value_or(0);
+}
+
+bool named_in(const std::vector<std::string>& via, const std::string& name) {
+  return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
+}
+
+/// How a tile lies into which a named move writes permuted rows of a tensor: `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
+std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
+  if (!copy.into_inner || !copy.outer->whole_tensor || copy.outer->axes.size() < 2) return "";
+  std::vector<std::string> dims;
+  for (const AffineExpr& axis : copy.outer->axes) {
+    if (!axis.as_dim()) return "";
+    dims.push_back(*axis.as_dim());
+  }
+  for (const std::string& name : copy.via) {
+    const auto id = lowering.model.find_instruction(name);
+    if (!id) continue;
+    const Instruction& move = lowering.model.instruction(*id);
+    const auto* rows = std::get_if<StridedLayout>(&move.operands[operand_of_access(move, 0).index()].layout);
+    if (rows == nullptr || !rows->swizzle) continue;
+    const auto fixed =
+        std::find_if(move.ranges.begin(), move.ranges.end(), [](const DimRange& r) { return r.fixed() && r.max > 1; });
+    if (fixed == move.ranges.end()) continue;
+    std::string text;
+    for (std::size_t d = 0; d + 2 < dims.size(); ++d) text += dims[d] + ", ";
+    return fmt::format("{} fills rows of {} as [{}{}/{}, {}, {}%{}] xor {} from {} to {}", name, fixed->max, text,
+                       dims.back(), fixed->max, dims[dims.size() - 2], dims.back(), fixed->max, rows->swizzle->bits,
+                       rows->swizzle->from, rows->swizzle->to);
+  }
+  return "";
+}
+
+std::string later_refusal(const Instruction& move, const Copy& copy) {
+  return fmt::format("{} completes later, by '{}', and {}", move.name, move.async_by,
+                     copy.into_inner ? "only tiles of inputs are awaited" : "only a fence is placed behind stores");
+}
+
+}  // namespace
+
+bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move) {
+  if (completes_by_fence(move, lowering.model)) return !copy.into_inner;
+  return copy.awaited && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
+}
+
+namespace {
+
+/// The moves between the memories of a copy, each tried in every shape that it has, and why none does.
+class NamedMoves {
+ public:
+  NamedMoves(Lowering& lowering, const Copy& copy)
+      : lowering_(lowering),
+        copy_(copy),
+        to_(lowering.buffer((copy.into_inner ? copy.inner : copy.outer)->buffer).memory),
+        from_(lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory) {}
+
+  Result<std::vector<Node>> run() {
+    all_ = move_shapes(lowering_, copy_.visited(), [&](const Instruction& i) { return fits(i); });
+    if (!unawaited_.empty()) {  // the line asks for it, so others do not stand in for it
+      all_.clear();
+      reasons_ = {unawaited_};
+    }
+    std::vector<const MoveShape*> hopeless;
+    for (const MoveShape& shape : all_) {
+      if (has_failed(shape)) continue;
+      if (!distances_fit(lowering_, copy_, shape)) {
+        hopeless.push_back(&shape);
+        continue;
+      }
+      if (auto nodes = with(shape)) return nodes;
+      failed_shapes_.push_back(&shape);
+    }
+    hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
+    for (const MoveShape* shape : hopeless) {
+      if (has_failed(*shape)) continue;
+      if (auto nodes = with(*shape)) return nodes;
+      failed_shapes_.push_back(shape);
+    }
+    return refusal();
+  }
+
+ private:
+  bool fits(const Instruction& i) {
+    if (!(copy_.adds ? is_combine(i) : is_move(i)) || i.operands[operand_of_access(i, 0).index()].memory != to_ ||
+        i.operands[operand_of_access(i, 1).index()].memory != from_ || !named_in(copy_.via, i.name))
+      return false;
+    if (const std::string no = not_lowered(i, lowering_.model);
+        !no.empty() && (copy_.via.empty() || !may_complete_later(lowering_, copy_, i))) {
+      if (!copy_.via.empty()) unawaited_ = i.async_by.empty() ? no : later_refusal(i, copy_);
+      return false;
+    }
+    const DType type = lowering_.buffer(copy_.inner->buffer).dtype;
+    std::string no = type_refusal(i, 0, type);
+    if (no.empty()) no = type_refusal(i, 1, type);
+    if (!no.empty()) other_types_.push_back(no);
+    return no.empty();
+  }
+
+  Result<std::vector<Node>> with(const MoveShape& shape) {
+    MovePiece piece{lowering_, copy_, shape, reasons_};
+    const BlockBody one = [&](const std::vector<AffineExpr>& begin,
+                              const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
+      for (const Takes takes : {Takes::valid, Takes::valid_where_it_can, Takes::whole})
+        for (const MoveShape& other : all_)
+          if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
+            if (auto node = piece.attempt(other.instruction, begin, valid, takes)) return std::move(*node);
+      return error("no move fits");
+    };
+    const BlockBody in_tensor = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+      return where_in_tensor(lowering_, copy_, shape, begin, valid, one);
+    };
+    const bool reaches_out = copy_.into_inner && knows_outside(lowering_.model.instruction(shape.instruction), copy_);
+    const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+      return reaches_out ? one(begin, valid) : up_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
+    };
+    return for_each_block(lowering_, copy_.visited(), shape.blocks, shape.covered(), copy_.unroll, body,
+                          copy_.along_rows);
+  }
+
+  bool has_failed(const MoveShape& shape) const {  // with one move as with the others
+    return std::any_of(failed_shapes_.begin(), failed_shapes_.end(), [&](const MoveShape* other) {
+      return other->coordinate == shape.coordinate && other->blocks == shape.blocks;
+    });
+  }
+
+  Diagnostic refusal() const {
+    Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering_.buffer(copy_.inner->buffer).name,
+                                          lowering_.model.memory(from_).name, lowering_.model.memory(to_).name));
+    failed.notes = reasons_;
+    for (const std::string& no : other_types_)
+      if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
+    failed.hint = rows_as_asked(lowering_, copy_);
+    if (all_.empty() && copy_.via.empty() && other_types_.empty())
+      failed.notes.push_back("the machine has no move between these memories");
+    if (all_.empty() && !copy_.via.empty() && unawaited_.empty())
+      failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy_.via, ", ")));
+    return failed;
+  }
+
+  Lowering& lowering_;
+  const Copy& copy_;
+  const MemoryId to_, from_;
+  std::vector<MoveShape> all_;
+  std::vector<const MoveShape*> failed_shapes_;
+  std::vector<std::string> reasons_, other_types_;  ///< the second kind is far from working, and may be long
+  std::string unawaited_;
+};
+
+}  // namespace
+
+Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
+  if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
+  return NamedMoves(lowering, copy).run();
+}
+
+Result<std::vector<Node>> by_moves(Lowering& lowering, const Copy& copy) {
+  auto nodes = moves_by_name(lowering, copy);
+  if (nodes || copy.via.empty()) return nodes;
+  Diagnostics failed = nodes.diagnostics();
+  if (failed.front().hint.empty()) failed.front().hint = other_moves_to_name(lowering, copy);
+  return failed;
+}
+
+}  // namespace isamap

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/model/chosen_registers.h"
+#include "ir/access_name.h"
+#include "isamap/program_on_machine.h"
+#include "isamap/scheduler.h"
+#include "mapper/check_given_mapping.h"
+#include "scheduler/lowering/async_groups.h"
+#include "scheduler/lowering/buffer_allocation.h"
+#include "scheduler/lowering/lower_nest.h"
+#include "scheduler/lowering/recurrence_loop.h"
+#include "scheduler/nest/fused_tiles.h"
+#include "scheduler/nest/horizontal_sum.h"
+#include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/resolved_nest.h"
+#include "scheduler/nest/scheduled_kernel.h"
+
+namespace isamap {
+
+namespace {
+
+const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
+
+constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
+
+/// Statements that a program repeats, as a kernel of one step.
+struct InSteps {
+  const Kernel* whole = nullptr;
+  OneStep step;
+  std::string variable;  ///< of the loop over steps
+};
+
+void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model, const InSteps* steps,
+                 const std::vector<Strides>& strides) {
+  const Kernel& kernel = lowering.program.kernel;
+  std::vector<TensorId> order = arguments(kernel);
+  for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
+    if (role_of(kernel, make_id<TensorId>(t)) == Role::intermediate) order.push_back(make_id<TensorId>(t));
+  tensors.resize(kernel.tensors.size());
+  for (TensorId id : order) {
+    const Tensor& tensor = kernel.tensors[id.index()];
+    Buffer buffer;
+    buffer.name = tensor.name;
+    buffer.memory = model.home();
+    buffer.dtype = tensor.dtype;
+    buffer.extents = tensor.shape;
+    buffer.strides = steps ? strides_of(*steps->whole, steps->step.slices[id.index()]) : strides_of(tensor);
+    if (role_of(kernel, id) == Role::intermediate) buffer.strides = dense_strides(tensor.shape);
+    // Arguments come first, in the order in which they are passed.
+    if (const std::size_t a = lowering.program.buffers.size(); a < strides.size() && !strides[a].empty())
+      buffer.strides = strides[a];
+    buffer.tensor = id;
+    buffer.role = role_of(kernel, id) == Role::intermediate ? BufferRole::local : BufferRole::argument;
+    if (buffer.role == BufferRole::argument && model.program.language != "asm")
+      buffer.align = model.program.language == "cuda" ? device_align : bytes(tensor.dtype);  // the caller's arrays
+    tensors[id.index()].buffer = make_id<BufferId>(lowering.program.buffers.size());
+    tensors[id.index()].whole_tensor = true;
+    lowering.program.buffers.push_back(std::move(buffer));
+  }
+}
+
+// Does an earlier statement write this tensor?
+bool written_before(const Kernel& kernel, std::size_t statement) {
+  for (std::size_t s = 0; s < statement; ++s)
+    if (kernel.statements[s].write.tensor == kernel.statements[statement].write.tensor) return true;
+  return false;
+}
+
+/// Why the `do` line cannot be taken at its word; empty: it is proved, and of a kind that is lowered.
+std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
+  const Stated stated = judge_stated(kernel, model, mapping);
+  if (!stated.mapping)
+    return fmt::format("{} does not compute {} as this line says: {}", line.instruction, line.statement,
+                       stated.refusal);
+  const std::string no = not_lowered(*stated.mapping, model);
+  return no.empty() ? "" : fmt::format("{} is not lowered as this line says: {}", line.instruction, no);
+}
+
+// What no line is to blame for alone stands at the `do` line, where all of them have had their say.
+Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
+  for (Diagnostic& problem : problems)
+    if (problem.where.file.empty() && !nest.lines.empty()) problem.where = nest.lines.back().where;
+  return problems;
+}
+
+/// "i12" is a loop over i (Lowering::variable).
+bool is_loop_over(const std::string& variable, const std::string& dim) {
+  return variable.starts_with(dim) && variable.size() > dim.size() &&
+         variable.find_first_not_of("0123456789", dim.size()) == std::string::npos;
+}
+
+/// The lines below the stage of a tile in registers whose steps choose among these registers, and are not unrolled.
+void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std::string& tile, Diagnostics& found) {
+  const Stage* stage = nullptr;
+  std::map<std::string, std::int64_t> tiles;  // of dims, so far
+  for (const Line& line : nest.lines) {
+    const auto* held = std::get_if<Stage>(&line.is);
+    if (held && tile.starts_with(tile_name(*held))) stage = held;
+    const auto* loop = std::get_if<For>(&line.is);
+    for (const Walk& w : loop ? loop->walks : std::vector<Walk>{}) {
+      const auto [around, is_first] = tiles.emplace(w.dim, INT64_MAX);
+      const bool one_step = !is_first && w.tile >= around->second;
+      around->second = w.tile;
+      if (!stage || one_step || loop->unroll || !loop->unit.empty() || !is_loop_over(chosen.variable, w.dim)) continue;
+      const std::string text = print(line);
+      Diagnostic wrong =
+          error_at(line.where, fmt::format("'{}': each of its steps has registers of {} in {} of its own, so the loop "
+                                           "must be unrolled",
+                                           text, stage->tensor, stage->memory));
+      wrong.hint = "add unroll" + (line.where.line > 0 ? fmt::format(" at line {}", line.where.line) : "") + ": " +
+                   text + " unroll";
+      const auto same = [&](const Diagnostic& d) { return d.where == wrong.where && d.message == wrong.message; };
+      if (std::none_of(found.begin(), found.end(), same)) found.push_back(std::move(wrong));
+    }
+  }
+}
+
+/// What `verify` says of registers that loops choose, in the words of the schedule; empty: it says something else.
+Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, const HardwareModel& model) {
+  Diagnostics found;
+  for (const ChosenRegister& chosen : registers_chosen_by_loops(program, model))
+    for (const Nest& nest : schedule.nests)
+      lines_that_choose(nest, chosen, program.buffers[chosen.buffer.index()].name, found);
+  return found;
+}
+
+/// A schedule's nests, and what they hand to one another.
+class Nests {
+ public:
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, InSteps* steps,
+        const std::vector<Strides>& strides)
+      : lowering_(lowering), schedule_(schedule), lines_(lines), steps_(steps) {
+    add_tensors(lowering, tensors_, lowering.model, steps, strides);
+  }
+
+  Result<std::vector<Node>> run() {
+    const Kernel& kernel = lowering_.program.kernel;
+    auto found = handovers(schedule_, kernel, lowering_.model);
+    if (!found) return found.diagnostics();
+    for (const Handover& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
+      if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
+        handovers_.push_back(h);
+    std::vector<Node> all;
+    Loop in_steps;
+    for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
+      const bool repeats = steps_ && steps_->whole->repeat->contains(s);
+      if (repeats && s == steps_->whole->repeat->first) in_steps = loop_over_steps();
+      const auto takes_over = [&](const Handover& h) { return h.to.index() == s; };
+      if (!std::any_of(handovers_.begin(), handovers_.end(), takes_over)) {
+        auto nodes = statement(s, std::nullopt);
+        if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
+        auto& into = repeats ? in_steps.body : all;
+        into.insert(into.end(), nodes->begin(), nodes->end());
+      }
+      const bool last = repeats && s + 1 == steps_->whole->repeat->first + steps_->whole->repeat->count;
+      if (last) all.push_back(Node{std::move(in_steps)});
+    }
+    return all;
+  }
+
+ private:
+  Loop loop_over_steps() const {
+    const Repeat& repeat = *steps_->whole->repeat;
+    steps_->variable = lowering_.variable(repeat.dim, repeat.steps);
+    return Loop{steps_->variable, repeat.steps, false, "", {}};
+  }
+
+  static bool without_points(const Computation& statement) {
+    return std::any_of(statement.domain.dims.begin(), statement.domain.dims.end(),
+                       [](const Dim& d) { return d.extent == 0; });
+  }
+
+  /// After the statement itself as a comment.
+  Result<std::vector<Node>> statement(std::size_t s, std::optional<HandedTile> handed) {
+    const Kernel& kernel = lowering_.program.kernel;
+    const Nest& nest = schedule_.nests[s];
+    const Do* line = do_line(nest);
+    if (!line)
+      return error(fmt::format("the nest of statement {} does not end with a `do` line", kernel.statements[s].name));
+    NestInput input;
+    input.kernel = &kernel;
+    input.id = make_id<StatementId>(s);
+    input.nest = &nest;
+    input.tensors = tensors_;
+    input.starts_from_memory =
+        kernel.tensors[kernel.statements[s].write.tensor.index()].inout || written_before(kernel, s);
+    Computation fused = kernel.statements[s];
+    input.written = written_elements(fused, kernel.tensors[fused.write.tensor.index()]);
+    Mapping mapping;
+    InstructionForm instruction;
+    if (!line->instruction.empty() && line->instruction != "scalar") {
+      auto found = mapping_of(*line, kernel, input.id, lowering_.model);
+      if (!found) return found.diagnostics();
+      mapping = *found;
+      if (lines_ == DoLines::proved)
+        if (const std::string no = unproved(*line, kernel, mapping, lowering_.model); !no.empty())
+          return error(no, "isamap map lists what does");
+      if (!fused.domain.faces.empty())
+        return error(
+            fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
+      fused = fuse(fused, mapping);
+      instruction = form_in(nest, mapping, fused, lowering_.model);
+    }
+    input.pairing = pair(fused, instruction, mapping);
+    input.handed = std::move(handed);
+    if (hands_on(s))
+      input.hand_on = [&, s](const std::string& name, const TileBuffer& tile, const Tiles& tiles) {
+        return hand_on(s, fused, name, tile, tiles);
+      };
+    std::vector<Node> nodes{Node{Comment{print(kernel.statements[s], kernel.tensors)}}};
+    auto own = lower_nest(lowering_, input);
+    if (!own) return own;
+    nodes.insert(nodes.end(), own->begin(), own->end());
+    return nodes;
+  }
+
+  bool hands_on(std::size_t s) const {
+    return std::any_of(handovers_.begin(), handovers_.end(), [&](const Handover& h) { return h.from.index() == s; });
+  }
+
+  Result<std::vector<Node>> hand_on(std::size_t from, const Computation& producer, const std::string& name,
+                                    const TileBuffer& tile, const Tiles& tiles) {
+    const Kernel& kernel = lowering_.program.kernel;
+    const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const Handover& one) {
+      return one.from.index() == from && kernel.statements[one.to.index()].name == name;
+    });
+    if (h == handovers_.end()) return std::vector<Node>{};
+    const Computation& consumer = kernel.statements[h->to.index()];
+    return statement(h->to.index(), handed_tile(producer, tile, tiles, consumer, h->to_line));
+  }
+
+  Lowering& lowering_;
+  const Schedule& schedule_;
+  DoLines lines_;
+  InSteps* steps_;  ///< nullptr: nothing is repeated
+  std::vector<TileBuffer> tensors_;
+  std::vector<Handover> handovers_;
+};
+
+/// `kernel`: what the schedule is for, one step where statements are repeated.
+Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
+                             InSteps* steps, const std::vector<Strides>& strides) {
+  if (schedule.nests.size() != kernel.statements.size())
+    return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
+                             kernel.name, kernel.statements.size()));
+  Lowering lowering(model);
+  Program& program = lowering.program;
+  program.name = schedule.name.empty() ? kernel.name : schedule.name;
+  program.kernel = kernel;
+  program.schedule_text = print(schedule);
+  program.sizes = model.sizes();
+  auto body = Nests(lowering, schedule, lines, steps, strides).run();
+  if (!body) return body.diagnostics();
+  program.body = std::move(*body);
+  end_with_fences(program.body, model);
+  program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
+  return std::move(program);
+}
+
+}  // namespace
+
+Result<Program> lower(const Schedule& schedule, const Kernel& whole, const HardwareModel& model, DoLines lines,
+                      const std::vector<Strides>& strides) {
+  if (const auto problem = refused(strides, whole)) return Diagnostics{*problem};
+  const auto laned = scheduled_kernel(whole, schedule);
+  if (!laned) return laned.diagnostics();
+  const Kernel& kernel = *laned;
+  std::optional<InSteps> steps;
+  if (kernel.repeat) steps = InSteps{&kernel, one_step(kernel), ""};
+  auto program =
+      lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
+  if (!program) return program;
+  if (steps) program = in_time(*program, steps->step, kernel, steps->variable, model);
+  for (const LaneParts& parts : schedule.lanes)
+    if (is_float(kernel.statements.front().body.type))
+      program->assumptions.push_back(
+          fmt::format("{} of {} is added up in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
+  for (const Nest& nest : schedule.nests)
+    for (const Instruction& instruction : model.instructions())
+      if (const Do* line = do_line(nest);
+          line != nullptr && line->instruction == instruction.name && sums_lanes_in_any_order(instruction))
+        program->assumptions.push_back(
+            fmt::format("lanes of {} are added up in any order, by {}", line->statement, instruction.name));
+  allocate(*program, model);
+  Diagnostics problems = verify(*program, model);
+  if (!has_errors(problems)) return program;
+  if (const Diagnostics unroll = loops_to_unroll(schedule, *program, model); !unroll.empty()) return unroll;
+  return at_last_line(problems, schedule.nests.back());
+}
+
+}  // namespace isamap

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// A `do` line with an instruction: what each of its dims is at this place of the nest, how many points of it are valid,
+// whether every operand accepts the tile that holds it, and the call.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/access_name.h"
+#include "ir/start.h"
+#include "scheduler/lowering/border_guards.h"
+#include "scheduler/lowering/lower_nest_internal.h"
+#include "scheduler/nest/operand_compatibility.h"
+#include "scheduler/nest/operand_rows.h"
+#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/nest/resolved_nest.h"
+
+namespace isamap {
+
+namespace {
+
+class CallLowering : NestParts {
+ public:
+  explicit CallLowering(const NestParts& parts) : NestParts(parts) {}
+
+  Result<Nodes> call(const Scope& scope) {
+    const auto known = known_here(scope);
+    if (!known) return known.diagnostics();
+    auto extents = extents_here(scope);
+    if (!extents) return extents.diagnostics();
+    Ranges ranges = lowering_.ranges;
+    for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
+    const auto around = inside_of_operands(scope);
+    if (!around) return around.diagnostics();
+    return where_inside(lowering_, *around, [&] { return call_inside(scope, *known, *extents, ranges); });
+  }
+
+ private:
+  Result<Nodes> call_inside(const Scope& scope, const Known& known, std::vector<std::int64_t>& extents,
+                            const Ranges& ranges) {
+    std::vector<Ref> refs(static_cast<std::size_t>(access_count(instruction_->statement())));
+    for (int a = 0; a < access_count(statement_); ++a) {
+      const int operand = input_.pairing.operand_access[static_cast<std::size_t>(a)];
+      if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
+      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
+      const auto index = index_at(holder, known, ranges);
+      std::string no = index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index,
+                                       lowering_.known())
+                             : "its layout cannot be said in the dims of the statement";
+      if (no.empty()) no = zero_refusal(scope, a, extents);
+      if (!no.empty()) return operand_refused(a, operand, lowering_.buffer(holder.buffer), no);
+      refs[static_cast<std::size_t>(operand)] = {holder.buffer, *index};
+    }
+    if (input_.pairing.constant_operand >= 0) {
+      const Operand& held =
+          instruction_->operands[operand_of_access(*instruction_, input_.pairing.constant_operand).index()];
+      refs[static_cast<std::size_t>(input_.pairing.constant_operand)] = constant_ref(held, input_.pairing.constant);
+    }
+    if (input_.only_access >= 0) return Nodes{Node{Comment{"trial"}}};
+    if (const Diagnostics problems = read_again(refs); has_errors(problems)) return problems;
+    const InstructionId id = *lowering_.model.find_instruction(instruction_->name);
+    const Instruction& written = lowering_.model.instruction(id);
+    if (written.ranges.size() != instruction_->ranges.size()) {
+      refs = written_refs(*instruction_, written, refs);
+      extents.resize(written.ranges.size());
+    }
+    auto made = make_call(lowering_, id, std::move(refs), extents);
+    if (!made) return made.diagnostics();
+    if (always_starts_anew(written)) {
+      if (Diagnostics lost = sums_lost(scope); has_errors(lost)) return lost;
+      made->start = Start::zero;
+      return Nodes{Node{std::move(*made)}};
+    }
+    return scope.flagged_since ? first_or_again(*made, scope) : Nodes{Node{std::move(*made)}};
+  }
+
+  /// x*x: a further operand takes the tile of the operand on which the same read stands.
+  Diagnostics read_again(std::vector<Ref>& refs) const {
+    const std::vector<int>& placed = input_.pairing.operand_access;
+    for (std::size_t i = 1; i < refs.size(); ++i) {
+      const int operand = static_cast<int>(i);
+      if (operand == input_.pairing.constant_operand ||
+          std::find(placed.begin(), placed.end(), operand) != placed.end())
+        continue;
+      const auto* line = std::get_if<Do>(&input_.nest->lines.back().is);
+      const auto mapping = line != nullptr ? mapping_of(*line, kernel_, input_.id, lowering_.model)
+                                           : Result<Mapping>(error("an operand has no read"));
+      if (!mapping) return mapping.diagnostics();
+      refs[i] = refs[static_cast<std::size_t>(placed[static_cast<std::size_t>(mapping->operands[i])])];
+    }
+    return {};
+  }
+
+  bool skipped(int access) const {
+    return skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()]);
+  }
+
+  /// What must hold for operands that are taken where they lie to be read inside their tensors.
+  Result<Inside> inside_of_operands(const Scope& scope) {
+    Inside all;
+    for (int a = 1; a < access_count(statement_); ++a) {
+      if (!skipped(a)) continue;
+      if (scope.flagged_since)
+        return error("outside skip: the first visit of an accumulator may be left out", "do without `first flag`");
+      if (!scope.holders[static_cast<std::size_t>(a)].whole_tensor) continue;
+      auto one = inside(*this, a, scope.tiles);
+      if (!one) return one;
+      all.never = all.never || one->never;
+      all.conditions.insert(all.conditions.end(), one->conditions.begin(), one->conditions.end());
+    }
+    return all;
+  }
+
+  // What each dim is at a `do`: its origin, plus the instruction dim that walks it.
+  Result<Known> known_here(const Scope& scope) const {
+    Known known;
+    for (const Dim& dim : statement_.domain.dims) {
+      const Tile& tile = scope.tiles.at(dim.name);
+      const auto digit = input_.pairing.digit_of.find(dim.name);
+      AffineExpr value = tile.origin;
+      std::int64_t most = 1;
+      if (digit != input_.pairing.digit_of.end()) {
+        value += AffineExpr::dim("$" + instruction_->statement().domain.dims[digit->second].name);
+        most = full_extent(*instruction_, digit->second);
+      }
+      if (tile.size > most)
+        return error(
+            fmt::format("dim {} has {} points left at the `do`; the instruction takes {}", dim.name, tile.size, most),
+            fmt::format("add `for {} by {}` above it", dim.name, most));
+      known.emplace_back(AffineExpr::dim(dim.name), value);
+    }
+    for (const Dim& dim : instruction_->statement().domain.dims)
+      known.emplace_back(AffineExpr::dim("$" + dim.name), AffineExpr::dim("$" + dim.name));
+    return known;
+  }
+
+  // Extents of one call. A fixed extent that is not filled means padding: free where a parallel dim runs over it, zeros
+  // of every input where a reduction does, and that only for products (annihilator 0).
+  Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
+    std::vector<std::int64_t> extents;
+    for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
+      const std::string& dim = input_.pairing.walked_by[m];
+      const auto walked = scope.tiles.find(dim);
+      if (!dim.empty() && walked == scope.tiles.end())
+        return error(fmt::format("dim {} of {} runs over {}, which the nest does not walk",
+                                 instruction_->statement().domain.dims[m].name, instruction_->name, dim));
+      const std::int64_t valid = dim.empty() ? 1 : walked->second.size;
+      const Dim& own = instruction_->statement().domain.dims[m];
+      const std::int64_t full = full_extent(*instruction_, m);
+      if (allows(instruction_->ranges[m], valid)) {
+        extents.push_back(valid);
+        continue;
+      }
+      if (own.kind == DimKind::reduction) {
+        if (!is_product(statement_.body))
+          return error(fmt::format("dim {} leaves {} of {} points of {} unused, and 0 is no neutral value of its body",
+                                   own.name, full - valid, full, instruction_->name));
+        if (is_float(statement_.body.type))  // every integer is
+          lowering_.assume("inputs are finite: padding along " + (dim.empty() ? own.name : dim) +
+                           " is multiplied by 0");
+      }
+      extents.push_back(full);
+    }
+    return extents;
+  }
+
+  static bool is_product(const ScalarExpr& e) {
+    if (std::holds_alternative<Cast>(e.op)) return is_product(e.args[0]);
+    const auto* b = std::get_if<Binary>(&e.op);
+    return b && b->op == BinaryOp::mul;
+  }
+
+  // An addressed operand that is read past its valid part along a reduction must find zeros there.
+  std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
+    const TileBuffer& holder = scope.holders[static_cast<std::size_t>(access)];
+    if (holder.slots >= 0) return "";  // its fill has seen to it
+    const Access& operand =
+        access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
+    for (std::size_t m = 0; m < extents.size(); ++m) {
+      if (!uses(operand, instruction_->statement().domain.dims[m].name)) continue;
+      const std::string& dim = input_.pairing.walked_by[m];
+      const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
+      if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;
+      if (in_window(operand, m) && zero_elsewhere(access, m)) continue;
+      const AffineExpr form = AffineExpr::dim(dim.empty() ? "$" + instruction_->statement().domain.dims[m].name : dim);
+      const auto c = std::find_if(holder.coordinates.begin(), holder.coordinates.end(),
+                                  [&](const Coordinate& x) { return x.form == form; });
+      const bool ends_here = c != holder.coordinates.end() && holder.zero_padded &&
+                             (dim.empty() || simplify(scope.tiles.at(dim).origin + valid - c->start - c->extent,
+                                                      lowering_.ranges) == AffineExpr(0));
+      if (!ends_here)
+        return fmt::format("{} is read {} points past its end along {}; those must be 0",
+                           lowering_.buffer(holder.buffer).name, extents[m] - valid, print(form));
+    }
+    return "";
+  }
+
+  // Does dim m stand in a sum of dims, as in A[i + t]? Then the operand has no zeros of its own past the end of t.
+  bool in_window(const Access& operand, std::size_t m) const {
+    const std::string& name = instruction_->statement().domain.dims[m].name;
+    return std::any_of(operand.index.begin(), operand.index.end(),
+                       [&](const AffineExpr& e) { return e.names().size() > 1 && e.names().contains(name); });
+  }
+  // Another factor has them, which its own check sees to.
+  bool zero_elsewhere(int access, std::size_t m) const {
+    const std::string& name = instruction_->statement().domain.dims[m].name;
+    for (int a = 1; a < access_count(statement_); ++a) {
+      const int number = input_.pairing.operand_access[static_cast<std::size_t>(a)];
+      if (a == access || number < 0) continue;
+      const Access& other = access_of(instruction_->statement(), number);
+      if (std::any_of(other.index.begin(), other.index.end(), [&](const AffineExpr& e) { return e.as_dim() == name; }))
+        return true;
+    }
+    return false;
+  }
+
+  Diagnostics operand_refused(int access, int operand, const Buffer& holder, const std::string& why) const {
+    const std::string name = access_name(kernel_.tensors, statement_, access);
+    const TensorId t = operand_of_access(*instruction_, operand);
+    const MemoryId memory = instruction_->operands[t.index()].memory;
+    std::string hint;
+    const auto rows = memory == holder.memory && access > 0 ? rows_of_operand(input_.pairing, access) : std::nullopt;
+    if (rows) {
+      for (const LayoutDigit& digit : rows->layout) hint += (hint.empty() ? "" : ", ") + print(digit.index);
+      hint = fmt::format("stage {} in {} as [{}] xor {} from {} to {}", name, lowering_.model.memory(memory).name, hint,
+                         rows->swizzle->bits, rows->swizzle->from, rows->swizzle->to);
+    }
+    if (hint.empty() && memory.valid())
+      hint = fmt::format("stage {} in {}, packed if need be", name, lowering_.model.memory(memory).name);
+    return {error(fmt::format("{} cannot be operand {} of {}: {}", name, instruction_->tensors[t.index()].name,
+                              instruction_->name, why),
+                  hint)};
+  }
+
+  // An instruction that begins its output anew at each call: what other calls or memory have of a sum would be lost.
+  Diagnostics sums_lost(const Scope& scope) const {
+    const std::string& output = kernel_.tensors[statement_.write.tensor.index()].name;
+    const std::string anew = fmt::format("{} begins {} anew at each call", instruction_->name, output);
+    if ((input_.starts_from_memory && !scope.combined) || !input_.written.once)
+      return {error(anew + ", and what stands there is added to")};
+    for (const Dim& dim : statement_.domain.dims) {
+      const std::int64_t here = scope.tiles.at(dim.name).size;
+      const std::int64_t whole = scope.combined ? scope.combined->at(dim.name).size : dim.extent;
+      if (dim.kind == DimKind::reduction && here < whole)
+        return {error(fmt::format("{}, and the call has {} of {} points of {}: the others would be lost", anew, here,
+                                  whole, dim.name),
+                      fmt::format("leave {} whole above the `do`", dim.name))};
+    }
+    return {};
+  }
+
+  // `first flag`: the first visit of an accumulator overwrites, the others add.
+  Result<Nodes> first_or_again(const Call& again, const Scope& scope) {
+    Call first = again;
+    first.start = Start::zero;
+    Guard guard;
+    for (const Dim& dim : statement_.domain.dims) {
+      if (dim.kind != DimKind::reduction) continue;
+      const AffineExpr moved =
+          simplify(scope.tiles.at(dim.name).origin - scope.flagged_since->at(dim.name).origin, lowering_.ranges);
+      const auto range = bounds(moved, lowering_.ranges);
+      if (range && range->low > 0) return Nodes{Node{again}};
+      if (!moved.is_constant()) guard.conditions.push_back(-moved);
+    }
+    if (guard.conditions.empty()) return Nodes{Node{first}};
+    guard.then = {Node{first}};
+    guard.otherwise = {Node{again}};
+    return Nodes{Node{std::move(guard)}};
+  }
+};
+
+}  // namespace
+
+Result<Nodes> lower_call(const NestParts& parts, const Scope& scope) { return CallLowering(parts).call(scope); }
+
+}  // namespace isamap

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A `do` line without an instruction: the statement at one point, in loops over what is left of each dim, with guards
+// where a read may lie outside its tensor.
+
+#include <algorithm>
+
+#include "scheduler/lowering/lower_nest_internal.h"
+
+namespace isamap {
+
+namespace {
+
+class ElementLowering : NestParts {
+ public:
+  explicit ElementLowering(const NestParts& parts) : NestParts(parts) {}
+
+  // Element by element: loops over whatever is left of each dim.
+  Result<Nodes> elements(const Scope& scope) {
+    Known known;
+    std::vector<std::pair<std::string, std::int64_t>> loops;
+    for (const Dim& dim : statement_.domain.dims) {
+      const Tile& tile = scope.tiles.at(dim.name);
+      AffineExpr value = tile.origin;
+      if (tile.size > 1) {
+        loops.emplace_back(lowering_.variable(dim.name, tile.size), tile.size);
+        value += AffineExpr::dim(loops.back().first);
+      }
+      known.emplace_back(AffineExpr::dim(dim.name), value);
+    }
+    const auto unit = lowering_.model.scalar_unit_for(lowering_.buffer(scope.holders[0].buffer).memory);
+    if (!unit) return error("no scalar unit reaches the memory of " + output().name);
+    Element element;
+    element.unit = *unit;
+    element.reduction = statement_.reduction;
+    element.body = statement_.body;
+    for (int a = 0; a < access_count(statement_); ++a) {
+      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
+      const auto index = index_at(holder, known, lowering_.ranges);
+      if (!index) return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be said in the dims");
+      (a == 0 ? element.write : element.reads.emplace_back()) = {holder.buffer, *index};
+    }
+    Guard domain = domain_guard(known, scope);
+    Nodes nodes = guarded_reads(element, 0, domain.conditions);
+    if (!domain.conditions.empty()) {
+      domain.then = std::move(nodes);
+      nodes = {Node{std::move(domain)}};
+    }
+    for (std::size_t i = loops.size(); i-- > 0;)
+      nodes = loop_around(loops[i].first, loops[i].second, false, std::move(nodes));
+    return nodes;
+  }
+
+ private:
+  /// Points of the loops that the domain lacks: behind its faces, and in padded tiles beyond its dims.
+  Guard domain_guard(const Known& known, const Scope& scope) const {
+    Guard guard;
+    for (std::size_t d = 0; d < statement_.domain.dims.size(); ++d) {
+      const Dim& dim = statement_.domain.dims[d];
+      const auto range = bounds(known[d].second, lowering_.ranges);
+      if (scope.tiles.at(dim.name).beyond && !(range && range->high < dim.extent))
+        guard.conditions.push_back(simplify(AffineExpr(dim.extent - 1) - known[d].second, lowering_.ranges));
+    }
+    for (const AffineExpr& face : statement_.domain.faces)
+      if (const auto e = express(face, known)) guard.conditions.push_back(simplify(*e, lowering_.ranges));
+    return guard;
+  }
+
+  // A read that may lie outside its tensor yields the tensor's `outside` value there. `asked`: what holds here.
+  Nodes guarded_reads(const Element& element, std::size_t from, const std::vector<AffineExpr>& asked) {
+    for (std::size_t r = from; r < element.reads.size(); ++r) {
+      const Buffer& buffer = lowering_.buffer(element.reads[r].buffer);
+      Guard guard;
+      for (std::size_t i = 0; i < element.reads[r].index.size(); ++i) {
+        const AffineExpr& e = element.reads[r].index[i];
+        const auto range = bounds(e, lowering_.ranges);
+        const auto ask = [&](const AffineExpr& condition) {
+          if (std::find(asked.begin(), asked.end(), simplify(condition, lowering_.ranges)) == asked.end())
+            guard.conditions.push_back(condition);
+        };
+        if (!range || range->low < 0) ask(e);
+        if (!range || range->high >= buffer.extents[i]) ask(AffineExpr(buffer.extents[i] - 1) - e);
+      }
+      if (guard.conditions.empty()) continue;
+      Element without = element;
+      const auto outside = kernel_.tensors[buffer.tensor.index()].outside.value_or(0);
+      without.body = replace_read(element.body, static_cast<int>(r), outside);
+      without.reads[r] = {};
+      guard.then = guarded_reads(element, r + 1, asked);
+      guard.otherwise = guarded_reads(drop_read(without, r), r, asked);
+      return {Node{std::move(guard)}};
+    }
+    return {Node{element}};
+  }
+
+  static ScalarExpr replace_read(const ScalarExpr& e, int access, double value) {
+    if (const auto* r = std::get_if<Read>(&e.op); r && r->access == access) return constant(value, e.type);
+    ScalarExpr copy = e;
+    for (ScalarExpr& arg : copy.args) arg = replace_read(arg, access, value);
+    return copy;
+  }
+
+  static Element drop_read(Element element, std::size_t r) {
+    element.reads.erase(element.reads.begin() + static_cast<std::ptrdiff_t>(r));
+    const std::function<void(ScalarExpr&)> renumber = [&](ScalarExpr& e) {
+      if (auto* read = std::get_if<Read>(&e.op); read && read->access > static_cast<int>(r)) --read->access;
+      for (ScalarExpr& arg : e.args) renumber(arg);
+    };
+    renumber(element.body);
+    return element;
+  }
+};
+
+}  // namespace
+
+Result<Nodes> lower_elements(const NestParts& parts, const Scope& scope) {
+  return ElementLowering(parts).elements(scope);
+}
+
+}  // namespace isamap

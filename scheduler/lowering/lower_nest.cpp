@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines become nodes from the outside in. At each line it is known which tile of every dim is in work (`tiles`) and
+// where every operand is found (`holders`). A walk whose tile does not divide lowers the lines below it twice: for the
+// whole tiles and for the last one; so sizes are constants everywhere.
+
+#include "scheduler/lowering/lower_nest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/model/parallel_units.h"
+#include "scheduler/lowering/async_groups.h"
+#include "scheduler/lowering/border_guards.h"
+#include "scheduler/lowering/circular_buffer.h"
+#include "scheduler/lowering/lower_pipelined.h"
+#include "scheduler/nest/split_reduction.h"
+#include "scheduler/nest/tile_rasterization.h"
+#include "support/arithmetic.h"
+#include "support/overloaded.h"
+
+namespace isamap {
+
+namespace {
+
+class NestLowering final : public AheadLowering {
+ public:
+  using AheadLowering::AheadLowering;
+
+  Result<Nodes> run() {
+    Scope scope;
+    for (const Dim& dim : statement_.domain.dims) scope.tiles[dim.name] = {AffineExpr(0), dim.extent};
+    for (int a = 0; a < access_count(statement_); ++a) {
+      const Access& access = access_of(statement_, a);
+      TileBuffer whole = input_.tensors[access.tensor.index()];
+      whole.axes = access.index;
+      scope.holders.push_back(whole);
+    }
+    if (input_.handed) return lines(0, scope);
+    Nodes nodes;
+    if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
+      auto start = set_tensor(lowering_, scope.holders[0], identity());
+      if (!start) return start;
+      nodes = std::move(*start);
+    }
+    if (std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(),
+                    [](const Dim& d) { return d.extent == 0; }))
+      return empty_result(std::move(nodes), scope);
+    auto body = lines(0, scope);
+    if (!body) return body;
+    append(nodes, std::move(*body));
+    return nodes;
+  }
+
+ private:
+  /// Lines above the one where another nest hands its tile over: its walks are the other nest's, but copies that are
+  /// packed ahead of time are its own.
+  Result<Nodes> up_to_handed(std::size_t at, const Scope& scope) {
+    if (at == input_.handed->line) return go_on(scope);
+    const auto* copy = std::get_if<Stage>(&input_.nest->lines[at].is);
+    return copy != nullptr && copy->ahead_of_time ? stage(*copy, at, scope) : lines(at + 1, scope);
+  }
+
+  /// From the line where another nest hands its tile over. In registers it must lie as this nest's own tile would.
+  Result<Nodes> go_on(Scope scope) {
+    const HandedTile& handed = *input_.handed;
+    const Line& line = input_.nest->lines[handed.line];
+    scope.tiles = handed.tiles;
+    for (const auto& [access, holder] : handed.holders) {
+      scope.holders[static_cast<std::size_t>(access)] = holder;
+      const Buffer& buffer = lowering_.buffer(holder.buffer);
+      const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
+      if (buffer.dtype != tensor.dtype)
+        return at_line(
+            {error(fmt::format("'{}': {} is {}, and its tile has {}, as the instruction that computes it takes "
+                               "it",
+                               print(line), tensor.name, name(tensor.dtype), name(buffer.dtype)),
+                   "store it in between: leave out `then` and `from`")},
+            line);
+      if (holder.slots < 0) continue;
+      const auto own = make_tile(input_.pairing, kernel_, access, buffer.memory, {}, scope.tiles, lowering_.model);
+      if (!own) return at_line(own.diagnostics(), line);
+      if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
+          own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)
+        return at_line({error("'" + print(line) + "': in its registers the tile lies otherwise than this nest takes it",
+                              "the dims that the two instructions walk must be the same")},
+                       line);
+    }
+    if (statement_.reduction != Reduction::assign && needs_start(handed.line + 1) && !input_.starts_from_memory)
+      return at_line(
+          {error(fmt::format("'{}': sums of {} would begin in memory, once for all tiles", print(line), output().name),
+                 fmt::format("stage {} in registers above the walks over what is added up", output().name))},
+          line);
+    return lines(handed.line + 1, scope);
+  }
+
+  // Nothing to compute: the output, if it has elements, is the identity.
+  Result<Nodes> empty_result(Nodes nodes, const Scope& scope) {
+    if (!nodes.empty() || input_.starts_from_memory || element_count(output()) == 0) return nodes;
+    return set_tensor(lowering_, scope.holders[0], identity());
+  }
+
+  Result<Nodes> lines(std::size_t at, const Scope& scope) override {
+    if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
+    if (input_.handed && at <= input_.handed->line) return up_to_handed(at, scope);
+    const Line& line = input_.nest->lines[at];
+    auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
+                                       [&](const Stage& s) { return stage(s, at, scope); },
+                                       [&](const Do&) -> Result<Nodes> {
+                                         if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
+                                         if (!instruction_) return lower_elements(*this, scope);
+                                         auto calls = lower_call(*this, scope);
+                                         return calls && !together_
+                                                    ? Result<Nodes>(completed(std::move(*calls), lowering_.model))
+                                                    : std::move(calls);
+                                       }},
+                            line.is);
+    return nodes || line.where.file.empty() ? std::move(nodes) : at_line(nodes.diagnostics(), line);
+  }
+
+  Diagnostics nothing_combined(const Scope& scope) const {
+    const Instruction& by = lowering_.model.instruction(scope.combine);
+    const std::string &from = lowering_.model.memory(combined_from(by)).name,
+                      &to = lowering_.model.memory(combined_in(by)).name;
+    return {error(fmt::format("combine {}: no tile of {} in {} is below the walk, whose parts it could add to {}",
+                              by.name, output().name, from, to),
+                  fmt::format("stage {} in {} below it", output().name, from))};
+  }
+
+  // Problems of lines further in have their place already.
+  static Diagnostics at_line(Diagnostics problems, const Line& line) {
+    for (Diagnostic& problem : problems)
+      if (problem.where.file.empty()) problem.where = line.where;
+    return problems;
+  }
+
+  Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
+    if (which == f.walks.size()) return lines(at + 1, scope);
+    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return combining(f, at, scope);
+    if (which == 0 && (f.wrap || f.raster > 0)) return walk_tiles(f, at, scope);
+    if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
+      together_ = true;
+      auto calls = walk(f, which, at, scope);
+      together_ = false;
+      return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
+    }
+    const Walk& w = f.walks[which];
+    const auto found = scope.tiles.find(w.dim);
+    if (found == scope.tiles.end()) return unknown_dim(w.dim);
+    const Tile parent = found->second;
+    const bool pads = f.tail == Tail::pad;  // all tiles are whole; the last may reach beyond the dim
+    const std::int64_t tile = pads ? w.tile : std::min(w.tile, parent.size);
+    const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile,
+                       rest = pads ? 0 : parent.size % tile;
+    const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
+    if (f.combine.empty() && full + rest > 1 && !input_.handed)
+      if (const auto unit = in_threads(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
+        return written_at_once(w.dim, f.unit);
+    if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
+      return walk_in_threads(f, which, at, scope, *unit, tile);
+    const auto ahead = stages_ahead(f, which, at);
+    const bool counted_below = counted_stages(*this, ahead);
+    const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
+      Scope inner = scope;
+      inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
+      if (f.unit.empty()) inner.visit = scope.visit * (full + (rest > 0 ? 1 : 0)) + number;
+      if (f.unit.empty() && (full > 1 || rest > 0 || counted_below))
+        inner.steps.push_back({w.dim, counted_below ? inner.visit : number});
+      return inner;
+    };
+    if (!ahead.empty() && rest == 0 && (full > 1 || counted_below))
+      return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
+    if (const auto fetched = fetched_ahead(f, which, at); !fetched.empty() && rest == 0 && full > 1)
+      return fetching(fetched, at, full, tile, tile_at);
+
+    const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
+    Interior whole{0, full};
+    if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
+    const auto step = [&](const AffineExpr& number, std::int64_t size) {
+      return walk(f, which + 1, at, tile_at(number, size));
+    };
+    return one_by_one(f, w.dim, {full, tile, rest}, whole, step);
+  }
+
+  struct Steps {
+    std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, of this size, and what is left behind them
+  };
+  using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
+
+  /// Loops over the steps before, in and behind what lies whole inside the tensors, and the short step.
+  Result<Nodes> one_by_one(const For& f, const std::string& dim, const Steps& all, const Interior& whole,
+                           const StepAt& step) {
+    const auto& [full, tile, rest] = all;
+    Nodes nodes;
+    for (const auto& [from, to] :
+         {std::pair(std::int64_t{0}, whole.first), {whole.first, whole.last}, {whole.last, full}}) {
+      if (from == to) continue;
+      const std::int64_t steps = to - from;
+      const std::string variable = steps > 1 ? lowering_.variable(dim, steps) : "";
+      auto body = step(AffineExpr(from) + (steps > 1 ? AffineExpr::dim(variable) : AffineExpr(0)), tile);
+      if (!body) return body;
+      Nodes loop = steps > 1 ? loop_around(variable, steps, f.unroll, std::move(*body)) : std::move(*body);
+      if (steps > 1 && !f.unit.empty() && !loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
+      append(nodes, std::move(loop));
+    }
+    if (rest == 0) return nodes;
+    auto last = step(AffineExpr(full), rest);
+    if (!last) return last;
+    append(nodes, std::move(*last));
+    return nodes;
+  }
+
+  /// Below this line tiles of the output are parts, which are added to what stands in memory.
+  Result<Nodes> combining(const For& f, std::size_t at, const Scope& scope) {
+    const auto by = combine_of(f, statement_, output(), lowering_.model);
+    if (!by) return by.diagnostics();
+    Scope inner = scope;
+    inner.combine = *by;
+    if (is_float(output().dtype))
+      lowering_.assume(fmt::format("parts of {} are added up in any order: its last digits may differ from run to run",
+                                   output().name));
+    return walk(f, 0, at, inner);
+  }
+
+  /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
+  /// (`wrap`).
+  Result<Nodes> walk_tiles(const For& f, std::size_t at, const Scope& scope) {
+    const auto layout = tile_order(f, scope.tiles, lowering_.model);
+    if (!layout) return layout.diagnostics();
+    for (const Walk& w : f.walks)
+      if (!written_apart(w.dim, f)) return written_at_once(w.dim, f.unit);
+    std::vector<std::string> variables;
+    std::map<std::string, AffineExpr> numbers;
+    AffineExpr number;
+    for (const std::int64_t trip : layout->trips) {
+      variables.push_back(lowering_.variable("tile", trip));
+      numbers["#" + std::to_string(numbers.size())] = AffineExpr::dim(variables.back());
+      number = number * trip + AffineExpr::dim(variables.back());
+    }
+    Scope inner = scope;
+    for (std::size_t w = 0; w < f.walks.size(); ++w) {
+      const Tile& parent = scope.tiles.at(f.walks[w].dim);
+      const std::int64_t tile = f.walks[w].tile;
+      inner.tiles[f.walks[w].dim] = {parent.origin + substitute(layout->step[w], numbers) * tile, tile,
+                                     parent.beyond || parent.size % tile != 0};
+    }
+    if (f.wrap) inner.visit = simplify(floordiv(number, layout->instances), lowering_.ranges);
+    auto nodes = lines(at + 1, inner);
+    for (std::size_t l = variables.size(); nodes && l-- > 0;) {
+      *nodes = loop_around(variables[l], layout->trips[l], false, std::move(*nodes));
+      if (nodes->empty()) break;
+      std::get<Loop>(nodes->front().is).unit = f.unit;
+      std::get<Loop>(nodes->front().is).instances = f.wrap ? layout->instances : 0;
+    }
+    return nodes;
+  }
+
+  /// Are the lines below walks and the calls of an instruction that completes later?
+  bool only_calls_below(std::size_t at) const {
+    return instruction_ != nullptr && !instruction_->async_by.empty() &&
+           std::none_of(input_.nest->lines.begin() + static_cast<std::ptrdiff_t>(at), input_.nest->lines.end(),
+                        [](const Line& line) { return std::holds_alternative<Stage>(line.is); });
+  }
+
+  /// The unit, if programs run its instances in threads.
+  std::optional<UnitId> in_threads(const For& f) const {
+    const auto unit = lowering_.model.find_unit(f.unit);
+    return unit && side_by_side(lowering_.model, *unit) ? unit : std::nullopt;
+  }
+
+  /// One loop over all instances, the last with the short tile among them. They must not write the same elements.
+  Result<Nodes> walk_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
+                                std::int64_t tile) {
+    const std::string& dim = f.walks[which].dim;
+    if (instruction_ != nullptr && unit != instruction_->unit && lowering_.model.inside(unit, instruction_->unit))
+      return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
+                               instruction_->name, lowering_.model.unit(instruction_->unit).name),
+                   fmt::format("walk {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
+    if (!written_apart(dim, f)) return written_at_once(dim, f.unit);
+    if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
+        !(held.slots >= 0 &&
+          !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/lowering/distributed_tile.h
+        lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
+      return error(fmt::format("for {} on {}: {} stands in {}, which each instance has for itself", dim, f.unit,
+                               output().name, lowering_.model.memory(held.memory).name),
+                   "deal out above that stage");
+    const Tile parent = scope.tiles.at(dim);
+    const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
+    const std::string variable = lowering_.variable(dim, count);
+    const AffineExpr number = AffineExpr::dim(variable);
+    lowering_.side_by_side.push_back({unit, number, count});
+    const auto instance = [&](const AffineExpr& origin, std::int64_t size) {
+      Scope inner = scope;
+      inner.tiles[dim] = {origin, size, parent.beyond};
+      return walk(f, which + 1, at, inner);
+    };
+    const Interval all = lowering_.ranges.at(variable);
+    lowering_.ranges[variable].high = full - 1;
+    auto whole = instance(parent.origin + number * tile, tile);
+    lowering_.ranges[variable] = all;
+    auto last = rest > 0 ? instance(parent.origin + full * tile, rest) : Result<Nodes>(Nodes{});
+    lowering_.side_by_side.pop_back();
+    if (!whole) return whole;
+    if (!last) return last;
+    Nodes body = std::move(*whole);
+    if (rest > 0) {
+      Guard guard;
+      guard.conditions = {AffineExpr(full - 1) - number};
+      guard.then = std::move(body);
+      guard.otherwise = std::move(*last);
+      body = {Node{std::move(guard)}};
+    }
+    Nodes loop = loop_around(variable, count, false, std::move(body));
+    if (!loop.empty()) std::get<Loop>(loop.front().is).unit = f.unit;
+    return loop;
+  }
+
+  /// Do instances write different elements, or add to them by what may do so at once?
+  bool written_apart(const std::string& dim, const For& f) const {
+    if (!f.combine.empty() && is_reduction(dim)) return true;
+    return input_.written.once && uses(access_of(statement_, 0), dim);
+  }
+  Diagnostic written_at_once(const std::string& dim, const std::string& unit) const {
+    const auto id = lowering_.model.find_unit(unit);
+    return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
+                             output().name),
+                 id && is_reduction(dim) && instruction_ != nullptr
+                     ? combine_hint(statement_, output(), dim, *id, lowering_.model)
+                     : "deal out a dim that each element of the output has to itself");
+  }
+
+  bool together_ = false;  ///< calls are awaited by a line further out
+
+  Diagnostics unknown_dim(const std::string& dim) const {
+    std::string dims;
+    for (const Dim& d : statement_.domain.dims) dims += (dims.empty() ? "" : ", ") + d.name;
+    Diagnostic d = error(fmt::format("'{}' is no dim of statement {}", dim, statement_.name));
+    d.notes.push_back("its dims here: " + dims);
+    return {d};
+  }
+};
+
+}  // namespace
+
+Result<std::vector<Node>> set_tensor(Lowering& lowering, const TileBuffer& tensor, Scalar value) {
+  TileBuffer flat = tensor;
+  flat.coordinates.clear();
+  return fill_tile(lowering, flat, value, false);
+}
+
+Result<std::vector<Node>> lower_nest(Lowering& lowering, const NestInput& input) {
+  const NestParts parts{lowering, input, *input.kernel, *input.pairing.statement, input.pairing.instruction.get()};
+  return NestLowering(parts).run();
+}
+
+}  // namespace isamap

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lowering/lower_pipelined.h"
+
+#include <algorithm>
+
+#include "scheduler/lowering/async_groups.h"
+#include "scheduler/lowering/circular_buffer.h"
+
+namespace isamap {
+
+std::vector<std::size_t> AheadLowering::stages_ahead(const For& f, std::size_t which, std::size_t at) const {
+  std::vector<std::size_t> found;
+  if (which + 1 != f.walks.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
+  for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
+    const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
+    if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
+    if (!found.empty() && s->ahead != std::get<Stage>(input_.nest->lines[found[0]].is).ahead) break;
+    found.push_back(l);
+  }
+  return found;
+}
+
+bool AheadLowering::overlaps() const {
+  const auto& objects = lowering_.model.async_objects();
+  return std::any_of(objects.begin(), objects.end(),
+                     [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
+}
+
+Result<Nodes> AheadLowering::pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
+                                       const std::string& dim, const AffineExpr& visit, const TileAt& tile_at) {
+  const Stage& first = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is);
+  const UnitId owner = lowering_.model.memory(*lowering_.model.find_memory(first.memory)).per;
+  const int ahead = first.ahead;
+  const std::string variable = lowering_.variable(dim, steps);
+  const AffineExpr number = AffineExpr::dim(variable);
+  filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
+  auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
+  if (!body) return body;
+  Ring ring;
+  const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
+    Scope scope = tile_at(step, tile_size(at, dim));
+    Nodes nodes;
+    for (const std::size_t l : lines_ahead) {
+      auto fill = refill(l, scope);
+      if (!fill) return fill;
+      append(nodes, std::move(*fill));
+    }
+    if (ring.object.empty()) {
+      auto made = ring_of(*this, lines_ahead, dim, nodes);
+      if (!made) return made.diagnostics();
+      ring = std::move(*made);
+    }
+    if (ring.object.empty()) return nodes;
+    auto by_counter = counted(std::move(nodes), ring, visit * steps + step, owner, lowering_.program, lowering_.model);
+    if (!by_counter || first.role.empty()) return by_counter;
+    Guard part;
+    part.role = first.role;
+    part.then = std::move(*by_counter);
+    return Nodes{Node{std::move(part)}};
+  };
+  Nodes nodes, loop;
+  for (std::int64_t step = 0; step < std::min<std::int64_t>(ahead, steps); ++step) {
+    auto fill = fills(AffineExpr(step));
+    if (!fill) return fill;
+    Nodes group = commits(*fill, lowering_.model);
+    append(nodes, std::move(*fill));
+    append(nodes, std::move(group));
+  }
+  const bool roles = !first.role.empty();
+  const auto arrived = [&](const Nodes& fill, int pending) {
+    append(loop, waits(fill, pending, lowering_.model));
+    if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, owner));
+    append(loop, fences(lines_ahead));
+    if (!roles) append(loop, meeting(lines_ahead));
+  };
+  if (steps > ahead) {
+    const Interval all = lowering_.ranges.at(variable);
+    lowering_.ranges[variable].high = steps - 1 - ahead;
+    auto fill = fills(number + ahead);
+    lowering_.ranges[variable] = all;
+    if (!fill) return fill;
+    if (!roles) arrived(*fill, ahead - 1);
+    Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
+    Guard guard;
+    guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
+    guard.then = std::move(*fill);
+    loop.push_back(Node{std::move(guard)});
+    append(loop, std::move(group));
+    if (roles) arrived({}, 0);
+  } else {
+    arrived(nodes, 0);
+  }
+  append(loop, std::move(*body));
+  if (roles) loop.push_back(through_with(ring, visit * steps + number, users_of_tiles(*this)));
+  append(nodes, loop_around(variable, steps, false, std::move(loop)));
+  return nodes;
+}
+
+Nodes AheadLowering::fences(const std::vector<std::size_t>& stages) const {
+  Nodes nodes;
+  for (const std::size_t l : stages) append(nodes, fence(std::get<Stage>(input_.nest->lines[l].is)));
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+Nodes AheadLowering::meeting(const std::vector<std::size_t>& lines_ahead) const {
+  Sync sync;
+  sync.unit = lowering_.model
+                  .memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).memory))
+                  .per;
+  return {Node{std::move(sync)}};
+}
+
+std::int64_t AheadLowering::tile_size(std::size_t at, const std::string& dim) const {
+  for (const Walk& w : std::get<For>(input_.nest->lines[at].is).walks)
+    if (w.dim == dim) return w.tile;
+  return 1;
+}
+
+std::vector<std::size_t> AheadLowering::fetched_ahead(const For& f, std::size_t which, std::size_t at) const {
+  std::vector<std::size_t> found;
+  if (which + 1 != f.walks.size() || !f.unit.empty() || !f.unroll) return found;
+  for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
+    const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
+    if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name || !s->from.empty()) break;
+    const auto memory = lowering_.model.find_memory(s->memory);
+    if (!memory || !lowering_.model.memory(*memory).is_register()) break;
+    found.push_back(l);
+  }
+  return found;
+}
+
+Result<Nodes> AheadLowering::fetching(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
+                                      std::int64_t tile, const TileAt& tile_at) {
+  const auto stage_of = [&](std::size_t l) -> const Stage& { return std::get<Stage>(input_.nest->lines[l].is); };
+  const auto take_turn = [&](std::int64_t step) {
+    for (const std::size_t l : lines_ahead) register_set_[l] = static_cast<std::size_t>(step % stage_of(l).buffers);
+  };
+  // Registers of an instance that comes here again are filled again: sets are those of this visit.
+  for (const std::size_t l : lines_ahead)
+    registers_of_line_[l].assign(static_cast<std::size_t>(stage_of(l).buffers), {});
+  filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
+  Nodes nodes;
+  const auto fetch = [&](std::int64_t step, std::size_t l) -> Diagnostics {
+    if (step >= steps) return {};
+    take_turn(step);
+    auto fill = refill(l, tile_at(AffineExpr(step), tile));
+    if (!fill) return fill.diagnostics();
+    append(nodes, completed(std::move(*fill), lowering_.model));
+    return {};
+  };
+  for (const std::size_t l : lines_ahead)
+    for (std::int64_t step = 0; step < stage_of(l).ahead; ++step)
+      if (auto problems = fetch(step, l); has_errors(problems)) return problems;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (const std::size_t l : lines_ahead)
+      if (auto problems = fetch(step + stage_of(l).ahead, l); has_errors(problems)) return problems;
+    take_turn(step);
+    auto body = lines(at + 1, tile_at(AffineExpr(step), tile));
+    if (!body) return body;
+    append(nodes, std::move(*body));
+  }
+  for (const std::size_t l : lines_ahead) filled_ahead_.erase(l), registers_of_line_.erase(l);
+  return nodes;
+}
+
+}  // namespace isamap

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Tiles whose lines are asked for some steps before they are used: `stage B in l1 ahead 8`.
+
+#include "scheduler/lowering/lower_nest_internal.h"
+
+namespace isamap {
+
+/// Calls that ask for what `tile` is a tile of, that much further along the walk. Past the ends of the buffer too:
+/// there, lines are asked for that nobody needs. Refused: the machine has no move into the cache that takes neighbours
+/// of the tile.
+Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileBuffer& tile, const TileBuffer& from);
+
+}  // namespace isamap

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lowering/lower_stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/access_name.h"
+#include "scheduler/lowering/async_groups.h"
+#include "scheduler/lowering/border_guards.h"
+#include "scheduler/lowering/circular_buffer.h"
+#include "scheduler/lowering/distributed_tile.h"
+#include "scheduler/lowering/lower_prefetch.h"
+#include "scheduler/nest/split_reduction.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+Scalar StageLowering::identity() const { return isamap::identity(statement_.reduction, output().dtype); }
+
+bool StageLowering::is_reduction(const std::string& dim) const {
+  const int at = statement_.domain.find(dim);
+  return at >= 0 && statement_.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::reduction;
+}
+
+bool StageLowering::needs_start(std::size_t at) const {
+  if (!written_whole()) return true;
+  if (statement_.reduction == Reduction::assign) return false;
+  for (; at < input_.nest->lines.size(); ++at) {
+    if (const auto* f = std::get_if<For>(&input_.nest->lines[at].is))
+      for (const Walk& walk : f->walks)
+        if (is_reduction(walk.dim)) return true;
+    if (const auto* s = std::get_if<Stage>(&input_.nest->lines[at].is))
+      if (s->tensor == output().name && !is_cache(s->memory)) return input_.starts_from_memory;
+  }
+  return true;
+}
+
+bool StageLowering::written_whole() const { return input_.written.all && input_.written.once; }
+
+bool StageLowering::is_cache(const std::string& memory) const {
+  const auto id = lowering_.model.find_memory(memory);
+  return id && lowering_.model.memory(*id).kind == MemoryKind::cache;
+}
+
+Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
+  std::vector<int> found;
+  for (int a = 0; a < access_count(statement_); ++a) {
+    if (!holds(s, kernel_.tensors, statement_, a)) continue;
+    const Access& access = access_of(statement_, a);
+    if (!found.empty() && access.index != access_of(statement_, found.front()).index)
+      return error(fmt::format("{} is read and written by {}; staging it is not supported", s.tensor, statement_.name));
+    found.push_back(a);
+  }
+  if (found.empty()) return error(fmt::format("stage {}: statement {} has no such tensor", s.tensor, statement_.name));
+  if (found.size() > 1 && found.front() == 0)
+    return error(fmt::format("{} is read and written by {}; staging it is not supported", s.tensor, statement_.name));
+  return found;
+}
+
+Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& scope) {
+  const auto memory = lowering_.model.find_memory(s.memory);
+  if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
+  if (is_cache(s.memory)) {  // a claim of residency: no effect on values
+    const auto below = s.ahead > 0 ? asking(s, at, *memory, scope) : Result<Scope>(scope);
+    return below ? lines(at + 1, *below) : Result<Nodes>(below.diagnostics());
+  }
+  if (const auto lacks = lacks_buffers(s, lowering_.model.memory(*memory))) return at_stage(s, {*lacks});
+  // Nobody hands it over (the other statement has no points): it stands in memory already.
+  if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
+  const auto accesses = staged_accesses(s);
+  if (!accesses) return accesses.diagnostics();
+  auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
+  if (!made) return made.diagnostics();
+  TileBuffer tile = std::move(made->tile);
+  if (s.swizzle) {
+    if (auto problem = permute(*s.swizzle, tile, made->buffer)) return at_stage(s, {*problem});
+  }
+  if (s.buffers > 1 && tile.slots < 0) take_turns(s.buffers, accesses->front(), scope, tile, made->buffer);
+  if (tile.slots < 0 && !s.ahead_of_time) own_place(*memory, tile, made->buffer);
+  tile.buffer = buffer_of_line_[at] = buffer_at(at, std::move(made->buffer), s);
+  Scope inner = scope;
+  for (int a : *accesses) inner.holders[static_cast<std::size_t>(a)] = tile;
+  return accesses->front() == 0 ? stage_output(s, at, tile, scope, inner) : stage_input(s, at, tile, scope, inner);
+}
+
+Result<Scope> StageLowering::asking(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const {
+  const auto accesses = staged_accesses(s);
+  if (!accesses) return accesses.diagnostics();
+  const auto loads = [&](const Line& line) {
+    const auto* below = std::get_if<Stage>(&line.is);
+    return below != nullptr && below->tensor == s.tensor && !is_cache(below->memory);
+  };
+  const auto& lines = input_.nest->lines;
+  if (std::none_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), loads))
+    return at_stage(s, {error(fmt::format("ahead {}: no line below moves {}, beside which its lines would be asked for",
+                                          s.ahead, s.tensor),
+                              "stage it in registers further in")});
+  const Access& access = access_of(statement_, accesses->front());
+  std::size_t above = at;
+  while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
+  const auto* walk = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
+  if (walk == nullptr || walk->walks.empty() || !uses(access, walk->walks.back().dim))
+    return at_stage(
+        s, {error(fmt::format("ahead {} counts the steps of the walk right above, and no walk of {} is there", s.ahead,
+                              s.tensor),
+                  "write it right below a `for` of a dim that " + s.tensor + " has")});
+  Scope below = scope;
+  const Walk& counted = walk->walks.back();
+  for (const int a : *accesses)
+    below.asked.emplace(
+        a, AskedAhead{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim, s.ahead * counted.tile});
+  return below;
+}
+
+Result<Nodes> StageLowering::asked_at(const Stage& s, int access, const TileBuffer& tile, const Scope& scope) {
+  Nodes all;
+  const TileBuffer& from = scope.holders[static_cast<std::size_t>(access)];
+  for (auto [a, end] = scope.asked.equal_range(access); a != end; ++a) {
+    if (a->second.from != from.buffer) continue;  // another stage moves it there
+    auto nodes = ask_ahead(lowering_, a->second, tile, from);
+    if (!nodes) return at_stage(s, nodes.diagnostics());
+    append(all, std::move(*nodes));
+  }
+  return all;
+}
+
+std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileBuffer& tile,
+                                                 Buffer& buffer) const {
+  if (tile.slots >= 0) return error("registers have no addresses that xor could change", "leave it out");
+  if (lowering_.model.program.language == "asm")
+    return error("in a program of commands tiles lie as the commands take them", "leave xor out");
+  if (bytes(buffer.dtype) > swizzle.chunk())
+    return error(fmt::format("an element of {} bytes does not stay in one piece", bytes(buffer.dtype)),
+                 fmt::format("change bits from {} on", swizzle.to + 1));
+  const std::int64_t group = swizzle.chunk() << swizzle.bits, all = element_span(buffer) * bytes(buffer.dtype);
+  if (all % group != 0)
+    return error(fmt::format("the tile has {} bytes, and xor {} from {} to {} permutes groups of {}", all, swizzle.bits,
+                             swizzle.from, swizzle.to, group),
+                 "pad its last digit");
+  buffer.swizzle = swizzle;
+  buffer.align = std::max(buffer.align, swizzle.period());
+  return std::nullopt;
+}
+
+void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const {
+  const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
+                                 [&](const WalkStep& s) { return uses(access_of(statement_, access), s.dim); });
+  if (step == scope.steps.rend()) return;  // there is one tile only
+  tile.turn = mod(step->number, buffers);
+  add_turn_axis(buffer, buffers);
+}
+
+void StageLowering::own_place(MemoryId memory, TileBuffer& tile, Buffer& buffer) const {
+  for (const SideBySide& around : lowering_.side_by_side) {
+    if (lowering_.model.inside(lowering_.model.memory(memory).per, around.unit)) continue;
+    std::int64_t places = 1;
+    if (tile.turn)
+      places = buffer.extents.back();
+    else
+      add_turn_axis(buffer, 1);
+    tile.turn = tile.turn.value_or(AffineExpr(0)) + around.number * places;
+    buffer.extents.back() = places * around.count;
+  }
+}
+
+void StageLowering::add_turn_axis(Buffer& buffer, std::int64_t extent) {
+  const std::int64_t element = std::max<std::int64_t>(bytes(buffer.dtype), 1);
+  const std::int64_t apart =
+      round_up(element_span(buffer) * element, std::max<std::int64_t>(buffer.align, 1)) / element;
+  buffer.extents.push_back(extent);
+  buffer.strides.push_back(apart);
+}
+
+BufferId StageLowering::add_buffer(Buffer buffer, const Stage& s) {
+  int same = 0;
+  buffer.name = tile_name(s);
+  for (const Buffer& b : lowering_.program.buffers) same += b.name.rfind(buffer.name, 0) == 0;
+  if (same > 0) buffer.name += std::to_string(same);
+  buffer.ahead_of_time = s.ahead_of_time;
+  if (s.ahead_of_time) buffer.role = BufferRole::argument;
+  lowering_.program.buffers.push_back(std::move(buffer));
+  return make_id<BufferId>(lowering_.program.buffers.size() - 1);
+}
+
+BufferId StageLowering::buffer_at(std::size_t line, Buffer buffer, const Stage& s) {
+  const auto sets = registers_of_line_.find(line);
+  if (sets == registers_of_line_.end()) return add_buffer(std::move(buffer), s);
+  BufferId& place = sets->second[register_set_.at(line)];
+  if (!place.valid()) place = add_buffer(std::move(buffer), s);
+  return place;
+}
+
+std::optional<Rearranging> StageLowering::arranged_by(const TileBuffer& inner, const TileBuffer& outer, const Stage& s,
+                                                      bool into_inner, const Tiles& tiles) const {
+  const MemoryId memory = lowering_.buffer(inner.buffer).memory;
+  if (s.layout.empty() || !outer.whole_tensor || lowering_.buffer(outer.buffer).memory != memory) return std::nullopt;
+  PackedCopy copy;
+  copy.domain = &statement_.domain;
+  copy.access = &access_of(statement_, staged_accesses(s)->front());
+  copy.tensor = &kernel_.tensors[copy.access->tensor.index()];
+  copy.layout = &s.layout;
+  for (const Dim& dim : statement_.domain.dims) {
+    const auto tile = tiles.find(dim.name);
+    copy.tile.push_back(tile == tiles.end() ? dim.extent : tile->second.size);
+  }
+  copy.memory = memory;
+  copy.is_input = into_inner;
+  return rearranging(copy, lowering_.model);
+}
+
+Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
+                                    const Tiles& tiles) const {
+  Copy copy;
+  if (outer.whole_tensor && std::any_of(tiles.begin(), tiles.end(), [](const auto& t) { return t.second.beyond; }))
+    for (const Coordinate& c : inner.coordinates) {
+      std::optional<std::int64_t>& end = copy.ends.emplace_back();
+      for (const std::string& name : c.form.names()) {
+        const auto tile = tiles.find(name);
+        if (tile == tiles.end() || !tile->second.beyond) continue;
+        if (c.form != AffineExpr::dim(name))
+          return error(fmt::format("tail pad of {}: {} is accessed at {}", name, s.tensor, print(c.form)),
+                       "only dims that are an index by themselves can be padded; without it the last tile is short");
+        end = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(name))].extent;
+      }
+    }
+  copy.inner = &inner;
+  copy.outer = &outer;
+  copy.into_inner = into_inner;
+  copy.via = s.via;
+  if (const auto move = arranged_by(inner, outer, s, into_inner, tiles))
+    copy.arranged_by = lowering_.model.instruction(move->move).name;
+  copy.unroll = inner.slots >= 0;
+  for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(input_.pairing, c));
+  const Tensor& tensor = kernel_.tensors[lowering_.buffer(inner.buffer).tensor.index()];
+  if (into_inner && outer.whole_tensor && !skips(*input_.nest, tensor)) copy.outside = tensor.outside;
+  return copy;
+}
+
+Result<Nodes> StageLowering::stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                         const Scope& inner) {
+  const int access = staged_accesses(s)->front();
+  if (scope.holders[static_cast<std::size_t>(access)].whole_tensor &&
+      skips(*input_.nest, kernel_.tensors[access_of(statement_, access).tensor.index()])) {
+    const auto conditions = inside(*this, access, scope.tiles);
+    if (!conditions) return conditions.diagnostics();
+    return where_inside(lowering_, *conditions, [&] { return fill_and_go_on(s, at, tile, access, scope, inner); });
+  }
+  return fill_and_go_on(s, at, tile, access, scope, inner);
+}
+
+Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access,
+                                            const Scope& scope, const Scope& inner) {
+  Result<Nodes> fill = Nodes{};
+  if (!filled_ahead_.contains(at)) {
+    auto copy = copy_of(tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+    if (copy) copy->awaited = true;
+    fill = copy ? transfer(lowering_, *copy) : Result<Nodes>(copy.diagnostics());
+    if (!fill) return at_stage(s, fill.diagnostics());
+    if (const auto counter = counted_by(*fill, lowering_.model))
+      return at_stage(s,
+                      {outside_of_ring(*this, at, "its moves complete by '" + *counter + "', step by step of a walk")});
+    if (!s.role.empty())
+      return at_stage(
+          s, {outside_of_ring(*this, at, "role " + s.role + " fills tiles that take turns along a walk in time")});
+    *fill = completed(std::move(*fill), lowering_.model);
+    append(*fill, fence(s));
+  }
+  auto asks = asked_at(s, access, tile, scope);
+  if (!asks) return asks;
+  auto body = lines(at + 1, inner);
+  if (!body) return body;
+  if (s.ahead_of_time) {
+    append(lowering_.program.prepack, std::move(*fill));
+    return body;
+  }
+  Nodes nodes = std::move(*fill);
+  append(nodes, std::move(*asks));
+  append(nodes, std::move(*body));
+  return nodes;
+}
+
+Nodes StageLowering::fence(const Stage& s) const {
+  const auto memory = lowering_.model.find_memory(s.memory);
+  const auto accesses = staged_accesses(s);
+  const auto unit = memory ? lowering_.model.scalar_unit_for(*memory) : std::nullopt;
+  if (instruction_ == nullptr || !accesses || !unit) return {};
+  const int operand = input_.pairing.operand_access[static_cast<std::size_t>(accesses->front())];
+  if (operand < 0) return {};
+  const Operand& read = instruction_->operands[operand_of_access(*instruction_, operand).index()];
+  if (read.memory != *memory || read.view.empty()) return {};
+  const auto same_path = [&](const std::string& move) {
+    const auto id = lowering_.model.find_instruction(move);
+    if (!id || lowering_.model.instruction(*id).operands.empty()) return false;
+    const Instruction& by = lowering_.model.instruction(*id);
+    return by.operands[operand_of_access(by, 0).index()].view == read.view;
+  };
+  if (!s.via.empty() && std::all_of(s.via.begin(), s.via.end(), same_path)) return {};
+  Sync sync;
+  sync.unit = *unit;
+  sync.object = s.memory + "." + read.view;
+  sync.step = Sync::Step::fence;
+  return {Node{std::move(sync)}};
+}
+
+Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) const {
+  for (Diagnostic& d : diagnostics) d.message = "stage " + s.tensor + " in " + s.memory + ": " + d.message;
+  return diagnostics;
+}
+
+Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                        Scope& inner) {
+  if (inner.combined && !scope.combined)  // a part begins with nothing: what is there is in memory, and added to
+    return each_share(s, at, tile, scope, [&](const TileBuffer* part) -> Result<Nodes> {
+      if (s.first == First::flag) return inner.flagged_since = scope.tiles, Nodes{};
+      return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+    });
+  const auto cut = [&](const Dim& d) {
+    const std::int64_t whole = scope.combined ? scope.combined->at(d.name).size : d.extent;
+    return d.kind == DimKind::reduction && scope.tiles.at(d.name).size != whole;
+  };
+  const bool partial = std::any_of(statement_.domain.dims.begin(), statement_.domain.dims.end(), cut);
+  const bool from_memory =
+      (input_.starts_from_memory && !scope.combined) || partial || s.first == First::load || !written_whole();
+  if (statement_.reduction == Reduction::assign && (written_whole() || tile.slots >= 0)) return Nodes{};
+  if (from_memory) return move_output(s, at, tile, scope, true);
+  if (!needs_start(at + 1)) return Nodes{};
+  if (s.first == First::flag) {
+    inner.flagged_since = scope.tiles;
+    return Nodes{};
+  }
+  return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+    return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
+  });
+}
+
+Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                        const std::function<Result<Nodes>(const TileBuffer* part)>& make) {
+  if (tile.slots < 0) return make(nullptr);
+  const auto walks =
+      instance_walks(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
+  if (!walks) return walks.diagnostics();
+  return in_every_instance(lowering_, tile, *walks, make);
+}
+
+Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                         bool into_inner, InstructionId combine) {
+  auto copy = copy_of(tile, scope.holders[0], s, into_inner, scope.tiles);
+  if (!copy) return copy.diagnostics();
+  copy->adds = combine.valid();
+  if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
+  return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+    copy->part = part;
+    return transfer(lowering_, *copy);
+  });
+}
+
+Result<bool> StageLowering::is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+  if (!scope.combine.valid() || scope.combined) return false;
+  const Instruction& by = lowering_.model.instruction(scope.combine);
+  const MemoryId outside = lowering_.buffer(scope.holders[0].buffer).memory,
+                 here = lowering_.buffer(tile.buffer).memory;
+  if (outside != combined_in(by) || here != combined_from(by))
+    return error(
+        fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
+                    lowering_.model.memory(combined_from(by)).name, lowering_.model.memory(combined_in(by)).name,
+                    lowering_.model.memory(here).name, lowering_.model.memory(outside).name),
+        fmt::format("stage {} in {} right below the walk", s.tensor, lowering_.model.memory(combined_from(by)).name));
+  if (s.first == First::load)
+    return error("first load: each instance would add what stands in memory once more",
+                 fmt::format("leave it out: combine {} adds to it", by.name));
+  return true;
+}
+
+Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+  std::map<std::string, std::int64_t> extents;
+  for (const auto& [dim, part] : scope.tiles) extents[dim] = part.size;
+  if (input_.written.once || one_to_one(statement_.write, extents).value_or(false)) return {};
+  const auto is_index = [&](const Coordinate& c) {
+    return std::any_of(statement_.write.index.begin(), statement_.write.index.end(),
+                       [&](const AffineExpr& e) { return e - e.constant() == c.form; });
+  };
+  if (std::all_of(tile.coordinates.begin(), tile.coordinates.end(), is_index)) return {};
+  return {error(fmt::format("two places of the tile would hold parts of one element of {}", s.tensor),
+                "walk all but one of the dims that an index of it adds up by 1 above the stage")};
+}
+
+Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+                                          Scope inner) {
+  if (!s.role.empty())
+    return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
+                              "write it behind `via` of inputs in the scratchpad")});
+  if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
+  auto asks = asked_at(s, 0, tile, scope);
+  if (!asks) return asks;
+  const auto part = is_part(s, tile, scope);
+  if (!part) return at_stage(s, part.diagnostics());
+  if (*part) inner.combined = scope.tiles;
+  auto start = start_tile(s, at, tile, scope, inner);
+  if (!start) return at_stage(s, start.diagnostics());
+  auto body = lines(at + 1, inner);
+  if (!body) return body;
+  Nodes nodes = std::move(*asks);
+  append(nodes, std::move(*start));
+  append(nodes, std::move(*body));
+  if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
+    auto drain = move_output(s, at, tile, scope, false, *part ? scope.combine : InstructionId{});
+    if (!drain) return at_stage(s, drain.diagnostics());
+    append(nodes, std::move(*drain));
+  }
+  for (const std::string& next : s.then) {
+    if (!input_.hand_on) break;
+    auto goes_on = input_.hand_on(next, tile, scope.tiles);
+    if (!goes_on) return goes_on;
+    append(nodes, std::move(*goes_on));
+  }
+  return nodes;
+}
+
+Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
+  const Stage& s = std::get<Stage>(input_.nest->lines[line].is);
+  const int access = staged_accesses(s)->front();
+  const MemoryId memory = *lowering_.model.find_memory(s.memory);
+  auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
+  if (!made) return made.diagnostics();
+  if (registers_of_line_.contains(line)) {
+    made->tile.buffer = buffer_at(line, std::move(made->buffer), s);
+  } else {
+    take_turns(s.buffers, access, scope, made->tile, made->buffer);
+    own_place(memory, made->tile, made->buffer);
+    made->tile.buffer = buffer_of_line_.at(line);
+  }
+  auto copy = copy_of(made->tile, scope.holders[static_cast<std::size_t>(access)], s, true, scope.tiles);
+  if (!copy) return at_stage(s, copy.diagnostics());
+  copy->awaited = true;  // by whoever asks for tiles ahead
+  auto fill = transfer(lowering_, *copy);
+  return fill ? std::move(fill) : Result<Nodes>(at_stage(s, fill.diagnostics()));
+}
+
+}  // namespace isamap

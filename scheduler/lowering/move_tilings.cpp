@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way in which the dims of a move or fill walk the coordinates of a tile, cheapest first.
+#include <algorithm>
+
+#include "ir/legal.h"
+#include "scheduler/lowering/tile_copy_internal.h"
+#include "scheduler/nest/operand_compatibility.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+/// In memory a move may take a part of a block: so many of them make it up.
+std::optional<std::int64_t> block_for(const Coordinate& c, const DimRange& range, bool in_memory) {
+  if (in_memory && c.block > range.max && range.max > 1 && c.block % range.max == 0) return range.max;
+  const std::int64_t block = c.block > 1 ? c.block : std::max<std::int64_t>(1, std::min(range.max, c.padded));
+  if (c.block > 1 && range.max < c.block) return std::nullopt;
+  return block;
+}
+
+/// ... or several whole blocks, where a move puts them where the digits do.
+std::optional<std::int64_t> blocks_for(const Coordinate& c, const DimRange& range, bool in_memory) {
+  if (!in_memory || c.block <= 1 || range.max <= c.block || range.max % c.block != 0 || c.padded % range.max != 0)
+    return std::nullopt;
+  return range.max;
+}
+
+/// Where conditions tie extents, strides or addresses, smaller blocks may be legal where large ones are not.
+std::vector<std::int64_t> choices_of(const Coordinate& c, const DimRange& range, bool in_memory, bool smaller) {
+  std::vector<std::int64_t> blocks;
+  for (const auto& block : {block_for(c, range, in_memory), blocks_for(c, range, in_memory)})
+    if (block) blocks.push_back(*block);
+  if (!smaller || !in_memory || blocks.empty()) return blocks;
+  const std::int64_t least = std::max<std::int64_t>(1, range.min);
+  DimRange below = range;
+  below.max = blocks.front() - 1;
+  if (range.fixed() || below.max < least) return blocks;
+  constexpr std::size_t few = 16;
+  std::vector<std::int64_t> smaller_ones;  // halves first: they leave no tails, and of as many calls the first is taken
+  for (std::int64_t half = blocks.front() / 2; half >= least; half /= 2) smaller_ones.push_back(half);
+  const auto all = some_extents(below, few);
+  smaller_ones.insert(smaller_ones.end(), all.begin(), all.end());
+  for (const std::int64_t block : smaller_ones)
+    if (allows(range, block) && (c.block <= 1 || c.block % block == 0) &&
+        std::find(blocks.begin(), blocks.end(), block) == blocks.end())
+      blocks.push_back(block);
+  return blocks;
+}
+
+void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, std::vector<MoveShape>& out) {
+  const Instruction& instruction = lowering.model.instruction(shape.instruction);
+  const std::size_t d = shape.coordinate.size();
+  if (d == instruction.ranges.size()) {
+    if (!instruction.legal.empty()) {
+      std::vector<std::int64_t> extents;
+      for (const int i : shape.coordinate) extents.push_back(i < 0 ? 1 : shape.blocks[static_cast<std::size_t>(i)]);
+      if (!extents_fit(instruction, extents)) return;
+    }
+    shape.calls = 1;
+    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {  // what no dim walks is visited element by element
+      shape.calls *=
+          ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), shape.walks(i) ? shape.blocks[i] : 1);
+    }
+    out.push_back(shape);
+    return;
+  }
+  for (int i = -1; i < static_cast<int>(tile.coordinates.size()); ++i) {
+    const bool taken = i >= 0 && shape.walks(static_cast<std::size_t>(i));
+    if (taken || (i < 0 && !allows(instruction.ranges[d], 1))) continue;
+    shape.coordinate.push_back(i);
+    if (i < 0) {
+      assign(lowering, tile, shape, out);
+    } else {
+      const Coordinate& c = tile.coordinates[static_cast<std::size_t>(i)];
+      std::int64_t& blocks = shape.blocks[static_cast<std::size_t>(i)];
+      const std::int64_t before = blocks;
+      for (const std::int64_t block :
+           choices_of(c, instruction.ranges[d], tile.slots < 0, has_more_conditions(instruction))) {
+        blocks = block;
+        assign(lowering, tile, shape, out);
+      }
+      blocks = before;
+    }
+    shape.coordinate.pop_back();
+  }
+}
+
+}  // namespace
+
+bool MoveShape::walks(std::size_t coordinate_number) const {
+  return std::find(coordinate.begin(), coordinate.end(), static_cast<int>(coordinate_number)) != coordinate.end();
+}
+
+std::vector<bool> MoveShape::covered() const {
+  std::vector<bool> result;
+  for (std::size_t i = 0; i < blocks.size(); ++i) result.push_back(walks(i));
+  return result;
+}
+
+std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& tile,
+                                   const std::function<bool(const Instruction&)>& fits) {
+  std::vector<MoveShape> all;
+  const auto& instructions = lowering.model.instructions();
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    if (!fits(instructions[i]) || instructions[i].ranges.size() > 3) continue;
+    MoveShape shape{make_id<InstructionId>(i), {}, std::vector<std::int64_t>(tile.coordinates.size(), 1), 0};
+    for (std::size_t c = 0; c < tile.coordinates.size(); ++c) shape.blocks[c] = tile.coordinates[c].block;
+    assign(lowering, tile, shape, all);
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const MoveShape& a, const MoveShape& b) {
+    const auto key = [&](const MoveShape& c) {
+      return std::make_pair(c.calls, lowering.model.instruction(c.instruction).masks.size());
+    };
+    return key(a) < key(b);
+  });
+  return all;
+}
+
+Known known_at(const TileBuffer& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
+               const Instruction& instruction) {
+  Known known;
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    AffineExpr value = begin[i];
+    for (std::size_t d = 0; d < shape.coordinate.size(); ++d)
+      if (shape.coordinate[d] == static_cast<int>(i))
+        value += AffineExpr::dim("$" + instruction.statement().domain.dims[d].name);
+    known.emplace_back(tile.coordinates[i].form, value);
+  }
+  return known;
+}
+
+// What rules a move shape out without the algebra of its uses: the distances of neighbours.
+
+namespace {
+
+using Distance = std::optional<std::int64_t>;  // of neighbours, in elements; nothing: not known
+
+/// Neighbours along one of the tile's own coordinates, where its first block begins.
+Distance own_distance(const TileBuffer& tile, const Buffer& buffer, std::size_t coordinate) {
+  std::int64_t distance = 0;
+  for (std::size_t a = 0; a < tile.axes.size(); ++a) {
+    Bindings at;
+    for (const std::string& name : tile.axes[a].names()) at[name] = 0;
+    const std::int64_t before = evaluate(tile.axes[a], at);
+    const auto own = at.find("#" + std::to_string(coordinate));
+    if (own == at.end()) continue;
+    own->second = 1;
+    distance += (evaluate(tile.axes[a], at) - before) * buffer.strides[a];
+  }
+  return distance;
+}
+
+/// Neighbours along a form in a tensor's own layout: known where the form is one of its subscripts and in no other.
+Distance tensor_distance(const TileBuffer& tensor, const Buffer& buffer, const AffineExpr& form) {
+  Distance distance;
+  for (std::size_t a = 0; a < tensor.axes.size(); ++a) {
+    if ((tensor.axes[a] - form).is_constant()) {
+      distance = buffer.strides[a];
+      continue;
+    }
+    for (const std::string& name : form.names())
+      if (tensor.axes[a].names().contains(name)) return std::nullopt;
+  }
+  return distance;
+}
+
+Distance distance_along(const TileBuffer& tile, const Buffer& buffer, const AffineExpr& form) {
+  if (tile.whole_tensor) return tensor_distance(tile, buffer, form);
+  for (std::size_t i = 0; i < tile.coordinates.size(); ++i)
+    if (tile.coordinates[i].form == form) return own_distance(tile, buffer, i);
+  return std::nullopt;
+}
+
+/// A stride that the operand's layout demands along a plain dim.
+Distance demanded_along(const Operand& operand, const std::string& dim) {
+  const auto* strided = std::get_if<StridedLayout>(&operand.layout);
+  if (!strided) return std::nullopt;
+  for (const StrideTerm& term : strided->terms)
+    if (term.term.as_dim() == dim && term.stride && term.each.empty())
+      return evaluate(*term.stride, [](const Reference&) { return std::nullopt; });
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& shape) {
+  const Instruction& move = lowering.model.instruction(shape.instruction);
+  const auto& dims = move.statement().domain.dims;
+  for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
+    if (shape.coordinate[d] < 0) continue;
+    const auto i = static_cast<std::size_t>(shape.coordinate[d]);
+    const Coordinate& walked = copy.inner->coordinates[i];
+    if (std::min(walked.extent, shape.blocks[i]) <= 1) continue;
+    for (const int access : {0, 1}) {
+      const TileBuffer& tile = (access == 0) == copy.into_inner ? *copy.inner : *copy.outer;
+      if (tile.slots >= 0) continue;
+      const Operand& operand = move.operands[operand_of_access(move, access).index()];
+      const Distance needed = demanded_along(operand, dims[d].name);
+      const Distance found = needed ? distance_along(tile, lowering.buffer(tile.buffer), walked.form) : std::nullopt;
+      if (found && *found != *needed) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace isamap

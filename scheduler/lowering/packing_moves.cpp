@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lowering/packing_moves.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/lowering_support.h"
+#include "scheduler/nest/operand_compatibility.h"
+#include "scheduler/nest/tile_layout.h"
+
+namespace isamap {
+namespace {
+
+/// Places along one dim of the statement, in elements from its first point: in the tensor and in the copy. Both are
+/// sums of one part for each dim, so dims can be looked at one by one.
+struct OfDim {
+  std::size_t dim = 0;
+  std::int64_t stride = 0;  ///< in the tensor
+  std::int64_t block = 1;   ///< elements of the innermost digit; 1: it is not split
+  std::int64_t room = 1;    ///< ... and of all digits but the outermost
+  std::vector<std::pair<SplitDigit, std::int64_t>> digits = {};  ///< of the copy, with their strides
+
+  std::int64_t in_tensor(std::int64_t at) const { return stride * at; }
+  std::int64_t in_copy(std::int64_t at) const {
+    std::int64_t place = 0;
+    for (const auto& [digit, step] : digits) {
+      const std::int64_t quotient = at / digit.divide;
+      place += step * (digit.modulo > 0 ? quotient % digit.modulo : quotient);
+    }
+    return place;
+  }
+};
+
+/// Dims that are a subscript by themselves and nothing else, with their digits. Nothing: the layout is not of that
+/// kind.
+std::optional<std::vector<OfDim>> dims_of(const PackedCopy& copy) {
+  const IterationDomain& domain = *copy.domain;
+  std::vector<OfDim> found;
+  std::int64_t stride = 1;
+  for (std::size_t axis = copy.access->index.size(); axis-- > 0;) {
+    const AffineExpr& e = copy.access->index[axis];
+    if (const auto name = (e - e.constant()).as_dim()) {
+      const auto elsewhere = [&](const AffineExpr& other) { return &other != &e && other.names().contains(*name); };
+      if (std::none_of(copy.access->index.begin(), copy.access->index.end(), elsewhere))
+        found.push_back({static_cast<std::size_t>(domain.find(*name)), stride});
+    }
+    stride *= copy.tensor->shape[axis];
+  }
+  std::int64_t step = 1;
+  for (std::size_t q = copy.layout->size(); q-- > 0;) {
+    const auto split = split_digit((*copy.layout)[q].index);
+    if (!split) return std::nullopt;
+    const auto name = split->form.as_dim();
+    const int d = name ? domain.find(*name) : -1;
+    if (d < 0) return std::nullopt;
+    for (OfDim& one : found)
+      if (one.dim == static_cast<std::size_t>(d)) {
+        one.digits.emplace_back(*split, step);
+        if (split->modulo > 0) one.room *= split->modulo;
+        if (split->modulo > 0 && split->divide == 1) one.block = split->modulo;
+      }
+    step *= digit_extent(*split, copy.tile[static_cast<std::size_t>(d)]) + (*copy.layout)[q].pad;
+  }
+  return found;
+}
+
+/// Do `count` points along a dim of the move lie where its operand demands? A free stride is any one number.
+bool lies_so(const Operand& operand, const std::string& dim, std::int64_t count,
+             const std::function<std::int64_t(std::int64_t)>& place) {
+  const auto* layout = std::get_if<StridedLayout>(&operand.layout);
+  if (layout == nullptr || layout->swizzle) return false;
+  std::optional<std::int64_t> chosen;
+  for (std::int64_t at = 1; at < count; ++at) {
+    std::int64_t fixed = 0, free = 0;
+    for (const StrideTerm& t : layout->terms) {
+      const auto names = t.term.names();
+      if (!names.contains(dim)) continue;
+      if (names.size() != 1 || !t.each.empty()) return false;
+      const std::int64_t value = evaluate(t.term, {{dim, at}});
+      if (!t.stride) {
+        free += value;
+        continue;
+      }
+      const auto stride = evaluate(*t.stride, [](const Reference&) { return std::optional<std::int64_t>(); });
+      if (!stride) return false;
+      fixed += *stride * value;
+    }
+    const std::int64_t left = place(at) - fixed;
+    if (free == 0 ? left != 0 : left % free != 0 || (chosen && *chosen != left / free)) return false;
+    if (free != 0) chosen = left / free;
+  }
+  return true;
+}
+
+class Fitting {
+ public:
+  Fitting(const PackedCopy& copy, const std::vector<OfDim>& dims) : copy_(copy), dims_(dims) {}
+
+  /// Most elements that one use carries; 0: it cannot.
+  double carried(const Instruction& move) {
+    move_ = &move;
+    taken_.assign(dims_.size(), false);
+    best_ = 0;
+    assign(0, 1);
+    return best_;
+  }
+
+ private:
+  /// As the search for shapes of moves does: several blocks, one, or a part of it.
+  static std::int64_t part(const OfDim& one, const DimRange& range) {
+    if (one.block <= 1) return range.max;
+    if (range.max % one.block == 0 && one.room % range.max == 0) return range.max;
+    if (one.block <= range.max) return one.block;
+    return one.block % range.max == 0 ? range.max : 0;
+  }
+
+  bool fits(const OfDim& one, std::size_t d, std::int64_t count) const {
+    const std::string& name = move_->statement().domain.dims[d].name;
+    const Operand& to = move_->operands[operand_of_access(*move_, 0).index()];
+    const Operand& from = move_->operands[operand_of_access(*move_, 1).index()];
+    const auto tensor = [&](std::int64_t at) { return one.in_tensor(at); };
+    const auto packed = [&](std::int64_t at) { return one.in_copy(at); };
+    return copy_.is_input ? lies_so(to, name, count, packed) && lies_so(from, name, count, tensor)
+                          : lies_so(to, name, count, tensor) && lies_so(from, name, count, packed);
+  }
+
+  /// What a move sets beyond its extents must belong to the tile: in a block of its own, or not at all.
+  bool keeps_to_tile(const OfDim& one, const DimRange& range, std::int64_t count) const {
+    if (range.kept || move_->inactive == Inactive::keep) return true;
+    if (count != range.max) return false;
+    return copy_.is_input ? one.block > 1 : copy_.domain->dims[one.dim].extent % count == 0;
+  }
+
+  void assign(std::size_t d, double elements) {
+    if (d == move_->ranges.size()) {
+      best_ = std::max(best_, elements);
+      return;
+    }
+    for (std::size_t i = 0; i < dims_.size(); ++i) {
+      if (taken_[i]) continue;
+      const std::int64_t count = part(dims_[i], move_->ranges[d]);
+      if (count < 1 || !fits(dims_[i], d, count) || !keeps_to_tile(dims_[i], move_->ranges[d], count)) continue;
+      taken_[i] = true;
+      assign(d + 1, elements * static_cast<double>(std::min(count, copy_.tile[dims_[i].dim])));
+      taken_[i] = false;
+    }
+  }
+
+  const PackedCopy& copy_;
+  const std::vector<OfDim>& dims_;
+  const Instruction* move_ = nullptr;
+  std::vector<bool> taken_;
+  double best_ = 0;
+};
+
+}  // namespace
+
+std::optional<Rearranging> rearranging(const PackedCopy& copy, const HardwareModel& model) {
+  std::optional<Rearranging> best;
+  std::optional<std::vector<OfDim>> dims;
+  for (std::size_t i = 0; i < model.instructions().size(); ++i) {
+    const Instruction& move = model.instructions()[i];
+    if (!is_move(move) || !move.link.valid() || model.link(move.link).from != copy.memory ||
+        model.link(move.link).to != copy.memory || !not_lowered(move, model).empty() ||
+        !type_refusal(move, 0, copy.tensor->dtype).empty() || !type_refusal(move, 1, copy.tensor->dtype).empty())
+      continue;
+    if (!dims && !(dims = dims_of(copy))) return std::nullopt;
+    const double elements = Fitting(copy, *dims).carried(move);
+    if (elements < 1) continue;
+    const double cycles = interval_of(move, full_extents(move), model) / elements;
+    if (!best || cycles < best->cycles) best = {make_id<InstructionId>(i), cycles};
+  }
+  return best;
+}
+
+}  // namespace isamap

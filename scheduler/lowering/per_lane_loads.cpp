@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves that take an address from each instance of a unit: they put what lies there where a fragment wants it.
+//
+// The move says at which position of the registers each of its points goes, the fragment says which element of the
+// operand stands at that position. Their composition tells which element each point must fetch; it remains to check
+// that these elements lie behind the addresses as the move demands.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/layout/per_lane_addresses.h"
+#include "scheduler/lowering/async_groups.h"
+#include "scheduler/lowering/tile_copy_internal.h"
+#include "scheduler/nest/operand_compatibility.h"
+
+namespace isamap {
+namespace {
+
+bool gathers(const Instruction& move) {
+  if (!is_move(move)) return false;
+  const auto* from = std::get_if<StridedLayout>(&move.operands[operand_of_access(move, 1).index()].layout);
+  return from != nullptr &&
+         std::any_of(from->terms.begin(), from->terms.end(), [](const StrideTerm& t) { return !t.each.empty(); });
+}
+
+std::int64_t volume(const std::vector<std::int64_t>& box) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : box) count *= extent;
+  return count;
+}
+
+/// The position of each point of the move in its registers, linear in its dims: sum of coefficient * $dim. Nothing: it
+/// is not linear.
+std::optional<AffineExpr> linear_positions(const Instruction& move) {
+  const auto table = positions(move.operands[operand_of_access(move, 0).index()], operand_box(move, 0));
+  const auto box = operand_box(move, 0);
+  const auto& index = move.statement().write.index;
+  if (!table || index.size() != box.size()) return std::nullopt;
+  AffineExpr sum;
+  std::vector<std::int64_t> steps(box.size(), 1), factors(box.size(), 0);
+  for (std::size_t d = box.size(); d-- > 1;) steps[d - 1] = steps[d] * box[d];
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    if (!index[d].as_dim()) return std::nullopt;
+    if (box[d] > 1) factors[d] = (*table)[static_cast<std::size_t>(steps[d])];
+    sum += AffineExpr::dim("$" + *index[d].as_dim()) * factors[d];
+  }
+  for (std::size_t flat = 0; flat < table->size(); ++flat) {
+    std::int64_t value = 0;
+    for (std::size_t d = 0; d < box.size(); ++d)
+      value += static_cast<std::int64_t>(flat) / steps[d] % box[d] * factors[d];
+    if (value != (*table)[flat]) return std::nullopt;
+  }
+  return sum;
+}
+
+struct Gathering {
+  Lowering& lowering;
+  const Copy& copy;
+  const Instruction& move;
+  InstructionId id;
+  std::vector<AffineExpr> element;  ///< of the operand, one for each interior axis of the tile, over the move's dims
+  std::vector<std::int64_t> extents;
+
+  /// Why the move does not fill such fragments; empty: it does.
+  std::string prepare() {
+    const TileBuffer& tile = *copy.inner;
+    if (!tile.fragment)
+      return fmt::format("{} fills registers of several instances; the tile is in registers of one", move.name);
+    const auto position = linear_positions(move);
+    if (!position) return fmt::format("the registers that {} fills are in no linear order of its dims", move.name);
+    for (const DimRange& range : move.ranges) extents.push_back(range.max);
+    const std::int64_t mine = volume(operand_box(move, 0));
+    std::int64_t instances = 1;
+    for (std::size_t u = 0; u + 1 < tile.fragment->over.size(); ++u) instances *= tile.fragment->over[u].second;
+    const std::int64_t elements = tile.fragment->over.back().second;
+    if (mine != instances * elements)
+      return fmt::format("{} fills {} elements; the fragment has {}", move.name, mine, instances * elements);
+    std::map<std::string, AffineExpr> places;
+    std::int64_t below = elements;
+    places[tile.fragment->over.back().first] = mod(*position, elements);
+    for (std::size_t u = tile.fragment->over.size() - 1; u-- > 0;) {
+      places[tile.fragment->over[u].first] = mod(floordiv(*position, below), tile.fragment->over[u].second);
+      below *= tile.fragment->over[u].second;
+    }
+    const Ranges ranges = dim_ranges(move, extents);
+    for (const AffineExpr& e : tile.fragment->index) element.push_back(simplify(substitute(e, places), ranges));
+    return "";
+  }
+
+  /// The call for the fragment that begins there.
+  Result<std::vector<Node>> call(const std::vector<AffineExpr>& begin, const std::vector<std::size_t>& walked) {
+    Ranges ranges = lowering.ranges;
+    for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
+    Known known;
+    for (std::size_t i = 0; i < begin.size(); ++i) {
+      AffineExpr value = begin[i];
+      for (std::size_t a = 0; a < walked.size(); ++a)
+        if (walked[a] == i) value += element[a];
+      known.emplace_back(copy.inner->coordinates[i].form, value);
+    }
+    std::vector<Ref> refs;
+    for (const TileBuffer* tile : {copy.inner, copy.outer}) {
+      const auto index = index_at(*tile, known, ranges);
+      if (!index)
+        return error("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+      const int access = static_cast<int>(refs.size());
+      const Buffer& buffer = lowering.buffer(tile->buffer);
+      refs.push_back({tile->buffer, *index});
+      for (AffineExpr& e : refs.back().index) e = simplify(e, ranges);
+      if (access == 0) {
+        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering.known());
+            !no.empty())
+          return error(no);
+        continue;
+      }
+      if (const std::string no = type_refusal_in_memory(move, 1, buffer.dtype); !no.empty()) return error(no);
+      const AffineExpr offset = simplify(flat_offset(buffer, refs.back().index), ranges);
+      const auto steps = own_addresses(move, 1, extents, offset);
+      if (!steps)
+        return error(fmt::format("the elements of {} that belong together for {} do not lie together in {}",
+                                 lowering.buffer(copy.inner->buffer).name, move.name, buffer.name));
+      const Operand& operand = move.operands[operand_of_access(move, 1).index()];
+      const std::int64_t size = bytes(buffer.dtype);
+      bool aligned = buffer.align % operand.align == 0;
+      for (const AffineTerm& term : offset.terms()) {
+        const auto* name = std::get_if<std::string>(&term.atom);
+        if (name == nullptr || name->front() != '$')
+          aligned &= name == nullptr || term.coefficient * size % operand.align == 0;
+      }
+      for (const std::int64_t step : *steps) aligned &= (offset.constant() + step) * size % operand.align == 0;
+      if (!aligned)
+        return error(fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so",
+                                 move.name, operand.align, buffer.name),
+                     "pad its rows: [i, k pad 8]");
+    }
+    auto made = make_call(lowering, id, std::move(refs), extents);
+    if (!made) return made.diagnostics();
+    return std::vector<Node>{Node{std::move(*made)}};
+  }
+};
+
+}  // namespace
+
+std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy) {
+  if (!copy.into_inner || copy.via.empty() || copy.inner->slots < 0) return std::nullopt;
+  std::string no;
+  for (const std::string& name : copy.via) {
+    const auto id = lowering.model.find_instruction(name);
+    if (!id || !gathers(lowering.model.instruction(*id))) continue;
+    if (!lowering.model.instruction(*id).async_by.empty() && !copy.awaited) continue;
+    Gathering gathering{lowering, copy, lowering.model.instruction(*id), *id, {}, {}};
+    no = gathering.prepare();
+    if (!no.empty()) continue;
+    // One block is one fragment: the interior axes of the tile are coordinate % extent, or 0 where it is 1.
+    const TileBuffer& tile = copy.visited();
+    const Buffer& buffer = lowering.buffer(tile.buffer);
+    std::vector<std::int64_t> blocks(tile.coordinates.size(), 1);
+    std::vector<bool> covered(tile.coordinates.size(), false);
+    std::vector<std::size_t> walked;
+    bool fits = true;
+    for (std::size_t a = static_cast<std::size_t>(copy.inner->slots); a < copy.inner->axes.size(); ++a) {
+      const auto names = copy.inner->axes[a].names();
+      if (names.size() != 1) {
+        fits = fits && names.empty();
+        walked.push_back(tile.coordinates.size());
+        continue;
+      }
+      const std::size_t i = std::stoul(names.begin()->substr(1));
+      walked.push_back(i);
+      blocks[i] = buffer.extents[a];
+      covered[i] = true;
+      fits = fits && tile.coordinates[i].extent % blocks[i] == 0;
+    }
+    if (!fits) {
+      no = fmt::format("{} fills whole fragments, and a tile of {} ends within one", name, buffer.name);
+      continue;
+    }
+    return for_each_block(lowering, tile, blocks, covered, true,
+                          [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) {
+                            return gathering.call(begin, walked);
+                          });
+  }
+  if (no.empty()) return std::nullopt;
+  return Result<std::vector<Node>>(error(no));
+}
+
+}  // namespace isamap

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/nest/canonical_nest.h"
+
+#include <algorithm>
+
+namespace isamap {
+
+Nest canonical(const Nest& nest, const Computation& statement) {
+  std::map<std::string, std::int64_t> tile;
+  for (const Dim& dim : statement.domain.dims) tile[dim.name] = std::max<std::int64_t>(dim.extent, 1);
+  Nest result;
+  std::size_t stages = 0;  // where the run of stages begins that the next one joins
+  for (const Line& line : nest.lines) {
+    if (const For* walks = std::get_if<For>(&line.is)) {
+      For kept = *walks;
+      if (walks->wrap || walks->raster > 0) {  // an order of all their steps
+        for (const Walk& walk : walks->walks) tile[walk.dim] = std::min(walk.tile, tile[walk.dim]);
+        result.lines.push_back(line);
+        stages = result.lines.size();
+        continue;
+      }
+      kept.walks.clear();
+      for (Walk walk : walks->walks) {
+        std::int64_t& around = tile[walk.dim];
+        walk.tile = std::min(walk.tile, around);
+        if (walk.tile == around) continue;
+        around = walk.tile;
+        kept.walks.push_back(walk);
+      }
+      if (kept.walks.empty()) continue;
+      result.lines.push_back({kept, line.where});
+      stages = result.lines.size();
+    } else if (const Stage* stage = std::get_if<Stage>(&line.is)) {
+      const auto before = [](const Stage& s, const Line& l) {
+        const Stage& other = std::get<Stage>(l.is);
+        return std::tie(s.tensor, s.memory) < std::tie(other.tensor, other.memory);
+      };
+      // A chain of one tensor's stages keeps its order: each fills the next.
+      auto place = result.lines.end();
+      while (place != result.lines.begin() + static_cast<std::ptrdiff_t>(stages) && before(*stage, *(place - 1)) &&
+             std::get<Stage>((place - 1)->is).tensor != stage->tensor)
+        --place;
+      result.lines.insert(place, line);
+    } else {
+      result.lines.push_back(line);
+    }
+  }
+  return result;
+}
+
+std::uint64_t hash(const Nest& nest) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const Line& line : nest.lines)
+    for (const char c : print(line) + "\n") h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+}  // namespace isamap

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/nest/instruction_timing.h"
+
+#include <algorithm>
+
+#include "ir/legal.h"
+
+namespace isamap {
+
+namespace {
+
+double cycles(const std::optional<IntExpr>& e, const Instruction& instruction,
+              const std::vector<std::int64_t>& extents) {
+  if (!e) return 1;
+  const auto value = evaluate(*e, [&](const Reference& r) -> std::optional<std::int64_t> {
+    if (r.object == "extent") {
+      const int d = instruction.statement().domain.find(r.argument);
+      return d < 0 ? std::nullopt : std::optional(extents[static_cast<std::size_t>(d)]);
+    }
+    return std::nullopt;
+  });
+  return value ? std::max<double>(0, static_cast<double>(*value)) : 1;
+}
+
+double elements(const Instruction& instruction) {
+  double product = 1;
+  for (const DimRange& r : instruction.ranges) product *= static_cast<double>(r.max);
+  return product;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> full_extents(const Instruction& instruction) { return largest_extents(instruction); }
+
+double interval_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
+  return cycles(i.timing.interval, i, extents);
+}
+
+double latency_of(const Instruction& i, const std::vector<std::int64_t>& extents, const HardwareModel&) {
+  return cycles(i.timing.latency, i, extents);
+}
+
+double ports_of(const Instruction& instruction, const HardwareModel& model) {
+  if (!instruction.unit.valid()) return 1;
+  const auto& ports = model.unit(instruction.unit).ports;
+  const auto at = ports.find(instruction.timing.port);
+  return at == ports.end() ? 1 : std::max<double>(1, static_cast<double>(at->second));
+}
+
+const Instruction* move_between(const HardwareModel& model, MemoryId from, MemoryId to, DType dtype) {
+  const Instruction* best = nullptr;
+  bool of_type = false;  // else of the other signedness
+  for (const Instruction& i : model.instructions()) {
+    if (!is_move(i) || i.operands.size() < 2 || i.operands[0].memory != to || i.operands[1].memory != from) continue;
+    const auto& t = i.operands[1].dtype;
+    const bool own = !t || *t == dtype || is_bits(*t);
+    if (!own && (of_type || !same_ring(*t, dtype))) continue;
+    if (!best || own != of_type || elements(i) > elements(*best)) best = &i;
+    of_type = own;
+  }
+  return best;
+}
+
+std::vector<LinkId> links_between(const HardwareModel& model, MemoryId from, MemoryId to) {
+  std::vector<LinkId> links;
+  const std::vector<MemoryId> path = model.path(from, to);
+  for (std::size_t i = 0; i + 1 < path.size(); ++i)
+    for (LinkId l : model.links_from(path[i]))
+      if (model.link(l).to == path[i + 1]) {
+        links.push_back(l);
+        break;
+      }
+  return links;
+}
+
+std::vector<LinkId> links_of(const HardwareModel& model, const std::vector<std::string>& via, MemoryId from,
+                             MemoryId to) {
+  for (const std::string& name : via)
+    if (const auto move = model.find_instruction(name)) {
+      const LinkId own = model.instruction(*move).link;
+      if (own.valid() && model.link(own).from == from && model.link(own).to == to) return {own};
+    }
+  return links_between(model, from, to);
+}
+
+bool issues_moves(const HardwareModel& model) {
+  return std::any_of(model.instructions().begin(), model.instructions().end(),
+                     [](const Instruction& i) { return is_move(i) && i.timing.interval; });
+}
+
+}  // namespace isamap

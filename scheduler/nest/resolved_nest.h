@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A nest with its names resolved: what schedule verification and cost models read.
+//
+// Textual order is meaning. Every dim has a chain of tiles: a walk sets the dim's extent from there inwards, the last
+// tile of a walk may be short. A stage holds the footprint of what stands below it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isamap/hardware.h"
+#include "isamap/kernel.h"
+#include "isamap/mapping.h"
+#include "isamap/schedule.h"
+#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/nest/staged_tile.h"
+
+namespace isamap {
+
+struct WalkView {
+  int dim = 0;  ///< of the fused statement
+  std::int64_t tile = 1;
+  UnitId unit;    ///< invalid: time
+  int axis = -1;  ///< of the unit; -1: the unit has none
+  bool unroll = false;
+  bool wrap = false;        ///< instances take turns
+  std::int64_t raster = 0;  ///< so many steps of this walk for each of the next one on its line; 0: in order
+  /// By which instances add up their parts of a reduction; invalid: they have no parts of one.
+  InstructionId combine = {};
+  int line = 0;
+};
+
+/// One access whose tensor a `stage` line holds.
+struct StageView {
+  int access = 0;  ///< of the statement
+  MemoryId memory;
+  int walks = 0;    ///< how many walks stand above
+  int parent = -1;  ///< the stage that fills it; -1: the tensor at home
+  int line = 0;
+  Stage stage;
+  SourceLocation where;  ///< of the line
+};
+
+/// Lines of an access are asked for so many steps of the last of the first `walks` walks before they are used.
+struct AskedFor {
+  int access = 0, walks = 0, steps = 0;
+};
+
+struct NestView {
+  const Kernel* kernel = nullptr;
+  const HardwareModel* model = nullptr;
+  StatementId id;
+  Computation statement;             ///< fused
+  Mapping mapping;                   ///< as the `do` line states it
+  InstructionForm instruction;       ///< nullptr: element by element
+  std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
+  std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
+  std::vector<WalkView> walks;       ///< outermost first
+  std::vector<StageView> stages;     ///< in textual order
+  std::vector<int> innermost;        ///< per access: its last stage, or -1
+  std::vector<AskedFor> asked;       ///< into caches
+  double inside = 1;                 ///< share of the points that are computed (scheduler/nest/in_bounds_fraction.h)
+
+  int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
+  MemoryId memory_of(int stage) const {
+    return stage < 0 ? model->home() : stages[static_cast<std::size_t>(stage)].memory;
+  }
+  /// The moves that the schedule names for it.
+  const std::vector<std::string>& via(int stage) const {
+    static const std::vector<std::string> any;
+    return stage < 0 ? any : stages[static_cast<std::size_t>(stage)].stage.via;
+  }
+  /// Extent of each dim below the first `walks` walks: full tiles.
+  std::vector<std::int64_t> tiles(int walks) const;
+  /// Per dim of the instruction: how much of it one call uses, the last tiles apart; 1 where it walks nothing.
+  std::vector<std::int64_t> call_extents() const;
+};
+
+/// The mapping that a `do` line states.
+Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId statement, const HardwareModel& model);
+/// The line that states a mapping.
+Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
+
+/// Every problem of names, tiles, layouts and order, at the place of its line.
+Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model);
+
+/// The access of the instruction that takes kernel access `access`, or -1.
+int instruction_access(const Mapping& mapping, int access);
+/// The memory an instruction takes a kernel access from; invalid: immediate, state, or no operand (scalar code).
+MemoryId operand_memory(const NestView& view, int access);
+
+/// Tiles that are filled ahead need buffers; caches are asked without. Nothing: the stage has what it needs.
+std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory);
+
+}  // namespace isamap

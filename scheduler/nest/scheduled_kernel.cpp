@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/nest/scheduled_kernel.h"
+
+#include "isamap/result.h"
+#include "mapper/statement_splits.h"
+
+namespace isamap {
+
+Result<Kernel> scheduled_kernel(const Kernel& kernel, const Schedule& schedule) {
+  const auto in_two = split_statements(kernel, schedule.splits);
+  return in_two ? in_lanes(*in_two, schedule.lanes) : in_two;
+}
+
+Kernel scheduled_kernel_of(const Kernel& kernel, const Schedule& schedule) {
+  if (schedule.splits.empty() && schedule.lanes.empty()) return kernel;
+  auto made = scheduled_kernel(kernel, schedule);
+  ISAMAP_CHECK(static_cast<bool>(made), "splits and lanes of a schedule fit its kernel");
+  return std::move(*made);
+}
+
+}  // namespace isamap

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A tile of a tensor in a buffer: which element stands where.
+//
+// A tile is known by *base coordinates*: linear forms of the statement's dims (`k`, `p + r`) or instruction dims that
+// the tensor does not have (`$j`: a replicated or virtual dim). Each coordinate counts from where the tile begins. The
+// buffer's axes are digits of the coordinates: k/32, p + r, k%32. So one description serves the tensor's own layout,
+// packed panels, halo tiles, im2col copies and registers.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "isamap/program.h"
+#include "isamap/schedule.h"
+
+namespace isamap {
+
+/// The part of a dim that is in work at some place of a nest: points origin .. origin + size - 1.
+struct Tile {
+  AffineExpr origin;  ///< over loop variables
+  std::int64_t size = 1;
+  bool beyond = false;  ///< may reach past the end of the dim (`tail pad`): what lies there is padding
+};
+using Tiles = std::map<std::string, Tile>;
+
+struct Coordinate {
+  AffineExpr form;          ///< linear in dims, no constant; or one `$dim`
+  AffineExpr start;         ///< value of the form at local 0, over loop variables
+  std::int64_t extent = 1;  ///< local values that hold tensor elements
+  std::int64_t padded = 1;  ///< local values the buffer has room for; the rest is padding
+  std::int64_t block = 1;   ///< size of the innermost digit: 1 when the coordinate is not split
+  bool pseudo() const { return form.as_dim() && form.as_dim()->front() == '$'; }
+};
+
+struct TileBuffer {
+  BufferId buffer;
+  std::vector<Coordinate> coordinates;
+  std::vector<AffineExpr> axes;    ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
+  std::optional<AffineExpr> turn;  ///< over loop variables: which of several buffers, the last axis
+  bool whole_tensor = false;       ///< an argument or intermediate: axes are the access's index expressions over dims
+  bool zero_padded = false;        ///< what lies between extent and padded holds 0
+  int slots = -1;                  ///< as Buffer::slots
+  std::vector<std::int64_t> positions;     ///< registers: physical position of each interior point (row-major)
+  std::optional<FragmentLayout> fragment;  ///< registers of several instances: which of them has which interior point
+};
+
+/// Values of linear forms at one place: dims (in a `do`) or coordinates (in a fill).
+using Known = std::vector<std::pair<AffineExpr, AffineExpr>>;
+
+/// `e` in terms of what is known, or nothing: the whole form if it is known, else dim by dim.
+std::optional<AffineExpr> express(const AffineExpr& e, const Known& known);
+
+/// The axes' indices at a place; nothing when the buffer's coordinates cannot be said in what is known.
+std::optional<std::vector<AffineExpr>> index_at(const TileBuffer& tile, const Known& known, const Ranges& ranges);
+
+/// Interval of a linear form over a tile: its value at the origin plus [low, high].
+struct FormRange {
+  AffineExpr start;         ///< smallest value, over loop variables
+  std::int64_t extent = 1;  ///< number of values
+};
+FormRange range_over(const AffineExpr& form, const Tiles& tiles);
+
+/// Splits a layout digit into its base form and the digit over "#": k%32 gives (k, # - 32*(#/32)). Nothing: not of the
+/// forms f, f/c, f%c, f/c%m.
+struct SplitDigit {
+  AffineExpr form, digit;
+  std::int64_t divide = 1, modulo = 0;  ///< (# / divide) % modulo; modulo 0: none
+};
+std::optional<SplitDigit> split_digit(const AffineExpr& digit);
+/// Number of values of a digit when # runs over [0, extent).
+std::int64_t digit_extent(const SplitDigit& digit, std::int64_t extent);
+
+/// The coordinates a tensor has by itself: each linear index expression (without its constant), and the single dims of
+/// those that are not linear (fused dims).
+std::vector<AffineExpr> natural_forms(const Access& access);
+
+/// Row-major strides; one for each extent.
+std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& extents);
+
+}  // namespace isamap

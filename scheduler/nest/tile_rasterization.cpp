@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/nest/tile_rasterization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwdesc/model/parallel_units.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+/// Instances that are there at the same time, of a unit that may have more than its place: one in each place.
+std::int64_t at_once(const HardwareModel& model, UnitId unit) {
+  std::int64_t count = 1;
+  for (UnitId u = model.unit(unit).queued ? model.unit(unit).parent : unit; u.valid(); u = model.unit(u).parent)
+    count *= std::max<std::int64_t>(1, model.unit(u).count);
+  return count;
+}
+
+std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
+  for (std::int64_t d = std::min(of, at_most); d > 1; --d)
+    if (of % d == 0) return d;
+  return 1;
+}
+
+/// Further walks, of a batch say, stand on a line of their own.
+Diagnostic other_walks(const For& line, const std::string& text) {
+  const std::string problem = fmt::format("{}raster orders two walks, written on one line, and here {} {}", text,
+                                          line.walks.size(), line.walks.size() == 1 ? "is one" : "are");
+  if (line.walks.size() < 2) return error(problem, "write both on it: for i by 128, j by 128");
+  const std::size_t last = line.walks.size() - 2;
+  std::string lines;
+  for (std::size_t w = 0; w < last; ++w)
+    lines += fmt::format("for {} by {} on {}, then ", line.walks[w].dim, line.walks[w].tile, line.unit);
+  return error(problem,
+               fmt::format("{}for {} by {}, {} by {} on {} raster grouped({}){}", lines, line.walks[last].dim,
+                           line.walks[last].tile, line.walks[last + 1].dim, line.walks[last + 1].tile, line.unit,
+                           line.raster, line.wrap ? "; wrap takes all walks of its line in turn, without raster" : ""));
+}
+
+}  // namespace
+
+Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const HardwareModel& model) {
+  const std::string text = "'" + print(Line{line}) + "': ";
+  const auto unit = model.find_unit(line.unit);
+  const auto blocks = unit ? outermost_numbered(model, *unit) : std::nullopt;
+  if (!blocks || *blocks != *unit)
+    return error(text + "wrap and raster order the instances of the unit that programs are started on",
+                 unit && blocks ? "walk on " + model.unit(*blocks).name : "");
+  TileOrder order;
+  std::vector<std::int64_t> trips;
+  for (const Walk& walk : line.walks) {
+    const auto found = tiles.find(walk.dim);
+    if (found == tiles.end()) return error(text + "'" + walk.dim + "' is no dim of the statement");
+    if (line.tail != Tail::pad && found->second.size % walk.tile != 0)
+      return error(fmt::format("{}{} has {} points, and the last tile of {} would be short", text, walk.dim,
+                               found->second.size, walk.tile),
+                   "tail pad");
+    trips.push_back(ceil_div(found->second.size, walk.tile));
+  }
+  if (line.raster > 0) {
+    if (trips.size() != 2) return other_walks(line, text);
+    if (trips[0] % line.raster != 0)
+      return error(
+          fmt::format("{}{} has {} steps, which are no groups of {}", text, line.walks[0].dim, trips[0], line.raster),
+          fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
+    order.trips = {trips[0] / line.raster, trips[1], line.raster};
+    order.step = {AffineExpr::dim("#0") * line.raster + AffineExpr::dim("#2"), AffineExpr::dim("#1")};
+  } else {
+    order.trips = trips;
+    for (std::size_t w = 0; w < trips.size(); ++w) order.step.push_back(AffineExpr::dim("#" + std::to_string(w)));
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t trip : order.trips) count *= trip;
+  order.instances = std::max<std::int64_t>(1, std::min(count, at_once(model, *unit)));
+  return order;
+}
+
+}  // namespace isamap

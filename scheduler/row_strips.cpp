@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/row_strips.h"
+
+#include <algorithm>
+#include <map>
+
+#include "scheduler/nest/fused_tiles.h"
+
+namespace isamap {
+namespace {
+
+/// The statement that this one's nest takes a tile from.
+std::optional<std::size_t> taken_from(const Kernel& kernel, const Nest& nest) {
+  for (const Line& line : nest.lines)
+    if (const auto* stage = std::get_if<Stage>(&line.is); stage != nullptr && !stage->from.empty())
+      for (std::size_t s = 0; s < kernel.statements.size(); ++s)
+        if (kernel.statements[s].name == stage->from) return s;
+  return std::nullopt;
+}
+
+bool hands_on(const Nest& nest) {
+  return std::any_of(nest.lines.begin(), nest.lines.end(), [](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    return stage != nullptr && !stage->then.empty();
+  });
+}
+
+/// The reader's names of the writer's dims, where both have plain dims in every index.
+std::map<std::string, std::string> renamed(const Computation& writer, const Computation& reader) {
+  std::map<std::string, std::string> names;
+  for (const Access& read : reader.reads) {
+    if (read.tensor != writer.write.tensor) continue;
+    for (std::size_t axis = 0; axis < read.index.size(); ++axis) {
+      const auto own = writer.write.index[axis].as_dim(), theirs = read.index[axis].as_dim();
+      if (!own || (!theirs && !read.index[axis].names().empty())) return {};
+      if (theirs) names[*own] = *theirs;
+    }
+    break;
+  }
+  return names;
+}
+
+bool is_parallel(const Computation& statement, const std::string& dim) {
+  const int at = statement.domain.find(dim);
+  return at >= 0 && statement.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::parallel;
+}
+
+/// Walks on units with their dims called as the first statement of the chain calls them.
+std::vector<Line> in_first_names(std::vector<Line> walks, const std::map<std::string, std::string>& own) {
+  for (Line& line : walks)
+    for (Walk& walk : std::get<For>(line.is).walks)
+      for (const auto& [first, theirs] : own)
+        if (walk.dim == theirs) {
+          walk.dim = first;
+          break;
+        }
+  return walks;
+}
+
+struct Parts {
+  std::vector<Line> copies, on_units, rest;
+};
+
+/// Packed copies, then walks on units, then the others; nothing: units are walked further in.
+std::optional<Parts> parts_of(const Nest& nest) {
+  Parts parts;
+  std::size_t at = 0;
+  const auto walk = [&](std::size_t l) { return std::get_if<For>(&nest.lines[l].is); };
+  for (; at < nest.lines.size() && std::holds_alternative<Stage>(nest.lines[at].is); ++at)
+    parts.copies.push_back(nest.lines[at]);
+  for (; at < nest.lines.size() && walk(at) != nullptr && !walk(at)->unit.empty(); ++at)
+    parts.on_units.push_back(nest.lines[at]);
+  for (; at < nest.lines.size(); ++at) {
+    if (walk(at) != nullptr && (!walk(at)->unit.empty() || !walk(at)->combine.empty())) return std::nullopt;
+    parts.rest.push_back(nest.lines[at]);
+  }
+  return parts;
+}
+
+/// Without walks that would take as much of the dim as a band has.
+std::vector<Line> within(const std::vector<Line>& lines, const std::string& dim, std::int64_t rows) {
+  std::vector<Line> kept;
+  for (const Line& line : lines) {
+    kept.push_back(line);
+    auto* walk = std::get_if<For>(&kept.back().is);
+    if (walk == nullptr) continue;
+    std::erase_if(walk->walks, [&](const Walk& w) { return w.dim == dim && w.tile >= rows; });
+    if (walk->walks.empty()) kept.pop_back();
+  }
+  return kept;
+}
+
+bool stages(const std::vector<Line>& lines, const std::string& tensor, const std::string& memory) {
+  return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
+    const auto* stage = std::get_if<Stage>(&line.is);
+    return stage != nullptr && stage->tensor == tensor && stage->memory == memory;
+  });
+}
+
+}  // namespace
+
+std::vector<BandChain> band_chains(const Kernel& kernel, const Schedule& joined, std::size_t last) {
+  std::vector<BandChain> chains;
+  for (std::size_t s = last; s-- > 0;) {
+    if (!reads(kernel.statements[last], kernel.statements[s].write.tensor)) continue;
+    std::vector<std::size_t> statements{last, s};
+    while (const auto before = taken_from(kernel, joined.nests[statements.back()])) statements.push_back(*before);
+    std::reverse(statements.begin(), statements.end());
+    const auto last_but_one = joined.nests[s];
+    if (hands_on(last_but_one)) continue;  // somebody else goes on with its tiles
+    for (const Dim& dim : kernel.statements[statements.front()].domain.dims) {
+      BandChain chain{statements, {dim.name}};
+      for (std::size_t i = 0; i < statements.size(); ++i) {
+        const Computation& own = kernel.statements[statements[i]];
+        if (i > 0) {
+          const auto names = renamed(kernel.statements[statements[i - 1]], own);
+          const auto found = names.find(chain.dims.back());
+          if (found == names.end()) break;
+          chain.dims.push_back(found->second);
+        }
+        if (!is_parallel(own, chain.dims.back())) break;
+        if (i + 1 == statements.size()) chains.push_back(chain);
+      }
+    }
+  }
+  return chains;
+}
+
+std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareModel& model,
+                                          const std::vector<Nest>& apart, const BandChain& chain, std::int64_t rows) {
+  const std::string& home = model.memory(model.home()).name;
+  std::vector<Nest> nests;
+  std::map<std::string, std::string> names;  // dims of the first statement, in the one at hand
+  std::vector<Line> on_units;
+  for (std::size_t i = 0; i < chain.statements.size(); ++i) {
+    const Computation& own = kernel.statements[chain.statements[i]];
+    const auto parts = parts_of(apart[chain.statements[i]]);
+    if (!parts) return std::nullopt;
+    if (i == 0) {
+      for (const Dim& dim : own.domain.dims) names[dim.name] = dim.name;
+      on_units = parts->on_units;
+    } else {
+      const auto next = renamed(kernel.statements[chain.statements[i - 1]], own);
+      std::erase_if(names, [&](const auto& name) { return !next.contains(name.second); });
+      for (auto& [first, theirs] : names) theirs = next.at(theirs);
+    }
+    if (in_first_names(parts->on_units, names) != on_units) return std::nullopt;
+    Nest nest;
+    const auto append = [&](const std::vector<Line>& lines) {
+      nest.lines.insert(nest.lines.end(), lines.begin(), lines.end());
+    };
+    const auto tile = [&](TensorId tensor) {
+      Stage stage;
+      stage.tensor = kernel.tensors[tensor.index()].name;
+      stage.memory = home;
+      return stage;
+    };
+    std::vector<Line> ahead_of_time, each_band;
+    for (const Line& copy : parts->copies)
+      (i == 0 || std::get<Stage>(copy.is).ahead_of_time ? ahead_of_time : each_band).push_back(copy);
+    append(ahead_of_time);
+    append(parts->on_units);
+    For band;
+    band.walks = {{chain.dims[i], rows}};
+    nest.lines.push_back(Line{band});
+    if (i > 0) {
+      const Computation& before = kernel.statements[chain.statements[i - 1]];
+      Stage taken = tile(before.write.tensor);
+      taken.from = before.name;
+      nest.lines.push_back(Line{taken});
+    }
+    if (i + 1 < chain.statements.size()) {
+      Stage given = tile(own.write.tensor);
+      given.then = {kernel.statements[chain.statements[i + 1]].name};
+      if (stages(parts->copies, given.tensor, home) || stages(parts->rest, given.tensor, home)) return std::nullopt;
+      nest.lines.push_back(Line{given});
+    }
+    append(each_band);
+    append(within(parts->rest, chain.dims[i], rows));
+    nests.push_back(std::move(nest));
+  }
+  return nests;
+}
+
+}  // namespace isamap

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/search/exact/branch_and_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "scheduler/search/exact/complete_point.h"
+#include "scheduler/search/exact/loop_orders.h"
+#include "scheduler/search/exact/spatial_unrollings.h"
+#include "scheduler/search/exact/traffic_bound.h"
+
+namespace isamap::levelled {
+
+namespace {
+
+using Tiles = LevelPoint::Tiles;
+
+constexpr double exactness = 1e-12;  ///< sums of bound and cost are rounded in different orders
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+class Search {
+ public:
+  using Curve = std::vector<std::pair<std::int64_t, double>>;
+  Search(const Problem& problem, const ExactOptions& options, const ExactCounts& before, const Curve& curve)
+      : problem_(problem), options_(options), orders_(problem), nodes_before_(before.nodes) {
+    result_.counts = before;
+    result_.curve = curve;
+    for (int d = 0; d < dims(); ++d) {
+      outer_first_.push_back(d);
+      for (const Operand& o : problem.operands)
+        for (const Subscript& s : o.subscripts)
+          for (const Term& term : s)
+            if (term.dim == d && s.size() > 1) window_ |= 1U << d;
+    }
+    std::stable_sort(outer_first_.begin(), outer_first_.end(),
+                     [&](int a, int b) { return problem.dims[at(a)].extent > problem.dims[at(b)].extent; });
+  }
+
+  Exact run(const std::optional<LevelPoint>& start) {
+    result_.value = infinite;
+    if (start) offer(*start);
+    struct Root {
+      std::size_t keep, spread;
+      double bound;
+    };
+    const std::vector<Spread> spreads = all_spreads(problem_, options_.dividing);
+    const std::vector<Keep> keeps = all_keeps(problem_, options_.keep_all);
+    std::vector<Root> roots;
+    for (std::size_t k = 0; k < keeps.size(); ++k) {
+      TrafficBound traffic(problem_, keeps[k], options_.dividing, options_.double_buffered ? 2 : 1);
+      for (std::size_t s = 0; s < spreads.size(); ++s) {
+        begin(traffic, keeps[k], spreads[s], false);
+        const double bound = root_bound();
+        if (bound < infinite) roots.push_back({k, s, bound});
+      }
+    }
+    std::stable_sort(roots.begin(), roots.end(), [](const Root& a, const Root& b) { return a.bound < b.bound; });
+    result_.lower_bound = infinite;
+    for (const Root& root : roots) {
+      if (cut(root.bound)) break;
+      if (stopped_) {
+        result_.lower_bound = std::min(result_.lower_bound, root.bound);
+        break;
+      }
+      TrafficBound traffic(problem_, keeps[root.keep], options_.dividing, options_.double_buffered ? 2 : 1);
+      begin(traffic, keeps[root.keep], spreads[root.spread], true);
+      if (const double bound = root_bound(); !cut(bound)) level(problem_.level_count() - 1);
+      if (stopped_) result_.lower_bound = std::min(result_.lower_bound, root.bound);
+    }
+    result_.finished = !stopped_;
+    result_.lower_bound = std::min(result_.lower_bound, result_.best ? result_.value : infinite);
+    return std::move(result_);
+  }
+
+ private:
+  int dims() const { return problem_.dim_count(); }
+  std::int64_t extent(int d) const { return problem_.dims[at(d)].extent; }
+
+  double objective(double energy, double cycles) const {
+    if (options_.objective == Objective::cycles) return cycles;
+    return options_.objective == Objective::energy ? energy : energy * cycles;
+  }
+
+  bool cut(double bound) const { return bound >= result_.value * (1 - exactness); }
+
+  void offer(const LevelPoint& point) {
+    const Evaluated cost = evaluate(problem_, point);
+    ++result_.counts.evaluations;
+    if (!cost.fits) return;
+    const double value = objective(cost.energy_pJ, cost.cycles);
+    if (result_.best && value >= result_.value) return;
+    result_.best = point;
+    result_.cost = cost;
+    result_.value = value;
+    if (result_.curve.empty() || value < result_.curve.back().second)
+      result_.curve.emplace_back(result_.counts.evaluations, value);
+  }
+
+  void ask_to_stop() {
+    if (options_.max_evaluations > 0 && result_.counts.evaluations >= options_.max_evaluations) stopped_ = true;
+    if (options_.max_nodes > 0 && result_.counts.nodes - nodes_before_ >= options_.max_nodes) stopped_ = true;
+    if (options_.stop && result_.counts.nodes % 1024 == 0 && options_.stop(result_.counts.evaluations, result_.value))
+      stopped_ = true;
+  }
+
+  void begin(TrafficBound& traffic, const Keep& keep, const Spread& spread, bool thorough) {
+    traffic_ = &traffic;
+    keep_ = &keep;
+    spread_ = &spread;
+    traffic.set(spread);
+    const int last = problem_.level_count() - 1;
+    for (int d = 0; d < dims(); ++d) {
+      outside_[at(last + 1)][at(d)] = 1;
+      std::int64_t units = 1;
+      for (int l = 0; l <= last; ++l) {
+        outside_[at(l)][at(d)] = units;  // steps on units before a level
+        if (l < last) units *= spread.steps[at(l)][at(d)];
+      }
+    }
+    fixed_ = traffic.calls();
+    for (int l = last; l > 0; --l) least_[at(l)] = relaxed(l, thorough);
+    for (int l = 1; l <= last; ++l) {
+      outer_[at(l)] = Load{};
+      for (int o = 1; o < l; ++o) outer_[at(l)] = outer_[at(l)] + least_[at(o)];
+    }
+    double steps = problem_.call_cycles;
+    for (int d = 0; d < dims(); ++d) steps *= static_cast<double>(ceil_of(extent(d), outside_[at(last)][at(d)]));
+    least_compute_ = steps;
+  }
+
+  double root_bound() const {
+    const int last = problem_.level_count() - 1;
+    return bound(fixed_ + outer_[at(last)] + least_[at(last)], least_compute_);
+  }
+
+  double bound(const Load& load, double compute) const {
+    return objective(load.energy, std::ceil(std::max(compute, traffic_->cycles(load)) - 1e-9));
+  }
+
+  /// Largest tile of `d` that has room at a level when the other dims have `tile`; `step` is its unit.
+  std::int64_t most(int l, const Tiles& tile, int d, std::int64_t step, std::int64_t limit) const {
+    const double room = traffic_->room(l);
+    if (room <= 0) return limit;
+    const auto [one, slope] = traffic_->bytes_along(l, tile, d);
+    if (slope <= 0) return limit;
+    const double fits = std::floor((room - one) / slope) + 1;
+    if (fits >= static_cast<double>(limit)) return limit;
+    return std::max<std::int64_t>(static_cast<std::int64_t>(fits) / step * step, 0);
+  }
+
+  /// Least traffic into one level over all tiles that have room there, whatever stands inside.
+  Load relaxed(int l, bool thorough) {
+    Tiles smallest;
+    smallest.fill(1);
+    Tiles tile = smallest;
+    for (int d = 0; d < dims(); ++d) tile[at(d)] = std::max<std::int64_t>(1, most(l, smallest, d, 1, limit_at(l, d)));
+    Load load = traffic_->into(l, tile, 0, true);
+    if (!thorough) return load;
+    double best = infinite;
+    relax(l, 0, smallest, best);
+    load.energy = std::max(load.energy, best == infinite ? 0 : best);
+    return load;
+  }
+
+  std::int64_t limit_at(int l, int d) const { return ceil_of(extent(d), outside_[at(l)][at(d)]); }
+
+  void relax(int l, std::size_t i, Tiles& tile, double& best) {
+    Tiles hopeful = tile;
+    for (std::size_t j = i; j < outer_first_.size(); ++j) {
+      const int d = outer_first_[j];
+      hopeful[at(d)] = std::max<std::int64_t>(1, most(l, tile, d, 1, limit_at(l, d)));
+    }
+    const double energy = traffic_->into(l, hopeful, 0, true).energy;
+    if (energy >= best) return;
+    if (i == outer_first_.size()) {
+      best = energy;
+      return;
+    }
+    const int d = outer_first_[i];
+    const std::int64_t limit = limit_at(l, d), largest = hopeful[at(d)];
+    for (std::int64_t t = largest; t >= 1;) {
+      const std::int64_t blocks = ceil_of(limit, t);
+      std::int64_t own = ceil_of(limit, blocks);  // the smallest with as many blocks
+      if (options_.dividing)
+        for (own = t; limit % own != 0;) --own;
+      tile[at(d)] = own;
+      if (traffic_->room(l) <= 0 || traffic_->bytes(l, tile) <= traffic_->room(l)) relax(l, i + 1, tile, best);
+      t = own - 1;
+    }
+    tile[at(d)] = 1;
+  }
+
+  /// Tiles of one level, dim by dim; those further inside are decided.
+  void level(int l) {
+    const int last = problem_.level_count() - 1;
+    for (int d = 0; d < dims(); ++d)
+      unit_[at(l)][at(d)] = l == last ? 1 : std::min(extent(d), tile_[at(l + 1)][at(d)] * spread_->steps[at(l)][at(d)]);
+    if (l == 0) {
+      for (int d = 0; d < dims(); ++d) tile_[0][at(d)] = extent(d);
+      ++result_.counts.nodes;
+      if (!cut(bound(fixed_ + inside(0, (1U << dims()) - 1), compute(0, (1U << dims()) - 1)))) return complete();
+      ++result_.counts.by_bound;
+      return;
+    }
+    tile_[at(l)] = unit_[at(l)];
+    if (traffic_->room(l) > 0 && traffic_->bytes(l, tile_[at(l)]) > traffic_->room(l)) {
+      ++result_.counts.by_room;
+      return;
+    }
+    dim(l, 0, 0);
+  }
+
+  struct Choice {
+    double bound;
+    std::int64_t tile;
+  };
+
+  void dim(int l, std::size_t i, std::uint32_t decided) {
+    if (i == outer_first_.size()) return level(l - 1);
+    const int d = outer_first_[i];
+    const std::int64_t smallest = unit_[at(l)][at(d)];
+    std::vector<Choice> choices;
+    for (const std::int64_t t : tiles(l, d)) {
+      tile_[at(l)][at(d)] = t;
+      if (traffic_->room(l) > 0 && traffic_->bytes(l, tile_[at(l)]) > traffic_->room(l)) {
+        ++result_.counts.by_room;
+        break;  // larger ones do not fit either
+      }
+      ++result_.counts.nodes;
+      const double b = node_bound(l, i + 1, decided | 1U << d);
+      if (cut(b))
+        ++result_.counts.by_bound;
+      else
+        choices.push_back({b, t});
+    }
+    std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+      return a.bound != b.bound ? a.bound < b.bound : a.tile > b.tile;
+    });
+    for (const Choice& choice : choices) {
+      ask_to_stop();
+      if (stopped_) break;
+      if (cut(choice.bound)) {
+        ++result_.counts.by_bound;
+        continue;
+      }
+      tile_[at(l)][at(d)] = choice.tile;
+      dim(l, i + 1, decided | 1U << d);
+    }
+    tile_[at(l)][at(d)] = smallest;
+  }
+
+  double node_bound(int l, std::size_t next, std::uint32_t decided) {
+    Tiles hopeful = tile_[at(l)];
+    for (std::size_t j = next; j < outer_first_.size(); ++j) {
+      const int d = outer_first_[j];
+      const std::int64_t unit = unit_[at(l)][at(d)];
+      hopeful[at(d)] = std::max(unit, most(l, tile_[at(l)], d, unit, limit_at(l, d)));
+    }
+    Load load = fixed_ + outer_[at(l)] + traffic_->into(l, hopeful, decided);
+    const Tiles own = tile_[at(l)];
+    tile_[at(l)] = hopeful;
+    load = load + inside(l, decided);
+    tile_[at(l)] = own;
+    return bound(load, compute(l, decided));
+  }
+
+  /// What moves into the levels further inside than `l`.
+  Load inside(int l, std::uint32_t decided) const {
+    Load load;
+    const Known known{l, decided, tile_.data(), unit_.data()};
+    for (int inner = l + 1; inner < problem_.level_count(); ++inner) load = load + traffic_->into(inner, known);
+    return load;
+  }
+
+  /// Steps of the busiest instance.
+  double compute(int l, std::uint32_t decided) const {
+    const int last = problem_.level_count() - 1;
+    double steps = problem_.call_cycles;
+    for (int d = 0; d < dims(); ++d) {
+      const std::int64_t units = outside_[at(last)][at(d)];
+      if (l == last && (decided >> d & 1U) == 0) {
+        steps *= static_cast<double>(ceil_of(extent(d), units));
+        continue;
+      }
+      const std::int64_t t = tile_[at(last)][at(d)], full = ceil_of(extent(d), t * units) - 1;
+      if (several_spreads(d))
+        steps *= static_cast<double>(ceil_of(extent(d), units));
+      else
+        steps *= static_cast<double>(full * t + std::min(t, extent(d) - full * t * units));
+    }
+    return steps;
+  }
+
+  /// Is the dim dealt out at more than one level?
+  bool several_spreads(int d) const {
+    int levels = 0;
+    for (int l = 0; l + 1 < problem_.level_count(); ++l) levels += spread_->steps[at(l)][at(d)] > 1 ? 1 : 0;
+    return levels > 1;
+  }
+
+  /// Sizes of a tile, ascending: multiples of what stands inside.
+  std::vector<std::int64_t> tiles(int l, int d) {
+    const std::int64_t unit = unit_[at(l)][at(d)], whole = extent(d);
+    const std::int64_t units = outside_[at(l)][at(d)];
+    std::vector<std::int64_t> found;
+    if (options_.dividing) {
+      const std::int64_t left = whole / unit / units;
+      for (std::int64_t k = 1; k <= left; ++k)
+        if (left % k == 0 && !grows(l, d, k)) found.push_back(unit * k);
+      return found;
+    }
+    const std::int64_t steps = ceil_of(ceil_of(whole, unit), units);  // more are not needed
+    const auto add = [&](std::int64_t k) {
+      if (k < 1 || k > steps) return;
+      const std::int64_t t = std::min(whole, unit * k);
+      if (l > 0 && units > 1 && !busy(l, d, t)) return;
+      found.push_back(t);
+    };
+    if (l > 1 || (window_ >> d & 1U) != 0 || l == problem_.level_count() - 1) {
+      for (std::int64_t k = 1; k <= steps; ++k) add(k);
+      return found;
+    }
+    // Outermost: for each number of loops outside the smallest, and those whose last tile has one or two steps.
+    for (std::int64_t outer = 1; outer <= steps; ++outer) {
+      add(ceil_of(steps, outer));
+      if (outer > 1 && (steps - 1) % (outer - 1) == 0) add((steps - 1) / (outer - 1));
+      if (outer > 1 && steps > 2 && (steps - 2) % (outer - 1) == 0) add((steps - 2) / (outer - 1));
+    }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  /// Do the walks on units outside a tile have all their steps?
+  bool busy(int l, int d, std::int64_t t) const {
+    for (int o = l - 1; o >= 0; --o) {
+      const std::int64_t s = spread_->steps[at(o)][at(d)];
+      if ((s - 1) * t >= extent(d)) return false;
+      if (s > 1) return true;  // further out tiles are larger: decided there
+    }
+    return true;
+  }
+
+  /// Could a factor of this loop go into the innermost tile, which is never worse? Then it is not looked at.
+  bool grows(int l, int d, std::int64_t k) {
+    const int last = problem_.level_count() - 1;
+    if (l != last - 1 || last < 2 || k == 1) return false;
+    Tiles larger = tile_[at(last)];
+    const std::int64_t own = larger[at(d)];
+    for (std::int64_t f = 2; f <= k; ++f) {
+      if (k % f != 0) continue;
+      larger[at(d)] = own * f;
+      if (traffic_->room(last) <= 0 || traffic_->bytes(last, larger) <= traffic_->room(last)) {
+        ++result_.counts.by_growth;
+        return true;
+      }
+      while (k % f == 0) k /= f;
+    }
+    return false;
+  }
+
+  struct LevelOrders {
+    const std::vector<Order>* orders = nullptr;
+    std::vector<Load> loads;  ///< what each of them moves at least into the level inside
+    Load least;               ///< whatever the orders are here and further inside
+  };
+  using Orders = std::array<LevelOrders, max_levels>;
+
+  /// All tiles are decided: the orders.
+  void complete() {
+    LevelPoint point = assemble(problem_, *keep_, *spread_, tile_.data());
+    for (int l = 1; l < problem_.level_count() && options_.double_buffered; ++l)
+      point.levels[at(l)].doubled = point.levels[at(l)].keep;
+    const Loops loops = loops_of(problem_, point);
+    const Known known{0, (1U << dims()) - 1, tile_.data(), unit_.data()};
+    Orders orders;
+    for (int l = problem_.level_count() - 2; l >= 0; --l) {
+      LevelOrders& here = orders[at(l)];
+      here.orders = &orders_.of(loops.at[at(l)], loops.short_tails[at(l)]);
+      for (const Order& o : *here.orders)
+        here.loads.push_back(traffic_->into(l + 1, known, loops.at[at(l)] == 0 ? -1 : o[at(dims() - 1)]));
+      here.least = traffic_->into(l + 1, known) + orders[at(l + 1)].least;
+    }
+    order(point, orders, 0, fixed_, compute(0, known.decided));
+  }
+
+  /// `load`: of the levels whose orders are chosen.
+  void order(LevelPoint& point, const Orders& orders, int l, const Load& load, double steps) {
+    if (l + 1 == problem_.level_count()) return offer(point);
+    const LevelOrders& here = orders[at(l)];
+    for (std::size_t i = 0; i < here.loads.size(); ++i) {
+      const Load chosen = load + here.loads[i];
+      if (cut(bound(chosen + orders[at(l + 1)].least, steps))) continue;
+      point.levels[at(l)].order = (*here.orders)[i];
+      order(point, orders, l + 1, chosen, steps);
+    }
+  }
+
+  const Problem& problem_;
+  const ExactOptions& options_;
+  LoopOrders orders_;
+  std::vector<int> outer_first_;  ///< dims, largest first
+  std::uint32_t window_ = 0;      ///< dims of subscripts that are sums
+  Exact result_;
+  std::int64_t nodes_before_;  ///< of searches in smaller spaces
+  bool stopped_ = false;
+
+  // Of the root that is looked at.
+  TrafficBound* traffic_ = nullptr;
+  const Keep* keep_ = nullptr;
+  const Spread* spread_ = nullptr;
+  Load fixed_;
+  std::array<Load, max_levels> least_{}, outer_{};  ///< into a level; into all levels outside it
+  double least_compute_ = 0;
+  std::array<Tiles, max_levels + 1> outside_{};
+
+  // Of the node.
+  std::array<Tiles, max_levels + 1> unit_{}, tile_{};
+};
+
+}  // namespace
+
+/// Smaller spaces first: what is best there is an incumbent for the next one. Their trees are cut off early.
+Exact search_exact(const Problem& problem, const ExactOptions& options, const std::optional<LevelPoint>& start) {
+  constexpr std::int64_t first_look = 20'000;  // complete schedules, and as many partial ones times ten
+  std::optional<LevelPoint> best = start;
+  ExactCounts before;
+  std::vector<std::pair<std::int64_t, double>> curve;
+  for (const auto& [dividing, keep_all] : {std::pair(true, true), std::pair(true, false), std::pair(false, true)}) {
+    if ((options.dividing && !dividing) || (options.keep_all && !keep_all)) continue;
+    if (options.dividing == dividing && options.keep_all == keep_all) continue;
+    ExactOptions smaller = options;
+    smaller.dividing = dividing;
+    smaller.keep_all = keep_all;
+    smaller.max_evaluations = first_look;
+    if (options.max_evaluations > 0)
+      smaller.max_evaluations = std::min(first_look, options.max_evaluations - before.evaluations);
+    smaller.max_nodes = 10 * first_look;
+    if (smaller.max_evaluations <= 0) break;
+    Exact found = Search(problem, smaller, before, curve).run(best);
+    if (found.best) best = found.best;
+    before = found.counts;
+    curve = std::move(found.curve);
+  }
+  return Search(problem, options, before, curve).run(best);
+}
+
+}  // namespace isamap::levelled

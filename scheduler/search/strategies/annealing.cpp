@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated annealing: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983. Costs
+// span many orders of magnitude, so the energy of a point is the logarithm of its cost: a temperature of 0.1 accepts
+// what is 10 % dearer about every third time. A few chains run side by side; cold ones start again, hot, from the best.
+
+#include <cmath>
+
+#include "scheduler/search/strategy_coroutine.h"
+
+namespace isamap {
+
+namespace {
+
+struct Annealing {
+  std::size_t chains;
+  double temperature, cooling, floor;
+};
+
+Inquiry anneal(const SearchSpace& space, const Knowledge& known, Annealing s, Random& random) {
+  while (true) {
+    std::vector<Told> chains = known.cheapest(s.chains);
+    while (chains.size() < s.chains) chains.push_back(chains.front());
+    for (double temperature = s.temperature; temperature > s.floor; temperature *= s.cooling) {
+      std::vector<Point> points;
+      for (const Told& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
+      const Costs costs = co_await Ask(points);
+      for (std::size_t c = 0; c < chains.size(); ++c) {
+        const double luck = random.unit();
+        if (!costs[c]) continue;
+        const double dearer = std::log(*costs[c]) - std::log(chains[c].objective);
+        if (!(dearer > 0) || luck < std::exp(-dearer / temperature)) chains[c] = {*costs[c], points[c]};
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SearchStrategy>> make_strategy_annealing(const SearchSpace& space,
+                                                                const StrategyOptions& options, std::uint64_t seed) {
+  OptionReader read("annealing", options);
+  Annealing s{};
+  const Opening opening = read_opening(read, seed);
+  s.chains = read.count("chains", 2, 1, 64);
+  s.temperature = read.number("temperature", 0.3, 1e-6, 100);
+  s.cooling = read.number("cooling", 0.985, 0.1, 0.999999);
+  s.floor = read.number("floor", 0.003, 1e-9, 100);
+  return begin_search(read, space, opening, s, anneal);
+}
+
+}  // namespace isamap

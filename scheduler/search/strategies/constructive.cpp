@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles that the hardware likes first, grown while they help: Zhu et al., "ROLLER: fast and efficient tensor
+// compilation for deep learning", OSDI 2022. Tiles are whole steps of the instruction already, so aligned. Each
+// construction takes a start's mapping, routes and register tile, makes every other size one step, and then takes,
+// again and again, the growth of one size (by one value or to twice or all of it) that makes the schedule cheapest,
+// until none does. Constructions of cheap starts come first; afterwards single decisions of the best are changed in
+// turn.
+
+#include <algorithm>
+#include <set>
+
+#include "scheduler/search/strategy_coroutine.h"
+
+namespace isamap {
+
+namespace {
+
+struct Constructions {
+  std::size_t constructions;
+};
+
+/// The start with every size that is no register tile at its smallest.
+Point seedling(const SearchSpace& space, Point point) {
+  for (std::size_t d = 0; d < point.choice.size(); ++d)
+    if (space.decisions()[d].ordered && !space.decisions()[d].name.starts_with("registers")) point.choice[d] = 0;
+  return space.repair(std::move(point));
+}
+
+std::vector<Point> growths(const SearchSpace& space, const Point& point) {
+  std::vector<Point> points;
+  for (std::size_t d = 0; d < point.choice.size(); ++d) {
+    if (!space.decisions()[d].ordered) continue;
+    const int last = static_cast<int>(space.decisions()[d].labels.size()) - 1;
+    for (const int value : std::set<int>{point.choice[d] + 1, point.choice[d] + 4, last}) {
+      if (value > last || value <= point.choice[d]) continue;
+      Point other = point;
+      other.choice[d] = value;
+      points.push_back(space.repair(std::move(other)));
+    }
+  }
+  return points;
+}
+
+Inquiry construct(const SearchSpace& space, const Knowledge& known, Constructions s, Random& random) {
+  for (const Told& start : known.cheapest(s.constructions)) {
+    std::vector<Point> points{seedling(space, start.point)};
+    std::optional<Told> at = cheapest_of(points, co_await Ask(points));
+    while (at) {
+      points = growths(space, at->point);
+      if (points.empty()) break;
+      const std::optional<Told> best = cheapest_of(points, co_await Ask(points));
+      if (!best || !(best->objective < at->objective)) break;
+      at = best;
+    }
+  }
+  Told at = *known.best();
+  while (true) {
+    std::vector<Point> points = space.neighbours(at.point);
+    const std::optional<Told> best = cheapest_of(points, co_await Ask(points));
+    if (best && best->objective < at.objective) {
+      at = *best;
+      continue;
+    }
+    points = {kicked(space, known.best()->point, 3, random)};
+    if (const std::optional<Told> moved = cheapest_of(points, co_await Ask(points))) at = *moved;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SearchStrategy>> make_strategy_constructive(const SearchSpace& space,
+                                                                   const StrategyOptions& options, std::uint64_t seed) {
+  OptionReader read("constructive", options);
+  Constructions s{};
+  const Opening opening = read_opening(read, seed, 24);
+  s.constructions = read.count("constructions", 3, 1, 1000);
+  return begin_search(read, space, opening, s, construct);
+}
+
+}  // namespace isamap

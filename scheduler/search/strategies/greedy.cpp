@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descent from a few constructed starts: every start is priced, the best ones are improved by single steps until none
+// helps. Constructive starts with hardware-aligned tiles are what makes this good at once; compare "one-shot"
+// schedulers such as CoSA (Huang et al., ISCA 2021).
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "isamap/search.h"
+
+namespace isamap {
+
+namespace {
+
+class Greedy final : public SearchStrategy {
+ public:
+  Greedy(const SearchSpace& space, std::size_t starts, std::size_t descents) : space_(space), descents_(descents) {
+    for (Point& point : space.starts(starts)) queue_.push_back(std::move(point));
+  }
+
+  std::optional<Point> next() override {
+    while (true) {
+      if (queue_.empty()) {
+        if (!descending_ && found_.empty() && draws_ < kMaxDraws) {
+          queue_.push_back(space_.repair(space_.random(static_cast<std::uint64_t>(draws_++))));
+          continue;
+        }
+        if (!descend()) return std::nullopt;
+        continue;
+      }
+      Point point = std::move(queue_.front());
+      queue_.pop_front();
+      if (!seen_.contains(point.choice)) return point;
+    }
+  }
+
+  void report(const Point& point, std::optional<double> objective) override {
+    seen_[point.choice] = objective;
+    if (!objective) return;
+    if (!descending_) {
+      found_.emplace_back(*objective, point);
+    } else if (*objective < best_) {
+      best_ = *objective;
+      at_ = point;
+      queue_.clear();  // first improvement: go on from here
+    }
+  }
+  bool proposes_repaired() const override { return true; }
+
+ private:
+  // The queue is empty: neighbours of where we are, or of the next start when nothing around here is better.
+  bool descend() {
+    if (!descending_)
+      std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    else if (moved_from_ != at_)
+      return expand();
+    descending_ = true;
+    if (descent_ >= std::min(descents_, found_.size())) return false;
+    std::tie(best_, at_) = found_[descent_++];
+    return expand();
+  }
+
+  bool expand() {
+    moved_from_ = at_;
+    for (Point& point : space_.neighbours(at_)) queue_.push_back(std::move(point));
+    return true;
+  }
+
+  // None of the constructed starts is legal: the first drawn one that is has to do.
+  static constexpr int kMaxDraws = 1000;
+
+  const SearchSpace& space_;
+  int draws_ = 0;
+  std::size_t descents_, descent_ = 0;
+  std::deque<Point> queue_;
+  std::map<std::vector<int>, std::optional<double>> seen_;
+  std::vector<std::pair<double, Point>> found_;
+  bool descending_ = false;
+  double best_ = 0;
+  Point at_, moved_from_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SearchStrategy>> make_strategy_greedy(const SearchSpace& space, const StrategyOptions& options,
+                                                             std::uint64_t /*seed*/) {
+  std::size_t starts = 48, descents = 4;
+  for (const auto& [key, value] : options) {
+    std::size_t* target = key == "starts" ? &starts : key == "descents" ? &descents : nullptr;
+    if (!target) return error("greedy has no option '" + key + "'", "its options: starts, descents");
+    const bool digits = !value.empty() && value.size() < 6 &&
+                        std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!digits) return error("option " + key + " of greedy is a number, found '" + value + "'");
+    *target = std::stoul(value);
+    if (starts == 0) return error("greedy needs a start, found starts=0", "starts=1 descends from the best one only");
+  }
+  return std::unique_ptr<SearchStrategy>(std::make_unique<Greedy>(space, starts, descents));
+}
+
+}  // namespace isamap

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps to better neighbours until there is none, from the best of some starts; then from the best point that is known,
+// a few decisions of it changed at random. Iterated local search: Lourenço, Martin, Stützle, "Iterated local search",
+// Handbook of Metaheuristics, 2003.
+
+#include <algorithm>
+
+#include "scheduler/search/strategy_coroutine.h"
+
+namespace isamap {
+
+namespace {
+
+struct Climbing {
+  std::size_t descents, kick, side;
+};
+
+Inquiry climb(const SearchSpace& space, const Knowledge& known, Climbing s, Random& random) {
+  const std::vector<Told> from = known.cheapest(s.descents);
+  Told at = from.front();
+  for (std::size_t descent = 1;; ++descent) {
+    for (bool better = true; better;) {
+      better = false;
+      std::vector<Point> around = space.neighbours(at.point);
+      shuffle(around, random);
+      for (std::size_t i = 0; i < around.size() && !better; i += s.side) {
+        const std::vector<Point> points(
+            around.begin() + static_cast<std::ptrdiff_t>(i),
+            around.begin() + static_cast<std::ptrdiff_t>(std::min(i + s.side, around.size())));
+        const Costs costs = co_await Ask(points);
+        for (std::size_t p = 0; p < points.size(); ++p)
+          if (costs[p] && *costs[p] < at.objective) at = {*costs[p], around[i + p]}, better = true;
+      }
+    }
+    if (descent < from.size()) {
+      at = from[descent];
+      continue;
+    }
+    for (std::optional<Told> moved; !moved;) {
+      const std::vector<Point> points{kicked(space, known.best()->point, s.kick, random)};
+      moved = cheapest_of(points, co_await Ask(points));
+      if (moved) at = *moved;
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SearchStrategy>> make_strategy_hill_climbing(const SearchSpace& space,
+                                                                    const StrategyOptions& options,
+                                                                    std::uint64_t seed) {
+  OptionReader read("hill_climbing", options);
+  Climbing s{};
+  Opening opening = read_opening(read, seed);
+  s.descents = read.count("descents", 2, 1, 1000);
+  s.kick = read.count("kick", 3, 1, 100);
+  s.side = read.count("side", 4, 1, 64);
+  opening.again = s.side;
+  return begin_search(read, space, opening, s, climb);
+}
+
+}  // namespace isamap

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/search/strategy_coroutine.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "scheduler/space/point_check.h"
+
+namespace isamap {
+
+namespace {
+
+/// Questions in a row whose every point was known: the search goes in circles, or has seen all there is.
+constexpr int most_idle = 2000;
+
+Inquiry open(const SearchSpace& space, const Knowledge& known, Opening opening, Random& random) {
+  std::vector<Point> points = draws(space, opening.drawn, random);
+  if (opening.starts > 0) {
+    const std::vector<Point> starts = space.starts(opening.starts);
+    points.insert(points.begin(), starts.begin(), starts.end());
+  }
+  co_await Ask(points);
+  while (!known.best()) {
+    points = draws(space, opening.again, random);
+    co_await Ask(points);
+  }
+}
+
+class Asking final : public SearchStrategy {
+ public:
+  Asking(const SearchSpace& space, const Opening& opening, GoOn go_on)
+      : space_(space),
+        random_(opening.seed),
+        inquiry_(open(space, known_, opening, random_)),
+        go_on_(std::move(go_on)) {}
+
+  std::optional<Point> next() override {
+    if (queue_.empty() && outstanding_ == 0) advance();
+    if (queue_.empty()) return std::nullopt;
+    Point point = std::move(queue_.front());
+    queue_.pop_front();
+    ++outstanding_;
+    return point;
+  }
+
+  void report(const Point& point, std::optional<double> objective) override {
+    known_.tell(point, objective);
+    if (outstanding_ > 0) --outstanding_;
+  }
+
+  std::size_t batch() const override { return std::max<std::size_t>(1, queue_.size() + outstanding_); }
+  /// `repair` and what is made by it propose the points; what is out of range is repaired below, where it is answered.
+  bool proposes_repaired() const override { return true; }
+
+ private:
+  void advance() {
+    for (int idle = 0; idle < most_idle && !inquiry_->done(); ++idle) {
+      answer();
+      inquiry_->resume();
+      if (inquiry_->done() && go_on_) inquiry_.emplace(std::exchange(go_on_, nullptr)(known_, random_));
+      Inquiry::promise_type& promise = inquiry_->promise();
+      for (Point& point : promise.asked)
+        if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
+      for (const Point& point : promise.asked)
+        if (!known_.find(point) && std::find(queue_.begin(), queue_.end(), point) == queue_.end())
+          queue_.push_back(point);
+      if (!queue_.empty()) return;
+    }
+  }
+
+  void answer() {
+    Inquiry::promise_type& promise = inquiry_->promise();
+    promise.answers.clear();
+    for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
+  }
+
+  const SearchSpace& space_;
+  Knowledge known_;
+  Random random_;
+  std::deque<Point> queue_;
+  std::size_t outstanding_ = 0;     ///< asked for and not told
+  std::optional<Inquiry> inquiry_;  ///< the opening, then what goes on
+  GoOn go_on_;                      ///< empty once it was called
+};
+
+}  // namespace
+
+std::size_t Knowledge::Hash::operator()(const std::vector<int>& choice) const {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  for (const int value : choice) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+  return static_cast<std::size_t>(hash);
+}
+
+void Knowledge::tell(const Point& point, std::optional<double> objective) {
+  if (!costs_.emplace(point.choice, objective).second) return;
+  if (!objective) {
+    illegal_.push_back(point);
+    return;
+  }
+  legal_.push_back({*objective, point});
+  if (*objective < legal_[best_].objective) best_ = legal_.size() - 1;
+}
+
+const std::optional<double>* Knowledge::find(const Point& point) const {
+  const auto it = costs_.find(point.choice);
+  return it == costs_.end() ? nullptr : &it->second;
+}
+
+std::vector<Told> Knowledge::cheapest(std::size_t count) const {
+  std::vector<std::size_t> order(legal_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  count = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      return std::pair(legal_[a].objective, a) < std::pair(legal_[b].objective, b);
+                    });
+  std::vector<Told> found;
+  for (std::size_t i = 0; i < count; ++i) found.push_back(legal_[order[i]]);
+  return found;
+}
+
+std::unique_ptr<SearchStrategy> begin_search(const SearchSpace& space, const Opening& opening, GoOn go_on) {
+  return std::make_unique<Asking>(space, opening, std::move(go_on));
+}
+
+Opening read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts) {
+  starts = read.count("starts", starts, 0, 1000);
+  return {.starts = starts, .drawn = std::max<std::size_t>(starts, 8), .seed = seed};
+}
+
+void sort_by_cost(std::vector<Told>& points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Told& a, const Told& b) { return a.objective < b.objective; });
+}
+
+std::optional<Told> cheapest_of(const std::vector<Point>& points, const Costs& costs) {
+  std::optional<Told> best;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (costs[i] && (!best || *costs[i] < best->objective)) best = Told{*costs[i], points[i]};
+  return best;
+}
+
+std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& random) {
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < count; ++i) points.push_back(space.repair(space.random(random.next())));
+  return points;
+}
+
+Point kicked(const SearchSpace& space, Point point, std::size_t times, Random& random) {
+  for (std::size_t i = 0; i < times; ++i) point = space.mutate(point, random.next());
+  return point;
+}
+
+std::size_t pick(std::size_t count, Random& random) {
+  return static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(count) - 1));
+}
+
+}  // namespace isamap

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/space/cpu_nest.h"
+
+#include <algorithm>
+
+#include "ir/access_name.h"
+#include "scheduler/nest/resolved_nest.h"
+#include "scheduler/space/prefetch_distance.h"
+#include "scheduler/space/streaming_stores.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+bool is_scratch(const HardwareModel& model, const Hop& hop) {
+  return !hop.packed && !model.memory(hop.memory).is_register();
+}
+
+// Collects lines and remembers each dim's tile, so that walks that would have one step are left out.
+class Builder {
+ public:
+  explicit Builder(const NormalForm& form) : form_(form) {
+    for (const Dim& dim : form.statement->domain.dims) tile_[dim.name] = dim.extent;
+  }
+
+  Nest build() {
+    packed_copies(false);
+    const std::size_t levels = levels_of(form_.routes, *form_.model);
+    for (std::size_t level = 0; level < levels; ++level) {
+      deal_out(form_.tiles[level], level);
+      walks(DimKind::parallel, form_.tiles[level], false);
+      scratch(level, true);
+      walks(DimKind::reduction, form_.tiles[level], false);
+      scratch(level, false);
+    }
+    in_registers(form_, 0) ? accumulating() : streaming();
+    Do last = do_line(*form_.mapping, *form_.kernel, *form_.model);
+    for (const Route& route : form_.routes)
+      if (route.skips)
+        last.outside.emplace_back(form_.kernel->tensors[access_of(*form_.statement, route.access).tensor.index()].name,
+                                  Outside::skip);
+    nest_.lines.push_back({std::move(last)});
+    return std::move(nest_);
+  }
+
+ private:
+  std::string tensor(int access) const { return access_name(form_.kernel->tensors, *form_.statement, access); }
+
+  void walk(const std::string& dim, std::int64_t tile, bool unroll) {
+    if (tile >= tile_[dim]) return;
+    For line;
+    line.walks = {{dim, tile}};
+    line.unroll = unroll;
+    nest_.lines.push_back({line});
+    tile_[dim] = tile;
+  }
+
+  // Is some memory of this level owned by the unit, or by one inside it?
+  bool owns(UnitId unit, std::size_t level) const {
+    for (const Route& route : form_.routes) {
+      std::size_t depth = 0;
+      for (const Hop& hop : route.hops)
+        if (is_scratch(*form_.model, hop) && depth++ == level &&
+            form_.model->inside(form_.model->memory(hop.memory).per, unit))
+          return true;
+    }
+    return false;
+  }
+
+  // Walks on units stand outside the first memory that their instances own: as many points for each as their number
+  // asks for, and at least a tile. `level` is that of the walks that follow; the registers' is beyond the last.
+  void deal_out(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
+    const std::size_t levels = levels_of(form_.routes, *form_.model);
+    for (; units_placed_ < form_.units.size(); ++units_placed_) {
+      const NormalForm::OnUnit& on = form_.units[units_placed_];
+      if (level < levels && !owns(on.id, level)) return;
+      const std::int64_t step = step_of(form_, on.dim), parent = tile_[on.dim];
+      const auto it = tiles.find(on.dim);
+      const std::int64_t share = on.count > 0 ? round_up(ceil_div(parent, on.count), step) : step;
+      const std::int64_t tile = std::max(it == tiles.end() ? step : it->second, share);
+      const std::size_t before = nest_.lines.size();
+      walk(on.dim, tile, false);
+      if (nest_.lines.size() > before) std::get<For>(nest_.lines.back().is).unit = on.unit;
+    }
+  }
+
+  std::vector<std::string> dims(DimKind kind) const {
+    if (kind == DimKind::parallel) return form_.parallel_order;
+    std::vector<std::string> names;
+    for (const Dim& dim : form_.statement->domain.dims)
+      if (dim.kind == kind) names.push_back(dim.name);
+    return names;
+  }
+
+  void walks(DimKind kind, const std::map<std::string, std::int64_t>& tiles, bool unroll) {
+    for (const std::string& dim : dims(kind)) {
+      const auto it = tiles.find(dim);
+      walk(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll);
+    }
+  }
+
+  // Is there more than one tile of it?
+  bool renewed(int access) const {
+    return std::any_of(tile_.begin(), tile_.end(), [&](const auto& one) {
+      const auto& [dim, tile] = one;
+      const auto d = static_cast<std::size_t>(form_.statement->domain.find(dim));
+      return tile < form_.statement->domain.dims[d].extent && uses(access_of(*form_.statement, access), dim);
+    });
+  }
+
+  /// Blocks of one call, [j/16, k, j%16], become panels as wide as the register tile, [j/48, k, j%48]: what a step of
+  /// the loop around the calls takes then lies in one row, and rows follow each other, for which caches prefetch.
+  std::vector<LayoutDigit> panels(std::vector<LayoutDigit> layout) const {
+    if (!form_.tiles.empty()) return layout;
+    for (const auto& [dim, tile] : form_.register_tile) {
+      const AffineExpr whole = AffineExpr::dim(dim);
+      const std::int64_t step = step_of(form_, dim);
+      if (tile <= step || tile % step != 0) continue;
+      const auto digit = [&](const AffineExpr& e) {
+        return std::find_if(layout.begin(), layout.end(), [&](const LayoutDigit& d) { return d.index == e; });
+      };
+      const auto outer = digit(floordiv(whole, step)), inner = digit(mod(whole, step));
+      if (outer == layout.end() || inner == layout.end()) continue;
+      outer->index = floordiv(whole, tile);
+      inner->index = mod(whole, tile);
+    }
+    return layout;
+  }
+
+  void stage(int access, const Hop& hop, int buffers = 1) {
+    Stage line;
+    line.buffers = renewed(access) ? buffers : 1;
+    line.ahead = line.buffers - 1;
+    line.tensor = tensor(access);
+    line.memory = form_.model->memory(hop.memory).name;
+    line.layout = hop.packed ? panels(hop.layout) : hop.layout;
+    line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
+    const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
+    if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
+    if (access == 0 && form_.passing) line.via = passing_by(form_);
+    for (const Line& other : nest_.lines)  // a tensor that is read twice in the same way is staged once
+      if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory)
+        return;
+    nest_.lines.push_back({line});
+  }
+
+  /// Those inside the outermost walk, or those outside.
+  void packed_copies(bool inside) {
+    for (int a = 1; a <= access_count(*form_.statement); ++a) {  // inputs first, the output last
+      const int access = a % access_count(*form_.statement);
+      for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
+        if (hop.packed && inside == packs_inside(access)) stage(access, hop);
+    }
+  }
+
+  /// Do tiles of an access share no elements along this dim?
+  bool apart_along(int access, const std::string& dim) const {
+    const auto& index = access_of(*form_.statement, access).index;
+    return uses(access_of(*form_.statement, access), dim) &&
+           std::all_of(index.begin(), index.end(), [&](const AffineExpr& e) {
+             const auto names = e.names();
+             return !names.contains(dim) || names.size() == 1;
+           });
+  }
+
+  /// An input whose tiles along the outermost walk share no elements is packed tile by tile: what is copied then is
+  /// still in the caches when it is used. So it is below walks that are dealt out to threads, if these share nothing.
+  bool packs_inside(int access) const {
+    if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
+        !in_registers(form_, 0) || form_.parallel_order.empty())
+      return false;
+    for (const NormalForm::OnUnit& on : form_.units)
+      if (form_.model->unit(on.id).threads.loop.empty() || !apart_along(access, on.dim)) return false;
+    for (const auto& [dim, block] : form_.blocks)  // every block would pack it anew
+      if (!uses(access_of(*form_.statement, access), dim)) return false;
+    return apart_along(access, form_.parallel_order.front());
+  }
+
+  void scratch(std::size_t level, bool output) {
+    for (int a = 0; a < access_count(*form_.statement); ++a) {
+      if ((a == 0) != output) continue;
+      std::size_t depth = 0;
+      for (const Hop& hop : form_.routes[static_cast<std::size_t>(a)].hops)
+        if (is_scratch(*form_.model, hop) && depth++ == level) stage(a, hop, buffers_at(form_, level));
+    }
+  }
+
+  void register_stage(int access) {
+    for (const Hop& hop : form_.routes[static_cast<std::size_t>(access)].hops)
+      if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
+  }
+
+  /// How often the walks in the first lines, the innermost first, take the same elements of an input.
+  void count_passes(int a, std::size_t lines, InnermostWalk& innermost) const {
+    const Access& access = access_of(*form_.statement, a);
+    struct Around {
+      bool used;
+      std::int64_t steps, bytes;  ///< of the input below it
+    };
+    std::vector<Around> walks;
+    std::map<std::string, std::int64_t> tiles;
+    for (const Dim& dim : form_.statement->domain.dims) tiles[dim.name] = dim.extent;
+    for (std::size_t l = 0; l < lines; ++l)
+      if (const auto* loop = std::get_if<For>(&nest_.lines[l].is))
+        for (const Walk& w : loop->walks) {
+          const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
+          tiles[w.dim] = w.tile;
+          std::int64_t bytes = isamap::bytes(form_.kernel->tensors[access.tensor.index()].dtype);
+          for (const auto& [dim, tile] : tiles)
+            if (uses(access, dim)) bytes *= tile;
+          if (steps > 1) walks.push_back({uses(access, w.dim), steps, bytes});
+        }
+    for (; !walks.empty() && !walks.back().used; walks.pop_back()) innermost.passes *= walks.back().steps;
+    for (; !walks.empty() && innermost.again == 0; walks.pop_back())
+      if (!walks.back().used) innermost.again = walks.back().bytes;
+  }
+
+  /// Right below the innermost walk over a reduction.
+  void ask(const std::map<std::string, std::int64_t>& tile_before) {
+    const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
+    if (innermost == nullptr || innermost->walks.empty()) return;
+    const std::size_t around = nest_.lines.size() - 1;
+    const std::string dim = innermost->walks.back().dim;
+    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->walks.back().tile);
+    for (int a = 1; a < access_count(*form_.statement); ++a) {
+      InnermostWalk walk{dim, steps};
+      count_passes(a, around, walk);
+      const auto asking = uses(access_of(*form_.statement, a), dim) ? asking_for(form_, a, walk) : std::nullopt;
+      if (!asking) continue;
+      Stage line;
+      line.tensor = tensor(a);
+      line.memory = asking->cache;
+      line.ahead = asking->ahead;
+      nest_.lines.push_back({std::move(line)});
+    }
+  }
+
+  std::int64_t slots_below(int access) const {
+    std::int64_t slots = 1;
+    for (const auto& [dim, tile] : tile_)
+      if (uses(access_of(*form_.statement, access), dim))
+        slots *= (tile + step_of(form_, dim) - 1) / step_of(form_, dim);
+    return slots;
+  }
+
+  // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside
+  // the walks of the dims they use, so that one register serves.
+  void accumulating() {
+    deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
+    for (const auto& [dim, block] : form_.blocks) walk(dim, block, false);
+    for (const auto& [dim, part] : form_.cuts) walk(dim, part, false);  // then accumulators begin with partial sums
+    if (!form_.parallel_order.empty()) {
+      const std::string& outermost = form_.parallel_order.front();
+      const auto it = form_.register_tile.find(outermost);
+      walk(outermost, it == form_.register_tile.end() ? step_of(form_, outermost) : it->second, false);
+    }
+    packed_copies(true);
+    walks(DimKind::parallel, form_.register_tile, false);
+    register_stage(0);
+    const auto before = tile_;
+    walks(DimKind::reduction, {}, false);
+    ask(before);
+    std::vector<int> inputs;
+    for (int a = 1; a < access_count(*form_.statement); ++a)
+      if (in_registers(form_, a)) inputs.push_back(a);
+    const auto skips = [&](int a) { return form_.routes[static_cast<std::size_t>(a)].skips; };
+    std::stable_sort(inputs.begin(), inputs.end(),
+                     [&](int a, int b) { return skips(a) != skips(b) ? skips(b) : slots_below(a) < slots_below(b); });
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (i > 0 || skips(inputs[i]))
+        for (const std::string& dim : form_.parallel_order)
+          if (uses(access_of(*form_.statement, inputs[i]), dim)) walk(dim, step_of(form_, dim), true);
+      register_stage(inputs[i]);
+    }
+    walks(DimKind::parallel, {}, true);
+  }
+
+  // The output lives in an addressed memory: inputs that must stand in registers are fetched for one step of the dims
+  // they use; the other dims run inside.
+  void streaming() {
+    std::vector<int> inputs;
+    for (int a = 1; a < access_count(*form_.statement); ++a)
+      if (in_registers(form_, a)) inputs.push_back(a);
+    for (int a : inputs)
+      for (const Dim& dim : form_.statement->domain.dims)
+        if (uses(access_of(*form_.statement, a), dim.name)) walk(dim.name, step_of(form_, dim.name), false);
+    for (int a : inputs) register_stage(a);
+    walks(DimKind::parallel, {}, false);
+    walks(DimKind::reduction, {}, false);
+  }
+
+  const NormalForm& form_;
+  Nest nest_;
+  std::map<std::string, std::int64_t> tile_;
+  std::size_t units_placed_ = 0;
+};
+
+}  // namespace
+
+std::int64_t step_of(const NormalForm& form, const std::string& dim) {
+  const auto it = form.pairing.digit_of.find(dim);
+  return it == form.pairing.digit_of.end() ? 1 : full_extent(*form.pairing.instruction, it->second);
+}
+
+std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& model) {
+  std::size_t levels = 0;
+  for (const Route& route : routes)
+    levels = std::max(levels,
+                      static_cast<std::size_t>(std::count_if(route.hops.begin(), route.hops.end(),
+                                                             [&](const Hop& hop) { return is_scratch(model, hop); })));
+  return levels;
+}
+
+bool in_registers(const NormalForm& form, int access) {
+  const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
+  return !hops.empty() && form.model->memory(hops.back().memory).is_register();
+}
+
+int buffers_at(const NormalForm& form, std::size_t level) {
+  return level < form.buffers.size() ? form.buffers[level] : 1;
+}
+
+Nest build_nest(const NormalForm& form) { return Builder(form).build(); }
+
+}  // namespace isamap

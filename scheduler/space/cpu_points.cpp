@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points of the normal form of docs/schedule.md, for any machine: where a search starts, and what lies near a point.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "isamap/interpret.h"
+#include "isamap/search.h"
+#include "scheduler/nest/operand_compatibility.h"
+#include "scheduler/space/cpu_decisions.h"
+#include "scheduler/space/mapping_ranking.h"
+#include "scheduler/space/register_tiling.h"
+#include "scheduler/space/space_template.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+constexpr std::int64_t long_reduction = 1024;
+constexpr std::size_t good_tiles = 12;  ///< of which one is taken
+constexpr double another_tile = 0.15;   ///< of the changes
+constexpr std::size_t other_tiles = 6;  ///< register tiles beside the best that each promising mapping begins with
+
+class NormalPoints final : public PointForm {
+ public:
+  NormalPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
+               const SpaceOptions& options)
+      : choices_(kernel, statement, std::move(mappings), model, options) {}
+  const std::vector<Decision>& decisions() const override { return choices_.decisions; }
+  const std::vector<Mapping>& mappings() const override { return choices_.mappings; }
+  Point repair(Point point) const override;
+  Point random(std::uint64_t seed) const override;
+  std::vector<Point> neighbours(const Point& point) const override;
+  Point changed(const Point& point, Random& random) const override;
+  std::vector<Point> starts(std::size_t count) const override;
+  Result<Nest> build(const Point& point) const override;
+
+ private:
+  Point start_at(Point point, std::size_t register_tile = 0) const;
+  const std::vector<RegisterTile>& register_tiles(const Point& point) const;
+  void set_registers(Point& point, const RegisterTile& steps) const;
+  Point spread(Point point) const;
+  Point two_buffers(Point point) const;
+  std::vector<Point> variants(const Point& start) const;
+  std::vector<Point> in_parts(const std::vector<Point>& points) const;
+  Point shrink_levels(Point point) const;
+  NormalChoices choices_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<int>, std::vector<RegisterTile>> register_tiles_;  ///< by mapping and routes
+};
+
+Point NormalPoints::repair(Point point) const {
+  point.choice.resize(choices_.decisions.size(), 0);
+  for (std::size_t i = 0; i < point.choice.size(); ++i)
+    point.choice[i] = std::clamp(point.choice[i], 0, static_cast<int>(choices_.decisions[i].labels.size()) - 1);
+  if (choices_.mappings.empty()) return point;
+  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+  for (std::size_t a = 0; a < p.routes.size(); ++a) {  // a route that the mapping does not have is its last one
+    int& route = point.choice[choices_.route_at(a)];
+    route = std::min(route, std::max(0, static_cast<int>(p.routes[a].routes.size()) - 1));
+  }
+  return point;
+}
+
+std::vector<Point> NormalPoints::neighbours(const Point& point) const {
+  std::vector<Point> all;
+  const auto add = [&](std::size_t i, int value) {
+    Point other = point;
+    other.choice[i] = value;
+    if (value != point.choice[i] && repair(other) == other) all.push_back(std::move(other));
+  };
+  for (std::size_t i = 1; i < point.choice.size(); ++i) {  // the mapping is not a neighbourhood: it is a start
+    const bool is_number = choices_.decisions[i].ordered;
+    if (is_number) {
+      add(i, point.choice[i] - 1);
+      add(i, point.choice[i] + 1);
+    } else {
+      for (int value = 0; value < static_cast<int>(choices_.decisions[i].labels.size()); ++value) add(i, value);
+    }
+  }
+  return all;
+}
+
+Point NormalPoints::random(std::uint64_t seed) const {
+  Random source(seed);
+  Point point;
+  for (const Decision& d : choices_.decisions)
+    point.choice.push_back(static_cast<int>(source.between(0, static_cast<std::int64_t>(d.labels.size()) - 1)));
+  return point;
+}
+
+// Of every promising mapping first the constructed start, then its variants: so that many variants of the first do not
+// keep out what the last would have begun with.
+std::vector<Point> NormalPoints::starts(std::size_t count) const {
+  std::vector<Point> points;
+  std::vector<std::vector<Point>> more;
+  std::vector<Point> others;
+  for (const std::size_t m : promising_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
+    if (points.size() >= std::max<std::size_t>(count / 2, 1)) break;
+    const PreparedMapping& p = choices_.prepare(m);
+    if (!p.problem.empty()) continue;
+    Point point = repair({});
+    point.choice[0] = static_cast<int>(m);
+    point = start_at(point);
+    points.push_back(point);
+    more.push_back(variants(point));
+    for (std::size_t tile = 1; tile <= other_tiles; ++tile) others.push_back(start_at(point, tile));
+    if (choices_.taking_turns()) more.back().push_back(start_at(two_buffers(point)));
+  }
+  if (points.empty() && !choices_.mappings.empty()) points.push_back(repair({}));
+  const std::vector<Point> constructed = in_parts(points);
+  for (std::size_t m = 0; m < more.size() && points.size() < count; ++m)
+    points.insert(points.end(), more[m].begin(), more[m].end());
+  points.insert(points.end(), constructed.begin(), constructed.end());
+  points.insert(points.end(), others.begin(), others.end());
+  const std::vector<Point> rest = in_parts(points);
+  for (const Point& point : rest)
+    if (points.size() < 2 * count) points.push_back(point);
+  return points;
+}
+
+// The same with long reductions in parts: few rows of an input are in work then, at the cost of partial sums.
+std::vector<Point> NormalPoints::in_parts(const std::vector<Point>& points) const {
+  std::vector<Point> made;
+  for (std::size_t d = 0; d < choices_.dims; ++d)
+    if (const auto cut = choices_.cut_at(d); cut && choices_.unfused().domain.dims[d].extent >= long_reduction)
+      for (const Point& point : points)
+        for (const int part : {static_cast<int>(cut_steps.size()) - 3, static_cast<int>(cut_steps.size()) - 1}) {
+          made.push_back(point);
+          made.back().choice[*cut] = part;
+        }
+  return made;
+}
+
+// What single steps from a start do not find, because two things must change together: an input in panels, and the
+// walks of the dim that goes through them outermost, so that a panel stays in a cache while it is used.
+std::vector<Point> NormalPoints::variants(const Point& start) const {
+  std::vector<Point> points;
+  const NormalChoices& s = choices_;
+  const PreparedMapping& p = s.prepare(static_cast<std::size_t>(start.choice[0]));
+  if (!s.units.empty()) points.push_back(spread(start));
+  for (std::size_t d = 0; d < s.dims; ++d) {
+    const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+    const auto outermost = s.outermost(d);
+    if (dim.empty() || !outermost || !p.pairing.digit_of.contains(dim)) continue;
+    Point order = start;
+    order.choice[s.order_at()] = *outermost;
+    points.push_back(order);
+    for (std::size_t a = 1; a < s.accesses; ++a) {
+      if (!uses(access_of(p.statement, static_cast<int>(a)), dim) || p.routes[a].routes.size() < 2) continue;
+      Point packed = order;
+      packed.choice[s.route_at(a)] = static_cast<int>(std::min(p.routes[a].routes.size(), max_routes)) - 1;
+      points.push_back(start_at(packed));
+      points.back().choice[s.order_at()] = *outermost;
+    }
+  }
+  return points;
+}
+
+// Every unit gets a dim: the largest for the outermost, what is left of each for the next.
+Point NormalPoints::spread(Point point) const {
+  const NormalChoices& s = choices_;
+  std::vector<double> left;
+  for (const Dim& d : s.unfused().domain.dims) left.push_back(static_cast<double>(d.extent));
+  for (std::size_t u = 0; u < s.units.size(); ++u) {
+    std::size_t best = s.dims;
+    for (std::size_t d = 0; d < s.dims; ++d)
+      if (s.outermost(d) && left[d] > 1 && (best == s.dims || left[d] > left[best])) best = d;
+    if (best == s.dims) break;
+    point.choice[s.unit_at(u)] = *s.outermost(best);
+    left[best] /= static_cast<double>(std::max<std::int64_t>(s.units[u].count, 2));
+  }
+  return point;
+}
+
+Point NormalPoints::two_buffers(Point point) const {
+  for (std::size_t level = 0; level < choices_.levels; ++level) point.choice[choices_.buffers_at(level)] = 1;
+  return point;
+}
+
+// Register tile by the machine's ports, the best one or one of those after it; level tiles as large as fits together.
+Point NormalPoints::start_at(Point point, std::size_t register_tile) const {
+  const NormalChoices& s = choices_;
+  const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
+  const auto& tiles = register_tiles(point);
+  if (!tiles.empty()) set_registers(point, tiles[std::min(register_tile, tiles.size() - 1)]);
+  for (std::size_t d = 0; d < s.dims; ++d) {
+    const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+    for (std::size_t level = 0; level < s.levels; ++level)
+      point.choice[s.level_at(level, d)] = dim.empty() ? 0 : static_cast<int>(level_steps.size()) - 1;
+  }
+  return shrink_levels(repair(std::move(point)));
+}
+
+const std::vector<RegisterTile>& NormalPoints::register_tiles(const Point& point) const {
+  Point alike = repair({});  // of everything else nothing is asked
+  alike.choice[0] = point.choice[0];
+  for (std::size_t a = 0; a < choices_.accesses; ++a)
+    alike.choice[choices_.route_at(a)] = point.choice[choices_.route_at(a)];
+  const std::lock_guard lock(mutex_);
+  const auto [at, added] = register_tiles_.try_emplace(alike.choice);
+  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+  if (added && p.problem.empty())
+    at->second = good_register_tiles(choices_.form_of(p, alike), register_steps, good_tiles);
+  return at->second;
+}
+
+void NormalPoints::set_registers(Point& point, const RegisterTile& steps) const {
+  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+  for (std::size_t d = 0; d < choices_.dims; ++d) {
+    const auto it = steps.find(choices_.fused_dim(p, choices_.unfused().domain.dims[d].name));
+    if (it == steps.end()) continue;
+    const auto above = std::upper_bound(register_steps.begin(), register_steps.end(), it->second);
+    point.choice[choices_.register_at(d)] = static_cast<int>(above - register_steps.begin()) - 1;
+  }
+}
+
+// Two sizes of a register tile change at once, too: single ones lead through tiles that are worse than either.
+Point NormalPoints::changed(const Point& point, Random& random) const {
+  if (choices_.mappings.empty() || random.unit() >= another_tile)
+    return changed_choice(choices_.decisions, point, random);
+  const auto& tiles = register_tiles(repair(point));
+  if (tiles.empty()) return changed_choice(choices_.decisions, point, random);
+  Point other = repair(point);
+  set_registers(other, tiles[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(tiles.size()) - 1))]);
+  return repair(std::move(other));
+}
+
+// Halves the largest tile until every level's tiles fit their memories.
+Point NormalPoints::shrink_levels(Point point) const {
+  const NormalChoices& s = choices_;
+  const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
+  for (int round = 0; round < 200; ++round) {
+    const NormalForm form = s.form_of(p, point);
+    const auto level = level_over_capacity(form);
+    if (!level) break;
+    const std::size_t l = std::min(*level, s.levels - 1);
+    std::size_t largest = s.dims;
+    std::int64_t most = 1;
+    for (std::size_t d = 0; d < s.dims; ++d) {
+      const std::string dim = s.fused_dim(p, s.unfused().domain.dims[d].name);
+      if (dim.empty()) continue;
+      const std::int64_t steps = form.tiles[*level].at(dim) / step_of(form, dim);
+      if (steps > most) most = steps, largest = d;
+    }
+    if (largest == s.dims) break;
+    int& choice = point.choice[s.level_at(l, largest)];
+    do --choice;
+    while (choice > 0 && level_steps[static_cast<std::size_t>(choice)] >= most);
+    for (std::size_t inner = l + 1; inner < s.levels; ++inner)
+      point.choice[s.level_at(inner, largest)] = std::min(point.choice[s.level_at(inner, largest)], choice);
+  }
+  return point;
+}
+
+Result<Nest> NormalPoints::build(const Point& point) const {
+  const PreparedMapping& p = choices_.prepare(static_cast<std::size_t>(point.choice[0]));
+  if (!p.problem.empty()) {
+    Diagnostic d = error(p.problem);
+    d.notes = p.notes;
+    return d;
+  }
+  const NormalForm form = choices_.form_of(p, point);
+  if (auto problem = register_problem(form)) return *problem;
+  return build_nest(form);
+}
+
+}  // namespace
+
+std::unique_ptr<PointForm> normal_points(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
+                                         const HardwareModel& model, const SpaceOptions& options) {
+  return std::make_unique<NormalPoints>(kernel, statement, std::move(mappings), model, options);
+}
+
+}  // namespace isamap

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/space/prefetch_distance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "hwdesc/model/prefetch.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/operand_compatibility.h"
+#include "scheduler/nest/tile_layout.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+namespace {
+
+constexpr double most_ahead = 64;
+/// Past the last step of a walk other lines follow than those that are next. So many times as many steps as ahead are
+/// needed where the copy fits into the next cache, and where it comes from farther.
+constexpr double least_steps = 4, least_steps_far = 2;
+/// Of rows in place, measured (docs/schedule.md): later passes find the lines in near caches; where links are busy all
+/// the time, asking makes nothing come sooner, and with room for many rows it disturbs.
+constexpr std::int64_t most_passes = 16, least_passes = 4, most_room = 32;
+constexpr double most_beside = 2;
+/// Each load asks for what one like it takes later on: what loads elements one by one asks for the same line over and
+/// over.
+constexpr std::int64_t most_asks_of_a_line = 2;
+
+/// The smallest cache that lines of this type can be asked into.
+std::optional<MemoryId> nearest_cache(const HardwareModel& model, DType dtype) {
+  std::optional<MemoryId> nearest;
+  for (const Instruction& i : model.instructions()) {
+    if (!is_prefetch(i, model) || !type_refusal(i, 1, dtype).empty() ||
+        i.operands[operand_of_access(i, 1).index()].memory != model.home())
+      continue;
+    const MemoryId cache = i.operands[operand_of_access(i, 0).index()].memory;
+    if (!nearest || model.memory(cache).capacity < model.memory(*nearest).capacity) nearest = cache;
+  }
+  return nearest;
+}
+
+/// The smallest cache that is larger.
+const Memory* next_cache(const HardwareModel& model, const Memory& near) {
+  const Memory* next = nullptr;
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache && m.capacity > near.capacity && (next == nullptr || m.capacity < next->capacity))
+      next = &m;
+  return next;
+}
+
+double latency_of_caches(const HardwareModel& model) {
+  double latency = 0;
+  for (const Link& link : model.links())
+    if (model.memory(link.to).kind == MemoryKind::cache) latency += link.latency;
+  return latency;
+}
+
+/// Bytes a cycle; unlimited where nothing is said.
+double bandwidth_into(const HardwareModel& model, const Memory& cache) {
+  for (const Link& link : model.links())
+    if (&model.memory(link.to) == &cache && link.bandwidth > 0) return link.bandwidth;
+  return 1e30;
+}
+
+/// Of all calls in one step of the walks around the register tile.
+double cycles_of_step(const NormalForm& form) {
+  const Instruction& instruction = *form.pairing.instruction;
+  double calls = 1;
+  for (const auto& [dim, tile] : form.register_tile) calls *= static_cast<double>(ceil_div(tile, step_of(form, dim)));
+  return calls * interval_of(instruction, full_extents(instruction), *form.model) / ports_of(instruction, *form.model);
+}
+
+/// Elements side by side in a packed copy.
+std::int64_t row_of(const std::vector<LayoutDigit>& layout) {
+  const auto last = layout.empty() ? std::nullopt : split_digit(layout.back().index);
+  return last && last->divide == 1 ? last->modulo : 0;
+}
+
+/// Parts of rows of the tensor itself, of which each step of the walk takes another one.
+struct Rows {
+  std::int64_t part = 0, pitch = 0, load = 0;  ///< bytes; `load`: those of one call
+};
+
+/// Nothing: steps go on along rows, or not from row to row.
+std::optional<Rows> rows_in_place(const NormalForm& form, int access, const std::string& dim) {
+  const Access& taken = access_of(*form.statement, access);
+  const Tensor& tensor = form.kernel->tensors[taken.tensor.index()];
+  if (taken.index.empty() || taken.index.back().names().contains(dim)) return std::nullopt;
+  const std::vector<std::int64_t> strides = strides_of(tensor);
+  Rows rows;
+  for (std::size_t axis = 0; axis < taken.index.size(); ++axis)
+    rows.pitch += std::abs(taken.index[axis].coefficient(dim)) * strides[axis] * bytes(tensor.dtype);
+  for (const std::string& name : taken.index.back().names()) {
+    const auto tile = form.register_tile.find(name);
+    if (taken.index.back().coefficient(name) != 1) continue;
+    rows.load = std::max(rows.load, step_of(form, name) * bytes(tensor.dtype));
+    rows.part = std::max(rows.part,
+                         (tile == form.register_tile.end() ? step_of(form, name) : tile->second) * bytes(tensor.dtype));
+  }
+  return strides.back() == 1 && rows.pitch > rows.part ? std::optional(rows) : std::nullopt;
+}
+
+/// Rows of which a cache holds such parts at a time: at a pitch of many lines they share few sets.
+std::int64_t rows_with_room(const Rows& rows, const Memory& cache) {
+  const std::int64_t ways = std::max<std::int64_t>(1, cache.ways), line = std::max<std::int64_t>(1, cache.line);
+  const std::int64_t sets = std::max<std::int64_t>(1, cache.capacity / ways / line);
+  if (rows.pitch % line != 0) return cache.capacity / rows.part;
+  const std::int64_t apart = std::gcd(rows.pitch / line, sets);  // sets from one row's place to the nearest other
+  return ways * sets / apart / std::max<std::int64_t>(1, ceil_div(rows.part, line) / apart);
+}
+
+}  // namespace
+
+std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const InnermostWalk& walk) {
+  const HardwareModel& model = *form.model;
+  const Tensor& tensor = form.kernel->tensors[access_of(*form.statement, access).tensor.index()];
+  const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
+  const auto packed = std::find_if(hops.begin(), hops.end(), [](const Hop& hop) { return hop.packed; });
+  if (access == 0 || !in_registers(form, access)) return std::nullopt;
+  const auto cache = nearest_cache(model, tensor.dtype);
+  if (!cache) return std::nullopt;
+  const Memory& near = model.memory(*cache);
+  const Memory* next = next_cache(model, near);
+  std::int64_t size = bytes(tensor.dtype);
+  if (packed != hops.end() && row_of(packed->layout) * size < near.line) return std::nullopt;
+  for (const std::int64_t extent : tensor.shape) size *= extent;
+  const bool far = next == nullptr || size > next->capacity;
+  const double latency = latency_of_caches(model), step = cycles_of_step(form);
+  if (size <= near.capacity || latency <= 0 || step <= 0) return std::nullopt;
+  double ahead = std::clamp(std::ceil(latency / step), 1.0, most_ahead);
+  if (packed == hops.end()) {
+    const auto rows = rows_in_place(form, access, walk.dim);
+    if (!rows || rows->part < near.line || rows->load * most_asks_of_a_line < near.line) return std::nullopt;
+    if (!far || next == nullptr || walk.passes > most_passes) return std::nullopt;
+    if (walk.again > 0 && walk.again <= next->capacity) return std::nullopt;
+    if (static_cast<double>(rows->part) > most_beside * step * bandwidth_into(model, *next)) return std::nullopt;
+    const std::int64_t room = rows_with_room(*rows, near);
+    if (room > most_room && walk.passes < least_passes) return std::nullopt;
+    ahead = std::min(ahead, std::floor(static_cast<double>(room) / 3));
+    if (ahead < 1) return std::nullopt;
+  }
+  const double least = far ? least_steps_far : least_steps;
+  if (static_cast<double>(walk.steps) < least * ahead) return std::nullopt;
+  return AheadChoice{near.name, static_cast<int>(ahead)};
+}
+
+}  // namespace isamap

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/space/register_tiling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "scheduler/nest/instruction_timing.h"
+#include "support/arithmetic.h"
+
+namespace isamap {
+
+namespace {
+
+std::int64_t extent_of(const NormalForm& form, const std::string& dim) {
+  return form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))].extent;
+}
+
+// Registers of one access for a register tile: one for each step of each dim it uses.
+double registers_for(const NormalForm& form, int access, const std::map<std::string, std::int64_t>& steps) {
+  double registers = 1;
+  for (const auto& [dim, count] : steps)
+    if (uses(access_of(*form.statement, access), dim)) registers *= static_cast<double>(count);
+  const int operand = form.pairing.operand_access[static_cast<std::size_t>(access)];
+  const TensorId t = operand_of_access(*form.pairing.instruction, operand);
+  const Operand& o = form.pairing.instruction->operands[t.index()];
+  const Memory& memory = form.model->memory(o.memory);
+  double elements = 1;
+  for (std::int64_t extent : operand_box(*form.pairing.instruction, operand)) elements *= static_cast<double>(extent);
+  if (const auto* fragment = std::get_if<FragmentLayout>(&o.layout))
+    elements = static_cast<double>(fragment->over.back().second);
+  const double bits_each = bits(form.kernel->tensors[access_of(*form.statement, access).tensor.index()].dtype);
+  const double size = 8.0 * static_cast<double>(std::max<std::int64_t>(memory.size, 1));
+  return registers * std::max<double>(o.group, std::ceil(elements * bits_each / size));
+}
+
+struct RegisterUse {
+  std::map<MemoryId, double> needed;
+  double loads = 0;  // register fills in one pass of the innermost loop
+  double accumulators = 0;
+};
+
+// Does a call read an input from memory, beside accumulators that the target's compiler allocates?
+bool taken_in_place(const NormalForm& form) {
+  if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler())
+    return false;
+  for (int a = 1; a < access_count(*form.statement); ++a)
+    if (!in_registers(form, a)) return true;
+  return false;
+}
+
+constexpr std::int64_t unrolled_by_compilers = 8;  ///< steps of a loop of constant length, at the most
+
+/// The innermost reduction, where compilers print its few steps one after another: what neighbouring steps of a window
+/// read is then kept for all of them.
+std::optional<std::string> unrolled_window(const NormalForm& form) {
+  const Dim* last = nullptr;
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.kind == DimKind::reduction && dim.extent > 1) last = &dim;
+  if (last == nullptr || last->extent > unrolled_by_compilers || step_of(form, last->name) > 1) return std::nullopt;
+  return last->name;
+}
+
+/// Registers for what one pass of that loop reads of an input, other dims one step at a time.
+double registers_for_window(const NormalForm& form, int access, const std::string& window,
+                            const std::map<std::string, std::int64_t>& steps) {
+  double most = 1;
+  for (const AffineExpr& e : access_of(*form.statement, access).index) {
+    if (!e.names().contains(window)) continue;
+    double span = 1, reach = 1;  // of all steps, and of one step at the most
+    for (const std::string& name : e.names())
+      if (name != window)
+        reach += static_cast<double>(std::abs(e.coefficient(name))) *
+                 static_cast<double>(std::max<std::int64_t>(extent_of(form, name), 1) - 1);
+    if (e.names().size() > 1 && static_cast<double>(std::abs(e.coefficient(window))) >= reach)
+      continue;  // steps share nothing: k_lane + 16*k_round
+    for (const std::string& name : e.names()) {
+      const auto it = steps.find(name);
+      const double count = name == window ? static_cast<double>(extent_of(form, name))
+                                          : static_cast<double>(it == steps.end() ? 1 : it->second);
+      span += static_cast<double>(std::abs(e.coefficient(name))) * (count - 1);
+    }
+    most = std::max(most, span);
+  }
+  return most;
+}
+
+// As build_nest places them: the input with the fewest registers stands whole, the next ones for one step at a time.
+RegisterUse register_use(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  RegisterUse use;
+  std::vector<std::pair<double, int>> inputs;
+  for (int a = 0; a < access_count(*form.statement); ++a) {
+    if (!in_registers(form, a)) continue;
+    const MemoryId memory = form.routes[static_cast<std::size_t>(a)].hops.back().memory;
+    const double whole = registers_for(form, a, steps);
+    if (a == 0) {
+      use.needed[memory] += whole;
+      use.accumulators = whole;
+      continue;
+    }
+    inputs.emplace_back(whole, a);
+    use.loads += whole;
+  }
+  if (taken_in_place(form)) use.needed[form.routes[0].hops.back().memory] += 1;  // the compiler's own register for it
+  std::stable_sort(inputs.begin(), inputs.end());
+  const auto window = unrolled_window(form);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const MemoryId memory = form.routes[static_cast<std::size_t>(inputs[i].second)].hops.back().memory;
+    double needed = i == 0 ? inputs[i].first : registers_for(form, inputs[i].second, {});
+    if (window && form.model->memory(memory).named_by_compiler())
+      needed = std::max(needed, registers_for_window(form, inputs[i].second, *window, steps));
+    use.needed[memory] += needed;
+  }
+  return use;
+}
+
+std::map<std::string, std::int64_t> steps_of(const NormalForm& form) {
+  std::map<std::string, std::int64_t> steps;
+  for (const auto& [dim, tile] : form.register_tile) {
+    const auto& d = form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))];
+    if (d.kind == DimKind::parallel)
+      steps[dim] = ceil_div(std::min(tile, std::max<std::int64_t>(d.extent, 1)), step_of(form, dim));
+  }
+  return steps;
+}
+
+// Elements an input in memory is read at, in one pass: a broadcast operand is a load for each step of the dims it uses.
+double memory_reads(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  double reads = 0;
+  for (int a = 1; a < access_count(*form.statement); ++a) {
+    if (in_registers(form, a)) continue;
+    double each = 1;
+    for (const auto& [dim, count] : steps)
+      if (uses(access_of(*form.statement, a), dim)) each *= static_cast<double>(count);
+    reads += each;
+  }
+  return reads;
+}
+
+double load_ports(const NormalForm& form) {
+  double ports = 1;
+  for (const Instruction& i : form.model->instructions())
+    if (is_move(i) && form.model->memory(i.operands[0].memory).is_register())
+      ports = std::max(ports, ports_of(i, *form.model));
+  return ports;
+}
+
+struct Pass {
+  double cycles = 0, loads = 0;
+};
+
+// One pass over a tile: its calls and loads over their ports, and no less than its accumulators' latency.
+Pass pass_over(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  const Instruction& instruction = *form.pairing.instruction;
+  const auto full = full_extents(instruction);
+  double calls = 1;
+  for (const auto& [dim, count] : steps) calls *= static_cast<double>(count);
+  const double compute = calls * interval_of(instruction, full, *form.model) / ports_of(instruction, *form.model);
+  const double loads = register_use(form, steps).loads + memory_reads(form, steps);
+  return {std::max({compute, loads / load_ports(form), latency_of(instruction, full, *form.model)}), loads};
+}
+
+// For one result and one step of the reduction: whole tiles, and the short ones at the end of each dim, which keep
+// fewer ports busy.
+Pass each_result(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  struct Share {
+    std::map<std::string, std::int64_t> steps;
+    double tiles = 1;
+  };
+  std::vector<Share> shares{{{}, 1}};
+  double results = 1;
+  for (const auto& [dim, count] : steps) {
+    const std::int64_t whole = std::max<std::int64_t>(ceil_div(extent_of(form, dim), step_of(form, dim)), 1);
+    results *= static_cast<double>(whole);
+    std::vector<Share> next;
+    for (const Share& share : shares)
+      for (const auto& [size, number] :
+           {std::pair(std::min(count, whole), whole / count), {whole % count, std::int64_t{1}}}) {
+        if (size == 0 || number == 0) continue;
+        next.push_back(share);
+        next.back().steps[dim] = size;
+        next.back().tiles *= static_cast<double>(number);
+      }
+    shares = std::move(next);
+  }
+  Pass sum;
+  for (const Share& share : shares) {
+    const Pass pass = pass_over(form, share.steps);
+    sum.cycles += share.tiles * pass.cycles / results;
+    sum.loads += share.tiles * pass.loads / results;
+  }
+  return sum;
+}
+
+bool fits(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+  for (const auto& [memory, needed] : register_use(form, steps).needed)
+    if (needed > static_cast<double>(form.model->memory(memory).count)) return false;
+  return true;
+}
+
+double tile_bytes(const NormalForm& form, int access, std::size_t level) {
+  Tiles tiles;
+  for (const Dim& dim : form.statement->domain.dims) {
+    const std::int64_t step = step_of(form, dim.name);
+    tiles[dim.name] = {AffineExpr(0),
+                       round_up(std::min(form.tiles[level].at(dim.name), std::max<std::int64_t>(dim.extent, 1)), step)};
+  }
+  double elements = 1;
+  for (const AffineExpr& e : natural_forms(access_of(*form.statement, access)))
+    elements *= static_cast<double>(range_over(e, tiles).extent);
+  return elements * bytes(form.kernel->tensors[access_of(*form.statement, access).tensor.index()].dtype);
+}
+
+}  // namespace
+
+double least_cycles(const Computation& unfused, const Mapping& mapping, const HardwareModel& model) {
+  const InstructionForm form = instruction_form(mapping, model);
+  const Instruction& instruction = *form;
+  const auto full = full_extents(instruction);
+  double points = 1, block = 1;
+  for (const Dim& dim : unfused.domain.dims) points *= static_cast<double>(dim.extent);
+  for (std::int64_t extent : full) block *= static_cast<double>(extent);
+  const double calls = points / std::max(mapping.utilisation, 1e-9) / block;
+  return calls * interval_of(instruction, full, model) / ports_of(instruction, model);
+}
+
+std::vector<RegisterTile> good_register_tiles(const NormalForm& form, const std::vector<std::int64_t>& counts,
+                                              std::size_t most) {
+  if (!in_registers(form, 0) || most == 0) return {};
+  std::vector<std::string> dims;
+  for (const Dim& dim : form.statement->domain.dims)
+    if (dim.kind == DimKind::parallel && dim.extent > step_of(form, dim.name)) dims.push_back(dim.name);
+  RegisterTile one;
+  for (const std::string& dim : dims) one[dim] = 1;
+  std::vector<std::pair<Pass, RegisterTile>> good{{each_result(form, one), one}};
+  const auto better = [](const Pass& a, const Pass& b) {  // rounded: sums of the same parts in another order are equal
+    const auto rank = [](const Pass& p) { return std::pair(std::round(p.cycles * 1e9), std::round(p.loads * 1e9)); };
+    return rank(a) < rank(b);
+  };
+  const auto most_steps = [&](const std::string& dim) { return ceil_div(extent_of(form, dim), step_of(form, dim)); };
+  for (std::size_t x = 0; x < dims.size(); ++x)
+    for (std::size_t y = x; y < dims.size(); ++y)
+      for (std::int64_t a : counts) {
+        std::optional<std::pair<Pass, RegisterTile>> best;
+        for (std::int64_t b : counts) {
+          if (a > most_steps(dims[x]) || b > most_steps(dims[y]) || (x == y && b != 1)) continue;
+          RegisterTile steps = one;
+          steps[dims[x]] = a;
+          if (x != y) steps[dims[y]] = b;
+          if (!fits(form, steps)) continue;
+          const Pass pass = each_result(form, steps);
+          if (!best || better(pass, best->first)) best = {pass, steps};
+        }
+        if (best && std::none_of(good.begin(), good.end(), [&](const auto& g) { return g.second == best->second; }))
+          good.push_back(std::move(*best));
+      }
+  std::stable_sort(good.begin(), good.end(), [&](const auto& a, const auto& b) { return better(a.first, b.first); });
+  std::vector<RegisterTile> result;
+  for (std::size_t i = 0; i < std::min(most, good.size()); ++i) result.push_back(std::move(good[i].second));
+  return result;
+}
+
+std::optional<Diagnostic> register_problem(const NormalForm& form) {
+  for (const auto& [memory, needed] : register_use(form, steps_of(form)).needed) {
+    const Memory& m = form.model->memory(memory);
+    if (needed > static_cast<double>(m.count))
+      return error(fmt::format("memory {} holds {} registers; the tile needs {:.0f}", m.name, m.count, needed));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> level_over_capacity(const NormalForm& form) {
+  for (std::size_t level = 0; level < form.tiles.size(); ++level) {
+    std::map<MemoryId, double> needed;
+    for (int a = 0; a < access_count(*form.statement); ++a) {
+      std::size_t depth = 0;
+      for (const Hop& hop : form.routes[static_cast<std::size_t>(a)].hops)
+        if (!hop.packed && !form.model->memory(hop.memory).is_register() && depth++ == level)
+          needed[hop.memory] += buffers_at(form, level) * tile_bytes(form, a, level);
+    }
+    for (const auto& [memory, size] : needed)
+      if (size > static_cast<double>(form.model->memory(memory).capacity)) return level;
+  }
+  return std::nullopt;
+}
+
+}  // namespace isamap

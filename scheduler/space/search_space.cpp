@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a space that are the same for both forms of points.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "isamap/interpret.h"
+#include "isamap/result.h"
+#include "isamap/search.h"
+#include "scheduler/nest/canonical_nest.h"
+#include "scheduler/space/point_check.h"
+#include "scheduler/space/register_tiling.h"
+#include "scheduler/space/space_template.h"
+
+namespace isamap {
+struct SearchSpace::State {
+  Kernel kernel;
+  StatementId statement;
+  const HardwareModel* model;
+  std::unique_ptr<PointForm> form;
+};
+
+SearchSpace::SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
+                         const HardwareModel& model, const SpaceOptions& options)
+    : state_(std::make_unique<State>(State{kernel, statement, &model, nullptr})) {
+  state_->form = levelled_points(kernel, statement, mappings, model, options);
+  if (!state_->form) state_->form = block_points(kernel, statement, mappings, model, options);
+  if (!state_->form) state_->form = normal_points(kernel, statement, std::move(mappings), model, options);
+}
+SearchSpace::~SearchSpace() = default;
+SearchSpace::SearchSpace(SearchSpace&&) noexcept = default;
+
+const PointForm& SearchSpace::form() const { return *state_->form; }
+const Kernel& SearchSpace::kernel() const { return state_->kernel; }
+StatementId SearchSpace::statement() const { return state_->statement; }
+const HardwareModel& SearchSpace::model() const { return *state_->model; }
+const std::vector<Decision>& SearchSpace::decisions() const { return form().decisions(); }
+const std::vector<Mapping>& SearchSpace::mappings() const { return form().mappings(); }
+const Mapping& SearchSpace::mapping_of(const Point& point) const {
+  ISAMAP_CHECK(!mappings().empty(), "a space without mappings has no points");
+  const int choice = point.choice.empty() ? 0 : point.choice[0];
+  return mappings()[static_cast<std::size_t>(std::clamp(choice, 0, static_cast<int>(mappings().size()) - 1))];
+}
+
+namespace {
+
+/// The point itself, or the repaired one, kept in `repaired`, where it is not of the space.
+const Point& inside(const PointForm& form, const Point& point, Point& repaired) {
+  if (in_space(point, form.decisions())) return point;
+  return repaired = form.repair(point);
+}
+
+}  // namespace
+
+double SearchSpace::size() const {
+  double size = 1;
+  for (const Decision& d : decisions()) size *= static_cast<double>(d.labels.size());
+  return size;
+}
+
+Point SearchSpace::repair(Point point) const { return form().repair(std::move(point)); }
+Point SearchSpace::random(std::uint64_t seed) const { return mappings().empty() ? first() : form().random(seed); }
+Point SearchSpace::first() const { return repair({}); }
+std::vector<Point> SearchSpace::neighbours(const Point& point) const {
+  Point repaired;
+  return mappings().empty() ? std::vector<Point>{} : form().neighbours(inside(form(), point, repaired));
+}
+std::vector<Point> SearchSpace::starts(std::size_t count) const {
+  return mappings().empty() ? std::vector<Point>{} : form().starts(count);
+}
+Result<Nest> SearchSpace::build(const Point& point) const {
+  if (const std::string why = not_in_space(point, decisions()); !why.empty())
+    return error(why, "SearchSpace::repair makes a point of any numbers");
+  if (mappings().empty()) return error("the space has no mappings, so that it has no schedules");
+  return form().build(point);
+}
+std::optional<LevelledPoint> SearchSpace::levelled(const Point& point) const {
+  if (!in_space(point, decisions())) return {};
+  return form().levelled(point);
+}
+
+std::string set_space_word(SpaceOptions& options, const std::string& word) {
+  std::string all;
+  for (const auto& [name, option] : space_words) {
+    if (word == name) {
+      options.*option = true;
+      return options.single_buffered && options.double_buffered
+                 ? "single-buffered and double-buffered exclude each other"
+                 : "";
+    }
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  }
+  return "'" + word + "' is none of: " + all;
+}
+
+std::string SearchSpace::describe(const Point& given) const {
+  std::string text;
+  Point repaired;
+  const Point& point = inside(form(), given, repaired);
+  for (std::size_t i = 0; i < point.choice.size(); ++i)
+    text +=
+        (i ? ", " : "") + decisions()[i].name + " " + decisions()[i].labels[static_cast<std::size_t>(point.choice[i])];
+  return text;
+}
+
+// Points that are the same schedule: many choices do not matter (a level that a mapping does not have, tiles larger
+// than the dim), so points are told apart by what they build.
+
+std::uint64_t SearchSpace::hash(const Point& point) const {
+  const Point repaired = repair(point);
+  if (auto nest = build(repaired))
+    return isamap::hash(isamap::canonical(*nest, fuse(kernel().statements[statement().index()], mapping_of(repaired))));
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const int c : repaired.choice) h = (h ^ static_cast<std::uint64_t>(c)) * 0x100000001b3ULL;
+  return h;
+}
+
+Point SearchSpace::canonical(const Point& point) const {
+  Point result = repair(point);
+  if (form().repairs_to_canonical() || !build(result)) return result;
+  const std::uint64_t same = hash(result);
+  for (std::size_t d = result.choice.size(); d-- > 0;)
+    for (int smaller = 0; smaller < result.choice[d]; ++smaller) {
+      Point other = result;
+      other.choice[d] = smaller;
+      if (repair(other) != other || hash(other) != same) continue;
+      result = std::move(other);
+      break;
+    }
+  return result;
+}
+
+// Views of a point that searches work with: a genome that changes and recombines, and numbers that models learn from.
+// Both need only names and labels of the decisions, so they hold for any space.
+
+namespace {
+
+constexpr std::size_t most_one_hot = 16;  ///< values that get a feature each; more say too little each
+
+/// What a decision is about: "level 0 i" and "registers i" are about i. Genes of one dim work together.
+std::string subject(const Decision& decision) {
+  const auto blank = decision.name.rfind(' ');
+  return blank == std::string::npos ? decision.name : decision.name.substr(blank + 1);
+}
+
+double log2_of_label(const std::string& label, double most) {
+  const double value = std::strtod(label.c_str(), nullptr);
+  return std::log2(std::clamp(value, 1.0, std::max(most, 1.0)));
+}
+
+/// The last label of a tile stands for "all": no more than the size of the dim.
+double most_of(const SearchSpace& space, const Decision& decision) {
+  for (const Dim& dim : space.kernel().statements[space.statement().index()].domain.dims)
+    if (dim.name == subject(decision)) return static_cast<double>(dim.extent);
+  return 1 << 20;
+}
+
+bool one_hot(const Decision& decision) { return !decision.ordered && decision.labels.size() <= most_one_hot; }
+
+}  // namespace
+
+Point changed_choice(const std::vector<Decision>& decisions, Point point, Random& random) {
+  std::vector<std::size_t> free;
+  for (std::size_t d = 0; d < decisions.size(); ++d)
+    if (decisions[d].labels.size() > 1) free.push_back(d);
+  if (free.empty()) return point;
+  const std::size_t d = free[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(free.size()) - 1))];
+  const int last = static_cast<int>(decisions[d].labels.size()) - 1;
+  int& choice = point.choice[d];
+  if (decisions[d].ordered && random.unit() < 0.8) {
+    choice += random.unit() < 0.5 ? -1 : 1;
+  } else {
+    const int drawn = static_cast<int>(random.between(0, last - 1));
+    choice = drawn < choice ? drawn : drawn + 1;  // any value but the present one
+  }
+  return point;
+}
+
+Point SearchSpace::mutate(const Point& given, std::uint64_t seed) const {
+  if (mappings().empty()) return repair(given);
+  const Point point = in_space(given, decisions()) ? given : repair(given);
+  constexpr int most_draws = 64;  // repair may undo a change
+  Random random(seed);
+  for (int draw = 0; draw < most_draws; ++draw) {
+    Point other = repair(form().changed(point, random));
+    if (!(other == point)) return other;
+  }
+  return point;
+}
+
+Point SearchSpace::crossover(const Point& one, const Point& other, std::uint64_t seed) const {
+  const Point a = in_space(one, decisions()) ? one : repair(one);
+  const Point b = in_space(other, decisions()) ? other : repair(other);
+  Random random(seed);
+  std::vector<std::pair<std::string, bool>> sides;  // subject -> from b
+  const auto side = [&](const std::string& of) {
+    for (const auto& [name, from_b] : sides)
+      if (name == of) return from_b;
+    return sides.emplace_back(of, random.unit() < 0.5).second;
+  };
+  Point child = a;
+  for (std::size_t d = 0; d < child.choice.size(); ++d) {
+    const bool together = side(subject(decisions()[d]));
+    const bool alone = random.unit() < 0.1;
+    if (together != alone) child.choice[d] = b.choice[d];
+  }
+  return repair(std::move(child));
+}
+
+std::vector<std::string> SearchSpace::feature_names() const {
+  std::vector<std::string> names{"mapping utilisation", "mapping log2 least cycles"};
+  for (const Decision& decision : decisions()) {
+    if (decision.ordered) names.push_back("log2 " + decision.name);
+    if (!one_hot(decision)) continue;
+    for (const std::string& label : decision.labels) names.push_back(decision.name + " = " + label);
+  }
+  return names;
+}
+
+std::vector<double> SearchSpace::features(const Point& given) const {
+  const Point point = in_space(given, decisions()) ? given : repair(given);
+  const Mapping& mapping = mapping_of(point);
+  const double least = least_cycles(kernel().statements[statement().index()], mapping, model());
+  std::vector<double> values{mapping.utilisation, std::log2(std::max(least, 1.0))};
+  for (std::size_t d = 0; d < decisions().size(); ++d) {
+    const Decision& decision = decisions()[d];
+    if (decision.ordered)
+      values.push_back(
+          log2_of_label(decision.labels[static_cast<std::size_t>(point.choice[d])], most_of(*this, decision)));
+    if (!one_hot(decision)) continue;
+    for (std::size_t l = 0; l < decision.labels.size(); ++l)
+      values.push_back(point.choice[d] == static_cast<int>(l) ? 1 : 0);
+  }
+  return values;
+}
+
+}  // namespace isamap

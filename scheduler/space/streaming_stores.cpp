@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/space/streaming_stores.h"
+
+#include <algorithm>
+#include <set>
+
+#include "hwdesc/model/async_kind.h"
+#include "scheduler/nest/instruction_timing.h"
+#include "scheduler/nest/operand_compatibility.h"
+
+namespace isamap {
+namespace {
+
+std::int64_t line_of_caches(const HardwareModel& model) {
+  std::int64_t line = 0;
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache) line = std::max(line, m.line);
+  return line;
+}
+
+std::int64_t bytes_of(const Tensor& tensor) {
+  std::int64_t size = bytes(tensor.dtype);
+  for (const std::int64_t extent : tensor.shape) size *= extent;
+  return size;
+}
+
+/// Do the tensors of a statement leave the caches that a core has to itself before it runs again?
+bool outgrow_caches(const Kernel& kernel, const Computation& statement, const HardwareModel& model) {
+  std::int64_t own = 0, all = bytes_of(kernel.tensors[statement.write.tensor.index()]);
+  for (const Memory& m : model.memories())
+    if (m.kind == MemoryKind::cache && m.per.valid() && model.unit(m.per).scalar) own = std::max(own, m.capacity);
+  std::set<TensorId> read;
+  for (const Access& a : statement.reads)
+    if (read.insert(a.tensor).second) all += bytes_of(kernel.tensors[a.tensor.index()]);
+  return all > own;
+}
+
+/// Whole lines at each use.
+bool passes(const Instruction& move, DType dtype, const HardwareModel& model) {
+  if (!is_move(move) || !completes_by_fence(move, model) || !move.link.valid()) return false;
+  const Link& link = model.link(move.link);
+  std::int64_t elements = 1;
+  for (const DimRange& range : move.ranges) elements *= range.max;
+  return link.via.empty() && link.to == model.home() && model.memory(link.from).is_register() &&
+         type_refusal(move, 0, dtype).empty() && type_refusal(move, 1, dtype).empty() &&
+         elements * bytes(dtype) % std::max<std::int64_t>(line_of_caches(model), 1) == 0;
+}
+
+}  // namespace
+
+bool can_pass(const Kernel& kernel, StatementId statement, const HardwareModel& model) {
+  const Computation& computation = kernel.statements[statement.index()];
+  const TensorId written = computation.write.tensor;
+  const Tensor& output = kernel.tensors[written.index()];
+  if (!outgrow_caches(kernel, computation, model)) return false;
+  if (output.shape.empty() || output.inout || line_of_caches(model) == 0 || kernel.repeat) return false;
+  for (const Computation& s : kernel.statements)
+    for (const Access& read : s.reads)
+      if (read.tensor == written) return false;
+  return output.shape.back() * bytes(output.dtype) % line_of_caches(model) == 0 &&
+         std::any_of(model.instructions().begin(), model.instructions().end(),
+                     [&](const Instruction& i) { return passes(i, output.dtype, model); });
+}
+
+std::vector<std::string> passing_moves(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                                       MemoryId registers) {
+  std::vector<std::string> names;
+  if (!can_pass(kernel, statement, model)) return names;
+  const DType dtype = kernel.tensors[kernel.statements[statement.index()].write.tensor.index()].dtype;
+  for (const Instruction& i : model.instructions())
+    if (passes(i, dtype, model) && model.link(i.link).from == registers) names.push_back(i.name);
+  return names;
+}
+
+std::vector<std::string> passing_by(const NormalForm& form) {
+  const HardwareModel& model = *form.model;
+  const auto& hops = form.routes.front().hops;
+  const bool packed = std::any_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.packed; });
+  if (packed || !in_registers(form, 0) || !form.cuts.empty()) return {};
+  return passing_moves(*form.kernel, form.mapping->statement, model, hops.back().memory);
+}
+
+}  // namespace isamap

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/tuning_variants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "ir/recurrence.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/scheduled_kernel.h"
+
+namespace isamap {
+namespace {
+
+bool asks_a_cache(const Line& line, const HardwareModel& model) {
+  const auto* stage = std::get_if<Stage>(&line.is);
+  const auto memory = stage == nullptr || stage->ahead < 1 ? std::nullopt : model.find_memory(stage->memory);
+  return memory && model.memory(*memory).kind == MemoryKind::cache;
+}
+
+/// Every line that asks for others ahead, as `changed` has it; 0: it is left out.
+Variation asking(const Nest& nest, const HardwareModel& model, const std::function<int(int)>& changed) {
+  Variation made;
+  for (const Line& line : nest.lines) {
+    if (!asks_a_cache(line, model)) {
+      made.nest.lines.push_back(line);
+      continue;
+    }
+    Stage stage = std::get<Stage>(line.is);
+    stage.ahead = changed(stage.ahead);
+    made.what += made.what.empty() ? "" : ", ";
+    made.what += stage.ahead == 0 ? fmt::format("{} not asked for ahead", stage.tensor)
+                                  : fmt::format("{} asked for {} steps ahead", stage.tensor, stage.ahead);
+    if (stage.ahead > 0) made.nest.lines.push_back(Line{std::move(stage)});
+  }
+  return made;
+}
+
+/// The tile of each dim around a line.
+std::map<std::string, std::int64_t> tiles_above(const Nest& nest, std::size_t line, const Computation& statement) {
+  std::map<std::string, std::int64_t> tiles;
+  for (const Dim& dim : statement.domain.dims) tiles[dim.name] = dim.extent;
+  for (std::size_t l = 0; l < line; ++l)
+    if (const auto* walk = std::get_if<For>(&nest.lines[l].is))
+      for (const Walk& w : walk->walks) tiles[w.dim] = std::min(tiles[w.dim], w.tile);
+  return tiles;
+}
+
+}  // namespace
+
+std::vector<Variation> variations(const Schedule& schedule, std::size_t statement, const Kernel& kernel,
+                                  const HardwareModel& model) {
+  const Nest& nest = schedule.nests[statement];
+  const Kernel laned = scheduled_kernel_of(one_step_of(kernel), schedule);
+  std::vector<Variation> made;
+  const auto add = [&](Variation variation) {
+    if (variation.nest == nest) return;
+    Schedule with = schedule;
+    with.nests[statement] = variation.nest;
+    if (lower(with, kernel, model)) made.push_back(std::move(variation));
+  };
+  if (std::any_of(nest.lines.begin(), nest.lines.end(), [&](const Line& l) { return asks_a_cache(l, model); })) {
+    add(asking(nest, model, [](int ahead) { return (ahead + 1) / 2; }));
+    add(asking(nest, model, [](int ahead) { return 2 * ahead; }));
+    add(asking(nest, model, [](int) { return 0; }));
+  }
+  for (std::size_t l = 0; l < nest.lines.size(); ++l) {
+    const auto* walk = std::get_if<For>(&nest.lines[l].is);
+    if (walk == nullptr || walk->walks.size() != 1 || walk->tail != Tail::none || walk->unroll || !walk->unit.empty())
+      continue;
+    const Walk& w = walk->walks.front();
+    const auto tiles = tiles_above(nest, l, laned.statements[statement]);
+    const auto around = tiles.find(w.dim);  // dims that a mapping has fused are left alone
+    if (around == tiles.end() || around->second <= w.tile || around->second % w.tile == 0) continue;
+    Variation whole{fmt::format("short tiles of {} masked", w.dim), nest};
+    std::get<For>(whole.nest.lines[l].is).tail = Tail::pad;
+    add(std::move(whole));
+  }
+  return made;
+}
+
+}  // namespace isamap

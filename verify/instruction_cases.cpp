@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/instruction_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/legal.h"
+#include "ir/start.h"
+#include "isamap/scheduler.h"
+#include "scheduler/nest/rerolled_instruction.h"
+#include "scheduler/nest/staged_tile.h"
+#include "scheduler/space/operand_routes.h"
+#include "support/overloaded.h"
+#include "verify/case_state.h"
+#include "verify/instruction_kernel.h"
+#include "verify/isolated_program.h"
+#include "verify/joined_programs.h"
+
+namespace isamap {
+namespace {
+
+constexpr std::int64_t few_vectors = 8;  // of a program that is there for a move
+
+/// An operand that is read several times is fetched once: the sum over its reads is walked.
+InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
+  const auto& reads = model.instruction(id).statement().reads;
+  for (std::size_t a = 0; a < reads.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (reads[a].tensor == reads[b].tensor)
+        if (InstructionForm summed = summed_form(model, id)) return summed;
+  return written_form(model, id);
+}
+
+/// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that walks it.
+std::vector<Computation> statements_as_written(const Instruction& written, const Wanted& wanted, const Kernel& walked) {
+  Computation statement = written.statement();
+  const Computation& summed = walked.statements[0];
+  const std::size_t outer = summed.domain.dims.size() - wanted.extents.size() - 1;
+  statement.name = summed.name;
+  for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
+  statement.domain.dims.insert(statement.domain.dims.begin(), summed.domain.dims.begin(),
+                               summed.domain.dims.begin() + static_cast<std::ptrdiff_t>(outer));
+  const auto with_outer = [&](Access& access, const Access& own) {
+    access.index.insert(access.index.begin(), own.index.begin(),
+                        own.index.end() - static_cast<std::ptrdiff_t>(access.index.size()));
+  };
+  with_outer(statement.write, summed.write);
+  for (Access& read : statement.reads)
+    for (const Access& own : summed.reads)
+      if (own.tensor == read.tensor) with_outer(read, own);
+  return {std::move(statement)};
+}
+
+Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model, bool flag, int buffers) {
+  Stage stage;
+  if (!hop.packed && !model.memory(hop.memory).is_register()) stage.buffers = buffers;
+  stage.tensor = tensor.name;
+  stage.memory = model.memory(hop.memory).name;
+  stage.layout = hop.layout;
+  if (flag) stage.first = First::flag;
+  return {stage};
+}
+
+/// Packed copies, walks over vectors, the output's tile, walks over reductions, the inputs' tiles, the instruction.
+Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
+             const std::vector<Route>& routes, const HardwareModel& model, bool flag, int buffers) {
+  const Computation& statement = kernel.statements[0];
+  Nest nest;
+  const auto stages = [&](const Route& route, bool packed) {
+    for (const Hop& hop : route.hops)
+      if (hop.packed == packed)
+        nest.lines.push_back(stage_line(kernel.tensors[access_of(statement, route.access).tensor.index()], hop, model,
+                                        flag && route.access == 0 && !packed, buffers));
+  };
+  const auto walks = [&](DimKind kind) {
+    for (const Dim& dim : statement.domain.dims) {
+      const int own = instruction.statement().domain.find(dim.name);
+      if (dim.kind == kind && (own < 0 || dim.extent > 1))
+        nest.lines.push_back({For{{{dim.name, own < 0 ? 1 : dim.extent}}, "", Tail::none, false, ""}});
+    }
+  };
+  for (const Route& route : routes) stages(route, true);
+  walks(DimKind::parallel);
+  stages(routes[0], false);
+  walks(DimKind::reduction);
+  for (std::size_t r = 1; r < routes.size(); ++r) stages(routes[r], false);
+  Do line;
+  line.statement = statement.name;
+  line.instruction = instruction.name;
+  for (std::size_t d = 0; d < mapping.dims.size(); ++d)
+    line.dims.emplace_back(instruction.statement().domain.dims[d].name, mapping.dims[d]);
+  if (const int number = number_operand(instruction); number > 0)
+    line.constants.emplace_back(instruction.tensors[operand_of_access(instruction, number).index()].name,
+                                *mapping.constant);
+  nest.lines.push_back({line});
+  return nest;
+}
+
+/// The nest with each of the inputs' tiles that the move can fill filled by it; the nest itself where none is named.
+std::vector<Nest> led_through(const Nest& nest, const std::string& move, const Kernel& kernel,
+                              const HardwareModel& model) {
+  if (move.empty()) return {nest};
+  const Instruction& by = model.instruction(*model.find_instruction(move));
+  const std::string& into = model.memory(by.operands[operand_of_access(by, 0).index()].memory).name;
+  std::vector<Nest> all;
+  for (std::size_t l = 0; l < nest.lines.size(); ++l) {
+    const auto* stage = std::get_if<Stage>(&nest.lines[l].is);
+    if (stage == nullptr || stage->memory != into ||
+        stage->tensor == kernel.tensors[kernel.statements[0].write.tensor.index()].name)
+      continue;
+    all.push_back(nest);
+    std::get<Stage>(all.back().lines[l].is).via = {move};
+  }
+  return all;
+}
+
+std::string words_of(const Diagnostics& problems) {
+  std::string text;
+  for (const Diagnostic& problem : problems) {
+    text += (text.empty() ? "" : "; ") + problem.message;
+    for (const std::string& note : problem.notes) text += "; " + note;
+  }
+  return text;
+}
+
+void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) {
+  for (const Node& node : nodes)
+    std::visit(overloaded{[&](const Loop& loop) { collect_calls(loop.body, used); },
+                          [&](const Guard& guard) {
+                            collect_calls(guard.then, used);
+                            collect_calls(guard.otherwise, used);
+                          },
+                          [&](const Call& call) { used.insert(call.instruction.index()); }, [](const auto&) {}},
+               node.is);
+}
+
+Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const Wanted& wanted,
+                                  std::int64_t vectors) {
+  const InstructionForm form = form_to_walk(model, id);
+  const Instruction& instruction = *form;
+  const bool summed = form->ranges.size() > wanted.extents.size();
+  Wanted walked = wanted;
+  if (summed) walked.extents.push_back(form->ranges.back().max);
+  auto kernel = kernel_of(instruction, walked, vectors);
+  if (!kernel) return kernel.diagnostics();
+  Kernel meaning = *kernel;
+  if (summed) meaning.statements = statements_as_written(model.instruction(id), wanted, *kernel);
+  Mapping mapping = identity(instruction, id);
+  if (summed) mapping.rolled = {form->statement().domain.dims.back()};
+  for (std::size_t d = 0; d < walked.extents.size(); ++d)
+    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), walked.extents[d]}});
+  const Computation statement = fuse(kernel->statements[0], mapping);
+  std::vector<Routes> all;
+  for (int a = 0; a < access_count(statement); ++a) {
+    const int own =
+        static_cast<int>(std::find(mapping.operands.begin(), mapping.operands.end(), a) - mapping.operands.begin());
+    all.push_back(routes(*kernel, statement, mapping, own, model));
+    if (!all.back().routes.empty()) continue;
+    const TensorId t = operand_of_access(instruction, own);
+    std::string why;
+    constexpr std::size_t most = 2;
+    for (std::size_t r = 0; r < std::min(most, all.back().reasons.size()); ++r)
+      why += (why.empty() ? "" : "; ") + all.back().reasons[r];
+    return error(fmt::format("{} operand {} of {}: {}", a == 0 ? "nothing brings out" : "nothing fills",
+                             instruction.tensors[t.index()].name, instruction.name, why));
+  }
+  // The routes of the operands one by one may not go together: every combination, direct ones first.
+  std::vector<std::size_t> pick(all.size(), 0);
+  Diagnostics refused;
+  for (int attempts = 0; attempts < 32; ++attempts) {
+    std::vector<Route> chosen;
+    for (std::size_t a = 0; a < all.size(); ++a) chosen.push_back(all[a].routes[pick[a]]);
+    constexpr int turns = 3;  // tiles at several addresses: what is wrong in these shows
+    for (const auto& [flag, buffers] : {std::pair(true, turns), {true, 1}, {false, turns}, {false, 1}}) {
+      if (flag && !(may_start(instruction, Start::zero) && !kernel->tensors[statement.write.tensor.index()].inout))
+        continue;
+      InstructionCase made{
+          id, wanted.what, meaning, *kernel, nest_of(*kernel, instruction, mapping, chosen, model, flag, buffers),
+          {}, {}};
+      for (const Nest& nest : led_through(made.nest, wanted.through, *kernel, model)) {
+        made.nest = nest;
+        auto program = program_of({made}, model);
+        if (program) collect_calls(program->program.body, made.uses);
+        if (program && (wanted.through.empty() || made.uses.contains(model.find_instruction(wanted.through)->index())))
+          return made;
+        if (refused.empty() && !program) refused = program.diagnostics();
+      }
+    }
+    std::size_t a = 0;
+    while (a < pick.size() && ++pick[a] == all[a].routes.size()) pick[a++] = 0;
+    if (a == pick.size()) break;
+  }
+  return refused.empty() ? Diagnostics{error("no program is brought its operands so")} : refused;
+}
+
+/// An extent that the dim may have, near what is wished.
+std::int64_t extent_near(const DimRange& range, std::int64_t wish) {
+  return std::clamp(wish / range.multiple_of * range.multiple_of, std::max(range.min, range.multiple_of), range.max);
+}
+std::string smaller_along(const Instruction& instruction, std::size_t dim, std::int64_t extent) {
+  return fmt::format("{} of {} along {}", extent, instruction.ranges[dim].max,
+                     instruction.statement().domain.dims[dim].name);
+}
+
+/// Extents to try: all at their largest; each ranged dim in turn at 1 and at an odd one between.
+std::vector<Wanted> extents_to_try(const Instruction& instruction) {
+  Wanted full;
+  full.extents = largest_extents(instruction);
+  std::vector<Wanted> all{full};
+  for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
+    const DimRange& range = instruction.ranges[d];
+    std::vector<std::int64_t> tried{full.extents[d]};
+    for (const std::int64_t wish : {range.max / 2 + 1, std::int64_t{1}}) {
+      const std::int64_t extent = extent_near(range, wish);
+      if (std::find(tried.begin(), tried.end(), extent) != tried.end()) continue;
+      tried.push_back(extent);
+      Wanted fewer = full;
+      fewer.extents[d] = extent;
+      if (!extents_fit(instruction, fewer.extents)) continue;
+      all.push_back(std::move(fewer));
+      all.back().what = smaller_along(instruction, d, extent);
+    }
+  }
+  return all;
+}
+
+constexpr const char* afresh = "started afresh, then added to";
+
+/// The same for programs by hand, of which a machine of hundreds of instructions has hundreds: all dims at their
+/// largest, and all ranged ones between; where sums can start afresh they do so the second time.
+std::vector<Wanted> few_to_try(const Instruction& instruction) {
+  Wanted full, between;
+  full.extents = between.extents = largest_extents(instruction);
+  for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
+    between.extents[d] = extent_near(instruction.ranges[d], instruction.ranges[d].max / 2 + 1);
+    if (between.extents[d] != full.extents[d])
+      between.what += (between.what.empty() ? "" : ", ") + smaller_along(instruction, d, between.extents[d]);
+  }
+  between.twice = instruction.statement().reduction != Reduction::assign && may_start(instruction, Start::zero) &&
+                  may_start(instruction, Start::keep);
+  if (between.twice) between.what += (between.what.empty() ? "" : ", ") + std::string(afresh);
+  return between.what.empty() || !extents_fit(instruction, between.extents) ? std::vector{full}
+                                                                            : std::vector{full, between};
+}
+
+/// Types for operands that leave theirs open: those that the language or a register file names.
+std::vector<DType> types_to_try(const HardwareModel& model, const Instruction& instruction) {
+  const bool open =
+      std::any_of(instruction.operands.begin(), instruction.operands.end(), [](const Operand& o) { return !o.dtype; });
+  if (!open) return {DType::f32};
+  std::vector<DType> types;
+  for (const auto& [type, element] : model.program.types)
+    if (const auto parsed = parse_dtype(type); parsed && !is_bits(*parsed)) types.push_back(*parsed);
+  for (const DType usual : {DType::s8, DType::s32, DType::f32})
+    if (std::find(types.begin(), types.end(), usual) == types.end()) types.push_back(usual);
+  return types;
+}
+
+std::string beyond(const HardwareModel& model, const Instruction& instruction) {
+  if (is_setter(instruction))
+    return "a setter computes nothing; programs use it where an instruction needs what it sets";
+  if (instruction.semantics.size() != 1) return "its meaning has several statements, which are not lowered yet";
+  const Operand& out = instruction.operands[operand_of_access(instruction, 0).index()];
+  if (out.memory.valid() && model.memory(out.memory).kind == MemoryKind::cache)
+    return "it writes to a cache, which changes no value";
+  return "";
+}
+
+void by_hand(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors, InstructionCases& found) {
+  for (Wanted wanted : few_to_try(model.instruction(id))) {
+    wanted.type = type;
+    for (const DType wide : {DType::s64, DType::f64}) {  // a register file may name one of them only
+      wanted.wide = wide;
+      const auto number = static_cast<int>(8 * id.index() + found.cases.size());
+      auto made = isolated_program(model, id, wanted, vectors, number);
+      if (!made) continue;
+      found.cases.push_back({id, wanted.what, made->kernel, made->kernel, {}, std::move(made->program), {}});
+      collect_calls(found.cases.back().program->body, found.cases.back().uses);
+      break;
+    }
+  }
+}
+
+/// By nests, and by hand where none does the largest extents.
+void find_cases(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors,
+                InstructionCases& found) {
+  const Instruction& instruction = model.instruction(id);
+  const bool updates = instruction.statement().reduction != Reduction::assign && !always_starts_anew(instruction);
+  for (Wanted wanted : extents_to_try(instruction)) {
+    wanted.type = type;
+    auto made = make_case(model, id, wanted, vectors);
+    if (!made && found.why_not.empty()) found.why_not = words_of(made.diagnostics());
+    if (!made && wanted.what.empty()) by_hand(model, id, type, vectors, found);
+    if (!made && wanted.what.empty() && !found.cases.empty()) return;
+    if (made) found.cases.push_back(std::move(*made));
+    if (!updates || !wanted.what.empty() || (made && !may_start(instruction, Start::zero))) continue;
+    wanted.twice = true;
+    wanted.what = may_start(instruction, Start::zero) ? afresh : "cleared, then added to";
+    if (auto again = make_case(model, id, wanted, vectors)) found.cases.push_back(std::move(*again));
+  }
+}
+
+}  // namespace
+
+InstructionCases instruction_cases(const HardwareModel& model, InstructionId id, std::int64_t vectors) {
+  const Instruction& instruction = model.instruction(id);
+  // One use of a large instruction has many results already.
+  constexpr std::int64_t enough = 1 << 15, least = 4;
+  std::int64_t results = 1;
+  if (!instruction.semantics.empty())
+    for (const std::int64_t extent : operand_box(instruction, 0)) results *= std::max<std::int64_t>(extent, 1);
+  vectors = std::min(vectors, std::max(least, enough / results));
+  InstructionCases found;
+  found.why_not = beyond(model, instruction);
+  if (!found.why_not.empty()) return found;
+  for (const DType type : types_to_try(model, instruction)) {
+    find_cases(model, id, type, vectors, found);
+    if (!found.cases.empty()) break;  // one type is enough for what moves any
+  }
+  std::string stateless;
+  std::erase_if(found.cases, [&](InstructionCase& one) {
+    const std::string why = settle_state(one, model);
+    if (!why.empty()) stateless = why;
+    return !why.empty();
+  });
+  if (!found.cases.empty())
+    found.why_not.clear();
+  else if (!stateless.empty())
+    found.why_not = stateless;
+  return found;
+}
+
+std::optional<InstructionCase> case_through(const HardwareModel& model, InstructionId move, std::int64_t vectors) {
+  const Instruction& by = model.instruction(move);
+  const MemoryId into = by.operands[operand_of_access(by, 0).index()].memory;
+  for (std::size_t i = 0; i < model.instructions().size(); ++i) {
+    const Instruction& user = model.instructions()[i];
+    if (!is_compute(user) || user.semantics.size() != 1) continue;
+    bool reads = false;
+    for (int a = 1; a < access_count(user.statement()); ++a)
+      reads = reads || user.operands[operand_of_access(user, a).index()].memory == into;
+    if (!reads) continue;
+    Wanted wanted;
+    wanted.extents = largest_extents(user);
+    wanted.through = by.name;
+    wanted.what = "by way of " + by.name;
+    auto made = make_case(model, make_id<InstructionId>(i), wanted, std::min<std::int64_t>(vectors, few_vectors));
+    if (made && settle_state(*made, model).empty()) return std::move(*made);
+  }
+  return std::nullopt;
+}
+
+Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const HardwareModel& model) {
+  CaseProgram out;
+  out.first.resize(cases.size());
+  Kernel kernel;
+  Schedule schedule;
+  kernel.name = schedule.name = schedule.kernel = "hw_verify";
+  schedule.target = model.name;
+  const auto renamed = [](const std::string& name, std::size_t c) { return fmt::format("{}_{}", name, c); };
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (cases[c].program) continue;
+    const std::size_t first = out.first[c] = kernel.tensors.size();
+    for (Tensor tensor : cases[c].walked.tensors) {
+      tensor.name = renamed(tensor.name, c);
+      kernel.tensors.push_back(std::move(tensor));
+    }
+    Computation statement = cases[c].walked.statements[0];
+    statement.name = renamed(statement.name, c);
+    const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
+    statement.write.tensor = moved(statement.write.tensor);
+    for (Access& access : statement.reads) access.tensor = moved(access.tensor);
+    kernel.statements.push_back(std::move(statement));
+    Nest nest = cases[c].nest;
+    for (Line& line : nest.lines) {
+      if (auto* stage = std::get_if<Stage>(&line.is)) stage->tensor = renamed(stage->tensor, c);
+      if (auto* last = std::get_if<Do>(&line.is)) last->statement = renamed(last->statement, c);
+    }
+    schedule.nests.push_back(std::move(nest));
+  }
+  out.program.name = "hw_verify";
+  out.program.kernel = kernel;
+  out.program.sizes = model.sizes();
+  if (!schedule.nests.empty()) {
+    auto program = lower(schedule, kernel, model, DoLines::trusted);
+    if (!program) return program.diagnostics();
+    out.program = std::move(*program);
+  }
+  std::size_t tensors = kernel.tensors.size();
+  std::vector<Program> by_hand;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    if (!cases[c].program) continue;
+    out.first[c] = tensors;
+    tensors += cases[c].kernel.tensors.size();
+    by_hand.push_back(*cases[c].program);
+    for (Buffer& buffer : by_hand.back().buffers) buffer.name = renamed(buffer.name, c);
+    for (Tensor& tensor : by_hand.back().kernel.tensors) tensor.name = renamed(tensor.name, c);
+    for (Computation& statement : by_hand.back().kernel.statements) statement.name = renamed(statement.name, c);
+  }
+  out.program = joined(std::move(out.program), by_hand);
+  out.program.as_named = true;  // what states the same in another state is another instruction
+  return out;
+}
+
+}  // namespace isamap

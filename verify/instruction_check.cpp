@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/instruction_check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ir/error_bounds.h"
+#include "support/overloaded.h"
+#include "verify/instruction_causes.h"
+
+namespace isamap {
+namespace {
+
+bool approximates(const ScalarExpr& e) {
+  if (const auto* u = std::get_if<Unary>(&e.op))
+    if (u->op != UnaryOp::negate && u->op != UnaryOp::abs && u->op != UnaryOp::round && u->op != UnaryOp::sqrt &&
+        is_float(e.type))
+      return true;
+  for (const ScalarExpr& arg : e.args)
+    if (approximates(arg)) return true;
+  return false;
+}
+
+bool rounds(const Instruction& instruction) {
+  const Computation& s = instruction.statement();
+  return is_float(s.body.type) || is_float(instruction.tensors[s.write.tensor.index()].dtype);
+}
+
+/// Values as the machine sees them if it takes denormal numbers for zero.
+void flush(TensorData& data) {
+  if (!is_float(data.dtype)) return;
+  const double smallest = smallest_normal(data.dtype);
+  for (std::int64_t i = 0; i < data.count(); ++i)
+    if (const double x = data.get(i).real; x != 0 && std::fabs(x) < smallest) data.set(i, {std::copysign(0.0, x), 0});
+}
+
+std::string text_of(DType type, Scalar value) {
+  if (!is_float(type)) return std::to_string(value.integer);
+  if (std::isnan(value.real)) return "NaN";
+  const std::string text = fmt::format("{:.9g}", value.real);
+  return value.real == 0 && std::signbit(value.real) ? "-0" : text;
+}
+
+std::vector<std::int64_t> point_of(std::int64_t position, const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> point(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0; position /= shape[d]) point[d] = position % shape[d];
+  return point;
+}
+
+/// "A[1,0..3]": the positions of an operand that reach one result, without the vector's number.
+class Gathered {
+ public:
+  void add(const std::vector<std::int64_t>& index, const std::string& value) {
+    if (std::find(points_.begin(), points_.end(), index) != points_.end()) return;
+    points_.push_back(index);
+    values_.push_back(value);
+  }
+  bool empty() const { return points_.empty(); }
+  std::pair<std::string, std::string> words(const std::string& name) const {
+    constexpr std::size_t most = 8;
+    std::string place, text;
+    for (std::size_t i = 0; i < std::min(points_.size(), most); ++i) {
+      std::string index;
+      for (std::size_t d = 1; d < points_[i].size(); ++d) index += (d > 1 ? "," : "") + std::to_string(points_[i][d]);
+      if (i == 0 || points_.size() <= 2) place += (place.empty() ? name + "[" : "], " + name + "[") + index;
+      text += (text.empty() ? "" : ", ") + values_[i];
+    }
+    if (points_.size() > 2) place += "] and the " + std::to_string(points_.size() - 1) + " behind it, " + name + "[..";
+    if (points_.size() > most) text += ", ..";
+    return {place + "]", text};
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> points_;
+  std::vector<std::string> values_;
+};
+
+/// Every operand value that reaches the element, and what the element held before.
+std::vector<std::pair<std::string, std::string>> values_at(const Kernel& kernel, const std::vector<TensorData>& before,
+                                                           const std::vector<std::int64_t>& element) {
+  const Computation& s = kernel.statements[0];
+  std::vector<Gathered> gathered(s.reads.size());
+  std::vector<std::string> names;
+  for (const Dim& dim : s.domain.dims) names.push_back(dim.name);
+  const auto compiled = [&](const Access& access) {
+    std::vector<CompiledAffine> all;
+    for (const AffineExpr& e : access.index) all.emplace_back(e, names);
+    return all;
+  };
+  const auto write = compiled(s.write);
+  std::vector<std::vector<CompiledAffine>> reads;
+  for (const Access& access : s.reads) reads.push_back(compiled(access));
+  std::vector<std::int64_t> point(names.size(), 0);
+  point[0] = element[0];  // the vector
+  for (bool more = true; more;) {
+    bool here = true;
+    for (std::size_t d = 0; d < write.size(); ++d) here = here && write[d](point.data()) == element[d];
+    for (std::size_t r = 0; here && r < reads.size(); ++r) {
+      const TensorData& data = before[s.reads[r].tensor.index()];
+      std::vector<std::int64_t> index;
+      std::int64_t position = 0;
+      bool inside = true;
+      for (std::size_t d = 0; d < reads[r].size(); ++d) {
+        index.push_back(reads[r][d](point.data()));
+        inside = inside && index.back() >= 0 && index.back() < data.shape[d];
+        position = position * data.shape[d] + index.back();
+      }
+      gathered[r].add(index, inside ? text_of(data.dtype, data.get(position)) : "outside");
+    }
+    more = false;
+    for (std::size_t d = names.size(); d-- > 1 && !more;) {
+      more = ++point[d] < s.domain.dims[d].extent;
+      if (!more) point[d] = 0;
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> all;
+  for (std::size_t r = 0; r < reads.size(); ++r)
+    if (!gathered[r].empty()) all.push_back(gathered[r].words(kernel.tensors[s.reads[r].tensor.index()].name));
+  const TensorData& out = before[s.write.tensor.index()];
+  if (kernel.tensors[s.write.tensor.index()].inout) {
+    std::int64_t position = 0;
+    for (std::size_t d = 0; d < element.size(); ++d) position = position * out.shape[d] + element[d];
+    all.emplace_back(kernel.tensors[s.write.tensor.index()].name + " before", text_of(out.dtype, out.get(position)));
+  }
+  return all;
+}
+
+/// Where the dims of a written element are plain, "C[i=1,j=3]".
+std::string name_of(const Kernel& kernel, const std::vector<std::int64_t>& element) {
+  const Access& write = kernel.statements[0].write;
+  std::string text;
+  for (std::size_t d = 1; d < element.size(); ++d) {
+    const auto dim = write.index[d].as_dim();
+    text += fmt::format("{}{}{}", d > 1 ? "," : "", dim ? *dim + "=" : "", element[d]);
+  }
+  return kernel.tensors[write.tensor.index()].name + "[" + text + "]";
+}
+
+}  // namespace
+
+double smallest_normal(DType type) {
+  double denormal = 1, ulp = 1;
+  while (round_to(type, denormal / 2) != 0) denormal /= 2;
+  while (round_to(type, 1 + ulp / 2) != 1) ulp /= 2;
+  return denormal / ulp;
+}
+
+std::string bound_in_words(const Instruction& instruction) {
+  if (instruction.semantics.empty() || !rounds(instruction)) return "";
+  const Numerics& n = instruction.numerics;
+  std::string why;
+  const auto add = [&](const std::string& text) { why += (why.empty() ? "" : ", ") + text; };
+  if (n.fused) add("fused");
+  if (n.order_any || !n.order.empty()) add("order of summation");
+  if (!n.round.empty()) add("round: " + n.round);
+  if (n.denormals == "zero") add("denormals are zero");
+  if (approximates(instruction.statement().body)) add("approximated functions");
+  return why;
+}
+
+std::vector<std::int64_t> differing(const Kernel& kernel, const Instruction& instruction,
+                                    const std::vector<TensorData>& before, const TensorData& found,
+                                    std::vector<TensorData>& expected) {
+  const bool exact = bound_in_words(instruction).empty();
+  const bool flushes = instruction.numerics.denormals == "zero";
+  expected = before;
+  if (flushes)
+    for (TensorData& data : expected) flush(data);
+  const std::vector<TensorData> seen = expected;
+  interpret(kernel, expected);
+  const std::size_t out = kernel.statements[0].write.tensor.index();
+  const TensorData& wanted = expected[out];
+  std::vector<std::int64_t> wrong;
+  if (found.count() != wanted.count()) return {0};
+  std::vector<double> bounds;
+  if (!exact) bounds = error_bounds(kernel, expected)[out];
+  const double factor = instruction.numerics.round == "truncate" ? 2 : 1;  // one unit in the last place, not half
+  const double floor = flushes && is_float(wanted.dtype) ? 2 * smallest_normal(wanted.dtype) : 0;
+  const std::int64_t vectors = wanted.shape.empty() ? 1 : wanted.shape[0];
+  const std::int64_t each = vectors > 0 ? wanted.count() / vectors : 0;
+  // Where intermediate sums may overflow in one order or precision and not in the other, infinities say nothing.
+  std::vector<bool> huge(static_cast<std::size_t>(vectors), false);
+  for (const TensorData& data : seen) {
+    if (exact || !is_float(data.dtype) || data.shape.empty() || vectors == 0) continue;
+    const std::int64_t count = data.count() / vectors;
+    for (std::int64_t i = 0; i < data.count(); ++i)
+      if (const double x = std::fabs(data.get(i).real); std::isfinite(x) && x > 1e15)
+        huge[static_cast<std::size_t>(i / count)] = true;
+  }
+  for (std::int64_t i = 0; i < wanted.count(); ++i) {
+    const Scalar a = wanted.get(i), b = found.get(i);
+    bool same = is_float(wanted.dtype) ? a.real == b.real || (std::isnan(a.real) && std::isnan(b.real))
+                                       : a.integer == b.integer;
+    if (same && exact && is_float(wanted.dtype) && a.real == 0) same = std::signbit(a.real) == std::signbit(b.real);
+    if (!same && !exact) {
+      const double x = is_float(wanted.dtype) ? a.real : static_cast<double>(a.integer);
+      const double y = is_float(wanted.dtype) ? b.real : static_cast<double>(b.integer);
+      const double bound = bounds.empty() ? 0 : bounds[static_cast<std::size_t>(i)] * factor;
+      if (!std::isfinite(x) || !std::isfinite(y))
+        same = huge[static_cast<std::size_t>(i / each)];
+      else
+        same = !std::isfinite(bound) || std::fabs(x - y) <= bound + floor;
+    }
+    if (!same) wrong.push_back(i);
+  }
+  return wrong;
+}
+
+std::optional<InstructionDifference> check_case(const InstructionCase& one, const Instruction& instruction,
+                                                const std::vector<TensorData>& before,
+                                                const std::vector<TensorData>& found) {
+  const std::size_t out = one.kernel.statements[0].write.tensor.index();
+  std::vector<TensorData> expected;
+  const auto wrong = differing(one.kernel, instruction, before, found[out], expected);
+  if (wrong.empty()) return std::nullopt;
+  InstructionDifference difference;
+  const auto element = point_of(wrong.front(), expected[out].shape);
+  difference.position = name_of(one.kernel, element);
+  difference.operands = values_at(one.kernel, before, element);
+  difference.found = text_of(expected[out].dtype, found[out].get(wrong.front()));
+  difference.expected = text_of(expected[out].dtype, expected[out].get(wrong.front()));
+  difference.wrong = static_cast<std::int64_t>(wrong.size());
+  difference.cause = likely_cause(one, instruction, before, found[out]);
+  return difference;
+}
+
+}  // namespace isamap
