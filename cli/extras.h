@@ -12,7 +12,7 @@
 namespace isamap::cli {
 
 struct Extras {
-  std::vector<NestExplanation> statements;
+  std::vector<CostReport> statements;
   std::vector<Timeline> timelines;  ///< empty: nothing asked for a simulation
   std::string text;                 ///< of --explain
 };

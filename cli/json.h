@@ -50,7 +50,7 @@ struct ScheduleAnswer {
 std::string json_of_schedule(const ScheduleAnswer& answer);
 /// `cost`: the name of the model; `simulated`: empty unless asked for.
 std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost,
-                             const std::vector<NestExplanation>& explained, const std::vector<Timeline>& simulated);
+                             const std::vector<CostReport>& explained, const std::vector<Timeline>& simulated);
 std::string json_of_emit(const Program& program, const HardwareModel& model, const std::vector<ScalarCode>& scalar,
                          const std::vector<EmittedFile>& files);
 std::string json_of_run(const Checked& checked, const Cost& predicted, const std::vector<ScalarCode>& scalar,

@@ -49,10 +49,10 @@ Json terms_json(const std::vector<CostTerm>& terms) {
 }
 
 /// Statements run one after the other: parts add up.
-Json times_json(const std::vector<NestExplanation>& statements) {
+Json times_json(const std::vector<CostReport>& statements) {
   double cycles = 0, fill = 0, compute = 0, drain = 0;
   Json waits = Json::object();
-  for (const NestExplanation& e : statements) {
+  for (const CostReport& e : statements) {
     cycles += e.latency_cycles;
     fill += e.times.fill;
     compute += e.times.compute;
@@ -89,7 +89,7 @@ Json simulated_json(const std::vector<Timeline>& timelines) {
 }  // namespace
 
 std::string json_of_evaluate(const Evaluation& evaluation, const std::string& cost_model,
-                             const std::vector<NestExplanation>& explained, const std::vector<Timeline>& simulated) {
+                             const std::vector<CostReport>& explained, const std::vector<Timeline>& simulated) {
   Json json = document();
   const Cost& cost = evaluation.total;
   json["memories"] = Json::object();

@@ -32,7 +32,7 @@ std::string more_cycles(const Extras& extras, const std::string& cost, const Har
   const bool blocks = std::any_of(model.units().begin(), model.units().end(),
                                   [](const Unit& unit) { return unit.queued && !unit.index.empty(); });
   double latency = 0, fill = 0, drain = 0, simulated = 0;
-  for (const NestExplanation& e : extras.statements) {
+  for (const CostReport& e : extras.statements) {
     latency += e.latency_cycles;
     fill += e.times.fill;
     drain += e.times.drain;

@@ -152,7 +152,7 @@ SearchAnswer schedule_answer(const Options& options, Recorder& recorder, std::op
   const auto inputs = load_inputs(options, code);
   if (!inputs) return {"", code};
   if (const auto done = exactly(options, *inputs)) return *done;
-  SecondBest second;
+  RunnerUpTracker second;
   const bool explained = options.explain || !options.report.empty();
   const CompileHook record = recorder.hook();
   auto compiled = by_asking(

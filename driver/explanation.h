@@ -14,11 +14,10 @@ namespace isamap {
 struct RunnerUp {
   std::string schedule;  ///< its text
   double ratio = 1;      ///< of the objective
-  std::vector<NestExplanation> statements;
+  std::vector<CostReport> statements;
 };
 
 /// Of each nest of a schedule. Diagnostics as of `evaluate`.
-Result<std::vector<NestExplanation>> explain(const Schedule& schedule, const Kernel& kernel,
-                                             const HardwareModel& model);
+Result<std::vector<CostReport>> explain(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
 
 }  // namespace isamap

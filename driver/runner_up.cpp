@@ -55,7 +55,7 @@ std::vector<Nest> one_step_away(const Nest& nest, const Computation& statement) 
 
 }  // namespace
 
-void SecondBest::see(const Trial& trial) {
+void RunnerUpTracker::see(const Trial& trial) {
   if (!trial.objective || !trial.nest) return;
   if (statements_.size() <= trial.statement.index()) statements_.resize(trial.statement.index() + 1);
   Pair& pair = statements_[trial.statement.index()];
@@ -71,7 +71,8 @@ void SecondBest::see(const Trial& trial) {
   }
 }
 
-std::optional<RunnerUp> SecondBest::of(const Schedule& best, const Kernel& kernel, const HardwareModel& model) const {
+std::optional<RunnerUp> RunnerUpTracker::of(const Schedule& best, const Kernel& kernel,
+                                            const HardwareModel& model) const {
   std::optional<std::size_t> least;
   const auto more = [&](std::size_t s) { return *statements_[s].second - *statements_[s].best; };
   for (std::size_t s = 0; s < statements_.size() && s < best.nests.size(); ++s)

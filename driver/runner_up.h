@@ -10,7 +10,7 @@
 namespace isamap {
 
 /// The second best of each statement that is strictly worse than the best; fed with every trial.
-class SecondBest {
+class RunnerUpTracker {
  public:
   void see(const Trial& trial);
   /// With the second best of the statement where that costs the least. Nothing: there is none.

@@ -46,9 +46,9 @@ Moves moves_of(const IntVector& step, const std::vector<bool>& output) {
 
 /// Do tiles differ in the digit while all others stay (`tile`), has the tile no part in it (`call`), or is it open?
 enum class Decides { call, tile, both };
-Decides decided_by(const Alignment& alignment, const Walker& walker) {
+Decides decided_by(const Alignment& alignment, const DigitStep& walker) {
   Decides result = Decides::call;
-  for (const Walker::Place& place : walker.places) {
+  for (const DigitStep::Place& place : walker.places) {
     const std::int64_t extent = unit_extent(alignment, place.dim);
     if (place.weight % extent == 0) return Decides::tile;
     if ((walker.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another
@@ -72,16 +72,16 @@ bool fits(const Alignment& alignment, const IntVector& step) {
 bool takes_one_value(const Cover::Loop& loop) { return loop.extent <= 1 && !loop.floating; }
 
 /// Neither loops nor tiles are left over: nothing adds up from call to call.
-bool one_call(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+bool one_call(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover) {
   return std::all_of(cover.loops.begin(), cover.loops.end(), takes_one_value) &&
-         std::all_of(walkers.begin(), walkers.end(), [&](const Walker& walker) {
+         std::all_of(walkers.begin(), walkers.end(), [&](const DigitStep& walker) {
            return walker.extent <= 1 || decided_by(alignment, walker) == Decides::call;
          });
 }
 
 }  // namespace
 
-Truth adds_up(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover,
+Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover,
               std::string& refusal) {
   if (!always_starts_anew(*alignment.hardware)) return Truth::yes;
   const std::string anew = "each call writes " + alignment.unit_tensor_name(0) + " anew";
@@ -92,7 +92,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<Walker>& walkers, co
   const std::string text = anew + ", so one call has to add up all";
   const auto output = own_indices(alignment);
   Truth truth = Truth::yes;
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     const Decides by = walker.extent > 1 ? decided_by(alignment, walker) : Decides::call;
     const Moves moves = output ? moves_of(walker.column, *output) : Moves::both;
     if (moves == Moves::both || (moves == Moves::none && by == Decides::both)) truth = Truth::unknown;

@@ -16,18 +16,18 @@ struct OtherOrders::Frame {
 
 namespace {
 
-SlotSet slots_of(const Choices& choices, const Walker& walker) {
+SlotSet slots_of(const Choices& choices, const DigitStep& walker) {
   SlotSet set = 0;
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
-    for (const Walker::Place& place : walker.places)
+    for (const DigitStep::Place& place : walker.places)
       if (std::count(choices.slots[s].dims.begin(), choices.slots[s].dims.end(), place.dim) > 0) set |= SlotSet{1} << s;
   return set;
 }
 
 /// The home that a direction has in a mapping; -1: none, and nothing where the rule knows no such home.
-std::optional<int> home_in(const Choices& choices, const Direction& direction, const std::vector<Walker>& walkers) {
+std::optional<int> home_in(const Choices& choices, const Direction& direction, const std::vector<DigitStep>& walkers) {
   SlotSet slots = 0;
-  for (const Walker& walker : walkers)
+  for (const DigitStep& walker : walkers)
     if (walker.extent > 1 && parallel(walker.column, direction.column)) slots |= slots_of(choices, walker);
   if (slots == 0) return -1;
   for (std::size_t h = 0; h < direction.homes.size(); ++h)
@@ -36,7 +36,7 @@ std::optional<int> home_in(const Choices& choices, const Direction& direction, c
 }
 
 /// Which directions the mapping walks where; nothing where it is no member of the class.
-std::optional<Placement> placement_of(const Choices& choices, const std::vector<Walker>& walkers) {
+std::optional<Placement> placement_of(const Choices& choices, const std::vector<DigitStep>& walkers) {
   Placement placement;
   for (const Direction& direction : choices.directions) {
     const auto home = home_in(choices, direction, walkers);
@@ -47,9 +47,9 @@ std::optional<Placement> placement_of(const Choices& choices, const std::vector<
 }
 
 /// The smallest step of the output by a digit along this column.
-std::int64_t finest(const Alignment& alignment, const std::vector<Walker>& walkers, const IntVector& column) {
+std::int64_t finest(const Alignment& alignment, const std::vector<DigitStep>& walkers, const IntVector& column) {
   std::int64_t least = INT64_MAX;
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     if (walker.extent <= 1 || !parallel(walker.column, column)) continue;
     std::int64_t size = 0;
     for (const std::int64_t x : output_image(alignment, walker.column)) size += std::abs(x);
@@ -59,7 +59,7 @@ std::int64_t finest(const Alignment& alignment, const std::vector<Walker>& walke
 }
 
 /// Do the mapping's digits count in the order of this plan?
-bool counts_so(const Alignment& alignment, const std::vector<Walker>& walkers, const Plan& plan) {
+bool counts_so(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Plan& plan) {
   return std::all_of(plan.orders.begin(), plan.orders.end(), [&](const Order& order) {
     const auto step = [&](int l) {
       return finest(alignment, walkers, plan.placed[static_cast<std::size_t>(l)].column);

@@ -172,22 +172,22 @@ std::string types_in_words(const Computation& c) {
 constexpr std::size_t kMaxKills = 16;
 constexpr double kInfinity = __builtin_inf();
 
-void add_kill(std::vector<Kill>& to, Kill kill) {
+void add_kill(std::vector<Annihilator>& to, Annihilator kill) {
   std::sort(kill.begin(), kill.end());
   if (to.size() < kMaxKills && std::find(to.begin(), to.end(), kill) == to.end()) to.push_back(std::move(kill));
 }
 
-std::vector<Kill> either(std::vector<Kill> a, const std::vector<Kill>& b) {
-  for (const Kill& kill : b) add_kill(a, kill);
+std::vector<Annihilator> either(std::vector<Annihilator> a, const std::vector<Annihilator>& b) {
+  for (const Annihilator& kill : b) add_kill(a, kill);
   return a;
 }
 
 /// Both at once; a read that would need two constants cannot have both.
-std::vector<Kill> both(const std::vector<Kill>& a, const std::vector<Kill>& b) {
-  std::vector<Kill> result;
-  for (const Kill& x : a) {
-    for (const Kill& y : b) {
-      Kill sum = x;
+std::vector<Annihilator> both(const std::vector<Annihilator>& a, const std::vector<Annihilator>& b) {
+  std::vector<Annihilator> result;
+  for (const Annihilator& x : a) {
+    for (const Annihilator& y : b) {
+      Annihilator sum = x;
       bool conflict = false;
       for (const auto& [read, value] : y) {
         const auto same = std::find_if(sum.begin(), sum.end(), [&, r = read](const auto& p) { return p.first == r; });
@@ -202,21 +202,21 @@ std::vector<Kill> both(const std::vector<Kill>& a, const std::vector<Kill>& b) {
   return result;
 }
 
-std::vector<Kill> reaching(const ScalarExpr& e, double target);
+std::vector<Annihilator> reaching(const ScalarExpr& e, double target);
 
-std::vector<Kill> reaching_unary(UnaryOp op, const ScalarExpr& a, double target) {
+std::vector<Annihilator> reaching_unary(UnaryOp op, const ScalarExpr& a, double target) {
   switch (op) {
     case UnaryOp::negate:
-      return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Kill>{};
+      return is_float(a.type) || target == 0 ? reaching(a, target == 0 ? 0 : -target) : std::vector<Annihilator>{};
     case UnaryOp::abs:
     case UnaryOp::sqrt:
     case UnaryOp::tanh:
     case UnaryOp::erf:
     case UnaryOp::round:
-      return target == 0 ? reaching(a, 0) : std::vector<Kill>{};
+      return target == 0 ? reaching(a, 0) : std::vector<Annihilator>{};
     case UnaryOp::exp:
       if (target == 1) return reaching(a, 0);
-      return target == 0 ? reaching(a, -kInfinity) : std::vector<Kill>{};
+      return target == 0 ? reaching(a, -kInfinity) : std::vector<Annihilator>{};
     case UnaryOp::log:
     case UnaryOp::rsqrt:
     case UnaryOp::sigmoid:
@@ -225,18 +225,18 @@ std::vector<Kill> reaching_unary(UnaryOp op, const ScalarExpr& a, double target)
   return {};
 }
 
-std::vector<Kill> reaching_binary(BinaryOp op, const ScalarExpr& a, const ScalarExpr& b, double target) {
+std::vector<Annihilator> reaching_binary(BinaryOp op, const ScalarExpr& a, const ScalarExpr& b, double target) {
   const bool infinite = !__builtin_isfinite(target);
   switch (op) {
     case BinaryOp::mul:
       if (target == 0) return either(reaching(a, 0), reaching(b, 0));
-      return target == 1 ? both(reaching(a, 1), reaching(b, 1)) : std::vector<Kill>{};
+      return target == 1 ? both(reaching(a, 1), reaching(b, 1)) : std::vector<Annihilator>{};
     case BinaryOp::add:
       if (target == 0) return both(reaching(a, 0), reaching(b, 0));
-      return infinite ? either(reaching(a, target), reaching(b, target)) : std::vector<Kill>{};
+      return infinite ? either(reaching(a, target), reaching(b, target)) : std::vector<Annihilator>{};
     case BinaryOp::sub:
       if (target == 0) return both(reaching(a, 0), reaching(b, 0));
-      return infinite ? either(reaching(a, target), reaching(b, -target)) : std::vector<Kill>{};
+      return infinite ? either(reaching(a, target), reaching(b, -target)) : std::vector<Annihilator>{};
     case BinaryOp::max:
       return target == kInfinity ? either(reaching(a, target), reaching(b, target))
                                  : both(reaching(a, target), reaching(b, target));
@@ -250,12 +250,15 @@ std::vector<Kill> reaching_binary(BinaryOp op, const ScalarExpr& a, const Scalar
 }
 
 /// Constants for reads that make e equal `target` for all finite values of the other reads.
-std::vector<Kill> reaching(const ScalarExpr& e, double target) {
+std::vector<Annihilator> reaching(const ScalarExpr& e, double target) {
   return std::visit(
       overloaded{
-          [&](const Constant& c) { return c.value == target ? std::vector<Kill>{{}} : std::vector<Kill>{}; },
+          [&](const Constant& c) {
+            return c.value == target ? std::vector<Annihilator>{{}} : std::vector<Annihilator>{};
+          },
           [&](const Read& r) {
-            return representable(target, e.type) ? std::vector<Kill>{{{r.access, target}}} : std::vector<Kill>{};
+            return representable(target, e.type) ? std::vector<Annihilator>{{{r.access, target}}}
+                                                 : std::vector<Annihilator>{};
           },
           [&](const Unary& u) { return reaching_unary(u.op, e.args[0], target); },
           [&](const Binary& b) { return reaching_binary(b.op, e.args[0], e.args[1], target); },
@@ -294,9 +297,9 @@ std::string body_mismatch(const Computation& statement, const std::vector<Tensor
   return "body: the instruction computes " + own + "; the statement computes " + wanted;
 }
 
-std::vector<Kill> kills(const Computation& instruction) {
+std::vector<Annihilator> kills(const Computation& instruction) {
   const DType type = instruction.body.type;
-  std::vector<Kill> all;
+  std::vector<Annihilator> all;
   switch (instruction.reduction) {
     case Reduction::add:
     case Reduction::saturating_add:
@@ -314,10 +317,11 @@ std::vector<Kill> kills(const Computation& instruction) {
     case Reduction::assign:
       break;
   }
-  std::vector<Kill> minimal;
-  std::stable_sort(all.begin(), all.end(), [](const Kill& a, const Kill& b) { return a.size() < b.size(); });
-  for (const Kill& kill : all) {
-    const bool covered = std::any_of(minimal.begin(), minimal.end(), [&](const Kill& smaller) {
+  std::vector<Annihilator> minimal;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Annihilator& a, const Annihilator& b) { return a.size() < b.size(); });
+  for (const Annihilator& kill : all) {
+    const bool covered = std::any_of(minimal.begin(), minimal.end(), [&](const Annihilator& smaller) {
       return std::includes(kill.begin(), kill.end(), smaller.begin(), smaller.end());
     });
     if (!covered && !kill.empty()) minimal.push_back(kill);

@@ -40,7 +40,7 @@ std::string body_mismatch(const Computation& statement, const std::vector<Tensor
 /// Constants for some reads that make the body the identity of the reduction whatever the other (finite) reads are:
 /// a*b with += has {a: 0} and {b: 0}; |a-b| has {a: 0, b: 0}; a+b with max= has {a: -inf} and {b: -inf}.
 /// Minimal sets only, smallest first.
-using Kill = std::vector<std::pair<int, double>>;  // read, value; sorted by read
-std::vector<Kill> kills(const Computation& instruction);
+using Annihilator = std::vector<std::pair<int, double>>;  // read, value; sorted by read
+std::vector<Annihilator> kills(const Computation& instruction);
 
 }  // namespace isamap

@@ -28,8 +28,8 @@ Question soundness(Writer w, int operand, int other) {
                   ": two points of one call share a slot and differ in the element");
 }
 
-bool on_output(const Alignment& alignment, const Walker& walker) {
-  return std::any_of(walker.places.begin(), walker.places.end(), [&](const Walker::Place& place) {
+bool on_output(const Alignment& alignment, const DigitStep& walker) {
+  return std::any_of(walker.places.begin(), walker.places.end(), [&](const DigitStep::Place& place) {
     return (alignment.unit_uses[static_cast<std::size_t>(place.dim)] & 1U) != 0;
   });
 }
@@ -89,8 +89,8 @@ Question neutral(Writer w, const Padding& padding, const Carrier& carrier) {
 /// and min) are no integers: there the body's structure alone decides.
 Question vanishing(Writer w, const Padding& padding, const std::set<int>& operands) {
   const Computation& unit = w.alignment().unit();
-  const std::vector<Kill> known = kills(unit);
-  const auto kill = std::find_if(known.begin(), known.end(), [&](const Kill& one) {
+  const std::vector<Annihilator> known = kills(unit);
+  const auto kill = std::find_if(known.begin(), known.end(), [&](const Annihilator& one) {
     return std::all_of(one.begin(), one.end(), [&](const auto& entry) { return operands.count(entry.first + 1) > 0; });
   });
   const std::string name = "K " + padding.reason + ": the constants of its carriers leave something of the term";
@@ -151,7 +151,7 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
     if (tie.tie >= 0 && !carried(tie.reason)) ways.push_back("true");
   }
   for (const Padding& face : all_faces(w.alignment())) {
-    const bool walked = std::any_of(w.walkers().begin(), w.walkers().end(), [&](const Walker& walker) {
+    const bool walked = std::any_of(w.walkers().begin(), w.walkers().end(), [&](const DigitStep& walker) {
       for (const std::string& name : face.face.names()) {
         const int d = w.alignment().computation().domain.find(name);
         if (d >= 0 && walker.extent > 1 && walker.column[static_cast<std::size_t>(d)] != 0) return true;

@@ -23,14 +23,15 @@ std::string why_no_alignment(const Kernel& kernel, const Mapping& stated, const 
 
 }  // namespace
 
-Stated judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated, std::uint64_t rlimit) {
+CheckedMapping judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
+                            std::uint64_t rlimit) {
   const Instruction& instruction = model.instruction(stated.instruction);
   const std::vector<Alignment> alignments =
       alignments_of(kernel, stated.statement, instruction, stated.instruction, stated.constant.has_value());
-  Stated result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
+  CheckedMapping result{std::nullopt, why_no_alignment(kernel, stated, instruction, !alignments.empty())};
   for (const Alignment& alignment : alignments) {
     if (!says_the_same(alignment, stated)) continue;
-    Judged judged = judge(alignment, stated.dims, false, kills(alignment.unit()));
+    Legality judged = judge(alignment, stated.dims, false, kills(alignment.unit()));
     if (judged.mapping && judged.mapping->proof == Proof::unknown)
       judged.mapping->proof = prove(kernel, model, *judged.mapping, rlimit).proof;
     if (judged.mapping && judged.mapping->proof == Proof::proved) return {std::move(judged.mapping), ""};

@@ -8,14 +8,14 @@
 
 namespace isamap {
 
-struct Stated {
+struct CheckedMapping {
   std::optional<Mapping> mapping;  ///< with carriers, needs, residual loops and its proof; nothing: refused
   std::string refusal;             ///< "dtype: the instruction computes ...", "instruction dim i takes 16, ..."
 };
 
 /// Of the mapping only statement, instruction, operands, constant, digits and whether a sum is rolled up are read. What
 /// the exact tests leave open is asked of Z3; `rlimit` bounds it.
-Stated judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
-                    std::uint64_t rlimit = MapOptions{}.rlimit);
+CheckedMapping judge_stated(const Kernel& kernel, const HardwareModel& model, const Mapping& stated,
+                            std::uint64_t rlimit = MapOptions{}.rlimit);
 
 }  // namespace isamap

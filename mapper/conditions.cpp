@@ -26,9 +26,9 @@ std::optional<IntVector> as_column(const AffineExpr& e, const IterationDomain& d
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 
 /// Operands that use one of the walker's dims.
-OperandSet uses_of(const Alignment& alignment, const Walker& walker) {
+OperandSet uses_of(const Alignment& alignment, const DigitStep& walker) {
   OperandSet set = 0;
-  for (const Walker::Place& place : walker.places) set |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+  for (const DigitStep::Place& place : walker.places) set |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
   return set;
 }
 
@@ -103,27 +103,28 @@ double share_inside(const IterationDomain& domain) {
 
 }  // namespace
 
-const Walker::Place* Walker::on(int dim) const {
+const DigitStep::Place* DigitStep::on(int dim) const {
   for (const Place& place : places)
     if (place.dim == dim) return &place;
   return nullptr;
 }
 
-std::uint32_t Walker::dims() const {
+std::uint32_t DigitStep::dims() const {
   std::uint32_t set = 0;
   for (const Place& place : places) set |= std::uint32_t{1} << place.dim;
   return set;
 }
 
-std::int64_t walked_extent(const std::vector<Walker>& walkers, int m) {
+std::int64_t walked_extent(const std::vector<DigitStep>& walkers, int m) {
   std::int64_t walked = 1;
-  for (const Walker& walker : walkers)
+  for (const DigitStep& walker : walkers)
     if (walker.on(m) != nullptr) walked *= walker.extent;
   return walked;
 }
 
-std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const std::vector<std::vector<Digit>>& dims) {
-  std::vector<Walker> walkers;
+std::optional<std::vector<DigitStep>> walkers_of(const Alignment& alignment,
+                                                 const std::vector<std::vector<Digit>>& dims) {
+  std::vector<DigitStep> walkers;
   std::size_t count = 0;
   for (const auto& digits : dims) count += digits.size();
   walkers.reserve(count);
@@ -136,7 +137,7 @@ std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const 
       auto column = as_column(digit.column, alignment.computation().domain);
       if (!column || digit.extent < 0) return std::nullopt;
       weight /= std::max<std::int64_t>(digit.extent, 1);
-      const auto tied = std::find_if(walkers.begin(), walkers.end(), [&](const Walker& w) {
+      const auto tied = std::find_if(walkers.begin(), walkers.end(), [&](const DigitStep& w) {
         return w.column == *column && w.extent == digit.extent && w.on(static_cast<int>(m)) == nullptr;
       });
       if (tied != walkers.end())
@@ -156,14 +157,14 @@ struct Steps {
 };
 
 /// Nothing where an index is not linear.
-std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Walker>& walkers, int t) {
+std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<DigitStep>& walkers, int t) {
   Steps steps;
   for (const IndexRow& row : alignment.unit_rows[static_cast<std::size_t>(t)]) {
     if (!row.linear) return std::nullopt;
     IntVector moves;
-    for (const Walker& walker : walkers) {
+    for (const DigitStep& walker : walkers) {
       std::int64_t sum = 0;
-      for (const Walker::Place& place : walker.places) {
+      for (const DigitStep::Place& place : walker.places) {
         const auto step = checked_mul(row.coefficients[static_cast<std::size_t>(place.dim)], place.weight);
         const auto total = step ? checked_add(sum, *step) : std::nullopt;
         if (!total) return std::nullopt;
@@ -175,7 +176,7 @@ std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Walk
   }
   for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
     IntVector moves;
-    for (const Walker& walker : walkers) {
+    for (const DigitStep& walker : walkers) {
       const auto step = step_of(row, walker.column);
       if (!step) return std::nullopt;
       moves.push_back(*step);
@@ -194,7 +195,7 @@ bool slot_tells_element(const Steps& steps) {
 }
 
 /// Do differences of digits within a call that leave the rows `given` in place leave `wanted` in place?
-Truth told(const Alignment& alignment, const std::vector<Walker>& walkers, const std::optional<Steps>& steps,
+Truth told(const Alignment& alignment, const std::vector<DigitStep>& walkers, const std::optional<Steps>& steps,
            bool slot_tells) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.extent == 0; }))
@@ -206,7 +207,7 @@ Truth told(const Alignment& alignment, const std::vector<Walker>& walkers, const
 }
 
 /// An instruction that adds up dims in an index.
-Truth sound_by_steps(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet& open) {
+Truth sound_by_steps(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet& open) {
   open = 0;
   for (int t = 0; t < alignment.operand_count(); ++t) {
     const Truth truth = told(alignment, walkers, steps_of(alignment, walkers, t), true);
@@ -223,10 +224,10 @@ bool is_projection(const Access& access) {
 
 }  // namespace
 
-Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet& open) {
+Truth sound(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet& open) {
   open = 0;
   if (!alignment.projection) return sound_by_steps(alignment, walkers, open);
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     if (walker.extent <= 1) continue;
     for (int t = 0; t < alignment.operand_count(); ++t) {
       if (uses(uses_of(alignment, walker), t)) continue;
@@ -242,13 +243,13 @@ Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers, Oper
   return open == 0 ? Truth::yes : Truth::unknown;
 }
 
-Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers) {
+Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
   if (!is_projection(alignment.unit_access(0))) return told(alignment, walkers, steps_of(alignment, walkers, 0), false);
   std::vector<IntVector> vectors;
   std::vector<std::int64_t> extents;
   vectors.reserve(walkers.size());
   bool linear = true;
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     if (walker.extent <= 1 || !uses(uses_of(alignment, walker), 0)) continue;
     if (stands_still(alignment, 0, walker.column)) continue;  // kind `partial`
     IntVector& image = vectors.emplace_back();
@@ -282,7 +283,7 @@ std::string column_name(const Alignment& alignment, const IntVector& column) {
 
 }  // namespace
 
-std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers) {
+std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
   std::vector<Padding> reasons;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
@@ -318,13 +319,13 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>
   return reasons;
 }
 
-std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+std::vector<Padding> paddings(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   std::vector<Padding> reasons;
   reasons.reserve(8);
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
-    for (const Walker& w : walkers) {
+    for (const DigitStep& w : walkers) {
       if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= moves_in_call(alignment, w);
     }
     return dims;
@@ -349,7 +350,8 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walk
   return reasons;
 }
 
-Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons, const std::vector<Kill>& kills) {
+Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
+                   const std::vector<Annihilator>& kills) {
   const auto tells = [&](int t, std::uint32_t dims) {
     for (std::size_t m = 0; m < alignment.unit_tells.size(); ++m) {
       if ((dims >> m & 1U) != 0 && !uses(alignment.unit_tells[m], t)) return false;
@@ -363,7 +365,7 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
       result.carriers.push_back({padding.reason, 0});
       continue;
     }
-    const auto kill = std::find_if(kills.begin(), kills.end(), [&](const Kill& k) {
+    const auto kill = std::find_if(kills.begin(), kills.end(), [&](const Annihilator& k) {
       return std::all_of(k.begin(), k.end(), [&](const auto& entry) { return tells(entry.first + 1, padding.dims); });
     });
     if (kill == kills.end()) {
@@ -385,7 +387,7 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
   return result;
 }
 
-double utilisation(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover) {
+double utilisation(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   double points = 1, calls = 1, unit_points = 1;
   for (const Dim& dim : domain.dims) points *= static_cast<double>(dim.extent);
@@ -401,10 +403,10 @@ double utilisation(const Alignment& alignment, const std::vector<Walker>& walker
 
 // What of a digit differs between points of one call, and what its tile decides.
 
-std::uint32_t moves_in_call(const Alignment& alignment, const Walker& walker) {
+std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& walker) {
   std::uint32_t set = 0;
   if (walker.extent <= 1) return 0;
-  for (const Walker::Place& place : walker.places)
+  for (const DigitStep::Place& place : walker.places)
     if (place.weight % unit_extent(alignment, place.dim) != 0) set |= std::uint32_t{1} << place.dim;
   return set;
 }
@@ -417,8 +419,8 @@ struct InCall {
   std::int64_t steps = 1, block = 1;
   bool tiled = false;
 };
-std::optional<InCall> in_call(const Alignment& alignment, const Walker& walker) {
-  const Walker::Place& place = walker.places.front();
+std::optional<InCall> in_call(const Alignment& alignment, const DigitStep& walker) {
+  const DigitStep::Place& place = walker.places.front();
   const std::int64_t extent = unit_extent(alignment, place.dim);
   if (place.weight % extent == 0) return InCall{1, 1, true};
   if (extent % place.weight != 0) return std::nullopt;
@@ -432,10 +434,10 @@ std::optional<InCall> in_call(const Alignment& alignment, const Walker& walker) 
 
 /// Do calls reach coordinate d in blocks, all of a block inside the domain or all outside? In a call it grows from a
 /// multiple of g by less than g, where g divides the extent and whatever loops and tiles add.
-bool aligned(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover, std::size_t d) {
+bool aligned(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover, std::size_t d) {
   std::int64_t g = alignment.computation().domain.dims[d].extent, reach = 0;
   for (const Cover::Loop& loop : cover.loops) g = std::gcd(g, loop.step[d]);
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     if (walker.column[d] == 0 || walker.extent <= 1) continue;
     const auto part = in_call(alignment, walker);
     if (!part || (part->steps > 1 && walker.column[d] < 0)) return false;

@@ -27,7 +27,7 @@ enum class Truth { no, unknown, yes };
 
 /// One digit as numbers. A step of it adds `column` to the point, and to the counter of each of its instruction dims
 /// the weight there. Two dims that hold one column share the digit: it is tied.
-struct Walker {
+struct DigitStep {
   struct Place {
     int dim = 0;
     std::int64_t weight = 1;  ///< product of the extents of the later digits of the same instruction dim
@@ -42,13 +42,14 @@ struct Walker {
 
 /// Dims on which the walker's digit differs between points of one call. Where its weight is a multiple of the dim's
 /// extent the tile alone decides the digit.
-std::uint32_t moves_in_call(const Alignment& alignment, const Walker& walker);
+std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& walker);
 
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
-std::optional<std::vector<Walker>> walkers_of(const Alignment& alignment, const std::vector<std::vector<Digit>>& dims);
+std::optional<std::vector<DigitStep>> walkers_of(const Alignment& alignment,
+                                                 const std::vector<std::vector<Digit>>& dims);
 
 /// Product of the digit extents on instruction dim m.
-std::int64_t walked_extent(const std::vector<Walker>& walkers, int m);
+std::int64_t walked_extent(const std::vector<DigitStep>& walkers, int m);
 
 /// What digits leave over: loops that add steps to the point.
 struct Cover {
@@ -62,23 +63,23 @@ struct Cover {
 };
 /// Passes covers to `take`, best first, until it returns true: chains along the coordinates, one for each choice of
 /// pivots, up to a limit; else along the lattice of the columns. False: none was taken.
-bool some_cover(const Alignment& alignment, const std::vector<Walker>& walkers,
+bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& walkers,
                 const std::function<bool(const Cover&)>& take);
 
 /// For each walker the coordinate that it decides, in an order of the coordinates in which every column reaches later
 /// ones only. Calls `visit` with each choice until it returns true; is there one?
 using Pivots = std::vector<int>;
-bool some_pivots(const std::vector<Walker>& walkers, std::size_t dims,
+bool some_pivots(const std::vector<DigitStep>& walkers, std::size_t dims,
                  const std::function<bool(const Pivots&, const std::vector<int>& order)>& visit);
 
 /// Columns and loops as one direction each and cosets of the lattice that they span: what exact covers look like when
 /// no order of the coordinates works. Do these loops belong to these walkers?
-bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims);
+bool covers_by_lattice(const std::vector<DigitStep>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims);
 
 /// `open`: the operands for which the answer is `unknown`.
-Truth sound(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet& open);
+Truth sound(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet& open);
 /// Digits that spread a sum over an output dim on purpose (kind `partial`) set apart.
-Truth no_partials(const Alignment& alignment, const std::vector<Walker>& walkers);
+Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& walkers);
 
 /// Why some instruction points have no statement point.
 struct Padding {
@@ -92,20 +93,21 @@ struct Padding {
   bool aligned = false;    ///< all points of a call are inside, or all outside: no padding, but a bound of loops
 };
 /// Causes that do not depend on the loops: surplus counts of a dim, and digits of a tied pair that differ.
-std::vector<Padding> fills(const Alignment& alignment, const std::vector<Walker>& walkers);
+std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& walkers);
 /// Are all points of a call inside the range of coordinate d, or all outside?
-bool aligned(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover, std::size_t d);
-std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);
+bool aligned(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover, std::size_t d);
+std::vector<Padding> paddings(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover);
 
 struct Neutral {
   std::vector<Carrier> carriers;
   std::vector<std::string> needs;
   std::optional<Padding> uncarried;  ///< a reason that nobody carries: the mapping is refused
 };
-Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons, const std::vector<Kill>& kills);
+Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reasons,
+                   const std::vector<Annihilator>& kills);
 
 /// Statement points / (calls * instruction points); tiles start where they need fewest calls. Points that faces cut off
 /// are counted exactly for boxes of up to a million points over the faces' dims, else not subtracted.
-double utilisation(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover);
+double utilisation(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover);
 
 }  // namespace isamap

@@ -24,13 +24,13 @@ std::vector<CompiledAffine> compiled(const std::vector<AffineExpr>& index, const
 }
 
 /// Instruction dims along which a slot or an element of one of the operands moves.
-std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet operands) {
+std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands) {
   std::vector<bool> moves(alignment.unit_uses.size(), false);
   for (int t = 0; t < alignment.operand_count(); ++t) {
     if ((operands >> t & 1U) == 0) continue;
     for (std::size_t m = 0; m < moves.size(); ++m) {
       const bool told = (alignment.unit_uses[m] >> t & 1U) != 0;
-      moves[m] = moves[m] || told || std::any_of(walkers.begin(), walkers.end(), [&](const Walker& walker) {
+      moves[m] = moves[m] || told || std::any_of(walkers.begin(), walkers.end(), [&](const DigitStep& walker) {
                    return walker.on(static_cast<int>(m)) != nullptr && !stands_still(alignment, t, walker.column);
                  });
     }
@@ -40,7 +40,7 @@ std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<Walk
 
 class TriedCalls {
  public:
-  TriedCalls(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet operands)
+  TriedCalls(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands)
       : alignment_(alignment), walkers_(walkers), moves_(moving_dims(alignment, walkers, operands)) {
     const std::vector<Dim>&dims = alignment.unit().domain.dims, &own = alignment.computation().domain.dims;
     faces_ = compiled(alignment.computation().domain.faces, own);
@@ -107,9 +107,9 @@ class TriedCalls {
     for (std::size_t m = 0; m < y.size(); ++m)
       if (first_[m] + y[m] >= walked_[m]) return false;
     point_.assign(dims.size(), 0);
-    for (const Walker& walker : walkers_) {
+    for (const DigitStep& walker : walkers_) {
       std::int64_t digit = -1;
-      for (const Walker::Place& place : walker.places) {
+      for (const DigitStep::Place& place : walker.places) {
         const auto m = static_cast<std::size_t>(place.dim);
         const std::int64_t here = (first_[m] + y[m]) / place.weight % walker.extent;
         if (digit >= 0 && here != digit) return false;
@@ -130,7 +130,7 @@ class TriedCalls {
   }
 
   const Alignment& alignment_;
-  const std::vector<Walker>& walkers_;
+  const std::vector<DigitStep>& walkers_;
   std::vector<bool> moves_;
   std::vector<CompiledAffine> faces_;
   std::vector<Read> reads_;
@@ -140,8 +140,8 @@ class TriedCalls {
 
 }  // namespace
 
-bool slot_holds_two(const Alignment& alignment, const std::vector<Walker>& walkers, OperandSet operands) {
-  if (std::any_of(walkers.begin(), walkers.end(), [](const Walker& w) { return w.extent < 1; }))
+bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands) {
+  if (std::any_of(walkers.begin(), walkers.end(), [](const DigitStep& w) { return w.extent < 1; }))
     return false;  // no call
   return TriedCalls(alignment, walkers, operands).some_call_is_wrong();
 }

@@ -37,13 +37,13 @@ IntVector scaled(IntVector v, std::int64_t by) {
 class PivotSearch {
  public:
   using Visit = std::function<bool(const Pivots&, const std::vector<int>&)>;
-  PivotSearch(const std::vector<Walker>& walkers, std::size_t dims, const Visit& visit, bool backwards = false)
+  PivotSearch(const std::vector<DigitStep>& walkers, std::size_t dims, const Visit& visit, bool backwards = false)
       : walkers_(walkers),
         dims_(static_cast<int>(dims)),
         visit_(visit),
         backwards_(backwards),
         pivot_(walkers.size(), -1) {
-    for (const Walker& w : walkers) {
+    for (const DigitStep& w : walkers) {
       shears_ = shears_ || std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
     }
   }
@@ -89,7 +89,7 @@ class PivotSearch {
     return true;
   }
 
-  const std::vector<Walker>& walkers_;
+  const std::vector<DigitStep>& walkers_;
   int dims_;
   const Visit& visit_;
   bool backwards_;  // digits may count down: right where all loops on top float
@@ -122,7 +122,7 @@ std::optional<ChainLoops> chain_loops(Strides digits) {
 }
 
 /// How far columns of other chains move coordinate d altogether.
-std::int64_t shift_span(const std::vector<Walker>& walkers, const Pivots& pivots, std::size_t d) {
+std::int64_t shift_span(const std::vector<DigitStep>& walkers, const Pivots& pivots, std::size_t d) {
   std::int64_t span = 0;
   for (std::size_t w = 0; w < walkers.size(); ++w) {
     if (pivots[w] == static_cast<int>(d) || walkers[w].column[d] == 0) continue;
@@ -133,8 +133,8 @@ std::int64_t shift_span(const std::vector<Walker>& walkers, const Pivots& pivots
 }
 
 /// Adds the loops of coordinate d, whose digits are those with this pivot.
-bool add_coordinate(const Alignment& alignment, const std::vector<Walker>& walkers, const Pivots& pivots, std::size_t d,
-                    Cover& cover) {
+bool add_coordinate(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Pivots& pivots,
+                    std::size_t d, Cover& cover) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   Strides digits;
   bool shifted = false;
@@ -163,7 +163,7 @@ bool add_coordinate(const Alignment& alignment, const std::vector<Walker>& walke
   return true;
 }
 
-bool by_coordinates(const Alignment& alignment, const std::vector<Walker>& walkers,
+bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& walkers,
                     const std::function<bool(const Cover&)>& take) {
   constexpr int kMaxCovers = 16;
   const std::size_t n = alignment.computation().domain.dims.size();
@@ -183,9 +183,9 @@ bool by_coordinates(const Alignment& alignment, const std::vector<Walker>& walke
 }
 
 /// Primitive directions of the columns, first entry positive, each once.
-std::vector<IntVector> rays_of(const std::vector<Walker>& walkers) {
+std::vector<IntVector> rays_of(const std::vector<DigitStep>& walkers) {
   std::vector<IntVector> rays;
-  for (const Walker& w : walkers) {
+  for (const DigitStep& w : walkers) {
     std::int64_t size = 0;
     for (const std::int64_t x : w.column) size = std::gcd(size, x);
     if (size == 0) continue;
@@ -215,10 +215,10 @@ std::vector<std::vector<IntVector>> bases_of(const std::vector<IntVector>& rays,
 }
 
 /// The columns in coordinates of the basis; nothing when one is no integer combination (Cramer's rule).
-std::optional<std::vector<Walker>> in_basis(std::vector<Walker> walkers, const std::vector<IntVector>& basis) {
+std::optional<std::vector<DigitStep>> in_basis(std::vector<DigitStep> walkers, const std::vector<IntVector>& basis) {
   const auto index = determinant(basis);
   if (!index || *index == 0) return std::nullopt;
-  for (Walker& w : walkers) {
+  for (DigitStep& w : walkers) {
     IntVector coordinates;
     for (std::size_t a = 0; a < basis.size(); ++a) {
       std::vector<IntVector> replaced = basis;
@@ -233,7 +233,7 @@ std::optional<std::vector<Walker>> in_basis(std::vector<Walker> walkers, const s
 }
 
 /// Chains along the vectors of a basis instead of the coordinates; all tops float. `steps`: how far a vector reaches.
-std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<Walker>& walkers,
+std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<DigitStep>& walkers,
                                                     const std::vector<IntVector>& basis,
                                                     const std::function<std::int64_t(const IntVector&)>& steps) {
   const auto columns = in_basis(walkers, basis);
@@ -273,14 +273,14 @@ std::int64_t steps_in_box(const Alignment& alignment, const IntVector& direction
   return steps;
 }
 
-bool by_lattice(const Alignment& alignment, const std::vector<Walker>& walkers,
+bool by_lattice(const Alignment& alignment, const std::vector<DigitStep>& walkers,
                 const std::function<bool(const Cover&)>& take) {
   const std::size_t n = alignment.computation().domain.dims.size();
   for (const std::vector<IntVector>& basis : bases_of(rays_of(walkers), n)) {
     auto loops = loops_along(walkers, basis, [&](const IntVector& v) { return steps_in_box(alignment, v); });
     if (!loops) continue;
     Cover cover{std::move(*loops), std::vector<bool>(n, false), std::vector<bool>(n, false)};
-    for (const Walker& w : walkers)
+    for (const DigitStep& w : walkers)
       for (std::size_t d = 0; d < n; ++d)
         if (w.column[d] != 0) cover.below[d] = cover.beyond[d] = true;
     if (take(cover)) return true;
@@ -290,12 +290,12 @@ bool by_lattice(const Alignment& alignment, const std::vector<Walker>& walkers,
 
 }  // namespace
 
-bool some_pivots(const std::vector<Walker>& walkers, std::size_t dims,
+bool some_pivots(const std::vector<DigitStep>& walkers, std::size_t dims,
                  const std::function<bool(const Pivots&, const std::vector<int>&)>& visit) {
   return PivotSearch(walkers, dims, visit).choose(0);
 }
 
-bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims) {
+bool covers_by_lattice(const std::vector<DigitStep>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims) {
   const auto same = [](const Cover::Loop& a, const Cover::Loop& b) {
     return a.step == b.step && a.floating == b.floating && (a.floating || a.extent == b.extent);
   };
@@ -307,7 +307,7 @@ bool covers_by_lattice(const std::vector<Walker>& walkers, const std::vector<Cov
   return false;
 }
 
-bool some_cover(const Alignment& alignment, const std::vector<Walker>& walkers,
+bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& walkers,
                 const std::function<bool(const Cover&)>& take) {
   return by_coordinates(alignment, walkers, take) || by_lattice(alignment, walkers, take);
 }

@@ -20,10 +20,10 @@ Automorphism identity_of(const Instruction& instruction) {
 
 /// What the tests leave open (instructions such as C[i] += A[i+x]*B[x], outputs such as O[i/2]) is decided by the
 /// solver.
-Judged judge_fully(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kill_sets,
-                   const MapOptions& options, PairMappings& result) {
+Legality judge_fully(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kill_sets,
+                     const MapOptions& options, PairMappings& result) {
   constexpr std::int64_t kMaxQueries = 2'000;
-  Judged judged = judge(alignment, std::move(dims), split, kill_sets);
+  Legality judged = judge(alignment, std::move(dims), split, kill_sets);
   if (!judged.mapping || judged.mapping->proof == Proof::proved) return judged;
   std::string failed;
   const Truth truth =
@@ -166,7 +166,7 @@ Listing::Answer Listing::consider(const Alignment& alignment, Dims digits, bool 
     return seen_.count(fingerprint_of(alignment.operands, dims, by)) > 0;
   };
   if (seen_.count(own) > 0 || std::any_of(symmetries_.begin(), symmetries_.end(), listed)) return Answer::listed;
-  Judged judged = judge_fully(alignment, std::move(digits), split, kills_, options_, result_);
+  Legality judged = judge_fully(alignment, std::move(digits), split, kills_, options_, result_);
   if (!judged.mapping) {
     if (say_why) add_reason(result_, operand_prefix(alignment) + judged.refusal);
     return judged.by_extents ? Answer::other_extents : Answer::refused;

@@ -50,7 +50,7 @@ class Listing {
   const Sink& sink_;
   std::vector<Automorphism> symmetries_;
   Automorphism same_;
-  std::vector<Kill> kills_;
+  std::vector<Annihilator> kills_;
   std::unordered_set<Fingerprint, FingerprintHash> seen_;
   std::int64_t count_ = 0;
 };

@@ -9,7 +9,7 @@ namespace isamap {
 namespace {
 
 /// Walkers that share an instruction dim or a row: differences of one group say nothing about those of another.
-std::vector<std::vector<std::size_t>> groups_of(const std::vector<Walker>& walkers,
+std::vector<std::vector<std::size_t>> groups_of(const std::vector<DigitStep>& walkers,
                                                 const std::vector<IntVector>& given) {
   std::vector<std::size_t> group(walkers.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
@@ -36,7 +36,7 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<Walker>& walke
 /// Depth first over the differences of one group of walkers.
 class Differences {
  public:
-  Differences(const Alignment& alignment, const std::vector<Walker>& walkers, const std::vector<IntVector>& given,
+  Differences(const Alignment& alignment, const std::vector<DigitStep>& walkers, const std::vector<IntVector>& given,
               const std::vector<IntVector>& wanted)
       : alignment_(alignment), walkers_(walkers), given_(given), wanted_(wanted), steps_(walkers.size(), 0) {}
 
@@ -50,7 +50,7 @@ class Differences {
     limits_.clear();
     for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
       const auto weight = [&](std::size_t w) {
-        const Walker::Place* place = walkers_[w].on(static_cast<int>(m));
+        const DigitStep::Place* place = walkers_[w].on(static_cast<int>(m));
         return place == nullptr ? 0 : place->weight;
       };
       limit(unit_extent(alignment_, static_cast<int>(m)) - 1, weight);
@@ -98,7 +98,7 @@ class Differences {
     for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
       std::int64_t counter = 0;
       for (const std::size_t w : *group_)
-        if (const Walker::Place* place = walkers_[w].on(static_cast<int>(m))) counter += place->weight * digit(w);
+        if (const DigitStep::Place* place = walkers_[w].on(static_cast<int>(m))) counter += place->weight * digit(w);
       if (counter >= unit_extent(alignment_, static_cast<int>(m))) return false;
     }
     std::vector<std::int64_t> x(domain.dims.size(), 0);
@@ -137,7 +137,7 @@ class Differences {
   }
 
   const Alignment& alignment_;
-  const std::vector<Walker>& walkers_;
+  const std::vector<DigitStep>& walkers_;
   const std::vector<IntVector>&given_, &wanted_;
   const std::vector<std::size_t>* group_ = nullptr;
   std::vector<const IntVector*> moved_;  ///< rows wanted that the group moves
@@ -149,7 +149,7 @@ class Differences {
 
 }  // namespace
 
-Truth told_by_differences(const Alignment& alignment, const std::vector<Walker>& walkers,
+Truth told_by_differences(const Alignment& alignment, const std::vector<DigitStep>& walkers,
                           const std::vector<IntVector>& given, const std::vector<IntVector>& wanted) {
   Differences differences(alignment, walkers, given, wanted);
   Truth truth = Truth::yes;

@@ -10,7 +10,7 @@ namespace isamap {
 namespace {
 
 /// A digit before it is put on its dims.
-struct Planned {
+struct PlannedDigit {
   PlacedDirection at;
   std::int64_t stride = 1;  ///< multiplies the column
   std::int64_t extent = 0;
@@ -24,7 +24,7 @@ std::int64_t extent_of(const Alignment& alignment, std::size_t d) {
 
 /// The coordinate that a combined column steps through: one whose unit direction moves the output alike, so that both
 /// can share a chain; else the first that no other digit walks; else the first.
-std::size_t pivot_of(const std::vector<Planned>& digits, std::size_t l, const std::vector<Order>& orders) {
+std::size_t pivot_of(const std::vector<PlannedDigit>& digits, std::size_t l, const std::vector<Order>& orders) {
   const IntVector& column = digits[l].at.column;
   for (const Order& order : orders) {
     for (const auto& [mine, other] : {std::pair(order.inner, order.outer), std::pair(order.outer, order.inner)}) {
@@ -36,15 +36,15 @@ std::size_t pivot_of(const std::vector<Planned>& digits, std::size_t l, const st
   std::size_t first = column.size();
   for (std::size_t d = column.size(); d-- > 0;) {
     if (column[d] == 0) continue;
-    const bool walked =
-        std::any_of(digits.begin(), digits.end(), [&](const Planned& p) { return p.at.unit == static_cast<int>(d); });
+    const bool walked = std::any_of(digits.begin(), digits.end(),
+                                    [&](const PlannedDigit& p) { return p.at.unit == static_cast<int>(d); });
     if (!walked || first == column.size()) first = d;
   }
   return first;
 }
 
 /// How far a call of the instruction reaches along a placed direction if it has a dim for itself.
-std::int64_t room(const Alignment& alignment, const Choices& choices, const Planned& digit) {
+std::int64_t room(const Alignment& alignment, const Choices& choices, const PlannedDigit& digit) {
   if (digit.at.home.tied == 0) return choices.slots[static_cast<std::size_t>(digit.at.home.slot)].extent;
   std::int64_t least = INT64_MAX;
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
@@ -55,15 +55,16 @@ std::int64_t room(const Alignment& alignment, const Choices& choices, const Plan
 
 /// On a skewed unit the dims that the column shifts have to hold the shifted window too: with s of extent S alone on a
 /// dim of E and q - s beside it, E - S + 1 steps of q - s fit into one call.
-std::int64_t steps_that_fit(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& digits,
+std::int64_t steps_that_fit(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& digits,
                             std::size_t l, std::size_t pivot, std::int64_t most) {
   for (std::size_t d = 0; d < digits[l].at.column.size(); ++d) {
     const std::int64_t step = std::abs(digits[l].at.column[d]);
     if (step == 0 || d == pivot) continue;
-    for (const Planned& other : digits) {
+    for (const PlannedDigit& other : digits) {
       if (other.at.unit != static_cast<int>(d)) continue;
-      const bool alone = std::count_if(digits.begin(), digits.end(),
-                                       [&](const Planned& p) { return p.at.home.slot == other.at.home.slot; }) == 1;
+      const bool alone = std::count_if(digits.begin(), digits.end(), [&](const PlannedDigit& p) {
+                           return p.at.home.slot == other.at.home.slot;
+                         }) == 1;
       const std::int64_t spare = room(alignment, choices, other) - extent_of(alignment, d);
       if (alone && spare >= step && spare / step + 1 < most) most = spare / step + 1;
     }
@@ -87,8 +88,8 @@ std::int64_t largest_stride(const Alignment& alignment, const IntVector& column)
 
 /// Steps of the inner digit of a pair whose outer one continues where it ends: at most half of the way where both walk
 /// one dim, so that something is left for the outer digit.
-std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, const Planned& inner,
-                         const Planned& outer) {
+std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, const PlannedDigit& inner,
+                         const PlannedDigit& outer) {
   const int unit = inner.at.unit >= 0 ? inner.at.unit : outer.at.unit;
   const std::int64_t way = unit >= 0 ? extent_of(alignment, static_cast<std::size_t>(unit)) : inner.extent;
   const std::int64_t half = std::max<std::int64_t>(ceil_div(way, 2), 2);
@@ -96,7 +97,7 @@ std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, con
 }
 
 /// What is chosen for a digit instead of what the rules below say.
-struct Wanted {
+struct RequestedExtent {
   std::int64_t extent = 0;  ///< 0: as the rules say
   int pivot = -1;
 };
@@ -104,9 +105,9 @@ struct Wanted {
 /// Extents of combined columns and of tied digits; strides of the outer digits of ordered pairs. `wanted` has extents
 /// to be taken instead of these rules where it is not 0. False where an outer digit has no room.
 bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::vector<Order>& orders,
-                const std::vector<Wanted>& wanted, std::vector<Planned>& digits) {
+                const std::vector<RequestedExtent>& wanted, std::vector<PlannedDigit>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
-    Planned& digit = digits[l];
+    PlannedDigit& digit = digits[l];
     if (digit.at.unit < 0) {
       const std::size_t pivot =
           wanted[l].pivot >= 0 ? static_cast<std::size_t>(wanted[l].pivot) : pivot_of(digits, l, orders);
@@ -124,7 +125,7 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
   }
   for (const Order& order : orders) {
     const auto in = static_cast<std::size_t>(order.inner);
-    Planned &inner = digits[in], &outer = digits[static_cast<std::size_t>(order.outer)];
+    PlannedDigit &inner = digits[in], &outer = digits[static_cast<std::size_t>(order.outer)];
     const std::int64_t ratio = std::abs(order.ratio);
     inner.exact = true;
     if (order.bounded) {
@@ -143,9 +144,9 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
 }
 
 /// Unit digits walk what is left of their dim, and the window that combined columns shift over it.
-void plan_walks(const Alignment& alignment, std::vector<Planned>& digits) {
+void plan_walks(const Alignment& alignment, std::vector<PlannedDigit>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
-    Planned& digit = digits[l];
+    PlannedDigit& digit = digits[l];
     if (digit.extent > 0 || (digit.at.unit < 0 && digit.stride == 1)) continue;
     const std::size_t d = static_cast<std::size_t>(digit.at.unit >= 0 ? digit.at.unit : digit.pivot);
     std::int64_t range = extent_of(alignment, d);
@@ -205,22 +206,22 @@ AffineExpr as_expression(const Alignment& alignment, const IntVector& column, st
 
 namespace {
 
-SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned,
+SlotDigits digits_of(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& planned,
                      std::size_t s, bool ties_first = true) {
   const Slot& slot = choices.slots[s];
   SlotDigits here;
   here.digits.reserve(planned.size() + 1);
-  const auto add = [&](const Planned& p) {
+  const auto add = [&](const PlannedDigit& p) {
     if ((p.at.home.slots() >> s & 1U) == 0) return;
     here.digits.push_back({as_expression(alignment, p.at.column, p.stride), p.extent});
     if (p.at.home.tied != 0) here.tied = here.digits.size();
     here.exact = p.exact;
   };
   for (const bool ties : {true, false})
-    for (const Planned& p : planned)
+    for (const PlannedDigit& p : planned)
       if (ties_first ? (p.at.home.tied != 0) == ties : ties) add(p);
-  if (here.digits.empty() && slot.stand_in >= 0) {
-    const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.stand_in)];
+  if (here.digits.empty() && slot.unit_dim >= 0) {
+    const Dim& dim = alignment.computation().domain.dims[static_cast<std::size_t>(slot.unit_dim)];
     here.digits.push_back({AffineExpr::dim(dim.name), 1});
   }
   return here;
@@ -231,7 +232,7 @@ struct Layout {
   bool ties_first = true, spread = true;
 };
 
-Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned,
+Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& planned,
              Layout layout = {}) {
   Dims dims(alignment.unit_uses.size());
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
@@ -252,7 +253,7 @@ bool couples_dims(const Computation& unit) {
 }
 
 /// Every way to put whole digits on dims of their own, slot by slot from `s` on: p on p and q on q, or crosswise.
-void seat(const Alignment& alignment, const Choices& choices, const std::vector<Planned>& planned, std::size_t s,
+void seat(const Alignment& alignment, const Choices& choices, const std::vector<PlannedDigit>& planned, std::size_t s,
           const Dims& dims, std::vector<Dims>& out) {
   constexpr std::size_t kMaxSeatings = 256;
   if (out.size() >= kMaxSeatings) return;
@@ -285,20 +286,22 @@ bool may_turn(const std::vector<PlacedDirection>& placed, const Order& order) {
 }
 
 /// Digits with extents and strides; nothing where one has no room for two steps, and all could be free instead.
-std::optional<std::vector<Planned>> planned(const Alignment& alignment, const Choices& choices, const Plan& plan,
-                                            const std::vector<Wanted>& wanted) {
-  std::vector<Planned> digits;
+std::optional<std::vector<PlannedDigit>> planned(const Alignment& alignment, const Choices& choices, const Plan& plan,
+                                                 const std::vector<RequestedExtent>& wanted) {
+  std::vector<PlannedDigit> digits;
   digits.reserve(plan.placed.size());
   for (const PlacedDirection& at : plan.placed) digits.push_back({at});
   if (!plan_tiles(alignment, choices, plan.orders, wanted, digits)) return std::nullopt;
   plan_walks(alignment, digits);
-  const bool idle = std::any_of(digits.begin(), digits.end(), [](const Planned& digit) { return digit.extent == 1; });
+  const bool idle =
+      std::any_of(digits.begin(), digits.end(), [](const PlannedDigit& digit) { return digit.extent == 1; });
   if (idle && plan.split) return std::nullopt;  // the same mapping without that digit is listed
   return digits;
 }
 
 /// Extents worth trying, with any pivot: those that divide a dim which the column moves, or a dim that it walks.
-std::vector<Wanted> choices_to_try(const Alignment& alignment, const Choices& choices, const PlacedDirection& at) {
+std::vector<RequestedExtent> choices_to_try(const Alignment& alignment, const Choices& choices,
+                                            const PlacedDirection& at) {
   constexpr std::int64_t kLargest = 64;
   std::vector<std::int64_t> extents{0};  // as the rules have it
   const auto add_divisors = [&](std::int64_t n) {
@@ -310,7 +313,7 @@ std::vector<Wanted> choices_to_try(const Alignment& alignment, const Choices& ch
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
     if ((at.home.slots() >> s & 1U) != 0)
       for (const int m : choices.slots[s].dims) add_divisors(unit_extent(alignment, m));
-  std::vector<Wanted> list;
+  std::vector<RequestedExtent> list;
   for (const std::int64_t e : extents) list.push_back({e, -1});
   for (std::size_t d = 0; d < at.column.size() && at.unit < 0; ++d)
     for (const std::int64_t e : extents)
@@ -319,9 +322,10 @@ std::vector<Wanted> choices_to_try(const Alignment& alignment, const Choices& ch
 }
 
 /// Orders of digits: those that move coordinate d in front, so that tiles decide it (d = dims: combined ones in front).
-std::vector<Planned> in_front(std::vector<Planned> digits, std::size_t d) {
-  std::stable_partition(digits.begin(), digits.end(),
-                        [&](const Planned& p) { return d < p.at.column.size() ? p.at.column[d] != 0 : p.at.unit < 0; });
+std::vector<PlannedDigit> in_front(std::vector<PlannedDigit> digits, std::size_t d) {
+  std::stable_partition(digits.begin(), digits.end(), [&](const PlannedDigit& p) {
+    return d < p.at.column.size() ? p.at.column[d] != 0 : p.at.unit < 0;
+  });
   return digits;
 }
 
@@ -365,7 +369,7 @@ Plans plans_of(const Alignment& alignment, const Choices& choices, const Placeme
 }
 
 std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choices, const Plan& plan) {
-  const auto digits = planned(alignment, choices, plan, std::vector<Wanted>(plan.placed.size()));
+  const auto digits = planned(alignment, choices, plan, std::vector<RequestedExtent>(plan.placed.size()));
   if (!digits) return {};
   if (!couples_dims(alignment.unit())) return {as_dims(alignment, choices, *digits)};
   std::vector<Dims> seatings;
@@ -380,19 +384,19 @@ bool some_other_dims(const Alignment& alignment, const Choices& choices, const P
   constexpr int kMaxTries = 2048, kNoRoom = 32;  // what has no room for two steps mostly has none in other ways either
   const std::size_t n = alignment.computation().domain.dims.size();
   int tries = kMaxTries;
-  std::vector<std::vector<Wanted>> lists;
+  std::vector<std::vector<RequestedExtent>> lists;
   for (std::size_t l = 0; l < plan.placed.size(); ++l) {
     const PlacedDirection& at = plan.placed[l];
     const bool inner = std::any_of(plan.orders.begin(), plan.orders.end(),
                                    [&](const Order& order) { return order.inner == static_cast<int>(l); });
     const bool open = at.unit < 0 || at.home.tied != 0 || inner;
-    lists.push_back(open ? choices_to_try(alignment, choices, at) : std::vector<Wanted>(1));
+    lists.push_back(open ? choices_to_try(alignment, choices, at) : std::vector<RequestedExtent>(1));
   }
-  std::vector<Wanted> wanted(plan.placed.size());
+  std::vector<RequestedExtent> wanted(plan.placed.size());
   const std::function<bool(std::size_t)> choose = [&](std::size_t l) {
     if (tries <= 0) return false;
     if (l < wanted.size()) {
-      return std::any_of(lists[l].begin(), lists[l].end(), [&](const Wanted& one) {
+      return std::any_of(lists[l].begin(), lists[l].end(), [&](const RequestedExtent& one) {
         wanted[l] = one;
         return choose(l + 1);
       });

@@ -46,9 +46,9 @@ Interval values_of(const Kernel& kernel, TensorId id, bool stated) {
 }
 
 /// Which tensors' stated ranges count.
-using Stated = std::vector<bool>;
+using CheckedMapping = std::vector<bool>;
 
-std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const Stated& stated) {
+std::vector<Interval> ranges_of_reads(const Kernel& kernel, const Computation& c, const CheckedMapping& stated) {
   std::vector<Interval> ranges;
   for (const Access& read : c.reads) ranges.push_back(values_of(kernel, read.tensor, stated[read.tensor.index()]));
   return ranges;
@@ -118,7 +118,7 @@ class Matcher {
     const Computation& unit = instruction_.statement();
     const bool same_type = unit.body.type == statement_.body.type;
     if (!same_type && !same_ring(unit.body.type, statement_.body.type)) return;
-    const Stated all(kernel_.tensors.size(), true);
+    const CheckedMapping all(kernel_.tensors.size(), true);
     const auto wanted = expand(statement_.body, ranges_of_reads(kernel_, statement_, all));
     if (!wanted || !wanted->losses.empty()) return;
     const std::vector<DType> types = read_types(statement_, kernel_.tensors);
@@ -136,7 +136,8 @@ class Matcher {
   }
 
   /// The instruction's expansion where the reads hold what the binding puts there.
-  std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding, const Stated& stated) const {
+  std::optional<Expansion> expansion(const Form& form, const std::vector<int>& binding,
+                                     const CheckedMapping& stated) const {
     const Computation& unit = instruction_.statement();
     const std::vector<Interval> values = ranges(form, binding, stated);
     auto expansion = expand(unit.body, values);
@@ -149,7 +150,7 @@ class Matcher {
     }
     return expansion;
   }
-  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const Stated& stated) const {
+  std::vector<Interval> ranges(const Form& form, const std::vector<int>& binding, const CheckedMapping& stated) const {
     const std::vector<Interval> bound = ranges_of_reads(kernel_, statement_, stated);
     std::vector<Interval> result;
     for (const int r : form.from)
@@ -195,8 +196,9 @@ bool holds(const Interval& all, const Interval& values) { return all.low <= valu
 std::string print(const Interval& values) { return fmt::format("[{}, {}]", values.low, values.high); }
 
 /// Stated ranges are dropped one by one while nothing saturates without them: what is left is needed.
-Stated needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form, const std::vector<int>& binding) {
-  Stated stated(kernel.tensors.size(), true);
+CheckedMapping needed_ranges(const Kernel& kernel, const Matcher& matcher, const Form& form,
+                             const std::vector<int>& binding) {
+  CheckedMapping stated(kernel.tensors.size(), true);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     stated[t] = false;
     const auto without = matcher.expansion(form, binding, stated);
@@ -211,7 +213,7 @@ ExactMatch exact_match(const Kernel& kernel, const Instruction& instruction, con
   result.match.operands = {0};
   for (const int r : binding) result.match.operands.push_back(r + 1);
   auto exact = std::make_shared<Exactness>();
-  const Stated stated = needed_ranges(kernel, matcher, form, binding);
+  const CheckedMapping stated = needed_ranges(kernel, matcher, form, binding);
   for (std::size_t t = 0; t < stated.size(); ++t) {
     if (stated[t])
       exact->needs.push_back(kernel.tensors[t].name + " in " + print(values_of(kernel, make_id<TensorId>(t), true)));
@@ -241,7 +243,7 @@ std::optional<Interval> saving_range(const Kernel& kernel, TensorId tensor, Stat
   const auto saves = [&](std::int64_t m) {
     narrowed.tensors[tensor.index()].range = {static_cast<double>(range(m).low), static_cast<double>(range(m).high)};
     const auto expansion =
-        Matcher(narrowed, statement, instruction).expansion(form, binding, Stated(kernel.tensors.size(), true));
+        Matcher(narrowed, statement, instruction).expansion(form, binding, CheckedMapping(kernel.tensors.size(), true));
     return expansion && expansion->losses.empty();
   };
   std::int64_t good = 0, bad = all.high;
@@ -260,7 +262,7 @@ std::vector<ExactMatch> match_exactly(const Kernel& kernel, StatementId statemen
   std::vector<ExactMatch> result;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
-    const auto expansion = matcher.expansion(form, binding, Stated(kernel.tensors.size(), true));
+    const auto expansion = matcher.expansion(form, binding, CheckedMapping(kernel.tensors.size(), true));
     if (expansion && expansion->losses.empty() && result.size() < kMaxMatches)
       result.push_back(exact_match(kernel, instruction, matcher, form, binding));
   });
@@ -271,7 +273,7 @@ SaturationReason why_not_exact(const Kernel& kernel, StatementId statement, cons
   SaturationReason reason;
   const Matcher matcher(kernel, statement, instruction);
   matcher.each([&](const Form& form, const std::vector<int>& binding) {
-    const Stated stated(kernel.tensors.size(), true);
+    const CheckedMapping stated(kernel.tensors.size(), true);
     const auto expansion = matcher.expansion(form, binding, stated);
     if (!reason.text.empty() || !expansion || expansion->losses.empty()) return;
     const Loss& loss = expansion->losses.front();

@@ -42,9 +42,10 @@ std::optional<int> fastest(const Alignment& alignment, const Operand& operand, i
 }
 
 /// The column whose neighbours are neighbours on dim m too; null: the dim is virtual.
-const IntVector* innermost(const std::vector<Walker>& walkers, int m) {
-  for (const Walker& w : walkers)
-    if (const Walker::Place* place = w.on(m); place != nullptr && place->weight == 1 && w.extent > 1) return &w.column;
+const IntVector* innermost(const std::vector<DigitStep>& walkers, int m) {
+  for (const DigitStep& w : walkers)
+    if (const DigitStep::Place* place = w.on(m); place != nullptr && place->weight == 1 && w.extent > 1)
+      return &w.column;
   return nullptr;
 }
 
@@ -66,7 +67,7 @@ std::string reordered(const Alignment& alignment, int t, const IntVector& column
   return fmt::format("{}[{}]", alignment.tensor_name(t), fmt::join(subscripts, ","));
 }
 
-std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<Walker>& walkers, int t) {
+std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<DigitStep>& walkers, int t) {
   const Operand& operand = alignment.hardware->operands[alignment.unit_access(t).tensor.index()];
   const auto fast = fastest(alignment, operand, t);
   const IntVector* column = fast ? innermost(walkers, *fast) : nullptr;

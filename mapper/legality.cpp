@@ -11,11 +11,11 @@
 namespace isamap {
 namespace {
 
-std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<Walker>& walkers,
+std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<DigitStep>& walkers,
                                        const Cover& cover) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   std::vector<bool> outer(dims.size(), true);
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (walker.column[d] != 0) outer[d] = false;
   }
@@ -29,7 +29,7 @@ std::vector<std::string> residual_dims(const Alignment& alignment, const std::ve
   return names;
 }
 
-std::string refusal_of(const Alignment& alignment, const Padding& padding, const std::vector<Walker>& walkers) {
+std::string refusal_of(const Alignment& alignment, const Padding& padding, const std::vector<DigitStep>& walkers) {
   const std::string body = "the " + std::string(symbol(alignment.unit().reduction)) + " of this body";
   if (padding.fill < 0) {
     return "no operand tells the points beyond " + padding.reason + " apart, and " + body + " needs one that does";
@@ -42,17 +42,17 @@ std::string refusal_of(const Alignment& alignment, const Padding& padding, const
 }
 
 /// Does another instruction dim walk the same column in other steps?
-bool is_split(const std::vector<Walker>& walkers, const Walker& walker) {
-  return std::any_of(walkers.begin(), walkers.end(), [&](const Walker& other) {
+bool is_split(const std::vector<DigitStep>& walkers, const DigitStep& walker) {
+  return std::any_of(walkers.begin(), walkers.end(), [&](const DigitStep& other) {
     return other.dims() != walker.dims() && parallel(walker.column, other.column);
   });
 }
 
 /// What a mapping uses beyond plain axes.
-std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& walkers) {
+std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
   std::set<Kind> kinds;
   std::uint32_t walked = 0;
-  for (const Walker& walker : walkers) {
+  for (const DigitStep& walker : walkers) {
     walked |= walker.dims();
     if (walker.places.size() > 1) kinds.insert(Kind::block_diagonal);
     int moved = 0;
@@ -60,7 +60,8 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& w
     if (moved > 1) kinds.insert(Kind::skew);
     if (is_split(walkers, walker)) kinds.insert(Kind::split);
     OperandSet slots = 0;
-    for (const Walker::Place& place : walker.places) slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+    for (const DigitStep::Place& place : walker.places)
+      slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
     for (int t = 0; t < alignment.operand_count(); ++t) {
       if (walker.extent > 1 && (slots >> t & 1U) != 0 && stands_still(alignment, t, walker.column))
         kinds.insert(t == 0 ? Kind::partial : Kind::replicate);
@@ -74,8 +75,8 @@ std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<Walker>& w
 }
 
 /// What is said of a mapping that covers the statement so.
-Mapping mapping_of(const Alignment& alignment, const std::vector<Walker>& walkers, const Cover& cover, Neutral neutral,
-                   bool split) {
+Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover,
+                   Neutral neutral, bool split) {
   Mapping mapping;
   mapping.statement = alignment.statement;
   mapping.instruction = alignment.instruction;
@@ -100,10 +101,10 @@ Mapping mapping_of(const Alignment& alignment, const std::vector<Walker>& walker
 
 }  // namespace
 
-Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kills) {
+Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kills) {
   const auto walkers = walkers_of(alignment, dims);
   if (!walkers) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
-  Judged judged;
+  Legality judged;
   const Truth slots = sound(alignment, *walkers, judged.sound_open), elements = no_partials(alignment, *walkers);
   if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
   if (slots == Truth::unknown && slot_holds_two(alignment, *walkers, judged.sound_open))
@@ -115,7 +116,7 @@ Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vecto
   std::optional<Cover> cover;
   Neutral neutral;
   Truth sums = Truth::yes;
-  Judged refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
+  Legality refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
   bool explained = false;  // by the first cover
   const bool covered = some_cover(alignment, *walkers, [&](const Cover& found) {
     if (elements == Truth::no) {

@@ -10,7 +10,7 @@
 namespace isamap {
 
 /// A mapping whose conditions were asked: `proof` is proved, or unknown where the solver is needed.
-struct Judged {
+struct Legality {
   std::optional<Mapping> mapping;  ///< nothing: refused
   std::string refusal;             ///< why
   bool by_extents = false;         ///< other extents of the digits may do
@@ -20,6 +20,6 @@ struct Judged {
   bool sums_open = false;          ///< the solver has to say whether A holds
 };
 /// `split`: two digits count along one direction of the output.
-Judged judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Kill>& kills);
+Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kills);
 
 }  // namespace isamap

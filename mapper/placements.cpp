@@ -35,7 +35,7 @@ class Search {
   bool lacks(std::size_t s, std::size_t decided, int left, const State& state) const {
     const Slot& slot = choices_.slots[s];
     if ((state.filled >> s & 1U) != 0 || slot.empty == Slot::Empty::always) return false;
-    if (slot.empty == Slot::Empty::never) return slot.stand_in < 0;
+    if (slot.empty == Slot::Empty::never) return slot.unit_dim < 0;
     const DirectionSet before = decided < 64 ? bit(decided) - 1 : ~DirectionSet{0};
     if ((slot.reachable & before & ~state.placed) != 0) return true;
     return std::popcount(slot.reachable & ~before) > left;
@@ -144,7 +144,7 @@ void add_units(const Alignment& alignment, Rule rule, Choices& choices) {
     const OperandSet used = alignment.statement_uses[d];
     if (dims[d].extent == 1) {
       for (Slot& slot : choices.slots)
-        if (used == slot.uses && slot.stand_in < 0) slot.stand_in = static_cast<int>(d);
+        if (used == slot.uses && slot.unit_dim < 0) slot.unit_dim = static_cast<int>(d);
       continue;
     }
     Direction direction;
@@ -173,7 +173,7 @@ void note_hunger(const Alignment& alignment, Choices& choices) {
       const std::int64_t extent = alignment.computation().domain.dims[static_cast<std::size_t>(direction.unit)].extent;
       fill = checked_mul(fill, std::max<std::int64_t>(extent, 1)).value_or(INT64_MAX);
     }
-    choices.slots[s].hungry = fill < choices.slots[s].extent;
+    choices.slots[s].underfilled = fill < choices.slots[s].extent;
   }
 }
 
@@ -191,7 +191,7 @@ void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
   };
   const auto any_hungry = [&](SlotSet set) {
     for (std::size_t s = 0; s < count; ++s)
-      if ((set >> s & 1U) != 0 && choices.slots[s].hungry) return true;
+      if ((set >> s & 1U) != 0 && choices.slots[s].underfilled) return true;
     return false;
   };
   for (Direction& direction : choices.directions) {
@@ -226,7 +226,7 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
   const std::size_t units = choices.directions.size();
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     const Slot& slot = choices.slots[s];
-    if (rule == Rule::full && !slot.hungry) continue;
+    if (rule == Rule::full && !slot.underfilled) continue;
     const GraverBasis basis = graver_basis(equations(alignment, slot.uses), n);
     choices.complete = choices.complete && basis.complete;
     for (const IntVector& column : basis.vectors) {
@@ -286,7 +286,7 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   }
   // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.
   for (Slot& slot : choices.slots)
-    if (rule == Rule::access && slot.walkable != 0) slot.stand_in = -1;
+    if (rule == Rule::access && slot.walkable != 0) slot.unit_dim = -1;
   return choices;
 }
 

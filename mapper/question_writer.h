@@ -92,13 +92,13 @@ class Writer {
   /// Product of the digits of an instruction dim; the outermost may be free.
   std::string walked(int m) const {
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
-      const Walker::Place* place = walkers_[w].on(m);
+      const DigitStep::Place* place = walkers_[w].on(m);
       if (place != nullptr && free_dim(walkers_[w].column) >= 0) return times(place->weight, digit_size(w));
     }
     return number(walked_extent(walkers_, m));
   }
 
-  const std::vector<Walker>& walkers() const { return walkers_; }
+  const std::vector<DigitStep>& walkers() const { return walkers_; }
   const std::vector<Cover::Loop>& loops() const { return loops_; }
   const Alignment& alignment() const { return alignment_; }
 
@@ -156,7 +156,7 @@ class Writer {
   std::string counted(int k, int m) const {
     std::vector<std::string> terms;
     for (std::size_t w = 0; w < walkers_.size(); ++w) {
-      if (const Walker::Place* place = walkers_[w].on(m)) terms.push_back(times(place->weight, d(k, w)));
+      if (const DigitStep::Place* place = walkers_[w].on(m)) terms.push_back(times(place->weight, d(k, w)));
     }
     return sum(terms);
   }
@@ -227,7 +227,7 @@ class Writer {
     for (int m = 0; m < unit_dim_count(); ++m) {
       std::vector<std::string> terms;
       for (std::size_t w = 0; w < walkers_.size(); ++w) {
-        const Walker::Place* place = walkers_[w].on(m);
+        const DigitStep::Place* place = walkers_[w].on(m);
         if (place == nullptr) continue;
         const auto p = static_cast<std::size_t>(place - &walkers_[w].places.front());
         terms.push_back(times(place->weight, w == tied ? at_place(p) : d(k, w)));
@@ -273,7 +273,7 @@ class Writer {
       return false;  // one call adds it up
     for (const AffineExpr& face : alignment_.computation().domain.faces)
       if (face.names().count(dim.name) > 0) return false;
-    for (const Walker& w : walkers_) {
+    for (const DigitStep& w : walkers_) {
       if (w.column[d] == 0) continue;
       if (++walks > 1 || !is_unit(w.column, d) || w.extent != dim.extent || w.places.size() != 1) return false;
       if (w.places[0].weight * w.extent != walked_extent(walkers_, w.places[0].dim)) return false;
@@ -295,7 +295,7 @@ class Writer {
 
   const Alignment& alignment_;
   std::vector<Cover::Loop> loops_;
-  std::vector<Walker> walkers_;
+  std::vector<DigitStep> walkers_;
   std::vector<bool> free_;  // dims of any size
   std::string text_;
   int quotients_ = 0;

@@ -93,7 +93,7 @@ std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices&
   std::vector<std::string> reasons;
   for (const Slot& slot : choices.slots) {
     if (slot.empty == Slot::Empty::always || slot.walkable != 0) continue;
-    const bool excused = slot.empty == Slot::Empty::never ? slot.stand_in >= 0 : slot.reachable == 0;
+    const bool excused = slot.empty == Slot::Empty::never ? slot.unit_dim >= 0 : slot.reachable == 0;
     if (!excused) reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
   // Each could walk, but not all at once: they compete for dims.

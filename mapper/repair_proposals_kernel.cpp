@@ -116,9 +116,9 @@ std::set<std::int64_t> unit_extents(const Trial& trial) {
 
 /// Is there anything to pad a dim with? Results beyond the old end of an output dim are left alone; along a reduction
 /// some inputs that have the dim must be able to make a term the identity.
-bool can_be_padded(const Computation& statement, const Dim& dim, const std::vector<Kill>& neutral) {
+bool can_be_padded(const Computation& statement, const Dim& dim, const std::vector<Annihilator>& neutral) {
   if (dim.kind != DimKind::reduction) return true;
-  return std::any_of(neutral.begin(), neutral.end(), [&](const Kill& kill) {
+  return std::any_of(neutral.begin(), neutral.end(), [&](const Annihilator& kill) {
     return std::all_of(kill.begin(), kill.end(), [&](const auto& entry) {
       return uses(statement.reads[static_cast<std::size_t>(entry.first)], dim.name);
     });
@@ -127,7 +127,7 @@ bool can_be_padded(const Computation& statement, const Dim& dim, const std::vect
 
 void add_padding(const Trial& from, std::vector<Trial>& to) {
   const std::vector<Dim>& dims = statement_of(from).domain.dims;
-  const std::vector<Kill> neutral = kills(statement_of(from));
+  const std::vector<Annihilator> neutral = kills(statement_of(from));
   for (const std::int64_t extent : unit_extents(from)) {
     Trial all = from;
     std::vector<std::string> changes;

@@ -16,7 +16,7 @@ std::vector<std::pair<int, int>> shared_operands(const Alignment& alignment) {
   return pairs;
 }
 
-Truth told_apart_in_shared(const Alignment& alignment, const std::vector<Walker>& walkers) {
+Truth told_apart_in_shared(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
   if (shared_operands(alignment).empty()) return Truth::yes;
   return slot_holds_two(alignment, walkers, ~OperandSet{0}) ? Truth::no : Truth::unknown;
 }

@@ -29,7 +29,7 @@ Rows term_rows(const std::string& title, const std::string& unit, const std::vec
   return rows;
 }
 
-Rows tile_rows(const NestExplanation& e) {
+Rows tile_rows(const CostReport& e) {
   Rows rows{{"memory", "tensor", "tile", "words", "bytes", "buffers", "of capacity", "renewed"}};
   for (const TileRow& t : e.tiles)
     rows.push_back({t.memory, t.tensor, t.extents, figure(t.words), figure(t.bytes), std::to_string(t.buffers),
@@ -38,7 +38,7 @@ Rows tile_rows(const NestExplanation& e) {
   return rows;
 }
 
-Rows link_rows(const NestExplanation& e) {
+Rows link_rows(const CostReport& e) {
   double total = 0;
   for (const LinkRow& row : e.links) total += row.bytes;
   Rows rows{{"link", "tensor", "bytes", "share"}};
@@ -53,7 +53,7 @@ double sum_of(const std::vector<CostTerm>& terms) {
   return sum;
 }
 
-std::string binding(const NestExplanation& e) {
+std::string binding(const CostReport& e) {
   if (e.overlap.empty()) return "";
   const CostTerm& most = e.overlap.front();
   std::string text = fmt::format("bound by {}: {} cycles with perfect overlap", most.name, figure(most.value));
@@ -65,7 +65,7 @@ std::string binding(const NestExplanation& e) {
 }
 
 /// Why the second lost: the terms of cycles and of energy that are larger there.
-std::vector<std::string> reasons_of(const NestExplanation& best, const NestExplanation& second) {
+std::vector<std::string> reasons_of(const CostReport& best, const CostReport& second) {
   std::vector<std::string> lines;
   const auto say = [&](const char* what, const char* unit, const std::vector<CostTerm>& a,
                        const std::vector<CostTerm>& b, double before, double after) {
@@ -85,7 +85,7 @@ std::vector<std::string> reasons_of(const NestExplanation& best, const NestExpla
   return lines;
 }
 
-std::vector<std::string> second_lines(const std::vector<NestExplanation>& best, const RunnerUp& second) {
+std::vector<std::string> second_lines(const std::vector<CostReport>& best, const RunnerUp& second) {
   std::vector<std::string> lines{fmt::format("second: {:.3f} % worse", 100 * (second.ratio - 1))};
   for (std::size_t s = 0; s < best.size() && s < second.statements.size(); ++s)
     for (const std::string& line : reasons_of(best[s], second.statements[s])) lines.push_back(line);
@@ -93,7 +93,7 @@ std::vector<std::string> second_lines(const std::vector<NestExplanation>& best, 
 }
 
 /// A tensor as a rectangle of its two largest dims, and in it the tile.
-std::string tile_cell(const TileRow& t, const NestExplanation& e, double x, double y) {
+std::string tile_cell(const TileRow& t, const CostReport& e, double x, double y) {
   constexpr double size = 84;
   std::vector<double> parts;
   for (std::size_t d = 0; d < t.shares.size() && d < e.dims.size(); ++d)
@@ -108,7 +108,7 @@ std::string tile_cell(const TileRow& t, const NestExplanation& e, double x, doub
       y + size + 27, figure(t.words), t.buffers > 1 ? fmt::format(" x {}", t.buffers) : "");
 }
 
-std::string tiles_figure(const NestExplanation& e) {
+std::string tiles_figure(const CostReport& e) {
   std::vector<std::string> memories, tensors;
   for (const TileRow& t : e.tiles) {
     if (std::find(memories.begin(), memories.end(), t.memory) == memories.end()) memories.push_back(t.memory);
@@ -146,9 +146,9 @@ std::string tiles_figure(const NestExplanation& e) {
 
 }  // namespace
 
-std::string explanation_text(const std::vector<NestExplanation>& statements, const std::optional<RunnerUp>& second) {
+std::string explanation_text(const std::vector<CostReport>& statements, const std::optional<RunnerUp>& second) {
   std::string text;
-  for (const NestExplanation& e : statements) {
+  for (const CostReport& e : statements) {
     text += "\n" + e.statement + "\n";
     for (const std::string& line : e.loops) text += "  " + line + "\n";
     text += "\n" + table(tile_rows(e)) + "\n";
@@ -165,11 +165,11 @@ std::string explanation_text(const std::vector<NestExplanation>& statements, con
 }
 
 std::string schedule_page(const std::string& title, const std::string& schedule,
-                          const std::vector<NestExplanation>& statements, const std::vector<Timeline>& timelines,
+                          const std::vector<CostReport>& statements, const std::vector<Timeline>& timelines,
                           const std::optional<RunnerUp>& second) {
   std::string body;
   for (std::size_t s = 0; s < statements.size(); ++s) {
-    const NestExplanation& e = statements[s];
+    const CostReport& e = statements[s];
     body += "<h2>" + escaped(e.statement) + "</h2>\n<p>" + escaped(binding(e)) + "</p>\n<pre>";
     for (const std::string& line : e.loops) body += escaped(line) + "\n";
     body += "</pre>\n" + tiles_figure(e) + html_table(tile_rows(e));

@@ -11,10 +11,10 @@
 
 namespace isamap {
 
-std::string explanation_text(const std::vector<NestExplanation>& statements, const std::optional<RunnerUp>& second);
+std::string explanation_text(const std::vector<CostReport>& statements, const std::optional<RunnerUp>& second);
 /// `timelines`: one for each statement.
 std::string schedule_page(const std::string& title, const std::string& schedule,
-                          const std::vector<NestExplanation>& statements, const std::vector<Timeline>& timelines,
+                          const std::vector<CostReport>& statements, const std::vector<Timeline>& timelines,
                           const std::optional<RunnerUp>& second);
 
 }  // namespace isamap

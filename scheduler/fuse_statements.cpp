@@ -44,10 +44,10 @@ Line walk_line(const std::string& dim, std::int64_t tile, bool unroll) {
 /// The producer's tile that a consumer can take: complete, in the register file or whatever stands innermost.
 struct Offer {
   std::size_t line = 0;
-  NestView view;
-  const StageView& stage() const {
+  ResolvedNest view;
+  const StagedTile& stage() const {
     return *std::find_if(view.stages.begin(), view.stages.end(),
-                         [&](const StageView& s) { return s.line == static_cast<int>(line); });
+                         [&](const StagedTile& s) { return s.line == static_cast<int>(line); });
   }
 };
 
@@ -82,9 +82,9 @@ std::optional<Offer> followed(const Nest& nest, const Kernel& kernel, StatementI
   return std::nullopt;
 }
 
-class Joining {
+class StatementFusion {
  public:
-  Joining(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
+  StatementFusion(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen)
       : in_(input),
         schedule_(schedule),
         costs_(costs),
@@ -107,7 +107,7 @@ class Joining {
   const std::string& name(std::size_t s) const { return in_.kernel.statements[s].name; }
 
   /// Consumer dims by producer dims; nothing where the tensor's indices are no plain dims on both sides.
-  std::optional<std::map<std::string, std::string>> renamed(const NestView& producer, std::size_t t) const {
+  std::optional<std::map<std::string, std::string>> renamed(const ResolvedNest& producer, std::size_t t) const {
     const Access& write = producer.statement.write;
     for (const Access& read : in_.kernel.statements[t].reads) {
       if (read.tensor != write.tensor) continue;
@@ -165,7 +165,7 @@ class Joining {
       auto* stage = std::get_if<Stage>(&line.is);
       if (stage == nullptr || stage->tensor != in_.kernel.tensors[statement.write.tensor.index()].name) continue;
       const auto memory = in_.model.find_memory(stage->memory);
-      if (memory) stage->via = passing_moves(in_.kernel, make_id<StatementId>(t), in_.model, *memory);
+      if (memory) stage->via = streaming_store_moves(in_.kernel, make_id<StatementId>(t), in_.model, *memory);
       if (!stage->via.empty()) return nest;
     }
     return std::nullopt;
@@ -245,7 +245,7 @@ class Joining {
   }
 
   /// The scratchpad of the blocks that the nest's unit is inside of.
-  MemoryId own_scratchpad(const NestView& view) const {
+  MemoryId own_scratchpad(const ResolvedNest& view) const {
     const auto unit =
         view.instruction ? std::optional(view.instruction->unit) : in_.model.scalar_unit_for(in_.model.home());
     const auto block = unit ? outermost_numbered(in_.model, *unit) : std::nullopt;
@@ -359,7 +359,7 @@ class Joining {
       if (apart[s] == apart_[s]) chosen_[s] = apart_chosen_[s];
   }
 
-  const JoinInput& in_;
+  const FusionInput& in_;
   Schedule& schedule_;
   std::vector<Cost>& costs_;
   std::vector<Mapping>& chosen_;
@@ -369,8 +369,9 @@ class Joining {
 
 }  // namespace
 
-void hand_tiles_on(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen) {
-  Joining joining(input, schedule, costs, chosen);
+void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
+                     std::vector<Mapping>& chosen) {
+  StatementFusion joining(input, schedule, costs, chosen);
   for (std::size_t t = 1; t < input.kernel.statements.size(); ++t) joining.consumer(t);
 }
 

@@ -13,7 +13,7 @@
 namespace isamap {
 
 /// What is needed of the search: the mappings of each statement that lower, its costs and what they are compared by.
-struct JoinInput {
+struct FusionInput {
   const Kernel& kernel;
   const HardwareModel& model;
   Objective objective = Objective::edp;
@@ -23,6 +23,7 @@ struct JoinInput {
 
 /// Changes the nests and their costs; `chosen` are the mappings the nests are of. Statements in order, producers from
 /// the last to the first; tiles in registers before tiles in memory with code of a scalar unit.
-void hand_tiles_on(const JoinInput& input, Schedule& schedule, std::vector<Cost>& costs, std::vector<Mapping>& chosen);
+void fuse_statements(const FusionInput& input, Schedule& schedule, std::vector<Cost>& costs,
+                     std::vector<Mapping>& chosen);
 
 }  // namespace isamap

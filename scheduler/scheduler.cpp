@@ -81,7 +81,7 @@ bool blocks_wait(const HardwareModel& model) {
 }
 
 /// What decides how much room a block's tiles take: its own tile, and how many stand in each memory at once.
-std::string room_of(const Nest& nest) {
+std::string memory_use_key(const Nest& nest) {
   std::string room;
   bool own = true;
   for (const Line& line : nest.lines) {
@@ -182,12 +182,12 @@ class Run {
   /// Tiles are handed on along plain dims: where the best nest of a statement fuses some, the best that fuses none is
   /// tried as well.
   void join() {
-    const JoinInput input{kernel_, model_, options_.objective, statement_costs_,
-                          [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
+    const FusionInput input{kernel_, model_, options_.objective, statement_costs_,
+                            [&](StatementId id) { return mappings_of(mappings_, kernel_, id, model_); }};
     Scheduled other = result_;
     const Scheduled apart = result_;
-    hand_tiles_on(input, result_.schedule, result_.statement_costs, result_.mappings);
-    join_others(input, apart);
+    fuse_statements(input, result_.schedule, result_.statement_costs, result_.mappings);
+    retry_fusion_with_other_tiles(input, apart);
     if (std::none_of(whole_dims_.begin(), whole_dims_.end(), [](const auto& one) { return one.has_value(); })) return;
     for (std::size_t s = 0; s < whole_dims_.size(); ++s) {
       if (!whole_dims_[s]) continue;
@@ -195,7 +195,7 @@ class Run {
       other.statement_costs[s] = std::move(whole_dims_[s]->cost);
       other.mappings[s] = std::move(whole_dims_[s]->mapping);
     }
-    hand_tiles_on(input, other.schedule, other.statement_costs, other.mappings);
+    fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
     if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
   }
 
@@ -203,7 +203,7 @@ class Run {
 
   /// A tile that is handed on needs room, which the best nest by itself may have filled. Where its tile went nowhere,
   /// the best nests with other tiles are tried, as long as they alone cost less than what is there.
-  void join_others(const JoinInput& input, const Scheduled& apart) {
+  void retry_fusion_with_other_tiles(const FusionInput& input, const Scheduled& apart) {
     for (std::size_t s = 0; s < kinds_.size(); ++s) {
       const auto& lines = result_.schedule.nests[s].lines;
       if (std::any_of(lines.begin(), lines.end(), [](const Line& line) {
@@ -217,7 +217,7 @@ class Run {
         other.schedule.nests[s] = kind.nest;
         other.statement_costs[s] = kind.cost;
         other.mappings[s] = kind.mapping;
-        hand_tiles_on(input, other.schedule, other.statement_costs, other.mappings);
+        fuse_statements(input, other.schedule, other.statement_costs, other.mappings);
         if (objective_of(other) < objective_of(result_)) result_ = std::move(other);
       }
     }
@@ -255,7 +255,7 @@ class Run {
     Found found = search(space, **strategy, costs_, loop);
     result_.stopped = result_.stopped || found.stopped;
     if (!found.best && !found.exhausted && !own && !out_of_time() && !has_errors(found.failure))
-      look_again(space, found, loop);
+      fallback_search(space, found, loop);
     if (has_errors(found.failure)) return found.failure;
     result_.stopped = result_.stopped || found.stopped;
     result_.evaluations += found.evaluations;
@@ -311,7 +311,7 @@ class Run {
     if (options_.must_lower) loop.refuse = lowers;
     if (options_.join && options_.must_lower && read_later(id))
       loop.kept_beside = [](const Mapping& mapping) { return !fuses_dims(mapping); };
-    if (loop.kept_beside && blocks_wait(model_)) loop.kind = room_of;
+    if (loop.kept_beside && blocks_wait(model_)) loop.kind = memory_use_key;
     if (id.index() < options_.known.size()) loop.known = options_.known[id.index()];
     loop.watch_nests = static_cast<bool>(options_.watch);
     if (options_.watch) loop.watch = options_.watch;
@@ -321,7 +321,7 @@ class Run {
 
   // A heuristic found nothing: the constructive one, then every point in order, as long as it takes to see a small
   // space.
-  void look_again(const SearchSpace& space, Found& found, LoopOptions in_order) const {
+  void fallback_search(const SearchSpace& space, Found& found, LoopOptions in_order) const {
     in_order.known.clear();
     const auto look = [&](SearchStrategy& strategy, std::int64_t evaluations) {
       if (found.stopped) return;
@@ -446,8 +446,8 @@ bool could_be_joined(const Scheduled& scheduled, const Kernel& kernel, const Sch
 }
 
 /// Statements are searched one by one; what joining them saves is known at the end. So both ways are gone to it.
-void or_with_whole_sums(Scheduled& scheduled, const Kernel& kernel, const MapResult& mappings,
-                        const HardwareModel& model, ScheduleOptions options) {
+void retry_without_split_reductions(Scheduled& scheduled, const Kernel& kernel, const MapResult& mappings,
+                                    const HardwareModel& model, ScheduleOptions options) {
   options.space.sums_whole = true;
   options.known.clear();  // points of the other space
   auto other = Run(kernel, mappings, model, options).run();
@@ -470,7 +470,7 @@ Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, cons
   auto scheduled = run.run();
   if (proved) *proved = run.proved();
   if (scheduled && !scheduled->stopped && could_be_joined(*scheduled, step, options))
-    or_with_whole_sums(*scheduled, step, mappings, model, options);
+    retry_without_split_reductions(*scheduled, step, mappings, model, options);
   if (!scheduled) return scheduled;
   if (kernel.repeat) {
     for (std::size_t s = 0; s < scheduled->statement_costs.size(); ++s)

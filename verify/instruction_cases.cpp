@@ -33,7 +33,8 @@ InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
 }
 
 /// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that walks it.
-std::vector<Computation> statements_as_written(const Instruction& written, const Wanted& wanted, const Kernel& walked) {
+std::vector<Computation> statements_as_written(const Instruction& written, const RequestedCase& wanted,
+                                               const Kernel& walked) {
   Computation statement = written.statement();
   const Computation& summed = walked.statements[0];
   const std::size_t outer = summed.domain.dims.size() - wanted.extents.size() - 1;
@@ -135,12 +136,12 @@ void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) 
                node.is);
 }
 
-Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const Wanted& wanted,
+Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
                                   std::int64_t vectors) {
   const InstructionForm form = form_to_walk(model, id);
   const Instruction& instruction = *form;
   const bool summed = form->ranges.size() > wanted.extents.size();
-  Wanted walked = wanted;
+  RequestedCase walked = wanted;
   if (summed) walked.extents.push_back(form->ranges.back().max);
   auto kernel = kernel_of(instruction, walked, vectors);
   if (!kernel) return kernel.diagnostics();
@@ -204,10 +205,10 @@ std::string smaller_along(const Instruction& instruction, std::size_t dim, std::
 }
 
 /// Extents to try: all at their largest; each ranged dim in turn at 1 and at an odd one between.
-std::vector<Wanted> extents_to_try(const Instruction& instruction) {
-  Wanted full;
+std::vector<RequestedCase> extents_to_try(const Instruction& instruction) {
+  RequestedCase full;
   full.extents = largest_extents(instruction);
-  std::vector<Wanted> all{full};
+  std::vector<RequestedCase> all{full};
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     const DimRange& range = instruction.ranges[d];
     std::vector<std::int64_t> tried{full.extents[d]};
@@ -215,7 +216,7 @@ std::vector<Wanted> extents_to_try(const Instruction& instruction) {
       const std::int64_t extent = extent_near(range, wish);
       if (std::find(tried.begin(), tried.end(), extent) != tried.end()) continue;
       tried.push_back(extent);
-      Wanted fewer = full;
+      RequestedCase fewer = full;
       fewer.extents[d] = extent;
       if (!extents_fit(instruction, fewer.extents)) continue;
       all.push_back(std::move(fewer));
@@ -229,8 +230,8 @@ constexpr const char* afresh = "started afresh, then added to";
 
 /// The same for programs by hand, of which a machine of hundreds of instructions has hundreds: all dims at their
 /// largest, and all ranged ones between; where sums can start afresh they do so the second time.
-std::vector<Wanted> few_to_try(const Instruction& instruction) {
-  Wanted full, between;
+std::vector<RequestedCase> few_to_try(const Instruction& instruction) {
+  RequestedCase full, between;
   full.extents = between.extents = largest_extents(instruction);
   for (std::size_t d = 0; d < instruction.ranges.size(); ++d) {
     between.extents[d] = extent_near(instruction.ranges[d], instruction.ranges[d].max / 2 + 1);
@@ -268,7 +269,7 @@ std::string beyond(const HardwareModel& model, const Instruction& instruction) {
 }
 
 void by_hand(const HardwareModel& model, InstructionId id, DType type, std::int64_t vectors, InstructionCases& found) {
-  for (Wanted wanted : few_to_try(model.instruction(id))) {
+  for (RequestedCase wanted : few_to_try(model.instruction(id))) {
     wanted.type = type;
     for (const DType wide : {DType::s64, DType::f64}) {  // a register file may name one of them only
       wanted.wide = wide;
@@ -287,7 +288,7 @@ void find_cases(const HardwareModel& model, InstructionId id, DType type, std::i
                 InstructionCases& found) {
   const Instruction& instruction = model.instruction(id);
   const bool updates = instruction.statement().reduction != Reduction::assign && !always_starts_anew(instruction);
-  for (Wanted wanted : extents_to_try(instruction)) {
+  for (RequestedCase wanted : extents_to_try(instruction)) {
     wanted.type = type;
     auto made = make_case(model, id, wanted, vectors);
     if (!made && found.why_not.empty()) found.why_not = words_of(made.diagnostics());
@@ -341,7 +342,7 @@ std::optional<InstructionCase> case_through(const HardwareModel& model, Instruct
     for (int a = 1; a < access_count(user.statement()); ++a)
       reads = reads || user.operands[operand_of_access(user, a).index()].memory == into;
     if (!reads) continue;
-    Wanted wanted;
+    RequestedCase wanted;
     wanted.extents = largest_extents(user);
     wanted.through = by.name;
     wanted.what = "by way of " + by.name;

@@ -79,7 +79,7 @@ double number_for(const Operand& operand) {
   return real ? 0.25 : 1;
 }
 
-Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, std::int64_t vectors) {
+Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wanted, std::int64_t vectors) {
   Kernel kernel;
   kernel.name = instruction.name;
   kernel.tensors = instruction.tensors;

@@ -10,7 +10,7 @@
 
 namespace isamap {
 
-struct Wanted {
+struct RequestedCase {
   std::vector<std::int64_t> extents;  ///< of the instruction's dims
   DType type = DType::f32;            ///< of operands that say none
   DType wide = DType::s64;            ///< how 64 bits of any type are compared
@@ -29,7 +29,7 @@ int number_operand(const Instruction& instruction);
 double number_for(const Operand& operand);
 
 /// The instruction's statement over `vectors` independent vectors.
-Result<Kernel> kernel_of(const Instruction& instruction, const Wanted& wanted, std::int64_t vectors);
+Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wanted, std::int64_t vectors);
 
 /// Every dim of the statement is that of the instruction; which digits walk it is left to the caller.
 Mapping identity(const Instruction& instruction, InstructionId id);

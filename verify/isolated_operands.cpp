@@ -57,7 +57,7 @@ std::vector<AffineExpr> IsolatedOperands::around(int access) const {
   return outer;
 }
 
-Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileBuffer& tile) const {
+Result<Ref> IsolatedOperands::accepted(int access, Ref ref, const TileLayout& tile) const {
   const Buffer& buffer = lowering_.buffer(ref.buffer);
   if (const std::string no = refusal(instruction_, access, wanted_.extents, buffer, tile, ref.index, lowering_.known());
       !no.empty())
@@ -101,7 +101,7 @@ Made IsolatedOperands::fence(int access) const {
 }
 
 Result<Placed> IsolatedOperands::at_home(int access) {
-  const TileBuffer& tile = home_[tensor_of(access).index()];
+  const TileLayout& tile = home_[tensor_of(access).index()];
   auto ref = accepted(access, {tile.buffer, here(access_of(walked_.statements[0], access))}, tile);
   if (!ref) return ref.diagnostics();
   return Placed{std::move(*ref), {}, {}};
@@ -118,7 +118,7 @@ Result<Placed> IsolatedOperands::in_scratch(int access) {
     made.tensor = tensor_of(access);
     buffer = add(std::move(made));
   }
-  TileBuffer tile;
+  TileLayout tile;
   tile.buffer = buffer;
   auto ref = accepted(access, {buffer, place->at(subscripts(access), use())}, tile);
   if (!ref) return ref.diagnostics();
@@ -136,8 +136,8 @@ Result<Placed> IsolatedOperands::in_scratch(int access) {
   return placed;
 }
 
-Result<Made> IsolatedOperands::moved(int access, const TileBuffer& tile, bool fill) {
-  const auto copied = [&](const TileBuffer& inner, const TileBuffer& outer) {
+Result<Made> IsolatedOperands::moved(int access, const TileLayout& tile, bool fill) {
+  const auto copied = [&](const TileLayout& inner, const TileLayout& outer) {
     Copy copy;
     copy.inner = &inner;
     copy.outer = &outer;
@@ -146,7 +146,7 @@ Result<Made> IsolatedOperands::moved(int access, const TileBuffer& tile, bool fi
     for (const Coordinate& c : inner.coordinates) copy.zero.push_back(padding_must_be_zero(pairing_, c));
     return transfer(lowering_, copy);
   };
-  const TileBuffer& home = home_[tensor_of(access).index()];
+  const TileLayout& home = home_[tensor_of(access).index()];
   auto direct = copied(tile, home);
   if (direct) return direct;
   for (std::size_t m = 0; m < model_.memories().size(); ++m) {
@@ -209,7 +209,7 @@ Result<NewTile> IsolatedOperands::register_place(int access) {
 Result<Placed> IsolatedOperands::in_registers(int access) {
   auto made = register_place(access);
   if (!made) return made.diagnostics();
-  TileBuffer tile = made->tile;
+  TileLayout tile = made->tile;
   const bool whole = !tile.axes.empty();  // a tile that moves of the whole know
   tile.buffer = add(std::move(made->buffer));
   Placed placed;

@@ -27,7 +27,7 @@ struct Placed {
 
 class IsolatedOperands {
  public:
-  IsolatedOperands(const HardwareModel& model, InstructionId id, const Wanted& wanted)
+  IsolatedOperands(const HardwareModel& model, InstructionId id, const RequestedCase& wanted)
       : model_(model), instruction_(model.instruction(id)), id_(id), wanted_(wanted), lowering_(model) {}
 
  protected:
@@ -55,14 +55,14 @@ class IsolatedOperands {
   std::vector<AffineExpr> around(int access) const;
   /// Which use this is, among all.
   AffineExpr use() const { return wanted_.twice ? number_ * 2 + again_ : number_; }
-  Result<Ref> accepted(int access, Ref ref, const TileBuffer& tile) const;
+  Result<Ref> accepted(int access, Ref ref, const TileLayout& tile) const;
   /// Loops over all of an operand, with one element statement.
   Result<Made> each_element(int access, const ScratchPlace& place, BufferId scratch, bool fill);
   Made fence(int access) const;
   Result<Placed> at_home(int access);
   Result<Placed> in_scratch(int access);
   /// Between the registers and the tensor, by moves of the whole, directly or by way of a scratchpad.
-  Result<Made> moved(int access, const TileBuffer& tile, bool fill);
+  Result<Made> moved(int access, const TileLayout& tile, bool fill);
   /// Each instance moves its share.
   Result<Made> moved_in_shares(int access, BufferId registers, bool fill);
   /// A tile in registers; where subscripts are no plain dims, one that holds the operand's box.
@@ -73,7 +73,7 @@ class IsolatedOperands {
   const HardwareModel& model_;
   const Instruction& instruction_;
   InstructionId id_;
-  const Wanted& wanted_;
+  const RequestedCase& wanted_;
   Lowering lowering_;
   Order order_ = Order::own;
   Kernel walked_, kernel_;  ///< as the instruction says it; in the order in which the result leaves
@@ -81,7 +81,7 @@ class IsolatedOperands {
   Computation fused_;
   Pairing pairing_;
   Tiles tiles_;
-  std::vector<TileBuffer> home_;     ///< by tensor
+  std::vector<TileLayout> home_;     ///< by tensor
   std::map<int, BufferId> scratch_;  ///< by access
   AffineExpr number_, again_;        ///< of the vector, and of the use for it
 };

@@ -18,7 +18,7 @@ namespace {
 
 class Isolating : IsolatedOperands {
  public:
-  Isolating(const HardwareModel& model, InstructionId id, const Wanted& wanted, int number)
+  Isolating(const HardwareModel& model, InstructionId id, const RequestedCase& wanted, int number)
       : IsolatedOperands(model, id, wanted) {
     constexpr int variables_each = 1000;
     lowering_.variables = (number + 1) * variables_each;
@@ -198,7 +198,7 @@ class Isolating : IsolatedOperands {
 
 }  // namespace
 
-Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const Wanted& wanted,
+Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
                                          std::int64_t vectors, int number) {
   auto own = Isolating(model, id, wanted, number).make(vectors, Order::own);
   if (own) return own;

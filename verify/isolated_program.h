@@ -16,7 +16,7 @@ struct IsolatedProgram {
 };
 
 /// `number`: of this program among those that will be joined; their loops have different variables.
-Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const Wanted& wanted,
+Result<IsolatedProgram> isolated_program(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
                                          std::int64_t vectors, int number);
 
 }  // namespace isamap

@@ -86,7 +86,7 @@ Result<std::vector<Node>> move_shares(
       bool proved = true;  // narrower moves walk fewer elements, of which less must be proved
       for (std::size_t axis = 0; axis < in.index.size(); ++axis) proved = proved && inside(axis);
       if (!proved) continue;
-      TileBuffer tile;
+      TileLayout tile;
       tile.buffer = memory;
       tile.whole_tensor = true;
       if (why = refusal(move, 1 - near, {move.ranges[0].max}, other, tile, out.index, lowering.known()); !why.empty())

@@ -37,13 +37,13 @@ void set_limit(int which, std::int64_t value) {
 
 /// What must not outlive this process. Whoever holds the mutex while a signal is served never lets go: others wait for
 /// the end.
-struct Left {
+struct CleanupRegistry {
   std::mutex mutex;
   pid_t child = 0;
   std::set<std::filesystem::path> folders;
 };
-Left& left() {
-  static Left* const only = new Left;  // outlives the thread that waits for signals
+CleanupRegistry& left() {
+  static CleanupRegistry* const only = new CleanupRegistry;  // outlives the thread that waits for signals
   return *only;
 }
 

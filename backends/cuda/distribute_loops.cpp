@@ -25,9 +25,10 @@ struct OffsetUse {
   bool written = false;
 };
 
-class Dealer {
+class LoopDistributor {
  public:
-  Dealer(Program& program, const HardwareModel& model, UnitId grid, std::int64_t threads, const Spread& spread)
+  LoopDistributor(Program& program, const HardwareModel& model, UnitId grid, std::int64_t threads,
+                  const ThreadBinding& spread)
       : program_(program), model_(model), grid_(grid), threads_(threads), spread_(spread) {
     for (std::size_t u = 0; u < model.units().size(); ++u) {
       const UnitId id = make_id<UnitId>(u);
@@ -231,7 +232,8 @@ class Dealer {
     }
     neighbours_last(dealt, accesses);
     if (from < inside_.size() && shared_out(dealt, kept, *body, accesses, total)) {
-      Parts parts(program_, model_, grid_, inside_, ranges_, [this](const std::string& hint) { return fresh(hint); });
+      ParallelReduction parts(program_, model_, grid_, inside_, ranges_,
+                              [this](const std::string& hint) { return fresh(hint); });
       for (const Loop& l : dealt) parts.around(l.variable, {0, l.trip - 1});
       const bool several = blocks && from == 0 && parts.share(kept, *body, total);
       if (auto nodes = parts.combined(kept, *body))
@@ -402,7 +404,7 @@ class Dealer {
   const HardwareModel& model_;
   UnitId grid_;
   std::int64_t threads_;
-  const Spread& spread_;
+  const ThreadBinding& spread_;
   std::vector<UnitId> inside_;
   Ranges ranges_;
   int count_ = 0;
@@ -412,7 +414,7 @@ class Dealer {
 
 std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, const HardwareModel& model, UnitId grid,
                            std::int64_t threads) {
-  const Spread spread(kernel, model, grid);
+  const ThreadBinding spread(kernel, model, grid);
   // Blocks have nothing of their own here, and nothing outside the loop waits for them.
   const auto loop = kernel.size() == 1 ? std::get_if<Loop>(&kernel[0].is) : nullptr;
   bool blocks = loop != nullptr && loop->unit.empty() && !spread.asks_for_threads() && spread.asked(grid) == 1;
@@ -420,7 +422,7 @@ std::vector<Node> deal_out(const std::vector<Node>& kernel, Program& program, co
   for (std::size_t b = 0; b < program.buffers.size(); ++b)
     if ((use.read[b] || use.written[b]) && model.inside(model.memory(program.buffers[b].memory).per, grid))
       blocks = false;
-  return Dealer(program, model, grid, threads, spread).list(kernel, 0, blocks);
+  return LoopDistributor(program, model, grid, threads, spread).list(kernel, 0, blocks);
 }
 
 }  // namespace isamap

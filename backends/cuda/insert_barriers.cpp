@@ -14,19 +14,19 @@ namespace {
 
 /// One access of a buffer. Where an index depends on loops around alone, it may tell two accesses apart: tiles that
 /// take turns in several places.
-struct Touch {
+struct MemoryAccess {
   std::int32_t buffer = -1;
   bool written = false;
   bool many = false;  ///< by several of the threads that meet here, not by one of them
   std::vector<std::optional<AffineExpr>> index;
   Ranges ranges;  ///< of the variables in it
 
-  bool operator==(const Touch&) const = default;
+  bool operator==(const MemoryAccess&) const = default;
 };
-using Touches = std::vector<Touch>;
+using Touches = std::vector<MemoryAccess>;
 
 void add(Touches& to, const Touches& from) {
-  for (const Touch& touch : from)
+  for (const MemoryAccess& touch : from)
     if (std::find(to.begin(), to.end(), touch) == to.end()) to.push_back(touch);
 }
 
@@ -51,7 +51,7 @@ bool never_equal(const AffineExpr& a, const AffineExpr& b, const Ranges& x, cons
   return true;
 }
 
-bool apart(const Touch& a, const Touch& b) {
+bool apart(const MemoryAccess& a, const MemoryAccess& b) {
   for (std::size_t i = 0; i < std::min(a.index.size(), b.index.size()); ++i)
     if (a.index[i] && b.index[i] && never_equal(*a.index[i], *b.index[i], a.ranges, b.ranges)) return true;
   return false;
@@ -81,7 +81,7 @@ class Synchronizer {
         asynchronous_only_ = true;
         add(on_their_way_, accesses(node, unit));
         asynchronous_only_ = false;
-        for (const Touch& touch : accesses(node, unit))
+        for (const MemoryAccess& touch : accesses(node, unit))
           if (touch.written && touch.many) add(unfenced_, {touch});
       }
     }
@@ -90,15 +90,17 @@ class Synchronizer {
 
  private:
   bool conflict(const Touches& before, const Touches& now) const {
-    for (const Touch& a : before)
-      for (const Touch& b : now)
+    for (const MemoryAccess& a : before)
+      for (const MemoryAccess& b : now)
         if ((a.written || b.written) && (a.many || b.many) && meet(a, b)) return true;
     return false;
   }
-  bool meet(const Touch& a, const Touch& b) const {
+  bool meet(const MemoryAccess& a, const MemoryAccess& b) const {
     return a.buffer == b.buffer ? !apart(a, b) : share_bytes(buffer(a), buffer(b));
   }
-  const Buffer& buffer(const Touch& touch) const { return program_.buffers[static_cast<std::size_t>(touch.buffer)]; }
+  const Buffer& buffer(const MemoryAccess& touch) const {
+    return program_.buffers[static_cast<std::size_t>(touch.buffer)];
+  }
 
   /// Buffers of a block's own memory lie where others lay before them, if those are needed no more.
   bool share_bytes(const Buffer& a, const Buffer& b) const {
@@ -110,8 +112,8 @@ class Synchronizer {
   /// What was on its way is written only now; a counter tells everyone who waits, groups only those who began them.
   void arrive(const Sync& sync, Touches& pending) const {
     if (!sync.counter.buffer.valid()) return add(pending, on_their_way_);
-    std::erase_if(pending, [&](const Touch& touch) {
-      return touch.written && std::any_of(on_their_way_.begin(), on_their_way_.end(), [&](const Touch& other) {
+    std::erase_if(pending, [&](const MemoryAccess& touch) {
+      return touch.written && std::any_of(on_their_way_.begin(), on_their_way_.end(), [&](const MemoryAccess& other) {
                return other.written && other.buffer == touch.buffer;
              });
     });
@@ -173,7 +175,8 @@ class Synchronizer {
       add(first, accesses(node, unit));
     }
     if (turns)
-      std::erase_if(first, [&](const Touch& t) { return !model_.inside(model_.memory(buffer(t).memory).per, grid_); });
+      std::erase_if(first,
+                    [&](const MemoryAccess& t) { return !model_.inside(model_.memory(buffer(t).memory).per, grid_); });
     if (!conflict(pending, first)) return out;
     out.push_back(barrier(unit));
     pending = {};
@@ -182,7 +185,7 @@ class Synchronizer {
 
   /// What a loop variable told apart tells nothing behind its loop.
   static void forget(Touches& touches, const std::string& variable) {
-    for (Touch& touch : touches)
+    for (MemoryAccess& touch : touches)
       for (auto& index : touch.index)
         if (index && index->names().contains(variable)) index.reset();
   }
@@ -193,7 +196,7 @@ class Synchronizer {
     const auto note = [&](const Ref& ref, bool written, bool many) {
       if (!ref.buffer.valid()) return;
       if (program_.buffers[ref.buffer.index()].slots >= 0) return;
-      Touch touch{ref.buffer.value, written, many, {}, {}};
+      MemoryAccess touch{ref.buffer.value, written, many, {}, {}};
       for (const AffineExpr& e : ref.index) {
         const auto names = e.names();
         const bool known =
@@ -210,7 +213,7 @@ class Synchronizer {
                             for (const Node& child : loop.body) {
                               Touches inside = accesses(child, threads ? *inner : unit);
                               if (threads)
-                                for (Touch& touch : inside) touch.many = true;
+                                for (MemoryAccess& touch : inside) touch.many = true;
                               add(found, inside);
                             }
                           },

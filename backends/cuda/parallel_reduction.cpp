@@ -41,13 +41,13 @@ const Element* only_element(const std::vector<Node>& nodes) {
   return std::get_if<Element>(&nodes[0].is);
 }
 
-std::int64_t Parts::warps() const {
+std::int64_t ParallelReduction::warps() const {
   std::int64_t count = 1;
   for (const std::int64_t n : sharing_) count *= n;
   return count;
 }
 
-bool Parts::share(const std::vector<Loop>& kept, const std::vector<Node>& body, std::int64_t total) {
+bool ParallelReduction::share(const std::vector<Loop>& kept, const std::vector<Node>& body, std::int64_t total) {
   const Element& element = *only_element(body);
   const auto how = chunks(kept, body);
   const std::int64_t together = how ? how->count : 1;
@@ -84,11 +84,11 @@ bool Parts::share(const std::vector<Loop>& kept, const std::vector<Node>& body, 
   return false;
 }
 
-Node Parts::on_lanes(const std::string& variable, std::vector<Node> nodes) const {
+Node ParallelReduction::on_lanes(const std::string& variable, std::vector<Node> nodes) const {
   return Node{Loop{variable, lanes(), false, model_.unit(inside_.back()).name, std::move(nodes)}};
 }
 
-Node Parts::first_lane(Node node) {
+Node ParallelReduction::first_lane(Node node) {
   const std::string first = fresh_("lane");
   Guard guard;
   guard.conditions = {AffineExpr(0) - AffineExpr::dim(first)};
@@ -96,8 +96,8 @@ Node Parts::first_lane(Node node) {
   return on_lanes(first, {Node{std::move(guard)}});
 }
 
-void Parts::exchange(const Element& element, const Partial& partial, const std::vector<InstructionId>& steps,
-                     std::vector<Node>& out) {
+void ParallelReduction::exchange(const Element& element, const Partial& partial,
+                                 const std::vector<InstructionId>& steps, std::vector<Node>& out) {
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
   for (const InstructionId step : steps) {
     Call call;
@@ -109,7 +109,8 @@ void Parts::exchange(const Element& element, const Partial& partial, const std::
   }
 }
 
-std::optional<std::vector<Node>> Parts::combined(const std::vector<Loop>& kept, const std::vector<Node>& body) {
+std::optional<std::vector<Node>> ParallelReduction::combined(const std::vector<Loop>& kept,
+                                                             const std::vector<Node>& body) {
   const UnitId lane = inside_.back();
   const Element& element = *only_element(body);
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
@@ -134,15 +135,15 @@ std::optional<std::vector<Node>> Parts::combined(const std::vector<Loop>& kept, 
   return of_block(element, partial, steps, on_warps(std::move(out), names));
 }
 
-std::vector<Node> Parts::on_warps(std::vector<Node> nodes, const std::vector<std::string>& names) const {
+std::vector<Node> ParallelReduction::on_warps(std::vector<Node> nodes, const std::vector<std::string>& names) const {
   for (std::size_t u = names.size(); u-- > 0;)
     nodes = {Node{Loop{names[u], sharing_[u], false, model_.unit(inside_[u]).name, std::move(nodes)}}};
   return nodes;
 }
 
 /// `of_warp`: every warp has its sum in all of its lanes. The parts meet in the block's memory, and one warp adds them.
-std::vector<Node> Parts::of_block(const Element& element, const Partial& partial,
-                                  const std::vector<InstructionId>& steps, std::vector<Node> of_warp) {
+std::vector<Node> ParallelReduction::of_block(const Element& element, const Partial& partial,
+                                              const std::vector<InstructionId>& steps, std::vector<Node> of_warp) {
   const UnitId lane = inside_.back();
   const DType type = program_.buffers[element.write.buffer.index()].dtype;
   Buffer buffer;
@@ -189,7 +190,8 @@ std::vector<Node> Parts::of_block(const Element& element, const Partial& partial
 
 /// Of all steps of `kept`, counted as one number, each lane of each warp does every n-th; or, where they lie side by
 /// side, every n-th chunk of them, and what does not fill chunks one by one.
-Node Parts::part_of_each(const std::vector<Loop>& kept, const std::vector<Node>& body, const Partial& partial) {
+Node ParallelReduction::part_of_each(const std::vector<Loop>& kept, const std::vector<Node>& body,
+                                     const Partial& partial) {
   const std::int64_t steps = steps_of(kept), all = lanes() * warps();
   const std::string lane = fresh_("lane");
   Ranges ranges = ranges_;
@@ -213,8 +215,8 @@ Node Parts::part_of_each(const std::vector<Loop>& kept, const std::vector<Node>&
 }
 
 /// The statement of steps  done + each + count * (lane + lanes * (warp + warps * (turn + turns * round))).
-ChunkElement Parts::chunk(const std::vector<Loop>& kept, const std::vector<Node>& body, const ChunkNumbers& n,
-                          std::int64_t count) const {
+ChunkElement ParallelReduction::chunk(const std::vector<Loop>& kept, const std::vector<Node>& body,
+                                      const ChunkNumbers& n, std::int64_t count) const {
   const std::int64_t all = lanes() * warps();
   ChunkElement c{{}, n.each, ranges_};
   c.ranges.insert(warp_ranges_.begin(), warp_ranges_.end());
@@ -229,7 +231,8 @@ ChunkElement Parts::chunk(const std::vector<Loop>& kept, const std::vector<Node>
   return c;
 }
 
-std::optional<Neighbours> Parts::chunks(const std::vector<Loop>& kept, const std::vector<Node>& body) const {
+std::optional<Neighbours> ParallelReduction::chunks(const std::vector<Loop>& kept,
+                                                    const std::vector<Node>& body) const {
   if (!std::holds_alternative<Element>(body[0].is)) return std::nullopt;
   const ChunkNumbers numbers{"#lane", "#round", "#turn", "#each", 1, 0};  // names of no kernel
   return neighbours(
@@ -237,8 +240,9 @@ std::optional<Neighbours> Parts::chunks(const std::vector<Loop>& kept, const std
 }
 
 /// Adds the rounds in which every lane has a whole chunk; the number of steps that are done then.
-std::int64_t Parts::chunks_of_each(const std::vector<Loop>& kept, const std::vector<Node>& body, const Partial& partial,
-                                   const std::string& lane, std::vector<Node>& nodes) {
+std::int64_t ParallelReduction::chunks_of_each(const std::vector<Loop>& kept, const std::vector<Node>& body,
+                                               const Partial& partial, const std::string& lane,
+                                               std::vector<Node>& nodes) {
   const auto how = chunks(kept, body);
   if (!how) return 0;
   std::int64_t done = 0;

@@ -25,12 +25,12 @@ namespace isamap {
 /// The one element statement of these nodes; null: there is something else.
 const Element* only_element(const std::vector<Node>& nodes);
 
-class Parts {
+class ParallelReduction {
  public:
   using Fresh = std::function<std::string(const std::string& hint)>;
   /// `inside`: units of the threads of a block, outermost first. `ranges`: of the loops around.
-  Parts(Program& program, const HardwareModel& model, UnitId grid, const std::vector<UnitId>& inside, Ranges ranges,
-        Fresh fresh)
+  ParallelReduction(Program& program, const HardwareModel& model, UnitId grid, const std::vector<UnitId>& inside,
+                    Ranges ranges, Fresh fresh)
       : program_(program),
         model_(model),
         grid_(grid),

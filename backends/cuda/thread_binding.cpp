@@ -45,7 +45,8 @@ std::int64_t product(const std::vector<std::int64_t>& digits, std::size_t from) 
 
 }  // namespace
 
-Spread::Spread(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid) : model_(model), grid_(grid) {
+ThreadBinding::ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid)
+    : model_(model), grid_(grid) {
   for (std::size_t u = 0; u < model.units().size(); ++u) {
     const UnitId id = make_id<UnitId>(u);
     if (id != grid && model.inside(id, grid) && !model.unit(id).index.empty()) inside_.push_back(id);
@@ -58,18 +59,18 @@ Spread::Spread(const std::vector<Node>& kernel, const HardwareModel& model, Unit
   collect(kernel, around);
 }
 
-bool Spread::same_digit(UnitId a, UnitId b) const {
+bool ThreadBinding::same_digit(UnitId a, UnitId b) const {
   return a == b || (is_grid_level(model_, grid_, a) && is_grid_level(model_, grid_, b));
 }
 
-std::size_t Spread::depth_of(const Dialect::Around& around, UnitId unit, std::size_t before) const {
+std::size_t ThreadBinding::depth_of(const Dialect::Around& around, UnitId unit, std::size_t before) const {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < before; ++i)
     if (const auto other = model_.find_unit(around[i]->unit); other && same_digit(*other, unit)) ++depth;
   return depth;
 }
 
-void Spread::collect(const std::vector<Node>& nodes, std::vector<const Loop*>& around) {
+void ThreadBinding::collect(const std::vector<Node>& nodes, std::vector<const Loop*>& around) {
   for (const Node& node : nodes) {
     if (const auto* guard = std::get_if<Guard>(&node.is)) {
       collect(guard->then, around);
@@ -99,39 +100,39 @@ void Spread::collect(const std::vector<Node>& nodes, std::vector<const Loop*>& a
 }
 
 /// Of a unit with a fixed count all are there.
-std::int64_t Spread::instances(UnitId unit) const {
+std::int64_t ThreadBinding::instances(UnitId unit) const {
   return model_.unit(unit).at_most ? used(unit) : std::max(model_.unit(unit).count, used(unit));
 }
-std::int64_t Spread::used(UnitId unit) const {
+std::int64_t ThreadBinding::used(UnitId unit) const {
   const auto found = digits_.find(unit.value);
   return found == digits_.end() ? 1 : product(found->second, 0);
 }
 
-std::vector<std::int64_t> Spread::digits(UnitId unit) const {
+std::vector<std::int64_t> ThreadBinding::digits(UnitId unit) const {
   const auto found = digits_.find(unit.value);
   return found == digits_.end() ? std::vector<std::int64_t>{} : found->second;
 }
 
 /// Of a unit inside the grid unit that has others inside it.
-bool Spread::of_several_threads(const Call& call) const {
+bool ThreadBinding::of_several_threads(const Call& call) const {
   const UnitId unit = model_.instruction(call.instruction).unit;
   return unit != grid_ && model_.inside(unit, grid_) && !inside_.empty() && unit != inside_.back();
 }
 
-bool Spread::asks_for_threads() const {
+bool ThreadBinding::asks_for_threads() const {
   return calls_of_several_ ||
          std::any_of(digits_.begin(), digits_.end(), [&](const auto& entry) { return entry.first != grid_.value; });
 }
 
-std::int64_t Spread::blocks() const { return !grid_loops_ ? 1 : turns_ > 0 ? turns_ : used(grid_); }
+std::int64_t ThreadBinding::blocks() const { return !grid_loops_ ? 1 : turns_ > 0 ? turns_ : used(grid_); }
 
-std::int64_t Spread::threads() const {
+std::int64_t ThreadBinding::threads() const {
   std::int64_t result = 1;
   for (const UnitId unit : inside_) result *= instances(unit);
   return result;
 }
 
-std::optional<Dialect::Number> Spread::number(const Dialect::Around& around) const {
+std::optional<Dialect::Number> ThreadBinding::number(const Dialect::Around& around) const {
   const Loop& loop = *around.back();
   const auto unit = model_.find_unit(loop.unit);
   if (!unit) return std::nullopt;
@@ -160,7 +161,7 @@ std::optional<Dialect::Number> Spread::number(const Dialect::Around& around) con
   return number;
 }
 
-std::string Spread::chosen(const Dialect::Around& around, UnitId executor, bool one) const {
+std::string ThreadBinding::chosen(const Dialect::Around& around, UnitId executor, bool one) const {
   std::string text;
   for (const UnitId unit : inside_) {
     const bool takes_part = unit != executor && model_.inside(unit, executor);

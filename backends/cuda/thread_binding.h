@@ -24,10 +24,10 @@ std::optional<UnitId> grid_unit(const HardwareModel& model);
 bool is_grid_level(const HardwareModel& model, UnitId grid, UnitId unit);
 
 /// How many instances of each unit the nodes of a kernel ask for.
-class Spread {
+class ThreadBinding {
  public:
   /// `grid_loops`: loops on grid units are blocks, as all statements of the kernel stand inside as many of them.
-  Spread(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
+  ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
 
   std::int64_t blocks() const;
   bool walks_blocks() const { return grid_loops_; }        ///< loops on the grid unit are blocks of the launch

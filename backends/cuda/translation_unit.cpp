@@ -238,7 +238,7 @@ class KernelFile {
     for (std::size_t b = buffers_.size(); b < program_.buffers.size(); ++b)
       buffers_.push_back(program_.buffers[b].slots < 0 ? names_.unique(program_.buffers[b].name)
                                                        : program_.buffers[b].name);
-    const Spread spread(nodes, model_, grid_);
+    const ThreadBinding spread(nodes, model_, grid_);
     const std::string name = names_.unique(entry + "_" + std::to_string(++kernel_count_));
     auto [parameters, arguments, locals, shared_bytes, constant] = buffers_of(nodes);
     const std::vector<std::string> roles = roles_of(nodes);
@@ -294,7 +294,7 @@ class KernelFile {
     const std::set<std::int32_t>& constant;  ///< buffers that the kernel only reads
   };
   /// The text of a kernel's nodes.
-  std::string body(std::vector<Node> nodes, const Spread& spread, const Around& around, bool alone = false) {
+  std::string body(std::vector<Node> nodes, const ThreadBinding& spread, const Around& around, bool alone = false) {
     for (auto loop = around.host.rbegin(); loop != around.host.rend(); ++loop) {
       Loop copy = *loop;
       copy.body = std::move(nodes);
@@ -309,10 +309,10 @@ class KernelFile {
 
   // Counters and roles -----------------------------------------------------------------------------------------------
 
-  std::int64_t role_threads(const Spread& spread) const { return wrappers_.threads_in(spread.first_inside()); }
+  std::int64_t role_threads(const ThreadBinding& spread) const { return wrappers_.threads_in(spread.first_inside()); }
 
   /// One thread sets all counters up before anyone goes on.
-  std::string counters(const std::vector<Node>& nodes, const Spread& spread) {
+  std::string counters(const std::vector<Node>& nodes, const ThreadBinding& spread) {
     const BufferUse use = buffer_use(nodes, program_);
     std::string text;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -335,7 +335,7 @@ class KernelFile {
   }
 
   /// Further threads behind those that compute; one of them does it all.
-  std::string role(std::vector<Node> nodes, const std::string& name, std::size_t number, const Spread& spread,
+  std::string role(std::vector<Node> nodes, const std::string& name, std::size_t number, const ThreadBinding& spread,
                    const Around& around) {
     const UnitId unit = spread.first_inside();
     const std::int64_t at = spread.threads() / role_threads(spread) + static_cast<std::int64_t>(number);
@@ -361,7 +361,7 @@ class KernelFile {
   }
 
   /// `alone`: one thread does everything.
-  Dialect dialect_of(const Spread& spread, bool alone) {
+  Dialect dialect_of(const ThreadBinding& spread, bool alone) {
     Dialect dialect;
     dialect.number = [this, &spread](const Dialect::Around& around) -> std::optional<Dialect::Number> {
       if (around.back()->unit == launch_unit) return Dialect::Number{.text = host_name(around.back()->variable)};

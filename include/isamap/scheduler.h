@@ -67,7 +67,7 @@ struct ScheduleOptions {
   double max_seconds = 0;  ///< of all statements, in even shares; 0: no limit; only `evals` is reproducible
   SpaceOptions space;
   bool must_lower = true;  ///< the best is one that makes a program; false: a machine is priced, not programmed
-  bool join = true;        ///< statements take over tiles from those they read (hand_tiles_on.h); only if must_lower
+  bool join = true;        ///< statements take over tiles from those they read (fuse_statements.h); only if must_lower
   /// What is predicted to be faster as scalar code becomes it (scalar_alternative.h); only if must_lower.
   bool compare_scalar = true;
   std::uint64_t seed = 0;

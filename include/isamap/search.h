@@ -60,7 +60,7 @@ inline constexpr std::array<std::pair<const char*, bool SpaceOptions::*>, 4> spa
 /// What is wrong with such a word; empty: nothing.
 std::string set_space_word(SpaceOptions& options, const std::string& word);
 
-class PointForm;
+class SpaceTemplate;
 
 /// All schedules of one statement on one machine.
 class SearchSpace {
@@ -107,7 +107,7 @@ class SearchSpace {
   const HardwareModel& model() const;
 
  private:
-  const PointForm& form() const;
+  const SpaceTemplate& form() const;
   struct State;
   std::unique_ptr<State> state_;
 };

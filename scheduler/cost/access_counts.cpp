@@ -89,10 +89,10 @@ std::optional<double> different_values(std::vector<Row> rows, const Row& extents
 
 }  // namespace
 
-TileCounts::TileCounts(const NestView& view) : view_(view) {
+TileCounts::TileCounts(const ResolvedNest& view) : view_(view) {
   std::vector<std::int64_t> extent;
   for (const Dim& d : view.statement.domain.dims) extent.push_back(d.extent);
-  for (const WalkView& w : view.walks) {
+  for (const LoopLevel& w : view.walks) {
     std::int64_t& e = extent[static_cast<std::size_t>(w.dim)];
     trips_.push_back(ceil_div(e, w.tile));
     e = std::min(e, w.tile);
@@ -216,7 +216,7 @@ TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int walks, const Mod
 namespace {
 
 /// What the subscripts span: each from its first to its last value, in every combination.
-double box(const NestView& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents,
+double box(const ResolvedNest& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents,
            const TileCounts::Step* step) {
   const auto extent_of = [&](int dim) {
     const auto at = std::find(group.dims.begin(), group.dims.end(), dim) - group.dims.begin();
@@ -248,7 +248,7 @@ double box(const NestView& view, const TileCounts::Group& group, const std::vect
 }
 
 /// Elements of subscripts that share dims, A[i,i+j]: they touch part of the box that they span.
-double touched_by(const NestView& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents) {
+double touched_by(const ResolvedNest& view, const TileCounts::Group& group, const std::vector<std::int64_t>& extents) {
   std::vector<Row> rows(group.axes.size());
   Row wide;
   for (std::size_t d = 0; d < group.dims.size(); ++d) {
@@ -453,7 +453,7 @@ double TileCounts::code_calls() const {
   for (int d = 0; d < view_.dim_count(); ++d) {
     Sizes now;  // here `count` is calls printed
     add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(d)].extent, 1);
-    for (const WalkView& w : view_.walks) {
+    for (const LoopLevel& w : view_.walks) {
       if (w.dim != d) continue;
       Sizes next;
       for (const Size& s : now) {

@@ -20,7 +20,7 @@ namespace isamap {
 /// Numbers of elements are kept as doubles: exact below 2^53, and no overflow for hostile sizes.
 class TileCounts {
  public:
-  explicit TileCounts(const NestView& view);
+  explicit TileCounts(const ResolvedNest& view);
 
   /// What to do with walks on units that the tensor does not use: every instance has its own copy (`each`), or the
   /// instances below the first `shared_from` walks get the same words at once.
@@ -108,7 +108,7 @@ class TileCounts {
   Modes modes_at(int access, int walks, Sharing sharing) const;
   Modes advanced(int access, int walks, int walk, const Modes& base) const;
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   std::vector<std::int64_t> trips_;
   std::vector<std::vector<bool>> uses_;
   std::vector<std::vector<Group>> groups_;

@@ -7,8 +7,8 @@
 
 namespace isamap {
 
-VisitCounts::VisitCounts(const NestView& view, const WalkTable& table, const TileCounts& counts, int access, int walks,
-                         int parent_walks, bool slide, int block)
+VisitCounts::VisitCounts(const ResolvedNest& view, const WalkTable& table, const TileCounts& counts, int access,
+                         int walks, int parent_walks, bool slide, int block)
     : table_(table),
       counts_(counts),
       access_(access),

@@ -20,7 +20,7 @@ class VisitCounts {
  public:
   /// Tiles below the first `walks` walks, filled from tiles below `parent_walks`. Walks in time from `block` on are
   /// gone through in one visit: calls are counted a block at a time.
-  VisitCounts(const NestView& view, const WalkTable& table, const TileCounts& counts, int access, int walks,
+  VisitCounts(const ResolvedNest& view, const WalkTable& table, const TileCounts& counts, int access, int walks,
               int parent_walks, bool slide, int block);
 
   /// `advanced`: the walk in time that brought us here, -1 at the beginning.

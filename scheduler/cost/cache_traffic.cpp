@@ -38,7 +38,7 @@ struct Passing {
   std::optional<Packed> packed;
   double copies = 1;  ///< of each element there
   MemoryId nearest;   ///< cache of the core on that way
-  BeginCost begin;
+  StreamStart begin;
 };
 
 /// What a tile spans of an axis of memory, and what lies there, in elements; from one to the next.
@@ -68,7 +68,7 @@ struct Moved {
 
 class CacheModel {
  public:
-  CacheModel(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {}
+  CacheModel(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {}
 
   CacheTraffic into(const Memory& cache, const std::vector<Passing>& accesses, double bandwidth,
                     double instances) const {
@@ -172,17 +172,17 @@ class CacheModel {
     if (goes_on && far && footprint(cache, a, walks).rows <= row_streams(cache)) {
       walks = w;
     } else if (goes_on && !far) {
-      anew = 0, lost = lost_ahead(cache, a, walks), crowded = lost_in_few_sets(cache, a, walks);
+      anew = 0, lost = prefetches_evicted(cache, a, walks), crowded = conflict_share(cache, a, walks);
       if (lost == 0) walks = w;
     } else {
       while (w >= 0 && !runs_along(a, w)) --w;
-      if (w >= 0) lost = lost_ahead(nearest, a, w + 1), crowded = lost_in_few_sets(nearest, a, w + 1);
+      if (w >= 0) lost = prefetches_evicted(nearest, a, w + 1), crowded = conflict_share(nearest, a, w + 1);
       if (w >= 0 && !far) anew = std::max(0.0, 1 - usable * at_hand(cache) / pages(cache, accesses, w + 1));
     }
     const Footprint f = footprint(cache, a, walks);
     const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
-    const double lines = goes_on || lost_ahead(cache, a, walks) > 0 ? f.lines : with_neighbours(cache, f);
-    const LineParts inner = far ? of_many_rows(cache, a, outer) : LineParts{};
+    const double lines = goes_on || prefetches_evicted(cache, a, walks) > 0 ? f.lines : with_neighbours(cache, f);
+    const LineParts inner = far ? stream_overflow(cache, a, outer) : LineParts{};
     return {lines / all + std::max(crowded * a.begin.crowded * f.begins / all, inner.lines),
             std::max(a.begin.of(anew, lost) * f.begins / all, inner.begun)};
   }
@@ -199,19 +199,19 @@ class CacheModel {
 
   /// Lines that are fetched ahead of the next step lie in sets as crowded as those in use. What part of them is gone
   /// before it is used: none while a set has room for them, everything where it would need half as much again.
-  double lost_ahead(const Memory& cache, const Passing& a, int walks) const {
+  double prefetches_evicted(const Memory& cache, const Passing& a, int walks) const {
     return std::clamp(2 * (footprint(cache, a, walks).crowded / ways(cache) - 1), 0.0, 1.0);
   }
 
   /// The same, where these sets hold twice as many lines as if all sets held equally many.
-  double lost_in_few_sets(const Memory& cache, const Passing& a, int walks) const {
+  double conflict_share(const Memory& cache, const Passing& a, int walks) const {
     const Footprint f = footprint(cache, a, walks);
-    return lost_ahead(cache, a, walks) * std::clamp(f.crowded * set_bytes(cache) / f.lines - 1, 0.0, 1.0);
+    return prefetches_evicted(cache, a, walks) * std::clamp(f.crowded * set_bytes(cache) / f.lines - 1, 0.0, 1.0);
   }
 
   /// What pieces of rows cost, for each byte in use, that walks further in take first: of more rows than are followed,
   /// or of rows that crowd sets of the nearest cache.
-  LineParts of_many_rows(const Memory& cache, const Passing& a, int walks) const {
+  LineParts stream_overflow(const Memory& cache, const Passing& a, int walks) const {
     const Memory& nearest = view_.model->memory(a.nearest);
     LineParts most;
     const auto line = static_cast<double>(cache.line);
@@ -219,7 +219,7 @@ class CacheModel {
       if (!counts_.uses_walk(a.access, inner - 1)) continue;
       const Footprint f = footprint(cache, a, inner);
       const double piece = std::max(line, counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces);
-      most.lines = std::max(most.lines, lost_in_few_sets(nearest, a, inner) * a.begin.crowded / piece);
+      most.lines = std::max(most.lines, conflict_share(nearest, a, inner) * a.begin.crowded / piece);
       if (f.rows > row_streams(cache)) most.begun = std::max(most.begun, a.begin.of(1, 0) / piece);
     }
     return most;
@@ -360,12 +360,12 @@ class CacheModel {
     return divisor;
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const TileCounts& counts_;
 };
 
 /// Digits of the instruction, of which a copy holds several, are not looked into.
-Packed packed_copy(const StageView& s) {
+Packed packed_copy(const StagedTile& s) {
   Packed copy{{}, s.walks};
   for (const LayoutDigit& digit : s.stage.layout) {
     const auto split = split_digit(digit.index);
@@ -377,23 +377,23 @@ Packed packed_copy(const StageView& s) {
 }
 
 /// The part of the rows that is asked for ahead: all but what the first steps of each round of the walk need.
-double asked_part(const NestView& view, const TileCounts& counts, int access) {
+double asked_part(const ResolvedNest& view, const TileCounts& counts, int access) {
   double part = 0;
-  for (const AskedFor& asked : view.asked)
+  for (const Prefetch& asked : view.asked)
     if (asked.access == access && asked.walks > 0)
       part = std::max(part, 1 - asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.walks - 1))));
   return std::max(0.0, part);
 }
 
 /// An output of which nothing is read, stored over links that no cache stands on.
-bool passes_caches(const NestView& view, const Transfer& t) {
+bool passes_caches(const ResolvedNest& view, const Transfer& t) {
   const auto links = links_of(*view.model, view.via(t.stage), t.to, t.from);
   return t.elements_in <= 0 && !links.empty() &&
          std::all_of(links.begin(), links.end(), [&](LinkId l) { return view.model->link(l).via.empty(); });
 }
 
 /// Where operands of calls go to; those of scalar code into registers that loads through caches reach.
-MemoryId taken_to(const NestView& view, const Transfer& t) {
+MemoryId taken_to(const ResolvedNest& view, const Transfer& t) {
   if (view.instruction) return t.to;
   for (const Link& link : view.model->links())
     if (link.from == view.model->home() && !link.via.empty() && view.model->memory(link.to).is_register())
@@ -403,9 +403,9 @@ MemoryId taken_to(const NestView& view, const Transfer& t) {
 
 }  // namespace
 
-double BeginCost::of(double anew, double lost) const { return row * (crowded > 0 ? anew : std::max(anew, lost)); }
+double StreamStart::of(double anew, double lost) const { return row * (crowded > 0 ? anew : std::max(anew, lost)); }
 
-BeginCost begin_cost(const HardwareModel& model, MemoryId cache, bool nearest) {
+StreamStart begin_cost(const HardwareModel& model, MemoryId cache, bool nearest) {
   for (const Link& link : model.links())
     if (link.to == cache && link.begin >= 0 && link.bandwidth > 0)
       return {link.begin * link.bandwidth, link.latency / 4 * link.bandwidth};
@@ -413,7 +413,7 @@ BeginCost begin_cost(const HardwareModel& model, MemoryId cache, bool nearest) {
   return {line * (nearest ? 2 : 8), 0};
 }
 
-void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic) {
+void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traffic& traffic) {
   std::map<MemoryId, std::vector<Passing>> passing;
   std::map<MemoryId, double> bandwidth;
   const int all = static_cast<int>(view.walks.size());
@@ -423,7 +423,7 @@ void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& 
     if (t.stage >= 0 && t.elements_in + t.elements_out <= 0) continue;  // handed on in registers
     std::optional<Packed> packed;
     int own = 0;
-    for (const StageView& s : view.stages) {
+    for (const StagedTile& s : view.stages) {
       if (s.access != t.access || s.memory != t.from) continue;
       if (!s.stage.layout.empty()) packed = packed_copy(s);
       if (!s.stage.from.empty() || !s.stage.then.empty()) own = std::max(own, s.walks);  // others pass from elsewhere

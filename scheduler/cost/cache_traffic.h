@@ -15,19 +15,19 @@ namespace isamap {
 /// for, longer where they come from farther: `begin` of the link into the cache. Where sets of the nearest cache are
 /// crowded, what was fetched ahead is gone before it is used, and half the latency of the link is waited for. Where
 /// nothing is said: two lines into the nearest cache, eight into others, in either case (docs/cost.md).
-struct BeginCost {
+struct StreamStart {
   double row = 0, crowded = 0;  ///< crowded: 0 where nothing is said
 
   /// Of a row of which so much is anew, and so much was lost.
   double of(double anew, double lost) const;
   /// Where a part of the rows is asked for ahead (measured: docs/cost.md).
-  BeginCost with_asked(double part) const { return {row * (1 - 0.5 * part), crowded * (1 - 0.6 * part)}; }
+  StreamStart with_asked(double part) const { return {row * (1 - 0.5 * part), crowded * (1 - 0.6 * part)}; }
 };
-BeginCost begin_cost(const HardwareModel& model, MemoryId cache, bool nearest);
+StreamStart begin_cost(const HardwareModel& model, MemoryId cache, bool nearest);
 /// It follows so many rows at a time, each within a page (32 where a description says nothing: Intel's optimization
 /// reference manual on the streamer). Of more rows every line is a beginning, though the next tile goes on along them.
 inline double row_streams(const Memory& cache) { return cache.streams > 0 ? static_cast<double>(cache.streams) : 32; }
 
-void add_cache_traffic(const NestView& view, const TileCounts& counts, Traffic& traffic);
+void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traffic& traffic);
 
 }  // namespace isamap

@@ -56,11 +56,11 @@ struct Chains {
 };
 
 /// Extents that a dim has below the first `walks` walks, with how often: n walks meet at most n + 1 of them.
-std::vector<std::pair<std::int64_t, double>> extents_below(const NestView& view, int dim, int walks) {
+std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& view, int dim, int walks) {
   std::vector<std::pair<std::int64_t, double>> sizes{
       {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
   for (int w = 0; w < walks; ++w) {
-    const WalkView& walk = view.walks[static_cast<std::size_t>(w)];
+    const LoopLevel& walk = view.walks[static_cast<std::size_t>(w)];
     if (walk.dim != dim || walk.tile <= 0) continue;
     std::vector<std::pair<std::int64_t, double>> inside;
     const auto add = [&](std::int64_t size, double times) {
@@ -83,7 +83,7 @@ std::vector<std::pair<std::int64_t, double>> extents_below(const NestView& view,
 /// The mean of `cost` over all tiles below the first `walks` walks, short ones included, for one of a full tile. Dims
 /// are short independently of each other, and cost is taken to be a product of what each adds.
 template <class F>
-double mean_share(const NestView& view, int walks, F&& cost) {
+double mean_share(const ResolvedNest& view, int walks, F&& cost) {
   std::vector<std::int64_t> sizes = view.tiles(walks);
   const double full = cost(sizes);
   double share = 1;
@@ -109,7 +109,7 @@ struct TilePath {
   double uses = 0, cycles = 0, latency = 0;
 };
 
-struct StagedTile {
+struct StreamTile {
   int stage = -1, parent = -1;
   int place = 0;  ///< walks that renew it
   double refills = 0;
@@ -129,7 +129,7 @@ struct Round {
 
 /// Moves take a tile along its outermost coordinate. Walks inside that stand outside the walk along it pass over the
 /// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
-double released(const NestView& view, const TileCounts& counts, int stage, int access, double pieces) {
+double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, double pieces) {
   const int walks = view.stages[static_cast<std::size_t>(stage)].walks;
   const std::vector<Walked> tile = coordinates_of(view, stage, view.tiles(walks));
   const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
@@ -148,7 +148,7 @@ double released(const NestView& view, const TileCounts& counts, int stage, int a
 }
 
 /// Work of a full tile below the first `walks` walks for the mean of all; `whole`: full ones among all.
-double largest(const NestView& view, int walks, double& whole) {
+double largest(const ResolvedNest& view, int walks, double& whole) {
   double ratio = 1;
   whole = 1;
   const std::vector<std::int64_t> full = view.tiles(walks);
@@ -168,7 +168,7 @@ double largest(const NestView& view, int walks, double& whole) {
 
 /// Groups of chains overlap inside the innermost place that is renewed, or in two of its rounds where all its tiles
 /// have two buffers.
-Chains chains_of(const NestView& view, const TileCounts& counts, const std::vector<StagedTile>& tiles) {
+Chains chains_of(const ResolvedNest& view, const TileCounts& counts, const std::vector<StreamTile>& tiles) {
   Chains found;
   double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
   std::size_t part = 0;
@@ -178,7 +178,7 @@ Chains chains_of(const NestView& view, const TileCounts& counts, const std::vect
     if (trip <= 1) continue;
     if (counts.uses_walk(0, w) != (part % 2 == 0)) ++part;
     bool renews = false;
-    for (const StagedTile& tile : tiles)
+    for (const StreamTile& tile : tiles)
       if (tile.place == w + 1) renews = true, closed = closed || !tile.doubled;
     if (part == std::size(parts) || (part >= 2 && closed)) break;
     *parts[part] *= part >= 2 && renews ? std::min(trip, 2.0) : trip;
@@ -214,7 +214,7 @@ TilePath short_way(const TilePath& all, const TilePath& whole, double full) {
 
 class Stream {
  public:
-  Stream(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {
+  Stream(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {
     const std::size_t window = stream_window(*view.model);
     window_ = orders_itself(*view.model) ? 1e18 : static_cast<double>(window);
     const Instruction& instruction = *view.instruction;
@@ -233,7 +233,7 @@ class Stream {
     for (const Transfer& t : traffic.transfers)
       if (t.stage >= 0 && t.from != t.to) add_tile(t);
     std::stable_sort(tiles_.begin(), tiles_.end(),
-                     [](const StagedTile& a, const StagedTile& b) { return a.place < b.place; });
+                     [](const StreamTile& a, const StreamTile& b) { return a.place < b.place; });
     settle_rounds();
     wait_for_sums();
     Round round{calls_ * call_ / rounds_.back(), calls_ / rounds_.back()};
@@ -248,7 +248,7 @@ class Stream {
     const double begin = std::max(0.0, fill(0, {}, Edge{0, 0, true}));
     const Drained end = drain(0, round, lookahead(0, round, 0, 0));
     double serial = begin + round.cycles + end.ended;
-    for (const StagedTile& tile : tiles_)  // no result leaves before the first tile, a full one, is finished
+    for (const StreamTile& tile : tiles_)  // no result leaves before the first tile, a full one, is finished
       if (tile.out.port >= 0)
         serial = std::max(serial, begin + tile.round * tile.largest * (1 - tile.released) +
                                       (tile.refills * tile.out.uses - 1) * tile.out.cycles + tile.out.latency);
@@ -272,8 +272,8 @@ class Stream {
   }
 
   void add_tile(const Transfer& t) {
-    const StageView& s = view_.stages[static_cast<std::size_t>(t.stage)];
-    StagedTile tile;
+    const StagedTile& s = view_.stages[static_cast<std::size_t>(t.stage)];
+    StreamTile tile;
     tile.stage = t.stage;
     tile.parent = s.parent;
     tile.refills = counts_.steps(s.walks);
@@ -388,7 +388,7 @@ class Stream {
     free.resize(ports_.size(), edge.first ? 0 : -1e300);
     double ready = 0, latest = 0, each = 0, commands = 0;
     for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
-      const StagedTile& tile = tiles_[t];
+      const StreamTile& tile = tiles_[t];
       const double unused = latency_ - call_;  // the last call has read its operands
       if (tile.in.port >= 0) {
         double& port = free[static_cast<std::size_t>(tile.in.port)];
@@ -431,11 +431,11 @@ class Stream {
   double mean_gap(std::size_t place, const Round& round) {
     const double full = tiles_[first_[place]].full, largest = tiles_[first_[place]].largest;
     if (full <= 0 || full >= 1) return gap(place, round);
-    const std::vector<StagedTile> mean = tiles_;
+    const std::vector<StreamTile> mean = tiles_;
     double sum = 0;
     for (const bool whole : {true, false}) {
       for (std::size_t t = first_[place]; t < tiles_.size(); ++t) {
-        const StagedTile& tile = mean[t];
+        const StreamTile& tile = mean[t];
         tiles_[t].in = whole ? tile.full_in : short_way(tile.in, tile.full_in, full);
         tiles_[t].out = whole ? tile.full_out : short_way(tile.out, tile.full_out, full);
       }
@@ -448,12 +448,12 @@ class Stream {
 
   static constexpr int turns = 5;
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const TileCounts& counts_;
   double window_ = 1, call_ = 0, latency_ = 0, calls_ = 0;
   int call_port_ = 0;
   std::vector<std::string> ports_;
-  std::vector<StagedTile> tiles_;   ///< by place, from the outermost
+  std::vector<StreamTile> tiles_;   ///< by place, from the outermost
   std::vector<double> rounds_;      ///< by place: how often it is renewed
   std::vector<std::size_t> first_;  ///< by place: its first tile; one more at the end
   std::vector<double> busy_;
@@ -463,15 +463,15 @@ class Stream {
 
 bool executes_a_stream(const HardwareModel& model) { return model.program.language == "asm" && issues_moves(model); }
 
-bool is_stream(const NestView& view) { return view.instruction && executes_a_stream(*view.model); }
+bool is_stream(const ResolvedNest& view) { return view.instruction && executes_a_stream(*view.model); }
 
-std::vector<std::int64_t> padded_call_extents(const NestView& view) { return padded(view, view.call_extents()); }
+std::vector<std::int64_t> padded_call_extents(const ResolvedNest& view) { return padded(view, view.call_extents()); }
 
-TileMove tile_move(const NestView& view, int stage, const Instruction& move) {
+TileMove tile_move(const ResolvedNest& view, int stage, const Instruction& move) {
   return move_of_tile(view, stage, move, view.tiles(view.stages[static_cast<std::size_t>(stage)].walks));
 }
 
-StreamTime stream_time(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+StreamTime stream_time(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
   return Stream(view, counts).run(traffic);
 }
 

@@ -16,13 +16,13 @@ namespace isamap {
 /// Does the machine execute a stream of commands that have times?
 bool executes_a_stream(const HardwareModel& model);
 /// Is the nest one of commands of such a stream, and no scalar code?
-bool is_stream(const NestView& view);
+bool is_stream(const ResolvedNest& view);
 
 /// What one command is asked to cover: where a dim cannot be as short as what it uses, all of it.
-std::vector<std::int64_t> padded_call_extents(const NestView& view);
+std::vector<std::int64_t> padded_call_extents(const ResolvedNest& view);
 
 /// The uses of a move that one full tile of a stage takes.
-TileMove tile_move(const NestView& view, int stage, const Instruction& move);
+TileMove tile_move(const ResolvedNest& view, int stage, const Instruction& move);
 
 struct StreamTime {
   double cycles = 0;
@@ -31,6 +31,6 @@ struct StreamTime {
   double compute = 0;  ///< calls at work
   double last = 0;     ///< after the last call
 };
-StreamTime stream_time(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+StreamTime stream_time(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
 }  // namespace isamap

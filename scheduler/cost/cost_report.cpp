@@ -29,7 +29,7 @@ class Explainer {
   explicit Explainer(const PricedNest& nest)
       : nest_(nest), view_(nest.view), model_(*nest.view.model), flow_(flow_of(nest.view, nest.counts, nest.traffic)) {}
 
-  NestExplanation run() {
+  CostReport run() {
     made_.statement = view_.statement.name;
     made_.cost = nest_.cost;
     for (const Dim& d : view_.statement.domain.dims) made_.dims.push_back(d.name);
@@ -93,14 +93,14 @@ class Explainer {
     std::size_t depth = 0, stage = 0, walk = 0;
     for (std::size_t w = 0; w <= view_.walks.size(); ++w) {
       for (; stage < view_.stages.size() && view_.stages[stage].walks == static_cast<int>(w); ++stage) {
-        const StageView& s = view_.stages[stage];
+        const StagedTile& s = view_.stages[stage];
         const TileRow& row = made_.tiles[static_cast<std::size_t>(access_count(view_.statement)) + stage];
         line(depth, fmt::format("{} in {}: {} ({} words{}), renewed {} times", s.stage.tensor, row.memory, row.extents,
                                 plain(row.words), row.buffers > 1 ? fmt::format(", {} buffers", row.buffers) : "",
                                 plain(std::ceil(row.renewals))));
       }
       if (w == view_.walks.size()) break;
-      const WalkView& at = view_.walks[walk++];
+      const LoopLevel& at = view_.walks[walk++];
       const auto d = static_cast<std::size_t>(at.dim);
       const std::int64_t steps = ceil_div(extent[d], at.tile), rest = extent[d] % at.tile;
       const std::string where = at.unit.valid() ? " on " + unit_name(at) : "";
@@ -110,7 +110,7 @@ class Explainer {
     }
     line(depth, view_.instruction ? "call " + view_.instruction->name : std::string("element by element"));
   }
-  std::string unit_name(const WalkView& walk) const {
+  std::string unit_name(const LoopLevel& walk) const {
     const Unit& unit = model_.unit(walk.unit);
     return walk.axis < 0 ? unit.name : unit.name + "." + unit.axes[static_cast<std::size_t>(walk.axis)].first;
   }
@@ -272,15 +272,15 @@ class Explainer {
   }
 
   const PricedNest& nest_;
-  const NestView& view_;
+  const ResolvedNest& view_;
   const HardwareModel& model_;
   const NestFlow flow_;
-  NestExplanation made_;
+  CostReport made_;
 };
 
 }  // namespace
 
-NestExplanation explain_nest(const PricedNest& nest) { return Explainer(nest).run(); }
+CostReport cost_report(const PricedNest& nest) { return Explainer(nest).run(); }
 
 std::vector<CostTerm> differences(const std::vector<CostTerm>& a, const std::vector<CostTerm>& b) {
   std::vector<CostTerm> found;

@@ -33,7 +33,7 @@ struct LinkRow {
   double bytes = 0;
 };
 
-struct NestExplanation {
+struct CostReport {
   std::string statement;
   std::vector<std::string> loops;  ///< the nest in words, a line each
   std::vector<std::string> dims;
@@ -49,7 +49,7 @@ struct NestExplanation {
   std::vector<std::string> flows;  ///< "A in GLB", in the order of times.waited
 };
 
-NestExplanation explain_nest(const PricedNest& nest);
+CostReport cost_report(const PricedNest& nest);
 
 /// The term that makes b dearer than a, and by how much: "energy: reads of A in GLB 24576 -> 49152 pJ".
 std::vector<CostTerm> differences(const std::vector<CostTerm>& a, const std::vector<CostTerm>& b);

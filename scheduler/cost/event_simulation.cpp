@@ -34,7 +34,7 @@ struct TileStream {
   int fills = 0, drains = 0;                                                 ///< uses of resources under way
   double fill_arrives = never, drain_arrives = never, fill_began = 0, drain_began = 0, became_ready = 0;
 
-  TileStream(const NestView& view, const WalkTable& table, const TileCounts& tile_counts, const NestFlow& all,
+  TileStream(const ResolvedNest& view, const WalkTable& table, const TileCounts& tile_counts, const NestFlow& all,
              const TileFlow& f, bool inout)
       : flow(&f),
         counts(view, table, tile_counts, f.access, f.walks,
@@ -88,7 +88,7 @@ struct Server {
 
 class EventLoop {
  public:
-  EventLoop(const NestView& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
+  EventLoop(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
             const SimulationOptions& options)
       : view_(view),
         table_(view, counts),
@@ -370,7 +370,7 @@ class EventLoop {
     t.reads = std::max(0.0, t.reads - counts_.first_visits(0, walks));
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const WalkTable table_;
   const TileCounts& counts_;
   const Traffic& traffic_;
@@ -391,7 +391,7 @@ class EventLoop {
 
 }  // namespace
 
-Result<SimulatedNest> simulate_nest(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+Result<SimulatedNest> simulate_nest(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                     const NestFlow& flow, const SimulationOptions& options) {
   const double blocks = counts.steps(flow.block);
   if (blocks > static_cast<double>(options.max_blocks))

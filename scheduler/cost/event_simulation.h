@@ -40,7 +40,7 @@ struct SimulationOptions {
 };
 
 /// `traffic` gives what does not depend on time: instances, tiles, caches.
-Result<SimulatedNest> simulate_nest(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+Result<SimulatedNest> simulate_nest(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                     const NestFlow& flow, const SimulationOptions& options = {});
 
 }  // namespace isamap

@@ -26,7 +26,7 @@ struct Stretch {
 
 class Formula {
  public:
-  Formula(const NestView& view, const TileCounts& counts, const NestFlow& flow)
+  Formula(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow)
       : view_(view), counts_(counts), flow_(flow), table_(view, counts), inout_(is_inout(view)) {
     for (const TileFlow& f : flow.flows) {
       doubled_ = doubled_ || f.buffers > 1;
@@ -70,7 +70,9 @@ class Formula {
   }
 
  private:
-  static bool is_inout(const NestView& view) { return view.kernel->tensors[view.statement.write.tensor.index()].inout; }
+  static bool is_inout(const ResolvedNest& view) {
+    return view.kernel->tensors[view.statement.write.tensor.index()].inout;
+  }
 
   void bound(Latency& result) const {
     double most = result.compute;
@@ -294,7 +296,7 @@ class Formula {
   static constexpr std::size_t most_stretches = 3000;
   static constexpr int turns = 6;  ///< until the lead of tiles with two buffers settles
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const TileCounts& counts_;
   const NestFlow& flow_;
   const WalkTable table_;
@@ -306,7 +308,7 @@ class Formula {
 
 }  // namespace
 
-Latency latency_of_nest(const NestView& view, const TileCounts& counts, const NestFlow& flow) {
+Latency latency_of_nest(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow) {
   return Formula(view, counts, flow).run();
 }
 

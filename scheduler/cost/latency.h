@@ -17,6 +17,6 @@ struct Latency {
   std::string bound;           ///< the largest part: "compute", "fill of A in GLB"
 };
 
-Latency latency_of_nest(const NestView& view, const TileCounts& counts, const NestFlow& flow);
+Latency latency_of_nest(const ResolvedNest& view, const TileCounts& counts, const NestFlow& flow);
 
 }  // namespace isamap

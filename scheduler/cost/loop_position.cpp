@@ -7,7 +7,7 @@
 
 namespace isamap {
 
-WalkTable::WalkTable(const NestView& view, const TileCounts& counts) {
+WalkTable::WalkTable(const ResolvedNest& view, const TileCounts& counts) {
   for (const Dim& d : view.statement.domain.dims) extents.push_back(d.extent);
   for (std::size_t w = 0; w < view.walks.size(); ++w) {
     Entry e;

@@ -9,7 +9,7 @@ namespace isamap {
 
 /// The walks of a nest as plain numbers, for what looks at them at every step.
 struct WalkTable {
-  explicit WalkTable(const NestView& view, const TileCounts& counts);
+  explicit WalkTable(const ResolvedNest& view, const TileCounts& counts);
 
   struct Entry {
     int dim = 0, before = -1;  ///< the walk of the same dim outside it; -1: none

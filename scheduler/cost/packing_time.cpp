@@ -11,21 +11,21 @@
 namespace isamap {
 namespace {
 
-const Tensor& copied_tensor(const NestView& view, int access) {
+const Tensor& copied_tensor(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
 }
 
-std::optional<Rearranging> move_of(const NestView& view, const StageView& s) {
+std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s) {
   if (s.parent >= 0 || !s.stage.via.empty() || s.stage.layout.empty() || s.memory != view.model->home())
     return std::nullopt;
-  return rearranging({&view.statement.domain, &access_of(view.statement, s.access), &copied_tensor(view, s.access),
-                      &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
-                     *view.model);
+  return packing_move({&view.statement.domain, &access_of(view.statement, s.access), &copied_tensor(view, s.access),
+                       &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
+                      *view.model);
 }
 
 /// Innermost last, as copies visit them: all digits of the dim that runs along rows together, if the last one is of it
 /// or what stands inside it is laid out by a move (scheduler/lowering/tile_copy.cpp).
-std::vector<SplitDigit> digits_as_visited(const StageView& s, const AffineExpr& offset, bool by_move) {
+std::vector<SplitDigit> digits_as_visited(const StagedTile& s, const AffineExpr& offset, bool by_move) {
   std::vector<SplitDigit> digits;
   for (const LayoutDigit& digit : s.stage.layout) {
     const auto split = split_digit(digit.index);
@@ -47,7 +47,7 @@ std::vector<SplitDigit> digits_as_visited(const StageView& s, const AffineExpr& 
 
 /// Elements that lie together in the tensor and are passed one after the other, while other digits take some rows at a
 /// time. 0: everything, or it is not known.
-double run_of(const NestView& view, const StageView& s, const Memory& cache) {
+double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache) {
   const Tensor& tensor = copied_tensor(view, s.access);
   const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
   if (!offset.is_linear()) return 0;
@@ -72,7 +72,7 @@ double run_of(const NestView& view, const StageView& s, const Memory& cache) {
 }
 
 /// Threads that make their parts of a copy side by side: those that the walks around it are dealt out to.
-double threads_around(const NestView& view, const TileCounts& counts, const StageView& s) {
+double threads_around(const ResolvedNest& view, const TileCounts& counts, const StagedTile& s) {
   double threads = 1;
   for (int w = 0; w < s.walks; ++w)
     if (const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
@@ -83,11 +83,11 @@ double threads_around(const NestView& view, const TileCounts& counts, const Stag
 
 /// A copy from tensor to tile passes every cache that is smaller than one of them: what it reads once, what it writes
 /// twice, since lines come before they are written and go back afterwards. Pieces of rows have to be begun.
-double cycles_through_caches(const NestView& view, const TileCounts& counts, const Transfer& t) {
+double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts, const Transfer& t) {
   const HardwareModel& model = *view.model;
   const Tensor& tensor = copied_tensor(view, t.access);
   const double size = bytes(tensor.dtype), elements = t.elements_in + t.elements_out;
-  const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+  const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
   const double threads = threads_around(view, counts, s);
   double whole = size, most = 0, nearest = 0;
   for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
@@ -111,7 +111,7 @@ double cycles_through_caches(const NestView& view, const TileCounts& counts, con
 
 /// Of a tensor that the outermost cache holds, other data have driven out a share as large as its share of the cache;
 /// nothing hides that it is fetched again.
-double cycles_of_lost(const NestView& view, const Transfer& t) {
+double cycles_of_lost(const ResolvedNest& view, const Transfer& t) {
   const HardwareModel& model = *view.model;
   const Tensor& tensor = copied_tensor(view, t.access);
   double whole = bytes(tensor.dtype);
@@ -130,7 +130,7 @@ double cycles_of_lost(const NestView& view, const Transfer& t) {
 
 }  // namespace
 
-double copy_cycles(const NestView& view, const StageView& s) {
+double copy_cycles(const ResolvedNest& view, const StagedTile& s) {
   const Access& access = access_of(view.statement, s.access);
   const Tensor& tensor = copied_tensor(view, s.access);
   if (const auto move = move_of(view, s)) return move->cycles;
@@ -169,11 +169,11 @@ double copy_cycles(const NestView& view, const StageView& s) {
   return each * std::max(1.0, copied / std::max(natural, 1.0));
 }
 
-std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+std::vector<Bound> copy_bounds(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
   std::vector<Bound> bounds;
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0 || t.from != t.to) continue;
-    const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+    const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
     const double moving = (t.elements_in + t.elements_out) * t.copies_in * copy_cycles(view, s);
     bounds.push_back({"packed copy of " + copied_tensor(view, t.access).name,
                       std::max(moving / threads_around(view, counts, s), cycles_through_caches(view, counts, t)) +
@@ -182,7 +182,7 @@ std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, c
   return bounds;
 }
 
-double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+double copying_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
   double total = 0;
   for (const Bound& copy : copy_bounds(view, counts, traffic)) total += copy.cycles;
   return total;

@@ -9,11 +9,11 @@ namespace isamap {
 
 /// Cycles of one element of a packed copy: of the move that lays it out (scheduler/lowering/packing_moves.h), or of a
 /// scalar unit for the elements of its layout that there are for each of the tensor (an im2col copy repeats them).
-double copy_cycles(const NestView& view, const StageView& stage);
+double copy_cycles(const ResolvedNest& view, const StagedTile& stage);
 
 /// "packed copy of B", each at least what passes the caches for it; nothing hides them.
-std::vector<Bound> copy_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+std::vector<Bound> copy_bounds(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 /// Of all of them.
-double copying_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+double copying_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
 }  // namespace isamap

@@ -11,7 +11,7 @@
 namespace isamap {
 namespace {
 
-std::optional<UnitId> block_of_scalar_code(const NestView& view) {
+std::optional<UnitId> block_of_scalar_code(const ResolvedNest& view) {
   const auto unit = view.model->scalar_unit_for(view.model->home());
   const auto block = unit ? outermost_numbered(*view.model, *unit) : std::nullopt;
   return block && *block != *unit && view.model->unit(*block).queued ? block : std::nullopt;
@@ -19,7 +19,7 @@ std::optional<UnitId> block_of_scalar_code(const NestView& view) {
 
 class Dealt {
  public:
-  Dealt(const NestView& view, const TileCounts& counts)
+  Dealt(const ResolvedNest& view, const TileCounts& counts)
       : view_(view),
         counts_(counts),
         model_(*view.model),
@@ -88,7 +88,7 @@ class Dealt {
   }
 
   bool handed(int access) const {
-    return std::any_of(view_.stages.begin(), view_.stages.end(), [&](const StageView& s) {
+    return std::any_of(view_.stages.begin(), view_.stages.end(), [&](const StagedTile& s) {
       return s.access == access && s.memory != model_.home() && !(s.stage.from.empty() && s.stage.then.empty());
     });
   }
@@ -123,7 +123,7 @@ class Dealt {
     return cycles;
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const TileCounts& counts_;
   const HardwareModel& model_;
   UnitId lane_, block_;
@@ -131,13 +131,13 @@ class Dealt {
 
 }  // namespace
 
-bool is_dealt_out(const NestView& view) { return !view.instruction && block_of_scalar_code(view); }
+bool is_dealt_out(const ResolvedNest& view) { return !view.instruction && block_of_scalar_code(view); }
 
-KernelTime dealt_time(const NestView& view, const TileCounts& counts) { return Dealt(view, counts).run(); }
+KernelTime dealt_time(const ResolvedNest& view, const TileCounts& counts) { return Dealt(view, counts).run(); }
 
-bool comes_in_rounds(const NestView& view) { return is_dealt_out(view) || runs_in_blocks(view); }
+bool comes_in_rounds(const ResolvedNest& view) { return is_dealt_out(view) || runs_in_blocks(view); }
 
-std::optional<KernelTime> time_in_rounds(const NestView& view, const TileCounts& counts) {
+std::optional<KernelTime> time_in_rounds(const ResolvedNest& view, const TileCounts& counts) {
   if (is_dealt_out(view)) return dealt_time(view, counts);
   if (runs_in_blocks(view)) return kernel_time(view, counts);
   return std::nullopt;

@@ -20,14 +20,14 @@
 namespace isamap {
 
 /// Is the nest scalar code whose elements are dealt out?
-bool is_dealt_out(const NestView& view);
+bool is_dealt_out(const ResolvedNest& view);
 
-KernelTime dealt_time(const NestView& view, const TileCounts& counts);
+KernelTime dealt_time(const ResolvedNest& view, const TileCounts& counts);
 
 /// Do its blocks, or those that its scalar code is dealt out to, come in rounds on the processors?
-bool comes_in_rounds(const NestView& view);
+bool comes_in_rounds(const ResolvedNest& view);
 
 /// Of such a nest, with what overlap cannot hide; nothing: of any other.
-std::optional<KernelTime> time_in_rounds(const NestView& view, const TileCounts& counts);
+std::optional<KernelTime> time_in_rounds(const ResolvedNest& view, const TileCounts& counts);
 
 }  // namespace isamap

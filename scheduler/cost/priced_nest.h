@@ -9,11 +9,11 @@
 namespace isamap {
 
 struct PricedNest {
-  explicit PricedNest(NestView resolved) : view(std::move(resolved)), counts(view) {}
+  explicit PricedNest(ResolvedNest resolved) : view(std::move(resolved)), counts(view) {}
   PricedNest(const PricedNest&) = delete;
   PricedNest& operator=(const PricedNest&) = delete;
 
-  const NestView view;
+  const ResolvedNest view;
   const TileCounts counts;
   Traffic traffic;
   Cost cost;

@@ -14,12 +14,12 @@ namespace isamap {
 
 namespace {
 
-DType dtype_of(const NestView& view, int access) {
+DType dtype_of(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()].dtype;
 }
 
 /// Time walks with several steps that the access uses stand above the result, within the first `walks` walks.
-int renewing_walks(const NestView& view, const TileCounts& counts, int access, int walks) {
+int renewing_walks(const ResolvedNest& view, const TileCounts& counts, int access, int walks) {
   for (int w = walks; w-- > 0;)
     if (!view.walks[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1 && counts.uses_walk(access, w))
       return w + 1;
@@ -28,7 +28,7 @@ int renewing_walks(const NestView& view, const TileCounts& counts, int access, i
 
 class FlowBuilder {
  public:
-  FlowBuilder(const NestView& view, const TileCounts& counts, const Traffic& traffic)
+  FlowBuilder(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic)
       : view_(view), model_(*view.model), counts_(counts), traffic_(traffic) {}
 
   NestFlow run() {
@@ -53,7 +53,7 @@ class FlowBuilder {
   double instances(int stage) const { return stage < 0 ? 1 : instances_of(view_, counts_, view_.memory_of(stage)); }
 
   void stage(int s) {
-    const StageView& stage = view_.stages[static_cast<std::size_t>(s)];
+    const StagedTile& stage = view_.stages[static_cast<std::size_t>(s)];
     TileFlow f;
     f.stage = s;
     f.access = stage.access;
@@ -78,7 +78,7 @@ class FlowBuilder {
   }
 
   /// Element by element, by a scalar unit.
-  void copy(TileFlow& f, const StageView& stage) {
+  void copy(TileFlow& f, const StagedTile& stage) {
     f.buffers = 1;
     if (!f.moves) return;
     const int scalar = resource("scalar unit", stage.where);
@@ -87,7 +87,7 @@ class FlowBuilder {
     if (f.access == 0) f.out.uses.push_back({scalar, 0, each});
   }
 
-  void way(const TileFlow& f, const StageView& stage, MemoryId from, MemoryId to, Way& way) {
+  void way(const TileFlow& f, const StagedTile& stage, MemoryId from, MemoryId to, Way& way) {
     const bool fills = to == stage.memory;
     const double size = bytes(dtype_of(view_, f.access));
     const double at = size * copies_of(view_, stage.parent), in = size * copies_of(view_, f.stage);
@@ -135,7 +135,7 @@ class FlowBuilder {
   }
 
   /// What instances wrote together is seen by all of them after a barrier.
-  void barriers(const StageView& stage, Way& way) {
+  void barriers(const StagedTile& stage, Way& way) {
     const UnitId owner = model_.memory(stage.memory).per;
     for (const Barrier& b : model_.barriers()) {
       const bool listed = std::find(b.memories.begin(), b.memories.end(), stage.memory) != b.memories.end();
@@ -219,7 +219,7 @@ class FlowBuilder {
              times * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_));
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const HardwareModel& model_;
   const TileCounts& counts_;
   const Traffic& traffic_;
@@ -228,7 +228,7 @@ class FlowBuilder {
 
 }  // namespace
 
-NestFlow flow_of(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+NestFlow flow_of(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
   return FlowBuilder(view, counts, traffic).run();
 }
 

@@ -62,7 +62,7 @@ struct NestFlow {
   double scalar = 0;  ///< cycles of copies element by element, of those that transfers take
 };
 
-NestFlow flow_of(const NestView& view, const TileCounts& counts, const Traffic& traffic);
+NestFlow flow_of(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
 /// A run of calls between which no tile is renewed: those of the walks from `flow.block` on, the dims having these
 /// extents there, in the first instance.

@@ -17,7 +17,7 @@ std::int64_t line_of(const HardwareModel& model) {
 
 }  // namespace
 
-double split_share(const NestView& view, const Transfer& transfer, std::int64_t widest) {
+double split_share(const ResolvedNest& view, const Transfer& transfer, std::int64_t widest) {
   const std::int64_t line = line_of(*view.model);
   const Access& access = access_of(view.statement, transfer.access);
   const Tensor& tensor = view.kernel->tensors[access.tensor.index()];

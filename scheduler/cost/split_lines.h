@@ -12,6 +12,6 @@ namespace isamap {
 /// With g the greatest common divisor of a line and of all steps that the nest takes through memory, moves of w bytes
 /// begin at each multiple of g in a line alike, and (w - g) / line of them cross. 0: packed copies, which begin at
 /// lines, single elements, and machines without caches.
-double split_share(const NestView& view, const Transfer& transfer, std::int64_t widest);
+double split_share(const ResolvedNest& view, const Transfer& transfer, std::int64_t widest);
 
 }  // namespace isamap

@@ -67,7 +67,7 @@ TilePlace& place_of(MovedStage& s) {
 }
 
 /// Common divisor of the points along a coordinate that uses of the stage's moves take.
-std::int64_t points_of_moves(const NestView& view, const MovedStage& s, const AffineExpr& form) {
+std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, const AffineExpr& form) {
   std::int64_t points = 0;
   const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].walks);
   for (const Instruction* move : {s.in, s.out})
@@ -78,8 +78,8 @@ std::int64_t points_of_moves(const NestView& view, const MovedStage& s, const Af
 }
 
 /// The axes of a stage's tile, cut where walks further in, moves and calls begin and end.
-void lay_out(const NestView& view, const std::vector<MovedStage>& stages, std::size_t number, MovedStage& s) {
-  const StageView& stage = view.stages[static_cast<std::size_t>(s.stage)];
+void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, std::size_t number, MovedStage& s) {
+  const StagedTile& stage = view.stages[static_cast<std::size_t>(s.stage)];
   const std::vector<std::int64_t> full = view.tiles(stage.walks);
   std::vector<TouchedParts::Axis> parts;
   for (const Walked& walked : coordinates_of(view, s.stage, full)) {
@@ -100,7 +100,7 @@ void lay_out(const NestView& view, const std::vector<MovedStage>& stages, std::s
 }
 
 /// The stages that commands fill or drain, parents first.
-std::vector<MovedStage> moved_stages(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                      const NestFlow& flow) {
   std::vector<MovedStage> stages;
   for (const Transfer& t : traffic.transfers) {
@@ -151,7 +151,7 @@ struct MoveUses {
 
 class StreamSimulation {
  public:
-  StreamSimulation(const NestView& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
+  StreamSimulation(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, const NestFlow& flow,
                    const SimulationOptions& options)
       : view_(view),
         model_(*view.model),
@@ -204,7 +204,7 @@ class StreamSimulation {
   }
 
   void steps(std::size_t walk, bool first) {
-    const WalkView& w = view_.walks[walk];
+    const LoopLevel& w = view_.walks[walk];
     const auto d = static_cast<std::size_t>(w.dim);
     const std::int64_t low = box_.low[d], extent = box_.extent[d];
     const std::int64_t steps = w.unit.valid() ? 1 : ceil_div(extent, w.tile);
@@ -371,7 +371,7 @@ class StreamSimulation {
       result_.all_slices = false;
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const HardwareModel& model_;
   const TileCounts& counts_;
   const NestFlow& flow_;
@@ -395,7 +395,7 @@ class StreamSimulation {
 
 }  // namespace
 
-Result<SimulatedNest> simulate_stream(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+Result<SimulatedNest> simulate_stream(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                       const NestFlow& flow, const SimulationOptions& options) {
   const double calls = counts.steps(static_cast<int>(view.walks.size()));
   if (calls > most_commands)
@@ -404,7 +404,7 @@ Result<SimulatedNest> simulate_stream(const NestView& view, const TileCounts& co
   return StreamSimulation(view, counts, traffic, flow, options).run();
 }
 
-Result<SimulatedNest> simulate(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+Result<SimulatedNest> simulate(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                const NestFlow& flow, const SimulationOptions& options) {
   return is_stream(view) ? simulate_stream(view, counts, traffic, flow, options)
                          : simulate_nest(view, counts, traffic, flow, options);

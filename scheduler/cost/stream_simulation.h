@@ -14,11 +14,11 @@
 namespace isamap {
 
 /// `traffic` gives what does not depend on time: all counts, which are the closed form's.
-Result<SimulatedNest> simulate_stream(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+Result<SimulatedNest> simulate_stream(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                       const NestFlow& flow, const SimulationOptions& options = {});
 
 /// The simulation that fits the machine: this one, or that of tiles (simulate_nest).
-Result<SimulatedNest> simulate(const NestView& view, const TileCounts& counts, const Traffic& traffic,
+Result<SimulatedNest> simulate(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                const NestFlow& flow, const SimulationOptions& options = {});
 
 }  // namespace isamap

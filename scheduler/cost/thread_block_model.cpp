@@ -17,13 +17,14 @@
 namespace isamap {
 namespace {
 
-std::optional<UnitId> block_unit(const NestView& view) {
+std::optional<UnitId> block_unit(const ResolvedNest& view) {
   return view.instruction ? outermost_numbered(*view.model, view.instruction->unit) : std::nullopt;
 }
 
 class Blocks {
  public:
-  Blocks(const NestView& view, const TileCounts& counts, UnitId block) : view_(view), counts_(counts), block_(block) {}
+  Blocks(const ResolvedNest& view, const TileCounts& counts, UnitId block)
+      : view_(view), counts_(counts), block_(block) {}
 
   KernelTime run() {
     const HardwareModel& model = *view_.model;
@@ -43,7 +44,7 @@ class Blocks {
     result_.join("latency of its calls", chain_ * rounds);
     result_.join("latency of fetches", waited_for_registers() * rounds);
     outermost();
-    const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const WalkView& w) { return w.wrap; });
+    const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const LoopLevel& w) { return w.wrap; });
     result_.first = begins_ * (turns ? 1 : rounds) + start_of_sums();
     result_.waits = waits_ * rounds;
     result_.last = ends_ * rounds;
@@ -89,7 +90,7 @@ class Blocks {
   }
 
   /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
-  void fetches(const StageView& s, const Instruction* move, double link_latency) {
+  void fetches(const StagedTile& s, const Instruction* move, double link_latency) {
     double times = 1;
     for (int w = 0; w < s.walks; ++w)
       if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
@@ -110,7 +111,7 @@ class Blocks {
   /// What one tile of a stage and its renewals in one block take.
   void stage(int number) {
     const HardwareModel& model = *view_.model;
-    const StageView& s = view_.stages[static_cast<std::size_t>(number)];
+    const StagedTile& s = view_.stages[static_cast<std::size_t>(number)];
     const MemoryId from = view_.memory_of(s.parent);
     const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()];
     double times = 1, since = 1;  // renewals; walks that the tensor does not use count only outside those it uses
@@ -162,7 +163,7 @@ class Blocks {
     if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
   }
   /// Tiles take turns along the walk right above them: its first ones are waited for each time that it begins.
-  double turns_begin(const StageView& s) const {
+  double turns_begin(const StagedTile& s) const {
     double times = 1;
     for (int w = 0; w + 1 < s.walks; ++w)
       if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
@@ -233,7 +234,7 @@ class Blocks {
       BlockInput input{counts_.tile(a, static_cast<int>(outside)) * bytes(tensor.dtype), bytes(tensor.dtype) * 1.0};
       for (const std::int64_t extent : tensor.shape) input.all *= static_cast<double>(extent);
       inputs.push_back(input);
-      for (const StageView& s : view_.stages)
+      for (const StagedTile& s : view_.stages)
         if (s.access == a && s.parent < 0) {
           const SharedCache own = shared_cache(*view_.model, s.memory, block_);
           if (own.capacity > cache.capacity) cache = own;
@@ -287,7 +288,7 @@ class Blocks {
     return cycles;
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const TileCounts& counts_;
   UnitId block_;
   InstructionId combine_;               ///< invalid: no reduction is split
@@ -303,12 +304,12 @@ class Blocks {
 
 }  // namespace
 
-bool runs_in_blocks(const NestView& view) {
+bool runs_in_blocks(const ResolvedNest& view) {
   const auto block = block_unit(view);
   return block && *block != view.instruction->unit && view.model->unit(*block).queued;
 }
 
-KernelTime kernel_time(const NestView& view, const TileCounts& counts) {
+KernelTime kernel_time(const ResolvedNest& view, const TileCounts& counts) {
   return Blocks(view, counts, *block_unit(view)).run();
 }
 

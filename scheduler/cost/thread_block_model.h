@@ -24,7 +24,7 @@
 namespace isamap {
 
 /// Does the nest deal blocks out to processors?
-bool runs_in_blocks(const NestView& view);
+bool runs_in_blocks(const ResolvedNest& view);
 
 struct KernelTime {
   double cycles = 0;         ///< the longest of what overlaps, and what does not
@@ -42,6 +42,6 @@ struct KernelTime {
     bound = name;
   }
 };
-KernelTime kernel_time(const NestView& view, const TileCounts& counts);
+KernelTime kernel_time(const ResolvedNest& view, const TileCounts& counts);
 
 }  // namespace isamap

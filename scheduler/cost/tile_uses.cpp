@@ -13,14 +13,14 @@ namespace isamap {
 namespace {
 
 /// How the stage's tile is laid out: by its own line, or like the tile around it.
-const std::vector<LayoutDigit>* layout_of(const NestView& view, int stage) {
+const std::vector<LayoutDigit>* layout_of(const ResolvedNest& view, int stage) {
   for (; stage >= 0; stage = view.stages[static_cast<std::size_t>(stage)].parent)
     if (const auto& layout = view.stages[static_cast<std::size_t>(stage)].stage.layout; !layout.empty()) return &layout;
   return nullptr;
 }
 
 /// Dims along which the tensor's elements lie at irregular distances: those inside divisions of the offset.
-std::set<std::string> irregular_dims(const NestView& view, const Access& access) {
+std::set<std::string> irregular_dims(const ResolvedNest& view, const Access& access) {
   std::set<std::string> names;
   const auto linear = [](const AffineExpr& e) { return e.is_linear(); };
   if (std::all_of(access.index.begin(), access.index.end(), linear)) return names;
@@ -32,8 +32,8 @@ std::set<std::string> irregular_dims(const NestView& view, const Access& access)
 }
 
 /// Do neighbours along the form lie side by side where the tile comes from and goes to?
-bool side_by_side_outside(const NestView& view, int stage, const AffineExpr& form) {
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+bool side_by_side_outside(const ResolvedNest& view, int stage, const AffineExpr& form) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   if (const auto* layout = layout_of(view, s.parent)) {
     const auto split = split_digit(layout->back().index);
     return split && split->divide == 1 && split->form == form;
@@ -121,8 +121,8 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<Walked>& tile, 
 
 }  // namespace
 
-std::vector<Walked> coordinates_of(const NestView& view, int stage, const std::vector<std::int64_t>& sizes) {
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+std::vector<Walked> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Access& access = access_of(view.statement, s.access);
   Tiles tiles;
   for (std::size_t d = 0; d < sizes.size(); ++d)
@@ -164,7 +164,7 @@ std::vector<std::int64_t> least_extents(const Instruction& move) {
   return extents;
 }
 
-std::vector<Walked> taken_by(const NestView& view, int stage, const Instruction& move,
+std::vector<Walked> taken_by(const ResolvedNest& view, int stage, const Instruction& move,
                              const std::vector<std::int64_t>& sizes) {
   std::vector<Walked> tile = coordinates_of(view, stage, sizes);
   if (!tile.empty() && demands_distance(move) && !side_by_side_outside(view, stage, tile.back().form)) {
@@ -195,7 +195,7 @@ std::vector<Walked> taken_by(const NestView& view, int stage, const Instruction&
   return tile;
 }
 
-TileMove move_of_tile(const NestView& view, int stage, const Instruction& move,
+TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes) {
   const std::vector<Walked> tile = taken_by(view, stage, move, sizes);
   TileMove result = uses_of_tile(move, tile, *view.model);
@@ -208,7 +208,7 @@ TileMove move_of_tile(const NestView& view, int stage, const Instruction& move,
   return result;
 }
 
-std::vector<std::int64_t> padded(const NestView& view, std::vector<std::int64_t> extents) {
+std::vector<std::int64_t> padded(const ResolvedNest& view, std::vector<std::int64_t> extents) {
   for (std::size_t m = 0; m < extents.size(); ++m) {
     const DimRange& range = view.instruction->ranges[m];
     const bool allowed = extents[m] >= range.min && extents[m] % std::max<std::int64_t>(1, range.multiple_of) == 0;
@@ -217,7 +217,7 @@ std::vector<std::int64_t> padded(const NestView& view, std::vector<std::int64_t>
   return extents;
 }
 
-std::vector<std::int64_t> padded_extents(const NestView& view, const std::vector<std::int64_t>& sizes) {
+std::vector<std::int64_t> padded_extents(const ResolvedNest& view, const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> extents(view.instruction->ranges.size(), 1);
   for (std::size_t d = 0; d < sizes.size(); ++d)
     if (const int m = view.instruction_dim[d]; m >= 0) extents[static_cast<std::size_t>(m)] = sizes[d];

@@ -21,14 +21,14 @@ namespace {
 
 constexpr double waited_for = 0.5;  ///< of the lines with which rows begin: what the core does not get round in time
 
-const Tensor& tensor_of(const NestView& view, int access) {
+const Tensor& tensor_of(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()];
 }
 
 /// Calls of moves by the port they occupy.
 class Ports {
  public:
-  explicit Ports(const NestView& view) : view_(view) {}
+  explicit Ports(const ResolvedNest& view) : view_(view) {}
 
   /// At least `calls` (registers filled one by one), at least what the elements need.
   void add(MemoryId from, MemoryId to, const Transfer& t, double elements, double calls) {
@@ -49,12 +49,12 @@ class Ports {
   }
 
  private:
-  const NestView& view_;
+  const ResolvedNest& view_;
   std::map<std::pair<std::int32_t, std::string>, Bound> ports_;
 };
 
 /// How much larger a tile is for what its layout leaves free behind digits (`k pad 8`).
-double padding_of(const NestView& view, const StageView& s) {
+double padding_of(const ResolvedNest& view, const StagedTile& s) {
   if (std::none_of(s.stage.layout.begin(), s.stage.layout.end(), [](const LayoutDigit& d) { return d.pad > 0; }))
     return 1;
   Tiles tiles;
@@ -76,8 +76,8 @@ double padding_of(const NestView& view, const StageView& s) {
 }
 
 /// Registers (true) or bytes of one stage, all its buffers.
-double needed_by(const NestView& view, const TileCounts& counts, int stage) {
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Memory& m = view.model->memory(s.memory);
   double own = counts.padded_tile(s.access, s.walks) * bytes(tensor_of(view, s.access).dtype) * copies_of(view, stage);
   if (m.is_register() && m.size > 0) {
@@ -93,7 +93,7 @@ double needed_by(const NestView& view, const TileCounts& counts, int stage) {
 }
 
 /// An operand that calls take from memory and share is loaded once, into a register that nobody named: one for all.
-int held_in_passing(const NestView& view, const TileCounts& counts, MemoryId registers) {
+int implicit_operand_registers(const ResolvedNest& view, const TileCounts& counts, MemoryId registers) {
   if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers)
     return 0;
   const int all = static_cast<int>(view.walks.size());
@@ -117,8 +117,8 @@ double piece(const Instruction& move, DType type) {
 
 /// Where a reduction is cut above the accumulators, each of their visits waits for the partial sums that it goes on
 /// with, and ends when the last call has.
-static double partial_sums(const NestView& view, const TileCounts& counts, int stage, double of_call) {
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+static double partial_sums(const ResolvedNest& view, const TileCounts& counts, int stage, double of_call) {
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   double parts = 1;
   for (int w = 0; w < s.walks; ++w)
     if (!counts.uses_walk(0, w) && !view.walks[static_cast<std::size_t>(w)].unit.valid())
@@ -131,19 +131,19 @@ static double partial_sums(const NestView& view, const TileCounts& counts, int s
 }
 
 /// A core does not foresee the end of a loop with many steps, and begins anew what stands behind it.
-static double ends_of_loops(const NestView& view, const TileCounts& counts) {
+static double ends_of_loops(const ResolvedNest& view, const TileCounts& counts) {
   constexpr std::int64_t foreseen = 8;
   const double each = view.model->unit(view.instruction->unit).loop_end;
   if (each <= 0) return 0;
   double total = 0;
   for (std::size_t w = 0; w < view.walks.size(); ++w)
-    if (const WalkView& walk = view.walks[w]; !walk.unroll && !walk.unit.valid())
+    if (const LoopLevel& walk = view.walks[w]; !walk.unroll && !walk.unit.valid())
       if (const auto at = static_cast<int>(w); counts.trip(at) >= foreseen) total += counts.steps(at) * each;
   return total;
 }
 
 /// Cycles of one point of scalar code, as a simulator counts its elements (ir/element_cycles.h).
-static double scalar_point(const NestView& view) {
+static double scalar_point(const ResolvedNest& view) {
   const Computation& statement = view.statement;
   const bool copies = statement.reduction == Reduction::assign && statement.reads.size() < 2 &&
                       (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
@@ -159,7 +159,7 @@ static double scalar_point(const NestView& view) {
   return cycles;
 }
 
-Bound compute_bound(const NestView& view, const TileCounts& counts) {
+Bound compute_bound(const ResolvedNest& view, const TileCounts& counts) {
   const double steps = counts.steps(static_cast<int>(view.walks.size()));
   if (!view.instruction) return {"scalar code", steps * scalar_point(view)};
   const Instruction& instruction = *view.instruction;
@@ -177,7 +177,7 @@ Bound compute_bound(const NestView& view, const TileCounts& counts) {
   return {fmt::format("latency of {} ({:.0f} accumulators)", instruction.name, chains), steps * latency + again};
 }
 
-std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+std::vector<Bound> move_bounds(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
   Ports ports(view);
   for (const Transfer& t : traffic.transfers) {
     if (!t.to.valid() || t.from == t.to) continue;
@@ -185,12 +185,12 @@ std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, c
       if (t.access != 0 && view.model->memory(t.to).is_register()) ports.add(t.from, t.to, t, 1, t.loads / t.instances);
       continue;
     }
-    const StageView& s = view.stages[static_cast<std::size_t>(t.stage)];
+    const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
     const bool registers = view.model->memory(t.to).is_register();
     const double calls =
         registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
     ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
-    const auto asked = [&](const AskedFor& a) { return a.access == t.access; };
+    const auto asked = [&](const Prefetch& a) { return a.access == t.access; };
     if (registers && std::any_of(view.asked.begin(), view.asked.end(), asked))  // beside each load
       ports.add(t.from, t.to, t, t.elements_in / t.instances, calls);
     if (t.access == 0) ports.add(t.to, t.from, t, t.elements_out / t.instances, calls);
@@ -198,7 +198,7 @@ std::vector<Bound> move_bounds(const NestView& view, const TileCounts& counts, c
   return ports.bounds();
 }
 
-std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
+std::vector<Bound> link_bounds(const ResolvedNest& view, const Traffic& traffic) {
   std::vector<Bound> bounds;
   for (const auto& [id, moved] : traffic.link_bytes) {
     const Link& link = view.model->link(id);
@@ -212,7 +212,7 @@ std::vector<Bound> link_bounds(const NestView& view, const Traffic& traffic) {
   return bounds;
 }
 
-std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
+std::vector<Bound> memory_bounds(const ResolvedNest& view, const Traffic& traffic) {
   std::vector<Bound> bounds;
   for (const auto& [id, tensors] : traffic.memories) {
     const Memory& m = view.model->memory(id);
@@ -229,7 +229,7 @@ std::vector<Bound> memory_bounds(const NestView& view, const Traffic& traffic) {
 
 namespace {}  // namespace
 
-double serial_cycles(const NestView& view, const Traffic& traffic) {
+double single_buffer_cycles(const ResolvedNest& view, const Traffic& traffic) {
   double total = 0;
   for (const Transfer& t : traffic.transfers) {
     if (t.stage < 0 || t.from == t.to) continue;
@@ -243,15 +243,15 @@ double serial_cycles(const NestView& view, const Traffic& traffic) {
   return total;
 }
 
-double begin_cycles(const Traffic& traffic) {
+double stream_start_cycles(const Traffic& traffic) {
   double total = 0;
   for (const auto& [id, cache] : traffic.caches)
     if (cache.bandwidth > 0) total += waited_for * cache.begun / cache.bandwidth / cache.instances;
   return total;
 }
 
-double burst_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic, double computing,
-                    double moving) {
+double store_burst_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, double computing,
+                          double moving) {
   const int stage = view.innermost[0];
   if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
   const Memory* nearest = nullptr;
@@ -259,7 +259,7 @@ double burst_cycles(const NestView& view, const TileCounts& counts, const Traffi
     if (m.kind == MemoryKind::cache && m.misses > 0 && (nearest == nullptr || m.capacity < nearest->capacity))
       nearest = &m;
   if (nearest == nullptr || nearest->line < 1) return 0;
-  const StageView& s = view.stages[static_cast<std::size_t>(stage)];
+  const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const double lines = counts.tile(0, s.walks) * bytes(tensor_of(view, 0).dtype) / static_cast<double>(nearest->line);
   const double waiting = 1 - static_cast<double>(nearest->misses) / 2 / lines;
   if (waiting <= 0) return 0;
@@ -278,7 +278,7 @@ double burst_cycles(const NestView& view, const TileCounts& counts, const Traffi
   return waiting * std::min({storing, computing, std::max(0.0, moving - computing)});
 }
 
-double stretch_cycles(const NestView& view, const Traffic& traffic, const std::vector<Bound>& bounds) {
+double llc_miss_phase_cycles(const ResolvedNest& view, const Traffic& traffic, const std::vector<Bound>& bounds) {
   const CacheTraffic* outermost = nullptr;
   const Memory* cache = nullptr;
   for (const auto& [id, passing] : traffic.caches)
@@ -295,7 +295,7 @@ double stretch_cycles(const NestView& view, const Traffic& traffic, const std::v
   return others + std::max(0.0, lost - share * others) - longest;
 }
 
-double resume_cycles(const NestView& view, const TileCounts& counts, const Traffic& traffic) {
+double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {
   const int stage = view.innermost[0];
   if (stage < 0 || !view.model->memory(view.memory_of(stage)).is_register()) return 0;
   const auto t = std::find_if(traffic.transfers.begin(), traffic.transfers.end(),
@@ -318,7 +318,7 @@ double resume_cycles(const NestView& view, const TileCounts& counts, const Traff
 namespace {
 
 /// Instances that own such registers and work side by side in one unit of the pool.
-double instances_in(const NestView& view, const TileCounts& counts, const Memory& memory) {
+double instances_in(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
   const HardwareModel& model = *view.model;
   double instances = 1;
   for (std::size_t w = 0; w < view.walks.size(); ++w)
@@ -348,12 +348,12 @@ struct OwnRegisters {
 };
 
 /// Those who only fill tiles are one more instance each of the outermost unit inside a block.
-OwnRegisters own_registers(const NestView& view, const TileCounts& counts, const Memory& memory) {
+OwnRegisters own_registers(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
   OwnRegisters own{static_cast<double>(memory.count)};
   if (!memory.pool) return own;
   const double instances = instances_in(view, counts, memory);
   std::set<std::string> roles;
-  for (const StageView& s : view.stages) roles.insert(s.stage.role);
+  for (const StagedTile& s : view.stages) roles.insert(s.stage.role);
   roles.erase("");
   double of_roles = 0;
   if (!roles.empty()) {
@@ -369,7 +369,7 @@ OwnRegisters own_registers(const NestView& view, const TileCounts& counts, const
 }
 
 /// Registers of the operands of one call.
-std::int64_t of_one_call(const NestView& view, MemoryId registers) {
+std::int64_t of_one_call(const ResolvedNest& view, MemoryId registers) {
   std::int64_t sum = 0;
   for (int a = 0; view.instruction && a < access_count(view.statement); ++a)
     if (const int operand = instruction_access(view.mapping, a); operand >= 0 && operand_memory(view, a) == registers)
@@ -379,7 +379,7 @@ std::int64_t of_one_call(const NestView& view, MemoryId registers) {
 
 }  // namespace
 
-Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
+Diagnostics capacity_problems(const ResolvedNest& view, const TileCounts& counts) {
   Diagnostics problems;
   for (std::size_t number = 0; number < view.model->memories().size(); ++number) {
     const MemoryId id = make_id<MemoryId>(number);
@@ -389,14 +389,14 @@ Diagnostics capacity_problems(const NestView& view, const TileCounts& counts) {
     std::string parts;
     SourceLocation where;  // of the largest
     for (std::size_t i = 0; i < view.stages.size(); ++i) {
-      const StageView& s = view.stages[i];
+      const StagedTile& s = view.stages[i];
       if (s.memory != id) continue;
       const double own = needed_by(view, counts, static_cast<int>(i));
       if (own >= largest) largest = own, where = s.where;
       needed += own;
       parts += fmt::format("{}{} {:.0f}", parts.empty() ? "" : ", ", s.stage.tensor, own);
     }
-    if (const int held = held_in_passing(view, counts, id); held > 0) {
+    if (const int held = implicit_operand_registers(view, counts, id); held > 0) {
       needed += held;
       parts += fmt::format("{}operands taken in place {}", parts.empty() ? "" : ", ", held);
     }

@@ -13,18 +13,18 @@ namespace isamap {
 
 namespace {
 
-TensorId tensor_id_of(const NestView& view, int access) { return access_of(view.statement, access).tensor; }
+TensorId tensor_id_of(const ResolvedNest& view, int access) { return access_of(view.statement, access).tensor; }
 
-int element_bytes(const NestView& view, int access) {
+int element_bytes(const ResolvedNest& view, int access) {
   return bytes(view.kernel->tensors[tensor_id_of(view, access).index()].dtype);
 }
 
-bool owned_inside(const NestView& view, MemoryId memory, UnitId unit) {
+bool owned_inside(const ResolvedNest& view, MemoryId memory, UnitId unit) {
   return view.model->inside(view.model->memory(memory).per, unit);
 }
 
 /// The stages of one access, outermost first; -1 (home) leads.
-std::vector<int> chain_of(const NestView& view, int access) {
+std::vector<int> chain_of(const ResolvedNest& view, int access) {
   std::vector<int> chain;
   for (int s = view.innermost[static_cast<std::size_t>(access)]; s >= 0;
        s = view.stages[static_cast<std::size_t>(s)].parent)
@@ -33,17 +33,17 @@ std::vector<int> chain_of(const NestView& view, int access) {
   return chain;
 }
 
-int walks_above(const NestView& view, int stage) {
+int walks_above(const ResolvedNest& view, int stage) {
   return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks;
 }
 
-const Stage* line_of(const NestView& view, int stage) {
+const Stage* line_of(const ResolvedNest& view, int stage) {
   return stage < 0 ? nullptr : &view.stages[static_cast<std::size_t>(stage)].stage;
 }
 
 class Counting {
  public:
-  Counting(const NestView& view, const TileCounts& counts) : view_(view), counts_(counts) {}
+  Counting(const ResolvedNest& view, const TileCounts& counts) : view_(view), counts_(counts) {}
 
   Traffic run() {
     for (int a = 0; a < access_count(view_.statement); ++a) {
@@ -139,7 +139,7 @@ class Counting {
   double parts_added(int stage) const {
     double parts = 0;
     for (int w = 0; w < walks_above(view_, stage); ++w) {
-      const WalkView& walk = view_.walks[static_cast<std::size_t>(w)];
+      const LoopLevel& walk = view_.walks[static_cast<std::size_t>(w)];
       if (!walk.combine.valid() || view_.memory_of(view_.stages[static_cast<std::size_t>(stage)].parent) !=
                                        combined_in(view_.model->instruction(walk.combine)))
         continue;
@@ -169,7 +169,7 @@ class Counting {
     add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   const TileCounts& counts_;
   Traffic traffic_;
 };
@@ -180,7 +180,7 @@ std::int64_t whole(double words) {
 
 }  // namespace
 
-double copies_of(const NestView& view, int stage) {
+double copies_of(const ResolvedNest& view, int stage) {
   double copies = 1;
   if (stage < 0 || !view.instruction) return copies;
   for (const LayoutDigit& digit : view.stages[static_cast<std::size_t>(stage)].stage.layout) {
@@ -191,7 +191,7 @@ double copies_of(const NestView& view, int stage) {
   return copies;
 }
 
-double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory) {
+double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory) {
   double product = 1;
   for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
     const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
@@ -200,7 +200,7 @@ double instances_of(const NestView& view, const TileCounts& counts, MemoryId mem
   return product;
 }
 
-double tiles_per_instance(const NestView& view, const TileCounts& counts, int access, MemoryId memory, int walks) {
+double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int walks) {
   double tiles = 1;
   for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
     const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
@@ -212,13 +212,13 @@ double tiles_per_instance(const NestView& view, const TileCounts& counts, int ac
   return tiles;
 }
 
-Traffic traffic_of(const NestView& view, const TileCounts& counts) {
+Traffic traffic_of(const ResolvedNest& view, const TileCounts& counts) {
   Traffic traffic = Counting(view, counts).run();
   add_cache_traffic(view, counts, traffic);
   return traffic;
 }
 
-std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view) {
+std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const ResolvedNest& view) {
   std::map<std::string, std::map<std::string, TensorTraffic>> result;
   for (const auto& [memory, tensors] : traffic.memories) {
     const Memory& m = view.model->memory(memory);

@@ -43,17 +43,17 @@ struct Traffic {
   std::map<MemoryId, CacheTraffic> caches;
 };
 
-Traffic traffic_of(const NestView& view, const TileCounts& counts);
+Traffic traffic_of(const ResolvedNest& view, const TileCounts& counts);
 
 /// Counts per instance, in words of each memory, rounded up.
-std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const NestView& view);
+std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traffic& traffic, const ResolvedNest& view);
 
 /// How often a stage's layout holds each element: digits of dims that only the instruction has ($j) repeat it.
-double copies_of(const NestView& view, int stage);
+double copies_of(const ResolvedNest& view, int stage);
 
 /// Instances of a memory that the walks on units occupy.
-double instances_of(const NestView& view, const TileCounts& counts, MemoryId memory);
+double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory);
 /// The tiles of all instances that a stage stands for, relative to one instance's: walks on the owner below it.
-double tiles_per_instance(const NestView& view, const TileCounts& counts, int access, MemoryId memory, int walks);
+double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int walks);
 
 }  // namespace isamap

@@ -51,7 +51,7 @@ bool is_inner_digit(const AffineExpr& axis) {
 
 // Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first. The blocks
 // of `last` come late if its elements, or pieces, come last.
-std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std::int64_t>& blocks,
+std::vector<BlockLoop> loop_order(const TileLayout& tile, const std::vector<std::int64_t>& blocks,
                                   const std::vector<bool>& covered, std::optional<std::size_t> last) {
   using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
@@ -90,7 +90,7 @@ std::vector<BlockLoop> loop_order(const TileBuffer& tile, const std::vector<std:
 
 struct Visit {
   Lowering& lowering;
-  const TileBuffer& tile;
+  const TileLayout& tile;
   const std::vector<std::int64_t>& blocks;
   const std::vector<bool>& covered;
   bool unroll;
@@ -148,14 +148,14 @@ struct Visit {
 
 }  // namespace
 
-Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile,
                                          const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
                                          bool unroll, const BlockBody& body, std::optional<std::size_t> last) {
   // Whole blocks of the layout, in pieces, and what is left of one by itself.
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
     if (!covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
-    TileBuffer whole = tile, rest = tile;
+    TileLayout whole = tile, rest = tile;
     const std::int64_t left = c.extent % c.block;
     whole.coordinates[i].extent -= left;
     rest.coordinates[i].start += whole.coordinates[i].extent;

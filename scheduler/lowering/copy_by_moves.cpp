@@ -115,7 +115,7 @@ struct MovePiece {
 
   // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
   std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents,
-                                const TileBuffer& tile, const std::vector<AffineExpr>& index) {
+                                const TileLayout& tile, const std::vector<AffineExpr>& index) {
     const std::vector<std::int64_t> full = touched_extents(move, extents);
     for (std::size_t d = 0; d < full.size(); ++d) {
       if (move.ranges[d].kept) continue;
@@ -161,11 +161,11 @@ struct MovePiece {
     for (const auto& [name, range] : dim_ranges(move, full_extents(move))) ranges[name] = range;
     const Known inner_known = known_at(*copy.inner, begin, shape, move);
     const Known outer_known = known_at(*copy.inner, outer_begin(begin, extents), shape, move);
-    const TileBuffer& to = copy.into_inner ? *copy.inner : *copy.outer;
-    const TileBuffer& from = copy.into_inner ? *copy.outer : *copy.inner;
+    const TileLayout& to = copy.into_inner ? *copy.inner : *copy.outer;
+    const TileLayout& from = copy.into_inner ? *copy.outer : *copy.inner;
     std::vector<Ref> refs;
     int access = 0;
-    for (const TileBuffer* tile : {&to, &from}) {
+    for (const TileLayout* tile : {&to, &from}) {
       auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
       if (index && tile == copy.outer && copy.outside && reads_nothing(extents)) at_first_element(*index);
       if (!index) {

@@ -44,10 +44,10 @@ Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t l
 }
 
 Result<std::vector<Node>> in_every_instance(
-    Lowering& lowering, const TileBuffer& tile, const std::vector<InstanceWalk>& walks,
-    const std::function<Result<std::vector<Node>>(const TileBuffer* part)>& make) {
+    Lowering& lowering, const TileLayout& tile, const std::vector<InstanceWalk>& walks,
+    const std::function<Result<std::vector<Node>>(const TileLayout* part)>& make) {
   if (walks.empty()) return make(nullptr);
-  TileBuffer part = tile;
+  TileLayout part = tile;
   std::vector<std::string> variables;
   for (const InstanceWalk& walk : walks) {
     variables.push_back(lowering.variable(walk.dim, walk.count));

@@ -27,7 +27,7 @@ Result<std::vector<InstanceWalk>> instance_walks(const Nest& nest, std::size_t l
 
 /// What `make` makes of each instance's part of the tile, in loops over the instances; of the whole tile without walks.
 Result<std::vector<Node>> in_every_instance(
-    Lowering& lowering, const TileBuffer& tile, const std::vector<InstanceWalk>& walks,
-    const std::function<Result<std::vector<Node>>(const TileBuffer* part)>& make);
+    Lowering& lowering, const TileLayout& tile, const std::vector<InstanceWalk>& walks,
+    const std::function<Result<std::vector<Node>>(const TileLayout* part)>& make);
 
 }  // namespace isamap

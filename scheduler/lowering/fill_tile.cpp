@@ -9,7 +9,7 @@
 
 namespace isamap {
 
-std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value,
+std::vector<Node> set_all(Lowering& lowering, const TileLayout& tile, UnitId unit, Scalar value,
                           std::optional<LastOfAxis> last) {
   const Buffer& buffer = lowering.buffer(tile.buffer);
   Element element;
@@ -37,7 +37,7 @@ std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId uni
   return nodes;
 }
 
-std::vector<Node> set_padding(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value) {
+std::vector<Node> set_padding(Lowering& lowering, const TileLayout& tile, UnitId unit, Scalar value) {
   std::vector<Node> nodes;
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
@@ -57,23 +57,23 @@ std::vector<Node> set_padding(Lowering& lowering, const TileBuffer& tile, UnitId
 
 /// Is the padding in the last blocks of elements? An instruction that sets zeros beyond its extents then sets it too,
 /// with the extents, and so in the state, of all others that take the last blocks.
-bool reaches_end(const TileBuffer& tile, const MoveShape& shape) {
+bool reaches_end(const TileLayout& tile, const MoveShape& shape) {
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i)
     if (round_up(tile.coordinates[i].extent, shape.blocks[i]) != tile.coordinates[i].padded) return false;
   return true;
 }
 
-Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll,
-                                    const TileBuffer* part) {
+Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, Scalar value, bool unroll,
+                                    const TileLayout* part) {
   const Buffer& buffer = lowering.buffer(tile.buffer);
   const double wanted = is_float(buffer.dtype) ? value.real : static_cast<double>(value.integer);
   const auto fits = [&](const Instruction& i) {
     const auto v = fill_value(i);
     return v && *v == wanted && i.operands[0].memory == buffer.memory;
   };
-  const TileBuffer elements = part != nullptr ? *part : tile;  // without padding
-  TileBuffer whole = tile, visited = elements;
-  for (TileBuffer* t : {&whole, &visited})
+  const TileLayout elements = part != nullptr ? *part : tile;  // without padding
+  TileLayout whole = tile, visited = elements;
+  for (TileLayout* t : {&whole, &visited})
     for (Coordinate& c : t->coordinates) c.extent = c.padded;
   std::vector<std::string> reasons;
   for (const MoveShape& shape : move_shapes(lowering, visited, fits)) {
@@ -99,7 +99,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, 
       if (!call) return call.diagnostics();
       return std::vector<Node>{Node{std::move(*call)}};
     };
-    for (const TileBuffer* each : {&elements, static_cast<const TileBuffer*>(&visited)}) {
+    for (const TileLayout* each : {&elements, static_cast<const TileLayout*>(&visited)}) {
       if (each == &elements && !(wanted == 0 && fill.inactive == Inactive::zero && reaches_end(elements, shape)))
         continue;
       auto nodes = for_each_block(lowering, *each, shape.blocks, shape.covered(), unroll, body);

@@ -33,7 +33,7 @@ struct InSteps {
   std::string variable;  ///< of the loop over steps
 };
 
-void add_tensors(Lowering& lowering, std::vector<TileBuffer>& tensors, const HardwareModel& model, const InSteps* steps,
+void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const HardwareModel& model, const InSteps* steps,
                  const std::vector<Strides>& strides) {
   const Kernel& kernel = lowering.program.kernel;
   std::vector<TensorId> order = arguments(kernel);
@@ -71,7 +71,7 @@ bool written_before(const Kernel& kernel, std::size_t statement) {
 
 /// Why the `do` line cannot be taken at its word; empty: it is proved, and of a kind that is lowered.
 std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
-  const Stated stated = judge_stated(kernel, model, mapping);
+  const CheckedMapping stated = judge_stated(kernel, model, mapping);
   if (!stated.mapping)
     return fmt::format("{} does not compute {} as this line says: {}", line.instruction, line.statement,
                        stated.refusal);
@@ -140,7 +140,7 @@ class Nests {
     const Kernel& kernel = lowering_.program.kernel;
     auto found = handovers(schedule_, kernel, lowering_.model);
     if (!found) return found.diagnostics();
-    for (const Handover& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
+    for (const TileFusion& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
       if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
         handovers_.push_back(h);
     std::vector<Node> all;
@@ -148,7 +148,7 @@ class Nests {
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
       const bool repeats = steps_ && steps_->whole->repeat->contains(s);
       if (repeats && s == steps_->whole->repeat->first) in_steps = loop_over_steps();
-      const auto takes_over = [&](const Handover& h) { return h.to.index() == s; };
+      const auto takes_over = [&](const TileFusion& h) { return h.to.index() == s; };
       if (!std::any_of(handovers_.begin(), handovers_.end(), takes_over)) {
         auto nodes = statement(s, std::nullopt);
         if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
@@ -174,7 +174,7 @@ class Nests {
   }
 
   /// After the statement itself as a comment.
-  Result<std::vector<Node>> statement(std::size_t s, std::optional<HandedTile> handed) {
+  Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> handed) {
     const Kernel& kernel = lowering_.program.kernel;
     const Nest& nest = schedule_.nests[s];
     const Do* line = do_line(nest);
@@ -207,8 +207,8 @@ class Nests {
     input.pairing = pair(fused, instruction, mapping);
     input.handed = std::move(handed);
     if (hands_on(s))
-      input.hand_on = [&, s](const std::string& name, const TileBuffer& tile, const Tiles& tiles) {
-        return hand_on(s, fused, name, tile, tiles);
+      input.continue_with = [&, s](const std::string& name, const TileLayout& tile, const Tiles& tiles) {
+        return continue_with(s, fused, name, tile, tiles);
       };
     std::vector<Node> nodes{Node{Comment{print(kernel.statements[s], kernel.tensors)}}};
     auto own = lower_nest(lowering_, input);
@@ -218,13 +218,13 @@ class Nests {
   }
 
   bool hands_on(std::size_t s) const {
-    return std::any_of(handovers_.begin(), handovers_.end(), [&](const Handover& h) { return h.from.index() == s; });
+    return std::any_of(handovers_.begin(), handovers_.end(), [&](const TileFusion& h) { return h.from.index() == s; });
   }
 
-  Result<std::vector<Node>> hand_on(std::size_t from, const Computation& producer, const std::string& name,
-                                    const TileBuffer& tile, const Tiles& tiles) {
+  Result<std::vector<Node>> continue_with(std::size_t from, const Computation& producer, const std::string& name,
+                                          const TileLayout& tile, const Tiles& tiles) {
     const Kernel& kernel = lowering_.program.kernel;
-    const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const Handover& one) {
+    const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const TileFusion& one) {
       return one.from.index() == from && kernel.statements[one.to.index()].name == name;
     });
     if (h == handovers_.end()) return std::vector<Node>{};
@@ -236,8 +236,8 @@ class Nests {
   const Schedule& schedule_;
   DoLines lines_;
   InSteps* steps_;  ///< nullptr: nothing is repeated
-  std::vector<TileBuffer> tensors_;
-  std::vector<Handover> handovers_;
+  std::vector<TileLayout> tensors_;
+  std::vector<TileFusion> handovers_;
 };
 
 /// `kernel`: what the schedule is for, one step where statements are repeated.
@@ -273,7 +273,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
   auto program =
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;
-  if (steps) program = in_time(*program, steps->step, kernel, steps->variable, model);
+  if (steps) program = wrap_in_recurrence(*program, steps->step, kernel, steps->variable, model);
   for (const LaneParts& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(

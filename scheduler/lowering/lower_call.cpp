@@ -42,7 +42,7 @@ class CallLowering : NestParts {
     for (int a = 0; a < access_count(statement_); ++a) {
       const int operand = input_.pairing.operand_access[static_cast<std::size_t>(a)];
       if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
-      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
+      const TileLayout& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, known, ranges);
       std::string no = index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index,
                                        lowering_.known())
@@ -172,7 +172,7 @@ class CallLowering : NestParts {
 
   // An addressed operand that is read past its valid part along a reduction must find zeros there.
   std::string zero_refusal(const Scope& scope, int access, const std::vector<std::int64_t>& extents) const {
-    const TileBuffer& holder = scope.holders[static_cast<std::size_t>(access)];
+    const TileLayout& holder = scope.holders[static_cast<std::size_t>(access)];
     if (holder.slots >= 0) return "";  // its fill has seen to it
     const Access& operand =
         access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);

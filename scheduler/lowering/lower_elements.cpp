@@ -34,7 +34,7 @@ class ElementLowering : NestParts {
     element.reduction = statement_.reduction;
     element.body = statement_.body;
     for (int a = 0; a < access_count(statement_); ++a) {
-      const TileBuffer& holder = scope.holders[static_cast<std::size_t>(a)];
+      const TileLayout& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, known, lowering_.ranges);
       if (!index) return error("the layout of " + lowering_.buffer(holder.buffer).name + " cannot be said in the dims");
       (a == 0 ? element.write : element.reads.emplace_back()) = {holder.buffer, *index};

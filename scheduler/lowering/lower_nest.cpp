@@ -32,7 +32,7 @@ class NestLowering final : public AheadLowering {
     for (const Dim& dim : statement_.domain.dims) scope.tiles[dim.name] = {AffineExpr(0), dim.extent};
     for (int a = 0; a < access_count(statement_); ++a) {
       const Access& access = access_of(statement_, a);
-      TileBuffer whole = input_.tensors[access.tensor.index()];
+      TileLayout whole = input_.tensors[access.tensor.index()];
       whole.axes = access.index;
       scope.holders.push_back(whole);
     }
@@ -63,7 +63,7 @@ class NestLowering final : public AheadLowering {
 
   /// From the line where another nest hands its tile over. In registers it must lie as this nest's own tile would.
   Result<Nodes> go_on(Scope scope) {
-    const HandedTile& handed = *input_.handed;
+    const FusedTile& handed = *input_.handed;
     const Line& line = input_.nest->lines[handed.line];
     scope.tiles = handed.tiles;
     for (const auto& [access, holder] : handed.holders) {
@@ -173,9 +173,9 @@ class NestLowering final : public AheadLowering {
     if (const auto fetched = fetched_ahead(f, which, at); !fetched.empty() && rest == 0 && full > 1)
       return fetching(fetched, at, full, tile, tile_at);
 
-    const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
+    const bool wrap_in_recurrence = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
-    if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
+    if (wrap_in_recurrence && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
       return walk(f, which + 1, at, tile_at(number, size));
     };
@@ -342,8 +342,8 @@ class NestLowering final : public AheadLowering {
 
 }  // namespace
 
-Result<std::vector<Node>> set_tensor(Lowering& lowering, const TileBuffer& tensor, Scalar value) {
-  TileBuffer flat = tensor;
+Result<std::vector<Node>> set_tensor(Lowering& lowering, const TileLayout& tensor, Scalar value) {
+  TileLayout flat = tensor;
   flat.coordinates.clear();
   return fill_tile(lowering, flat, value, false);
 }

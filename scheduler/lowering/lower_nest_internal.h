@@ -17,7 +17,7 @@ struct WalkStep {
 
 /// What a stage in a cache with `ahead` says to the stages of the same tensor below it
 /// (scheduler/lowering/lower_prefetch.h).
-struct AskedAhead {
+struct PrefetchRequest {
   MemoryId cache;
   BufferId from;              ///< where the tensor stands at the line
   std::string dim;            ///< of the walk whose steps are counted
@@ -28,14 +28,14 @@ struct AskedAhead {
 struct Scope {
   Tiles tiles;
   std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
-  std::vector<TileBuffer> holders;     ///< by access number
+  std::vector<TileLayout> holders;     ///< by access number
   AffineExpr visit;                    ///< how often an instance has come to this line before
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage
   /// `combine`: by which tiles of the output are drained, where the next one further out is in the memory that it adds
   /// to; invalid: they are stored.
   InstructionId combine = {};
   std::optional<Tiles> combined;  ///< the tiles at the stage that is drained so: what is below has its sums to itself
-  std::multimap<int, AskedAhead> asked;  ///< by access number
+  std::multimap<int, PrefetchRequest> asked;  ///< by access number
 };
 
 struct NestParts {

@@ -11,8 +11,8 @@ namespace isamap {
 namespace {
 
 /// The elements themselves: where they stand in registers does not matter.
-TileBuffer elements_of(const TileBuffer& tile) {
-  TileBuffer plain = tile;
+TileLayout elements_of(const TileLayout& tile) {
+  TileLayout plain = tile;
   plain.slots = -1;
   for (Coordinate& c : plain.coordinates) {
     if (c.pseudo()) c.extent = 1;
@@ -24,7 +24,8 @@ TileBuffer elements_of(const TileBuffer& tile) {
 
 }  // namespace
 
-Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileBuffer& tile, const TileBuffer& from) {
+Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& asked, const TileLayout& tile,
+                             const TileLayout& from) {
   const Buffer& buffer = lowering.buffer(asked.from);
   std::vector<std::string> reasons;
   const auto fits = [&](const Instruction& i) {
@@ -32,7 +33,7 @@ Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileB
            i.operands[operand_of_access(i, 1).index()].memory == buffer.memory &&
            type_refusal(i, 1, buffer.dtype).empty();
   };
-  const TileBuffer elements = elements_of(tile);
+  const TileLayout elements = elements_of(tile);
   for (const MoveShape& shape : move_shapes(lowering, elements, fits)) {
     const Instruction& move = lowering.model.instruction(shape.instruction);
     const auto one = [&](const std::vector<AffineExpr>& begin,

@@ -9,6 +9,7 @@ namespace isamap {
 /// Calls that ask for what `tile` is a tile of, that much further along the walk. Past the ends of the buffer too:
 /// there, lines are asked for that nobody needs. Refused: the machine has no move into the cache that takes neighbours
 /// of the tile.
-Result<Nodes> ask_ahead(Lowering& lowering, const AskedAhead& asked, const TileBuffer& tile, const TileBuffer& from);
+Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& asked, const TileLayout& tile,
+                             const TileLayout& from);
 
 }  // namespace isamap

@@ -72,7 +72,7 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   if (!accesses) return accesses.diagnostics();
   auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
-  TileBuffer tile = std::move(made->tile);
+  TileLayout tile = std::move(made->tile);
   if (s.swizzle) {
     if (auto problem = permute(*s.swizzle, tile, made->buffer)) return at_stage(s, {*problem});
   }
@@ -108,24 +108,24 @@ Result<Scope> StageLowering::asking(const Stage& s, std::size_t at, MemoryId cac
   Scope below = scope;
   const Walk& counted = walk->walks.back();
   for (const int a : *accesses)
-    below.asked.emplace(
-        a, AskedAhead{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim, s.ahead * counted.tile});
+    below.asked.emplace(a, PrefetchRequest{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim,
+                                           s.ahead * counted.tile});
   return below;
 }
 
-Result<Nodes> StageLowering::asked_at(const Stage& s, int access, const TileBuffer& tile, const Scope& scope) {
+Result<Nodes> StageLowering::asked_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope) {
   Nodes all;
-  const TileBuffer& from = scope.holders[static_cast<std::size_t>(access)];
+  const TileLayout& from = scope.holders[static_cast<std::size_t>(access)];
   for (auto [a, end] = scope.asked.equal_range(access); a != end; ++a) {
     if (a->second.from != from.buffer) continue;  // another stage moves it there
-    auto nodes = ask_ahead(lowering_, a->second, tile, from);
+    auto nodes = lower_prefetch(lowering_, a->second, tile, from);
     if (!nodes) return at_stage(s, nodes.diagnostics());
     append(all, std::move(*nodes));
   }
   return all;
 }
 
-std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileBuffer& tile,
+std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileLayout& tile,
                                                  Buffer& buffer) const {
   if (tile.slots >= 0) return error("registers have no addresses that xor could change", "leave it out");
   if (lowering_.model.program.language == "asm")
@@ -143,7 +143,7 @@ std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, cons
   return std::nullopt;
 }
 
-void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const {
+void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const {
   const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
                                  [&](const WalkStep& s) { return uses(access_of(statement_, access), s.dim); });
   if (step == scope.steps.rend()) return;  // there is one tile only
@@ -151,7 +151,7 @@ void StageLowering::take_turns(int buffers, int access, const Scope& scope, Tile
   add_turn_axis(buffer, buffers);
 }
 
-void StageLowering::own_place(MemoryId memory, TileBuffer& tile, Buffer& buffer) const {
+void StageLowering::own_place(MemoryId memory, TileLayout& tile, Buffer& buffer) const {
   for (const SideBySide& around : lowering_.side_by_side) {
     if (lowering_.model.inside(lowering_.model.memory(memory).per, around.unit)) continue;
     std::int64_t places = 1;
@@ -191,7 +191,7 @@ BufferId StageLowering::buffer_at(std::size_t line, Buffer buffer, const Stage& 
   return place;
 }
 
-std::optional<Rearranging> StageLowering::arranged_by(const TileBuffer& inner, const TileBuffer& outer, const Stage& s,
+std::optional<PackingMove> StageLowering::arranged_by(const TileLayout& inner, const TileLayout& outer, const Stage& s,
                                                       bool into_inner, const Tiles& tiles) const {
   const MemoryId memory = lowering_.buffer(inner.buffer).memory;
   if (s.layout.empty() || !outer.whole_tensor || lowering_.buffer(outer.buffer).memory != memory) return std::nullopt;
@@ -206,10 +206,10 @@ std::optional<Rearranging> StageLowering::arranged_by(const TileBuffer& inner, c
   }
   copy.memory = memory;
   copy.is_input = into_inner;
-  return rearranging(copy, lowering_.model);
+  return packing_move(copy, lowering_.model);
 }
 
-Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
+Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& outer, const Stage& s, bool into_inner,
                                     const Tiles& tiles) const {
   Copy copy;
   if (outer.whole_tensor && std::any_of(tiles.begin(), tiles.end(), [](const auto& t) { return t.second.beyond; }))
@@ -237,7 +237,7 @@ Result<Copy> StageLowering::copy_of(const TileBuffer& inner, const TileBuffer& o
   return copy;
 }
 
-Result<Nodes> StageLowering::stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+Result<Nodes> StageLowering::stage_input(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                          const Scope& inner) {
   const int access = staged_accesses(s)->front();
   if (scope.holders[static_cast<std::size_t>(access)].whole_tensor &&
@@ -249,7 +249,7 @@ Result<Nodes> StageLowering::stage_input(const Stage& s, std::size_t at, const T
   return fill_and_go_on(s, at, tile, access, scope, inner);
 }
 
-Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access,
+Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, const TileLayout& tile, int access,
                                             const Scope& scope, const Scope& inner) {
   Result<Nodes> fill = Nodes{};
   if (!filled_ahead_.contains(at)) {
@@ -308,10 +308,10 @@ Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) con
   return diagnostics;
 }
 
-Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                         Scope& inner) {
   if (inner.combined && !scope.combined)  // a part begins with nothing: what is there is in memory, and added to
-    return each_share(s, at, tile, scope, [&](const TileBuffer* part) -> Result<Nodes> {
+    return each_share(s, at, tile, scope, [&](const TileLayout* part) -> Result<Nodes> {
       if (s.first == First::flag) return inner.flagged_since = scope.tiles, Nodes{};
       return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
     });
@@ -329,13 +329,13 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
     inner.flagged_since = scope.tiles;
     return Nodes{};
   }
-  return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+  return each_share(s, at, tile, scope, [&](const TileLayout* part) {
     return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
   });
 }
 
-Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
-                                        const std::function<Result<Nodes>(const TileBuffer* part)>& make) {
+Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                                        const std::function<Result<Nodes>(const TileLayout* part)>& make) {
   if (tile.slots < 0) return make(nullptr);
   const auto walks =
       instance_walks(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
@@ -343,19 +343,19 @@ Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const Ti
   return in_every_instance(lowering_, tile, *walks, make);
 }
 
-Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                          bool into_inner, InstructionId combine) {
   auto copy = copy_of(tile, scope.holders[0], s, into_inner, scope.tiles);
   if (!copy) return copy.diagnostics();
   copy->adds = combine.valid();
   if (copy->adds) copy->via = {lowering_.model.instruction(combine).name};
-  return each_share(s, at, tile, scope, [&](const TileBuffer* part) {
+  return each_share(s, at, tile, scope, [&](const TileLayout* part) {
     copy->part = part;
     return transfer(lowering_, *copy);
   });
 }
 
-Result<bool> StageLowering::is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+Result<bool> StageLowering::is_part(const Stage& s, const TileLayout& tile, const Scope& scope) const {
   if (!scope.combine.valid() || scope.combined) return false;
   const Instruction& by = lowering_.model.instruction(scope.combine);
   const MemoryId outside = lowering_.buffer(scope.holders[0].buffer).memory,
@@ -372,7 +372,7 @@ Result<bool> StageLowering::is_part(const Stage& s, const TileBuffer& tile, cons
   return true;
 }
 
-Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const {
+Diagnostics StageLowering::shared_element(const Stage& s, const TileLayout& tile, const Scope& scope) const {
   std::map<std::string, std::int64_t> extents;
   for (const auto& [dim, part] : scope.tiles) extents[dim] = part.size;
   if (input_.written.once || one_to_one(statement_.write, extents).value_or(false)) return {};
@@ -385,7 +385,7 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileBuffer& tile
                 "walk all but one of the dims that an index of it adds up by 1 above the stage")};
 }
 
-Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                           Scope inner) {
   if (!s.role.empty())
     return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
@@ -403,14 +403,14 @@ Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const 
   Nodes nodes = std::move(*asks);
   append(nodes, std::move(*start));
   append(nodes, std::move(*body));
-  if (!input_.hand_on || is_stored(kernel_, input_.id, s)) {
+  if (!input_.continue_with || is_stored(kernel_, input_.id, s)) {
     auto drain = move_output(s, at, tile, scope, false, *part ? scope.combine : InstructionId{});
     if (!drain) return at_stage(s, drain.diagnostics());
     append(nodes, std::move(*drain));
   }
   for (const std::string& next : s.then) {
-    if (!input_.hand_on) break;
-    auto goes_on = input_.hand_on(next, tile, scope.tiles);
+    if (!input_.continue_with) break;
+    auto goes_on = input_.continue_with(next, tile, scope.tiles);
     if (!goes_on) return goes_on;
     append(nodes, std::move(*goes_on));
   }

@@ -33,44 +33,44 @@ class StageLowering : protected NestParts {
   /// A stage in a cache with `ahead`: what it says to those below.
   Result<Scope> asking(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const;
   /// What is asked for beside the move of this tile.
-  Result<Nodes> asked_at(const Stage& s, int access, const TileBuffer& tile, const Scope& scope);
+  Result<Nodes> asked_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope);
   /// The tile's bytes lie as `swizzle` says; why not, where they cannot.
-  std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileBuffer& tile, Buffer& buffer) const;
+  std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileLayout& tile, Buffer& buffer) const;
   // Tiles that follow one another along the innermost walk that the tensor uses lie in different buffers, so that moves
   // of the next one need not wait for uses of this one.
-  void take_turns(int buffers, int access, const Scope& scope, TileBuffer& tile, Buffer& buffer) const;
+  void take_turns(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
   /// Instances that run in threads and share a memory each have a tile of their own there.
-  void own_place(MemoryId memory, TileBuffer& tile, Buffer& buffer) const;
+  void own_place(MemoryId memory, TileLayout& tile, Buffer& buffer) const;
   static void add_turn_axis(Buffer& buffer, std::int64_t extent);
   BufferId add_buffer(Buffer buffer, const Stage& s);
   /// The buffer of a tile at this line: a new one, or the set of registers whose turn it is.
   BufferId buffer_at(std::size_t line, Buffer buffer, const Stage& s);
   /// `combine`: is a tile in this memory, filled from that of the next one further out, a part that is added to it?
-  Result<bool> is_part(const Stage& s, const TileBuffer& tile, const Scope& scope) const;
+  Result<bool> is_part(const Stage& s, const TileLayout& tile, const Scope& scope) const;
   /// The move within a memory that lays this packed copy out.
-  std::optional<Rearranging> arranged_by(const TileBuffer& inner, const TileBuffer& outer, const Stage& s,
+  std::optional<PackingMove> arranged_by(const TileLayout& inner, const TileLayout& outer, const Stage& s,
                                          bool into_inner, const Tiles& tiles) const;
-  Result<Copy> copy_of(const TileBuffer& inner, const TileBuffer& outer, const Stage& s, bool into_inner,
+  Result<Copy> copy_of(const TileLayout& inner, const TileLayout& outer, const Stage& s, bool into_inner,
                        const Tiles& tiles) const;
-  Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
+  Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                             const Scope& inner);
-  Result<Nodes> fill_and_go_on(const Stage& s, std::size_t at, const TileBuffer& tile, int access, const Scope& scope,
+  Result<Nodes> fill_and_go_on(const Stage& s, std::size_t at, const TileLayout& tile, int access, const Scope& scope,
                                const Scope& inner);
   /// Makes what was written to the tile visible to the instruction; nothing where it reads it by the same path.
   Nodes fence(const Stage& s) const;
   Diagnostics at_stage(const Stage& s, Diagnostics diagnostics) const;
   // How an output's tile starts: from memory where partial sums stand there, with the identity otherwise, or not at all
   // where a tile further in takes over.
-  Result<Nodes> start_tile(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope, Scope& inner);
+  Result<Nodes> start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, Scope& inner);
   /// Of a tile that instances of a unit share, each does its part.
-  Result<Nodes> each_share(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope,
-                           const std::function<Result<Nodes>(const TileBuffer* part)>& make);
-  Result<Nodes> move_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope, bool into_inner,
+  Result<Nodes> each_share(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                           const std::function<Result<Nodes>(const TileLayout* part)>& make);
+  Result<Nodes> move_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, bool into_inner,
                             InstructionId combine = {});
   // Two places with parts of one element would each be stored over the other: where several points of the tile write
   // one element, the tile's coordinates have to be what the output's indices add up (p + r), not the dims.
-  Diagnostics shared_element(const Stage& s, const TileBuffer& tile, const Scope& scope) const;
-  Result<Nodes> stage_output(const Stage& s, std::size_t at, const TileBuffer& tile, const Scope& scope, Scope inner);
+  Diagnostics shared_element(const Stage& s, const TileLayout& tile, const Scope& scope) const;
+  Result<Nodes> stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, Scope inner);
   /// What fills the tile of stage `line` as it is where `scope` says; its buffer is there already.
   Result<Nodes> refill(std::size_t line, const Scope& scope);
 

@@ -47,7 +47,7 @@ std::vector<std::int64_t> choices_of(const Coordinate& c, const DimRange& range,
   return blocks;
 }
 
-void assign(const Lowering& lowering, const TileBuffer& tile, MoveShape& shape, std::vector<MoveShape>& out) {
+void assign(const Lowering& lowering, const TileLayout& tile, MoveShape& shape, std::vector<MoveShape>& out) {
   const Instruction& instruction = lowering.model.instruction(shape.instruction);
   const std::size_t d = shape.coordinate.size();
   if (d == instruction.ranges.size()) {
@@ -97,7 +97,7 @@ std::vector<bool> MoveShape::covered() const {
   return result;
 }
 
-std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& tile,
+std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileLayout& tile,
                                    const std::function<bool(const Instruction&)>& fits) {
   std::vector<MoveShape> all;
   const auto& instructions = lowering.model.instructions();
@@ -116,7 +116,7 @@ std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& t
   return all;
 }
 
-Known known_at(const TileBuffer& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
+Known known_at(const TileLayout& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
                const Instruction& instruction) {
   Known known;
   for (std::size_t i = 0; i < begin.size(); ++i) {
@@ -136,7 +136,7 @@ namespace {
 using Distance = std::optional<std::int64_t>;  // of neighbours, in elements; nothing: not known
 
 /// Neighbours along one of the tile's own coordinates, where its first block begins.
-Distance own_distance(const TileBuffer& tile, const Buffer& buffer, std::size_t coordinate) {
+Distance own_distance(const TileLayout& tile, const Buffer& buffer, std::size_t coordinate) {
   std::int64_t distance = 0;
   for (std::size_t a = 0; a < tile.axes.size(); ++a) {
     Bindings at;
@@ -151,7 +151,7 @@ Distance own_distance(const TileBuffer& tile, const Buffer& buffer, std::size_t 
 }
 
 /// Neighbours along a form in a tensor's own layout: known where the form is one of its subscripts and in no other.
-Distance tensor_distance(const TileBuffer& tensor, const Buffer& buffer, const AffineExpr& form) {
+Distance tensor_distance(const TileLayout& tensor, const Buffer& buffer, const AffineExpr& form) {
   Distance distance;
   for (std::size_t a = 0; a < tensor.axes.size(); ++a) {
     if ((tensor.axes[a] - form).is_constant()) {
@@ -164,7 +164,7 @@ Distance tensor_distance(const TileBuffer& tensor, const Buffer& buffer, const A
   return distance;
 }
 
-Distance distance_along(const TileBuffer& tile, const Buffer& buffer, const AffineExpr& form) {
+Distance distance_along(const TileLayout& tile, const Buffer& buffer, const AffineExpr& form) {
   if (tile.whole_tensor) return tensor_distance(tile, buffer, form);
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i)
     if (tile.coordinates[i].form == form) return own_distance(tile, buffer, i);
@@ -192,7 +192,7 @@ bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& 
     const Coordinate& walked = copy.inner->coordinates[i];
     if (std::min(walked.extent, shape.blocks[i]) <= 1) continue;
     for (const int access : {0, 1}) {
-      const TileBuffer& tile = (access == 0) == copy.into_inner ? *copy.inner : *copy.outer;
+      const TileLayout& tile = (access == 0) == copy.into_inner ? *copy.inner : *copy.outer;
       if (tile.slots >= 0) continue;
       const Operand& operand = move.operands[operand_of_access(move, access).index()];
       const Distance needed = demanded_along(operand, dims[d].name);

@@ -156,8 +156,8 @@ class Fitting {
 
 }  // namespace
 
-std::optional<Rearranging> rearranging(const PackedCopy& copy, const HardwareModel& model) {
-  std::optional<Rearranging> best;
+std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareModel& model) {
+  std::optional<PackingMove> best;
   std::optional<std::vector<OfDim>> dims;
   for (std::size_t i = 0; i < model.instructions().size(); ++i) {
     const Instruction& move = model.instructions()[i];

@@ -11,7 +11,7 @@
 
 namespace isamap {
 
-struct Rearranging {
+struct PackingMove {
   InstructionId move;
   double cycles = 0;  ///< of one element
 };
@@ -29,6 +29,6 @@ struct PackedCopy {
 
 /// The move that takes least time for an element; nothing: no move of the machine has both operands in this memory,
 /// or none lies as the copy and the tensor do. The tensor is taken to be dense.
-std::optional<Rearranging> rearranging(const PackedCopy& copy, const HardwareModel& model);
+std::optional<PackingMove> packing_move(const PackedCopy& copy, const HardwareModel& model);
 
 }  // namespace isamap

@@ -64,7 +64,7 @@ struct Gathering {
 
   /// Why the move does not fill such fragments; empty: it does.
   std::string prepare() {
-    const TileBuffer& tile = *copy.inner;
+    const TileLayout& tile = *copy.inner;
     if (!tile.fragment)
       return fmt::format("{} fills registers of several instances; the tile is in registers of one", move.name);
     const auto position = linear_positions(move);
@@ -100,7 +100,7 @@ struct Gathering {
       known.emplace_back(copy.inner->coordinates[i].form, value);
     }
     std::vector<Ref> refs;
-    for (const TileBuffer* tile : {copy.inner, copy.outer}) {
+    for (const TileLayout* tile : {copy.inner, copy.outer}) {
       const auto index = index_at(*tile, known, ranges);
       if (!index)
         return error("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
@@ -153,7 +153,7 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
     no = gathering.prepare();
     if (!no.empty()) continue;
     // One block is one fragment: the interior axes of the tile are coordinate % extent, or 0 where it is 1.
-    const TileBuffer& tile = copy.visited();
+    const TileLayout& tile = copy.visited();
     const Buffer& buffer = lowering.buffer(tile.buffer);
     std::vector<std::int64_t> blocks(tile.coordinates.size(), 1);
     std::vector<bool> covered(tile.coordinates.size(), false);

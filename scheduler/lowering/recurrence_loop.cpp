@@ -9,10 +9,10 @@
 namespace isamap {
 namespace {
 
-class InTime {
+class RecurrenceLoop {
  public:
-  InTime(const Program& of_step, const OneStep& step, const Kernel& whole, std::string variable,
-         const HardwareModel& model)
+  RecurrenceLoop(const Program& of_step, const OneStep& step, const Kernel& whole, std::string variable,
+                 const HardwareModel& model)
       : old_(of_step), step_(step), whole_(whole), variable_(std::move(variable)), model_(model) {}
 
   Program run() {
@@ -109,9 +109,9 @@ class InTime {
 
 }  // namespace
 
-Program in_time(const Program& of_step, const OneStep& step, const Kernel& whole, const std::string& variable,
-                const HardwareModel& model) {
-  return InTime(of_step, step, whole, variable, model).run();
+Program wrap_in_recurrence(const Program& of_step, const OneStep& step, const Kernel& whole,
+                           const std::string& variable, const HardwareModel& model) {
+  return RecurrenceLoop(of_step, step, whole, variable, model).run();
 }
 
 std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice) {

@@ -11,8 +11,8 @@ namespace isamap {
 
 /// Buffers of slices become places in the whole tensors at loop `variable` + their offset; a tensor that only
 /// statements of the kernel write and read stands in the home memory.
-Program in_time(const Program& of_step, const OneStep& step, const Kernel& whole, const std::string& variable,
-                const HardwareModel& model);
+Program wrap_in_recurrence(const Program& of_step, const OneStep& step, const Kernel& whole,
+                           const std::string& variable, const HardwareModel& model);
 
 /// The strides that a slice has inside its tensor.
 std::vector<std::int64_t> strides_of(const Kernel& whole, const Slice& slice);

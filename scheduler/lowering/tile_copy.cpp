@@ -24,7 +24,7 @@ std::optional<UnitId> scalar_unit(const Lowering& lowering, const Copy& copy) {
 
 // Where a coordinate is one axis of the outer tensor and starts at a constant, the loop is clipped to the tensor and
 // needs no guard: [first, first + extent) of the coordinate.
-void clip(const Lowering& lowering, const Copy& copy, TileBuffer& tile) {
+void clip(const Lowering& lowering, const Copy& copy, TileLayout& tile) {
   if (!copy.outer->whole_tensor || !copy.ends.empty()) return;
   const Buffer& outer = lowering.buffer(copy.outer->buffer);
   for (std::size_t a = 0; a < copy.outer->axes.size(); ++a)
@@ -105,7 +105,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
   const Buffer& inner_buffer = lowering.buffer(copy.inner->buffer);
   std::vector<Node> nodes = padding_set(lowering, copy, unit);
 
-  TileBuffer clipped = copy.visited();
+  TileLayout clipped = copy.visited();
   const bool each_its_own = has_two_borders(copy);
   if (!each_its_own) clip(lowering, copy, clipped);
   std::vector<std::int64_t> blocks;

@@ -42,8 +42,8 @@ struct Lowering {
 
 /// A copy between a tile and what it is a tile of.
 struct Copy {
-  const TileBuffer* inner = nullptr;
-  const TileBuffer* outer = nullptr;
+  const TileLayout* inner = nullptr;
+  const TileLayout* outer = nullptr;
   bool into_inner = true;
   std::vector<bool> zero;        ///< per coordinate of inner: padding must hold 0
   std::vector<std::string> via;  ///< only these moves; empty: any
@@ -54,7 +54,7 @@ struct Copy {
   bool adds = false;     ///< out of the tile, by `via`: a combine, which adds to what stands there
   std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;
-  const TileBuffer* part = nullptr;  ///< only its coordinates, which are some of inner's; nullptr: all
+  const TileLayout* part = nullptr;  ///< only its coordinates, which are some of inner's; nullptr: all
   /// Per coordinate of inner, where the tile may reach past it: the first value that the outer tensor does not have.
   /// What lies beyond is set to 0 on the way in and left out on the way out.
   std::vector<std::optional<std::int64_t>> ends;
@@ -62,15 +62,15 @@ struct Copy {
   /// The coordinate of inner along which outer's rows run, if whole rows are to be copied one after another.
   std::optional<std::size_t> along_rows = {};
 
-  const TileBuffer& visited() const { return part != nullptr ? *part : *inner; }
+  const TileLayout& visited() const { return part != nullptr ? *part : *inner; }
 };
 
 /// By moves where some move can, else element by element where a scalar unit reaches both memories.
 Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy);
 
 /// Sets all of a tile, padding included, to a value. `part`: only its coordinates.
-Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileBuffer& tile, Scalar value, bool unroll,
-                                    const TileBuffer* part = nullptr);
+Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, Scalar value, bool unroll,
+                                    const TileLayout* part = nullptr);
 
 /// A call with masks made for its extents.
 Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> operands,
@@ -86,7 +86,7 @@ std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bo
 /// where the last of them is part of the coordinate `last`, all of that coordinate is visited before others go on.
 using BlockBody = std::function<Result<std::vector<Node>>(const std::vector<AffineExpr>& begin,
                                                           const std::vector<std::int64_t>& valid)>;
-Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileBuffer& tile,
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile,
                                          const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
                                          bool unroll, const BlockBody& body,
                                          std::optional<std::size_t> last = std::nullopt);

@@ -20,11 +20,11 @@ struct MoveShape {
 };
 
 /// Instructions for which `fits` holds, with every assignment of their dims, fewest calls first, unmasked first.
-std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileBuffer& tile,
+std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileLayout& tile,
                                    const std::function<bool(const Instruction&)>& fits);
 
 /// What the tile's coordinates are in a block that begins at `begin`.
-Known known_at(const TileBuffer& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
+Known known_at(const TileLayout& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
                const Instruction& instruction);
 
 /// False: some dim of the move would walk neighbours that lie at other distances than its operands demand.
@@ -50,9 +50,9 @@ struct LastOfAxis {
   std::size_t axis = 0;
   std::int64_t first = 0;
 };
-std::vector<Node> set_all(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value,
+std::vector<Node> set_all(Lowering& lowering, const TileLayout& tile, UnitId unit, Scalar value,
                           std::optional<LastOfAxis> last = std::nullopt);
 /// The last blocks of each coordinate that has padding.
-std::vector<Node> set_padding(Lowering& lowering, const TileBuffer& tile, UnitId unit, Scalar value);
+std::vector<Node> set_padding(Lowering& lowering, const TileLayout& tile, UnitId unit, Scalar value);
 
 }  // namespace isamap

@@ -64,7 +64,7 @@ class Checking {
   Checking(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model)
       : schedule_(schedule), kernel_(kernel), model_(model) {}
 
-  Result<std::vector<Handover>> run() {
+  Result<std::vector<TileFusion>> run() {
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s)
       for (std::size_t l = 0; l < schedule_.nests[s].lines.size(); ++l)
         if (const auto* stage = std::get_if<Stage>(&schedule_.nests[s].lines[l].is)) check(s, l, *stage);
@@ -162,18 +162,18 @@ class Checking {
     return std::nullopt;
   }
 
-  static int walks_above(const NestView& view, std::size_t line) {
+  static int walks_above(const ResolvedNest& view, std::size_t line) {
     return static_cast<int>(std::count_if(view.walks.begin(), view.walks.end(),
-                                          [&](const WalkView& w) { return w.line < static_cast<int>(line); }));
+                                          [&](const LoopLevel& w) { return w.line < static_cast<int>(line); }));
   }
 
-  static bool split_over_instances(const NestView& view, int walks, int dim) {
+  static bool split_over_instances(const ResolvedNest& view, int walks, int dim) {
     return std::any_of(view.walks.begin(), view.walks.begin() + walks,
-                       [&](const WalkView& w) { return w.dim == dim && w.combine.valid(); });
+                       [&](const LoopLevel& w) { return w.dim == dim && w.combine.valid(); });
   }
 
   /// Why the consumer's line does not stand at the producer's tile, or this is not complete there.
-  std::optional<Diagnostic> other_tile(const NestView& own, std::size_t line, const NestView& theirs,
+  std::optional<Diagnostic> other_tile(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
                                        std::size_t their_line) const {
     const Computation& producer = own.statement;
     const std::string& name = theirs.statement.name;
@@ -247,12 +247,12 @@ class Checking {
   const Kernel& kernel_;
   const HardwareModel& model_;
   Diagnostics problems_;
-  std::vector<Handover> found_;
+  std::vector<TileFusion> found_;
 };
 
 }  // namespace
 
-Result<std::vector<Handover>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
+Result<std::vector<TileFusion>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
   return Checking(schedule, kernel, model).run();
 }
 
@@ -265,9 +265,9 @@ bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage) {
   });
 }
 
-HandedTile handed_tile(const Computation& producer, const TileBuffer& tile, const Tiles& tiles,
-                       const Computation& consumer, std::size_t line) {
-  HandedTile handed;
+FusedTile handed_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
+                      const Computation& consumer, std::size_t line) {
+  FusedTile handed;
   handed.line = line;
   for (const Dim& dim : consumer.domain.dims) handed.tiles[dim.name] = {AffineExpr(0), dim.extent};
   for (int a = 1; a < access_count(consumer); ++a) {
@@ -279,7 +279,7 @@ HandedTile handed_tile(const Computation& producer, const TileBuffer& tile, cons
       theirs.emplace(dim, other);
       if (const auto name = other.as_dim()) handed.tiles[*name] = tiles.at(dim);
     }
-    TileBuffer seen = tile;
+    TileLayout seen = tile;
     for (Coordinate& c : seen.coordinates) c.form = substitute(c.form, theirs);
     handed.holders.emplace(a, std::move(seen));
   }

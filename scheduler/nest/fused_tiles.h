@@ -15,7 +15,7 @@ namespace isamap {
 /// Does a statement read the tensor?
 bool reads(const Computation& statement, TensorId tensor);
 
-struct Handover {
+struct TileFusion {
   StatementId from, to;
   std::size_t from_line = 0, to_line = 0;  ///< the two `stage` lines
 };
@@ -23,21 +23,21 @@ struct Handover {
 /// All of a schedule, by consumer. Diagnostics, at the place of the line: a statement or counterpart that is not there,
 /// another tile or memory, a producer whose tile is not complete, a consumer that may not run so early (it adds up
 /// more than the tile has; it reads what another statement between the two writes; it overwrites what is still read).
-Result<std::vector<Handover>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+Result<std::vector<TileFusion>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
 
 /// Is a tile that is handed on stored too? Not if its tensor is read by nobody else.
 bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage);
 
 /// What the consumer's nest begins with: the tiles of its dims, and the producer's tile of the tensor as each of the
 /// consumer's accesses sees it.
-struct HandedTile {
+struct FusedTile {
   std::size_t line = 0;  ///< `stage ... from`
   Tiles tiles;
-  std::map<int, TileBuffer> holders;  ///< by access number of the consumer
+  std::map<int, TileLayout> holders;  ///< by access number of the consumer
 };
 /// `tile`, of the producer's statement (fused) where `tiles` are in work, as `consumer` (fused) sees it. Only for pairs
 /// that `handovers` found nothing wrong with.
-HandedTile handed_tile(const Computation& producer, const TileBuffer& tile, const Tiles& tiles,
-                       const Computation& consumer, std::size_t line);
+FusedTile handed_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
+                      const Computation& consumer, std::size_t line);
 
 }  // namespace isamap

@@ -191,7 +191,7 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
 
 // Registers: every point's place as the instruction sees it must be its place as the tile has it.
 std::string register_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                             const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index) {
+                             const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index) {
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   const auto box = operand_box(instruction, access);
   const auto own = positions(operand, box);
@@ -316,7 +316,7 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
 }
 
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                    const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
+                    const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index,
                     const KnownHere& known) {
   const HardwareModel& model = known.model;
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];

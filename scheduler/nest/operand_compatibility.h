@@ -23,7 +23,7 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
 /// Empty: accepted. Otherwise why not, with the numbers: "neighbours along j are 29 elements apart in B; load_f32 needs
 /// 1". `index` has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
 std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                    const Buffer& buffer, const TileBuffer& tile, const std::vector<AffineExpr>& index,
+                    const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index,
                     const KnownHere& known);
 
 /// The first of its questions: does the operand take elements of the tile's type?

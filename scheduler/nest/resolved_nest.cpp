@@ -24,7 +24,7 @@ namespace {
 /// One resolution in progress.
 class Resolver {
  public:
-  Resolver(const Nest& nest, NestView& view) : nest_(nest), view_(view) {}
+  Resolver(const Nest& nest, ResolvedNest& view) : nest_(nest), view_(view) {}
 
   Diagnostics run() {
     if (!find_do()) return std::move(problems_);
@@ -86,7 +86,7 @@ class Resolver {
   }
 
   void walk(const For& f) {
-    WalkView w;
+    LoopLevel w;
     w.unroll = f.unroll, w.wrap = f.wrap, w.raster = f.raster, w.line = line_;
     if (!f.unit.empty() && !unit(f.unit, w)) return;
     if (!f.combine.empty()) w.combine = combined(f);
@@ -120,7 +120,7 @@ class Resolver {
     const auto id = combine_of(f, view_.statement, output, *view_.model);
     if (!id) return problem(id.diagnostics().front().message, id.diagnostics().front().hint), InstructionId{};
     const auto other = std::find_if(view_.walks.begin(), view_.walks.end(),
-                                    [&](const WalkView& w) { return w.combine.valid() && w.combine != *id; });
+                                    [&](const LoopLevel& w) { return w.combine.valid() && w.combine != *id; });
     if (other != view_.walks.end())
       problem("combine " + f.combine + ": the parts are added up by " + view_.model->instruction(other->combine).name +
                   " further out",
@@ -134,7 +134,7 @@ class Resolver {
     return *id;
   }
 
-  bool unit(const std::string& text, WalkView& w) {
+  bool unit(const std::string& text, LoopLevel& w) {
     const auto dot = text.find('.');
     const auto id = view_.model->find_unit(text.substr(0, dot));
     std::vector<std::string> known;
@@ -162,7 +162,7 @@ class Resolver {
   }
 
   /// All walks on one axis (or on the unit as a whole) together need no more instances than there are.
-  void on_unit(const WalkView& w, std::int64_t trip) {
+  void on_unit(const LoopLevel& w, std::int64_t trip) {
     const Unit& u = view_.model->unit(w.unit);
     const std::int64_t count = w.axis < 0 ? u.count : u.axes[static_cast<std::size_t>(w.axis)].second;
     const std::string name = w.axis < 0 ? u.name : u.name + "." + u.axes[static_cast<std::size_t>(w.axis)].first;
@@ -317,7 +317,7 @@ class Resolver {
   }
 
   const Nest& nest_;
-  NestView& view_;
+  ResolvedNest& view_;
   Diagnostics problems_;
   int line_ = 0;
   std::vector<std::int64_t> tile_;
@@ -327,7 +327,7 @@ class Resolver {
 
 }  // namespace
 
-std::vector<std::int64_t> NestView::tiles(int count) const {
+std::vector<std::int64_t> ResolvedNest::tiles(int count) const {
   std::vector<std::int64_t> result;
   for (const Dim& d : statement.domain.dims) result.push_back(d.extent);
   for (int w = 0; w < count; ++w) {
@@ -337,7 +337,7 @@ std::vector<std::int64_t> NestView::tiles(int count) const {
   return result;
 }
 
-std::vector<std::int64_t> NestView::call_extents() const {
+std::vector<std::int64_t> ResolvedNest::call_extents() const {
   std::vector<std::int64_t> extents(instruction->ranges.size(), 1);
   const std::vector<std::int64_t> innermost_tiles = tiles(static_cast<int>(walks.size()));
   for (std::size_t m = 0; m < std::min(extents.size(), mapping.dims.size()); ++m) {
@@ -352,14 +352,15 @@ int instruction_access(const Mapping& mapping, int access) {
   return at == mapping.operands.end() ? -1 : static_cast<int>(at - mapping.operands.begin());
 }
 
-MemoryId operand_memory(const NestView& view, int access) {
+MemoryId operand_memory(const ResolvedNest& view, int access) {
   const int i = instruction_access(view.mapping, access);
   if (!view.instruction || i < 0) return {};
   return view.instruction->operands[operand_of_access(*view.instruction, i).index()].memory;
 }
 
-Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model) {
-  NestView view;
+Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId statement,
+                             const HardwareModel& model) {
+  ResolvedNest view;
   view.kernel = &kernel;
   view.model = &model;
   view.id = statement;

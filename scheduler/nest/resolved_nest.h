@@ -18,7 +18,7 @@
 
 namespace isamap {
 
-struct WalkView {
+struct LoopLevel {
   int dim = 0;  ///< of the fused statement
   std::int64_t tile = 1;
   UnitId unit;    ///< invalid: time
@@ -32,7 +32,7 @@ struct WalkView {
 };
 
 /// One access whose tensor a `stage` line holds.
-struct StageView {
+struct StagedTile {
   int access = 0;  ///< of the statement
   MemoryId memory;
   int walks = 0;    ///< how many walks stand above
@@ -43,11 +43,11 @@ struct StageView {
 };
 
 /// Lines of an access are asked for so many steps of the last of the first `walks` walks before they are used.
-struct AskedFor {
+struct Prefetch {
   int access = 0, walks = 0, steps = 0;
 };
 
-struct NestView {
+struct ResolvedNest {
   const Kernel* kernel = nullptr;
   const HardwareModel* model = nullptr;
   StatementId id;
@@ -56,10 +56,10 @@ struct NestView {
   InstructionForm instruction;       ///< nullptr: element by element
   std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
   std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
-  std::vector<WalkView> walks;       ///< outermost first
-  std::vector<StageView> stages;     ///< in textual order
+  std::vector<LoopLevel> walks;      ///< outermost first
+  std::vector<StagedTile> stages;    ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
-  std::vector<AskedFor> asked;       ///< into caches
+  std::vector<Prefetch> asked;       ///< into caches
   double inside = 1;                 ///< share of the points that are computed (scheduler/nest/in_bounds_fraction.h)
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
@@ -83,12 +83,12 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
 Do do_line(const Mapping& mapping, const Kernel& kernel, const HardwareModel& model);
 
 /// Every problem of names, tiles, layouts and order, at the place of its line.
-Result<NestView> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model);
+Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId statement, const HardwareModel& model);
 
 /// The access of the instruction that takes kernel access `access`, or -1.
 int instruction_access(const Mapping& mapping, int access);
 /// The memory an instruction takes a kernel access from; invalid: immediate, state, or no operand (scalar code).
-MemoryId operand_memory(const NestView& view, int access);
+MemoryId operand_memory(const ResolvedNest& view, int access);
 
 /// Tiles that are filled ahead need buffers; caches are asked without. Nothing: the stage has what it needs.
 std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory);

@@ -75,7 +75,7 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
                     "is not supported",
                     operand, p.instruction->name));
   NewTile result;
-  TileBuffer& tile = result.tile;
+  TileLayout& tile = result.tile;
   std::vector<AffineExpr> interior;
   const Access& a = access_of(*p.statement, access);
   for (const Dim& dim : p.statement->domain.dims) {  // slots: one register for each step of each dim that is used
@@ -112,7 +112,7 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
 Result<NewTile> memory_tile(const Pairing& p, int access, const std::vector<LayoutDigit>& layout, const Tiles& tiles) {
   if (const std::string no = layout_refusal(layout, p.instruction.get(), tiles); !no.empty()) return error(no);
   NewTile result;
-  TileBuffer& tile = result.tile;
+  TileLayout& tile = result.tile;
   struct Digit {
     std::size_t coordinate;
     SplitDigit split;

@@ -35,7 +35,7 @@ bool lies_freely(const Instruction& instruction, int operand, std::size_t dim);
 /// in the program: its description and the Buffer. An empty `layout` means what the instruction takes when `memory` is
 /// the operand's and not home, and else the tensor's own.
 struct NewTile {
-  TileBuffer tile;
+  TileLayout tile;
   Buffer buffer;
 };
 Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int access, MemoryId memory,

@@ -32,7 +32,7 @@ std::optional<AffineExpr> express(const AffineExpr& e, const Known& known) {
   return express_by_dims(e, known);
 }
 
-std::optional<std::vector<AffineExpr>> index_at(const TileBuffer& tile, const Known& known, const Ranges& ranges) {
+std::optional<std::vector<AffineExpr>> index_at(const TileLayout& tile, const Known& known, const Ranges& ranges) {
   std::vector<AffineExpr> index;
   if (tile.whole_tensor) {
     for (const AffineExpr& axis : tile.axes) {

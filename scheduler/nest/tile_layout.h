@@ -33,7 +33,7 @@ struct Coordinate {
   bool pseudo() const { return form.as_dim() && form.as_dim()->front() == '$'; }
 };
 
-struct TileBuffer {
+struct TileLayout {
   BufferId buffer;
   std::vector<Coordinate> coordinates;
   std::vector<AffineExpr> axes;    ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
@@ -52,7 +52,7 @@ using Known = std::vector<std::pair<AffineExpr, AffineExpr>>;
 std::optional<AffineExpr> express(const AffineExpr& e, const Known& known);
 
 /// The axes' indices at a place; nothing when the buffer's coordinates cannot be said in what is known.
-std::optional<std::vector<AffineExpr>> index_at(const TileBuffer& tile, const Known& known, const Ranges& ranges);
+std::optional<std::vector<AffineExpr>> index_at(const TileLayout& tile, const Known& known, const Ranges& ranges);
 
 /// Interval of a linear form over a tile: its value at the origin plus [low, high].
 struct FormRange {

@@ -14,22 +14,22 @@ namespace {
 /// Questions in a row whose every point was known: the search goes in circles, or has seen all there is.
 constexpr int most_idle = 2000;
 
-Inquiry open(const SearchSpace& space, const Knowledge& known, Opening opening, Random& random) {
+SearchCoroutine open(const SearchSpace& space, const History& known, InitialSampling opening, Random& random) {
   std::vector<Point> points = draws(space, opening.drawn, random);
   if (opening.starts > 0) {
     const std::vector<Point> starts = space.starts(opening.starts);
     points.insert(points.begin(), starts.begin(), starts.end());
   }
-  co_await Ask(points);
+  co_await Evaluate(points);
   while (!known.best()) {
     points = draws(space, opening.again, random);
-    co_await Ask(points);
+    co_await Evaluate(points);
   }
 }
 
 class Asking final : public SearchStrategy {
  public:
-  Asking(const SearchSpace& space, const Opening& opening, GoOn go_on)
+  Asking(const SearchSpace& space, const InitialSampling& opening, SearchBody go_on)
       : space_(space),
         random_(opening.seed),
         inquiry_(open(space, known_, opening, random_)),
@@ -59,7 +59,7 @@ class Asking final : public SearchStrategy {
       answer();
       inquiry_->resume();
       if (inquiry_->done() && go_on_) inquiry_.emplace(std::exchange(go_on_, nullptr)(known_, random_));
-      Inquiry::promise_type& promise = inquiry_->promise();
+      SearchCoroutine::promise_type& promise = inquiry_->promise();
       for (Point& point : promise.asked)
         if (!in_space(point, space_.decisions())) point = space_.repair(std::move(point));
       for (const Point& point : promise.asked)
@@ -70,29 +70,29 @@ class Asking final : public SearchStrategy {
   }
 
   void answer() {
-    Inquiry::promise_type& promise = inquiry_->promise();
+    SearchCoroutine::promise_type& promise = inquiry_->promise();
     promise.answers.clear();
     for (const Point& point : promise.asked) promise.answers.push_back(*known_.find(point));
   }
 
   const SearchSpace& space_;
-  Knowledge known_;
+  History known_;
   Random random_;
   std::deque<Point> queue_;
-  std::size_t outstanding_ = 0;     ///< asked for and not told
-  std::optional<Inquiry> inquiry_;  ///< the opening, then what goes on
-  GoOn go_on_;                      ///< empty once it was called
+  std::size_t outstanding_ = 0;             ///< asked for and not told
+  std::optional<SearchCoroutine> inquiry_;  ///< the opening, then what goes on
+  SearchBody go_on_;                        ///< empty once it was called
 };
 
 }  // namespace
 
-std::size_t Knowledge::Hash::operator()(const std::vector<int>& choice) const {
+std::size_t History::Hash::operator()(const std::vector<int>& choice) const {
   std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
   for (const int value : choice) hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
   return static_cast<std::size_t>(hash);
 }
 
-void Knowledge::tell(const Point& point, std::optional<double> objective) {
+void History::tell(const Point& point, std::optional<double> objective) {
   if (!costs_.emplace(point.choice, objective).second) return;
   if (!objective) {
     illegal_.push_back(point);
@@ -102,12 +102,12 @@ void Knowledge::tell(const Point& point, std::optional<double> objective) {
   if (*objective < legal_[best_].objective) best_ = legal_.size() - 1;
 }
 
-const std::optional<double>* Knowledge::find(const Point& point) const {
+const std::optional<double>* History::find(const Point& point) const {
   const auto it = costs_.find(point.choice);
   return it == costs_.end() ? nullptr : &it->second;
 }
 
-std::vector<Told> Knowledge::cheapest(std::size_t count) const {
+std::vector<Evaluation> History::cheapest(std::size_t count) const {
   std::vector<std::size_t> order(legal_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   count = std::min(count, order.size());
@@ -115,29 +115,30 @@ std::vector<Told> Knowledge::cheapest(std::size_t count) const {
                     [&](std::size_t a, std::size_t b) {
                       return std::pair(legal_[a].objective, a) < std::pair(legal_[b].objective, b);
                     });
-  std::vector<Told> found;
+  std::vector<Evaluation> found;
   for (std::size_t i = 0; i < count; ++i) found.push_back(legal_[order[i]]);
   return found;
 }
 
-std::unique_ptr<SearchStrategy> begin_search(const SearchSpace& space, const Opening& opening, GoOn go_on) {
+std::unique_ptr<SearchStrategy> make_coroutine_strategy(const SearchSpace& space, const InitialSampling& opening,
+                                                        SearchBody go_on) {
   return std::make_unique<Asking>(space, opening, std::move(go_on));
 }
 
-Opening read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts) {
+InitialSampling read_opening(OptionReader& read, std::uint64_t seed, std::size_t starts) {
   starts = read.count("starts", starts, 0, 1000);
   return {.starts = starts, .drawn = std::max<std::size_t>(starts, 8), .seed = seed};
 }
 
-void sort_by_cost(std::vector<Told>& points) {
+void sort_by_cost(std::vector<Evaluation>& points) {
   std::stable_sort(points.begin(), points.end(),
-                   [](const Told& a, const Told& b) { return a.objective < b.objective; });
+                   [](const Evaluation& a, const Evaluation& b) { return a.objective < b.objective; });
 }
 
-std::optional<Told> cheapest_of(const std::vector<Point>& points, const Costs& costs) {
-  std::optional<Told> best;
+std::optional<Evaluation> cheapest_of(const std::vector<Point>& points, const Costs& costs) {
+  std::optional<Evaluation> best;
   for (std::size_t i = 0; i < points.size(); ++i)
-    if (costs[i] && (!best || *costs[i] < best->objective)) best = Told{*costs[i], points[i]};
+    if (costs[i] && (!best || *costs[i] < best->objective)) best = Evaluation{*costs[i], points[i]};
   return best;
 }
 
@@ -147,7 +148,7 @@ std::vector<Point> draws(const SearchSpace& space, std::size_t count, Random& ra
   return points;
 }
 
-Point kicked(const SearchSpace& space, Point point, std::size_t times, Random& random) {
+Point perturbed(const SearchSpace& space, Point point, std::size_t times, Random& random) {
   for (std::size_t i = 0; i < times; ++i) point = space.mutate(point, random.next());
   return point;
 }

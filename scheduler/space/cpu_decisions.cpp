@@ -93,7 +93,7 @@ void NormalChoices::make_decisions() {
     if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
   decisions.push_back(order);
   units = walkable_units();
-  for (const NormalForm::OnUnit& unit : units) {
+  for (const CpuTemplate::OnUnit& unit : units) {
     Decision on{"on " + unit.unit, decisions[order_at()].labels, false};
     on.labels.front() = "nothing";
     decisions.push_back(on);
@@ -102,7 +102,7 @@ void NormalChoices::make_decisions() {
     for (std::size_t level = 0; level < levels; ++level)
       decisions.push_back(
           {fmt::format("buffers level {}", level), options.single_buffered ? numbers({1}) : numbers({1, 2}), true});
-  if (levels == 0 && can_pass(kernel, statement, *model)) {
+  if (levels == 0 && can_stream_stores(kernel, statement, *model)) {
     passing_ = decisions.size();
     decisions.push_back({"stores", {"through caches", "past caches"}, false});
   }
@@ -146,8 +146,8 @@ bool NormalChoices::inside_calls(UnitId unit) const {
   });
 }
 
-std::vector<NormalForm::OnUnit> NormalChoices::walkable_units() const {
-  std::vector<NormalForm::OnUnit> found;
+std::vector<CpuTemplate::OnUnit> NormalChoices::walkable_units() const {
+  std::vector<CpuTemplate::OnUnit> found;
   for (std::size_t u = 0; u < model->units().size(); ++u) {
     const Unit& unit = model->units()[u];
     if (inside_calls(make_id<UnitId>(u))) continue;
@@ -194,7 +194,7 @@ std::int64_t NormalChoices::extent(const PreparedMapping& p, const std::string& 
   return p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(dim))].extent;
 }
 
-std::int64_t NormalChoices::tile(const NormalForm& form, const PreparedMapping& p, const std::string& dim,
+std::int64_t NormalChoices::tile(const CpuTemplate& form, const PreparedMapping& p, const std::string& dim,
                                  std::int64_t steps) const {
   const std::int64_t step = step_of(form, dim), whole = round_up(std::max<std::int64_t>(extent(p, dim), 1), step);
   std::int64_t tile = std::min(steps > whole / step ? whole : steps * step, whole);
@@ -202,8 +202,8 @@ std::int64_t NormalChoices::tile(const NormalForm& form, const PreparedMapping& 
   return tile;
 }
 
-NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) const {
-  NormalForm form;
+CpuTemplate NormalChoices::form_of(const PreparedMapping& p, const Point& point) const {
+  CpuTemplate form;
   form.kernel = &kernel;
   form.model = model;
   form.statement = &p.statement;
@@ -242,7 +242,7 @@ NormalForm NormalChoices::form_of(const PreparedMapping& p, const Point& point) 
   if (it != form.parallel_order.end()) std::rotate(form.parallel_order.begin(), it, it + 1);
   for (std::size_t u = 0; u < units.size(); ++u)
     for (std::size_t d = 0; d < dims; ++d) {
-      NormalForm::OnUnit on = units[u];
+      CpuTemplate::OnUnit on = units[u];
       on.dim = fused_dim(p, unfused().domain.dims[d].name);
       if (const auto choice = this->outermost(d); choice && *choice == point.choice[unit_at(u)] && !on.dim.empty())
         form.units.push_back(on);

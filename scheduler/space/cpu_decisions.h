@@ -47,7 +47,7 @@ class NormalChoices {
   const HardwareModel* model;
   SpaceOptions options;
   std::vector<Decision> decisions;
-  std::vector<NormalForm::OnUnit> units;  ///< each a decision: which dim
+  std::vector<CpuTemplate::OnUnit> units;  ///< each a decision: which dim
   std::size_t accesses = 0, dims = 0, levels = 0;
   std::vector<std::size_t> cuts;  ///< dims whose parts are a decision, in the order of those
 
@@ -74,7 +74,7 @@ class NormalChoices {
   const PreparedMapping& prepare(std::size_t m) const;
   /// The dim of the fused statement that starts with this dim, or nothing: it is a later digit of a fused one.
   std::string fused_dim(const PreparedMapping& p, const std::string& dim) const;
-  NormalForm form_of(const PreparedMapping& p, const Point& point) const;
+  CpuTemplate form_of(const PreparedMapping& p, const Point& point) const;
 
  private:
   /// Most steps that a tile of this dim (or of the fused dim it begins) can have under any mapping.
@@ -85,11 +85,12 @@ class NormalChoices {
   /// Does every instruction occupy instances of this unit itself, as a warp's does its lanes?
   bool inside_calls(UnitId unit) const;
   /// Units with many addressable instances, or a mesh: outermost first. Of a queue as many as there are tiles.
-  std::vector<NormalForm::OnUnit> walkable_units() const;
+  std::vector<CpuTemplate::OnUnit> walkable_units() const;
   std::unique_ptr<PreparedMapping> make(const Mapping& mapping) const;
   std::int64_t extent(const PreparedMapping& p, const std::string& dim) const;
   /// `steps` steps of a dim as a tile; under `dividing` the largest that divides the extent.
-  std::int64_t tile(const NormalForm& form, const PreparedMapping& p, const std::string& dim, std::int64_t steps) const;
+  std::int64_t tile(const CpuTemplate& form, const PreparedMapping& p, const std::string& dim,
+                    std::int64_t steps) const;
 
   std::optional<std::size_t> passing_, blocked_;
   mutable std::vector<std::unique_ptr<PreparedMapping>> prepared_;

@@ -20,7 +20,7 @@ bool is_scratch(const HardwareModel& model, const Hop& hop) {
 // Collects lines and remembers each dim's tile, so that walks that would have one step are left out.
 class Builder {
  public:
-  explicit Builder(const NormalForm& form) : form_(form) {
+  explicit Builder(const CpuTemplate& form) : form_(form) {
     for (const Dim& dim : form.statement->domain.dims) tile_[dim.name] = dim.extent;
   }
 
@@ -73,7 +73,7 @@ class Builder {
   void deal_out(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (; units_placed_ < form_.units.size(); ++units_placed_) {
-      const NormalForm::OnUnit& on = form_.units[units_placed_];
+      const CpuTemplate::OnUnit& on = form_.units[units_placed_];
       if (level < levels && !owns(on.id, level)) return;
       const std::int64_t step = step_of(form_, on.dim), parent = tile_[on.dim];
       const auto it = tiles.find(on.dim);
@@ -138,7 +138,7 @@ class Builder {
     line.ahead_of_time = hop.packed && form_.ahead_of_time[static_cast<std::size_t>(access)];
     const bool given = form_.kernel->tensors[access_of(*form_.statement, access).tensor.index()].inout;  // added to
     if (access == 0 && !hop.packed && !given && can_start_at_zero(*form_.pairing.instruction)) line.first = First::flag;
-    if (access == 0 && form_.passing) line.via = passing_by(form_);
+    if (access == 0 && form_.passing) line.via = streaming_store_for(form_);
     for (const Line& other : nest_.lines)  // a tensor that is read twice in the same way is staged once
       if (const auto* s = std::get_if<Stage>(&other.is); s && s->tensor == line.tensor && s->memory == line.memory)
         return;
@@ -170,7 +170,7 @@ class Builder {
     if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
         !in_registers(form_, 0) || form_.parallel_order.empty())
       return false;
-    for (const NormalForm::OnUnit& on : form_.units)
+    for (const CpuTemplate::OnUnit& on : form_.units)
       if (form_.model->unit(on.id).threads.loop.empty() || !apart_along(access, on.dim)) return false;
     for (const auto& [dim, block] : form_.blocks)  // every block would pack it anew
       if (!uses(access_of(*form_.statement, access), dim)) return false;
@@ -226,7 +226,7 @@ class Builder {
     for (int a = 1; a < access_count(*form_.statement); ++a) {
       InnermostWalk walk{dim, steps};
       count_passes(a, around, walk);
-      const auto asking = uses(access_of(*form_.statement, a), dim) ? asking_for(form_, a, walk) : std::nullopt;
+      const auto asking = uses(access_of(*form_.statement, a), dim) ? choose_prefetch(form_, a, walk) : std::nullopt;
       if (!asking) continue;
       Stage line;
       line.tensor = tensor(a);
@@ -290,7 +290,7 @@ class Builder {
     walks(DimKind::reduction, {}, false);
   }
 
-  const NormalForm& form_;
+  const CpuTemplate& form_;
   Nest nest_;
   std::map<std::string, std::int64_t> tile_;
   std::size_t units_placed_ = 0;
@@ -298,7 +298,7 @@ class Builder {
 
 }  // namespace
 
-std::int64_t step_of(const NormalForm& form, const std::string& dim) {
+std::int64_t step_of(const CpuTemplate& form, const std::string& dim) {
   const auto it = form.pairing.digit_of.find(dim);
   return it == form.pairing.digit_of.end() ? 1 : full_extent(*form.pairing.instruction, it->second);
 }
@@ -312,15 +312,15 @@ std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& mod
   return levels;
 }
 
-bool in_registers(const NormalForm& form, int access) {
+bool in_registers(const CpuTemplate& form, int access) {
   const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
   return !hops.empty() && form.model->memory(hops.back().memory).is_register();
 }
 
-int buffers_at(const NormalForm& form, std::size_t level) {
+int buffers_at(const CpuTemplate& form, std::size_t level) {
   return level < form.buffers.size() ? form.buffers[level] : 1;
 }
 
-Nest build_nest(const NormalForm& form) { return Builder(form).build(); }
+Nest build_nest(const CpuTemplate& form) { return Builder(form).build(); }
 
 }  // namespace isamap

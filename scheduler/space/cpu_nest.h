@@ -17,7 +17,7 @@
 
 namespace isamap {
 
-struct NormalForm {
+struct CpuTemplate {
   const Kernel* kernel = nullptr;
   const HardwareModel* model = nullptr;
   const Computation* statement = nullptr;  ///< fused
@@ -35,19 +35,19 @@ struct NormalForm {
     std::int64_t count = 1;
     UnitId id;
   };
-  std::vector<OnUnit> units;        ///< dims dealt out to instances, outermost unit first
-  bool passing = false;             ///< the output's registers are stored past the caches where `passing_by` finds how
+  std::vector<OnUnit> units;  ///< dims dealt out to instances, outermost unit first
+  bool passing = false;  ///< the output's registers are stored past the caches where `streaming_store_for` finds how
   std::vector<bool> ahead_of_time;  ///< per access: its packed copy is made once, before
 };
 
 /// Elements of a dim that one step of the instruction takes.
-std::int64_t step_of(const NormalForm& form, const std::string& dim);
+std::int64_t step_of(const CpuTemplate& form, const std::string& dim);
 /// How many levels of addressed memories between home and the registers the routes have.
 std::size_t levels_of(const std::vector<Route>& routes, const HardwareModel& model);
 /// Does the instruction take (or keep) this access in a register memory?
-bool in_registers(const NormalForm& form, int access);
-int buffers_at(const NormalForm& form, std::size_t level);
+bool in_registers(const CpuTemplate& form, int access);
+int buffers_at(const CpuTemplate& form, std::size_t level);
 
-Nest build_nest(const NormalForm& form);
+Nest build_nest(const CpuTemplate& form);
 
 }  // namespace isamap

@@ -24,7 +24,7 @@ constexpr std::size_t good_tiles = 12;  ///< of which one is taken
 constexpr double another_tile = 0.15;   ///< of the changes
 constexpr std::size_t other_tiles = 6;  ///< register tiles beside the best that each promising mapping begins with
 
-class NormalPoints final : public PointForm {
+class NormalPoints final : public SpaceTemplate {
  public:
   NormalPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings, const HardwareModel& model,
                const SpaceOptions& options)
@@ -98,7 +98,7 @@ std::vector<Point> NormalPoints::starts(std::size_t count) const {
   std::vector<Point> points;
   std::vector<std::vector<Point>> more;
   std::vector<Point> others;
-  for (const std::size_t m : promising_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
+  for (const std::size_t m : ranked_mappings(choices_.unfused(), choices_.mappings, *choices_.model)) {
     if (points.size() >= std::max<std::size_t>(count / 2, 1)) break;
     const PreparedMapping& p = choices_.prepare(m);
     if (!p.problem.empty()) continue;
@@ -234,7 +234,7 @@ Point NormalPoints::shrink_levels(Point point) const {
   const NormalChoices& s = choices_;
   const PreparedMapping& p = s.prepare(static_cast<std::size_t>(point.choice[0]));
   for (int round = 0; round < 200; ++round) {
-    const NormalForm form = s.form_of(p, point);
+    const CpuTemplate form = s.form_of(p, point);
     const auto level = level_over_capacity(form);
     if (!level) break;
     const std::size_t l = std::min(*level, s.levels - 1);
@@ -263,15 +263,15 @@ Result<Nest> NormalPoints::build(const Point& point) const {
     d.notes = p.notes;
     return d;
   }
-  const NormalForm form = choices_.form_of(p, point);
+  const CpuTemplate form = choices_.form_of(p, point);
   if (auto problem = register_problem(form)) return *problem;
   return build_nest(form);
 }
 
 }  // namespace
 
-std::unique_ptr<PointForm> normal_points(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
-                                         const HardwareModel& model, const SpaceOptions& options) {
+std::unique_ptr<SpaceTemplate> cpu_points(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
+                                          const HardwareModel& model, const SpaceOptions& options) {
   return std::make_unique<NormalPoints>(kernel, statement, std::move(mappings), model, options);
 }
 

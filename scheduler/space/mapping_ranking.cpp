@@ -7,8 +7,8 @@
 
 namespace isamap {
 
-std::vector<std::size_t> promising_mappings(const Computation& statement, const std::vector<Mapping>& mappings,
-                                            const HardwareModel& model) {
+std::vector<std::size_t> ranked_mappings(const Computation& statement, const std::vector<Mapping>& mappings,
+                                         const HardwareModel& model) {
   struct Promise {
     std::size_t digits;
     double cycles;

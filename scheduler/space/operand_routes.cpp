@@ -94,8 +94,8 @@ Nest trial_nest(const RouteTrial& trial, const Route& route) {
 }
 
 // The tensors of the kernel as they lie at home.
-std::vector<TileBuffer> whole_tensors(const RouteTrial& trial, Lowering& lowering) {
-  std::vector<TileBuffer> tensors;
+std::vector<TileLayout> whole_tensors(const RouteTrial& trial, Lowering& lowering) {
+  std::vector<TileLayout> tensors;
   for (std::size_t t = 0; t < trial.kernel.tensors.size(); ++t) {
     Buffer buffer;
     buffer.name = trial.kernel.tensors[t].name;
@@ -105,7 +105,7 @@ std::vector<TileBuffer> whole_tensors(const RouteTrial& trial, Lowering& lowerin
     buffer.strides = dense_strides(buffer.extents);
     buffer.tensor = make_id<TensorId>(t);
     if (trial.model.program.language != "asm") buffer.align = bytes(buffer.dtype);
-    TileBuffer tile;
+    TileLayout tile;
     tile.buffer = make_id<BufferId>(lowering.program.buffers.size());
     tile.whole_tensor = true;
     lowering.program.buffers.push_back(std::move(buffer));

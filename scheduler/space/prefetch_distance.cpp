@@ -63,7 +63,7 @@ double bandwidth_into(const HardwareModel& model, const Memory& cache) {
 }
 
 /// Of all calls in one step of the walks around the register tile.
-double cycles_of_step(const NormalForm& form) {
+double cycles_of_step(const CpuTemplate& form) {
   const Instruction& instruction = *form.pairing.instruction;
   double calls = 1;
   for (const auto& [dim, tile] : form.register_tile) calls *= static_cast<double>(ceil_div(tile, step_of(form, dim)));
@@ -82,7 +82,7 @@ struct Rows {
 };
 
 /// Nothing: steps go on along rows, or not from row to row.
-std::optional<Rows> rows_in_place(const NormalForm& form, int access, const std::string& dim) {
+std::optional<Rows> rows_in_place(const CpuTemplate& form, int access, const std::string& dim) {
   const Access& taken = access_of(*form.statement, access);
   const Tensor& tensor = form.kernel->tensors[taken.tensor.index()];
   if (taken.index.empty() || taken.index.back().names().contains(dim)) return std::nullopt;
@@ -111,7 +111,7 @@ std::int64_t rows_with_room(const Rows& rows, const Memory& cache) {
 
 }  // namespace
 
-std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const InnermostWalk& walk) {
+std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostWalk& walk) {
   const HardwareModel& model = *form.model;
   const Tensor& tensor = form.kernel->tensors[access_of(*form.statement, access).tensor.index()];
   const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
@@ -141,7 +141,7 @@ std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const 
   }
   const double least = far ? least_steps_far : least_steps;
   if (static_cast<double>(walk.steps) < least * ahead) return std::nullopt;
-  return AheadChoice{near.name, static_cast<int>(ahead)};
+  return PrefetchChoice{near.name, static_cast<int>(ahead)};
 }
 
 }  // namespace isamap

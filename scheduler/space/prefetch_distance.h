@@ -8,7 +8,7 @@
 
 namespace isamap {
 
-struct AheadChoice {
+struct PrefetchChoice {
   std::string cache;
   int ahead = 1;  ///< steps of the innermost walk over a reduction
 };
@@ -28,6 +28,6 @@ struct InnermostWalk {
 /// latencies / cycles of one step of the register tile; of rows, a third of those that have room. Nothing: the machine
 /// has no such move or says no latencies, neighbours are fewer than a line, most passes find the lines there, or the
 /// links take much longer than the calls.
-std::optional<AheadChoice> asking_for(const NormalForm& form, int access, const InnermostWalk& walk);
+std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostWalk& walk);
 
 }  // namespace isamap

@@ -14,12 +14,12 @@ namespace isamap {
 
 namespace {
 
-std::int64_t extent_of(const NormalForm& form, const std::string& dim) {
+std::int64_t extent_of(const CpuTemplate& form, const std::string& dim) {
   return form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))].extent;
 }
 
 // Registers of one access for a register tile: one for each step of each dim it uses.
-double registers_for(const NormalForm& form, int access, const std::map<std::string, std::int64_t>& steps) {
+double registers_for(const CpuTemplate& form, int access, const std::map<std::string, std::int64_t>& steps) {
   double registers = 1;
   for (const auto& [dim, count] : steps)
     if (uses(access_of(*form.statement, access), dim)) registers *= static_cast<double>(count);
@@ -43,7 +43,7 @@ struct RegisterUse {
 };
 
 // Does a call read an input from memory, beside accumulators that the target's compiler allocates?
-bool taken_in_place(const NormalForm& form) {
+bool taken_in_place(const CpuTemplate& form) {
   if (!in_registers(form, 0) || !form.model->memory(form.routes[0].hops.back().memory).named_by_compiler())
     return false;
   for (int a = 1; a < access_count(*form.statement); ++a)
@@ -55,7 +55,7 @@ constexpr std::int64_t unrolled_by_compilers = 8;  ///< steps of a loop of const
 
 /// The innermost reduction, where compilers print its few steps one after another: what neighbouring steps of a window
 /// read is then kept for all of them.
-std::optional<std::string> unrolled_window(const NormalForm& form) {
+std::optional<std::string> unrolled_window(const CpuTemplate& form) {
   const Dim* last = nullptr;
   for (const Dim& dim : form.statement->domain.dims)
     if (dim.kind == DimKind::reduction && dim.extent > 1) last = &dim;
@@ -64,7 +64,7 @@ std::optional<std::string> unrolled_window(const NormalForm& form) {
 }
 
 /// Registers for what one pass of that loop reads of an input, other dims one step at a time.
-double registers_for_window(const NormalForm& form, int access, const std::string& window,
+double registers_for_window(const CpuTemplate& form, int access, const std::string& window,
                             const std::map<std::string, std::int64_t>& steps) {
   double most = 1;
   for (const AffineExpr& e : access_of(*form.statement, access).index) {
@@ -88,7 +88,7 @@ double registers_for_window(const NormalForm& form, int access, const std::strin
 }
 
 // As build_nest places them: the input with the fewest registers stands whole, the next ones for one step at a time.
-RegisterUse register_use(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+RegisterUse register_use(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   RegisterUse use;
   std::vector<std::pair<double, int>> inputs;
   for (int a = 0; a < access_count(*form.statement); ++a) {
@@ -116,7 +116,7 @@ RegisterUse register_use(const NormalForm& form, const std::map<std::string, std
   return use;
 }
 
-std::map<std::string, std::int64_t> steps_of(const NormalForm& form) {
+std::map<std::string, std::int64_t> steps_of(const CpuTemplate& form) {
   std::map<std::string, std::int64_t> steps;
   for (const auto& [dim, tile] : form.register_tile) {
     const auto& d = form.statement->domain.dims[static_cast<std::size_t>(form.statement->domain.find(dim))];
@@ -127,7 +127,7 @@ std::map<std::string, std::int64_t> steps_of(const NormalForm& form) {
 }
 
 // Elements an input in memory is read at, in one pass: a broadcast operand is a load for each step of the dims it uses.
-double memory_reads(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+double memory_reads(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   double reads = 0;
   for (int a = 1; a < access_count(*form.statement); ++a) {
     if (in_registers(form, a)) continue;
@@ -139,7 +139,7 @@ double memory_reads(const NormalForm& form, const std::map<std::string, std::int
   return reads;
 }
 
-double load_ports(const NormalForm& form) {
+double load_ports(const CpuTemplate& form) {
   double ports = 1;
   for (const Instruction& i : form.model->instructions())
     if (is_move(i) && form.model->memory(i.operands[0].memory).is_register())
@@ -152,7 +152,7 @@ struct Pass {
 };
 
 // One pass over a tile: its calls and loads over their ports, and no less than its accumulators' latency.
-Pass pass_over(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+Pass pass_over(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   const Instruction& instruction = *form.pairing.instruction;
   const auto full = full_extents(instruction);
   double calls = 1;
@@ -164,7 +164,7 @@ Pass pass_over(const NormalForm& form, const std::map<std::string, std::int64_t>
 
 // For one result and one step of the reduction: whole tiles, and the short ones at the end of each dim, which keep
 // fewer ports busy.
-Pass each_result(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+Pass each_result(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   struct Share {
     std::map<std::string, std::int64_t> steps;
     double tiles = 1;
@@ -194,13 +194,13 @@ Pass each_result(const NormalForm& form, const std::map<std::string, std::int64_
   return sum;
 }
 
-bool fits(const NormalForm& form, const std::map<std::string, std::int64_t>& steps) {
+bool fits(const CpuTemplate& form, const std::map<std::string, std::int64_t>& steps) {
   for (const auto& [memory, needed] : register_use(form, steps).needed)
     if (needed > static_cast<double>(form.model->memory(memory).count)) return false;
   return true;
 }
 
-double tile_bytes(const NormalForm& form, int access, std::size_t level) {
+double tile_bytes(const CpuTemplate& form, int access, std::size_t level) {
   Tiles tiles;
   for (const Dim& dim : form.statement->domain.dims) {
     const std::int64_t step = step_of(form, dim.name);
@@ -226,7 +226,7 @@ double least_cycles(const Computation& unfused, const Mapping& mapping, const Ha
   return calls * interval_of(instruction, full, model) / ports_of(instruction, model);
 }
 
-std::vector<RegisterTile> good_register_tiles(const NormalForm& form, const std::vector<std::int64_t>& counts,
+std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std::vector<std::int64_t>& counts,
                                               std::size_t most) {
   if (!in_registers(form, 0) || most == 0) return {};
   std::vector<std::string> dims;
@@ -262,7 +262,7 @@ std::vector<RegisterTile> good_register_tiles(const NormalForm& form, const std:
   return result;
 }
 
-std::optional<Diagnostic> register_problem(const NormalForm& form) {
+std::optional<Diagnostic> register_problem(const CpuTemplate& form) {
   for (const auto& [memory, needed] : register_use(form, steps_of(form)).needed) {
     const Memory& m = form.model->memory(memory);
     if (needed > static_cast<double>(m.count))
@@ -271,7 +271,7 @@ std::optional<Diagnostic> register_problem(const NormalForm& form) {
   return std::nullopt;
 }
 
-std::optional<std::size_t> level_over_capacity(const NormalForm& form) {
+std::optional<std::size_t> level_over_capacity(const CpuTemplate& form) {
   for (std::size_t level = 0; level < form.tiles.size(); ++level) {
     std::map<MemoryId, double> needed;
     for (int a = 0; a < access_count(*form.statement); ++a) {

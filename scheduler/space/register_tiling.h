@@ -21,13 +21,13 @@ using RegisterTile = std::map<std::string, std::int64_t>;
 /// latency), short tiles at the end of dims included; of equal ones those with the fewest loads. For each two dims and
 /// each size of the first only the best size of the second is taken, so that they differ. Empty when the instruction's
 /// output is not in registers.
-std::vector<RegisterTile> good_register_tiles(const NormalForm& form, const std::vector<std::int64_t>& steps,
+std::vector<RegisterTile> good_register_tiles(const CpuTemplate& form, const std::vector<std::int64_t>& steps,
                                               std::size_t most);
 
 /// A register file that is too small, with what is needed and what there is.
-std::optional<Diagnostic> register_problem(const NormalForm& form);
+std::optional<Diagnostic> register_problem(const CpuTemplate& form);
 
 /// The first level whose tiles do not fit their memory together.
-std::optional<std::size_t> level_over_capacity(const NormalForm& form);
+std::optional<std::size_t> level_over_capacity(const CpuTemplate& form);
 
 }  // namespace isamap

@@ -17,20 +17,20 @@ struct SearchSpace::State {
   Kernel kernel;
   StatementId statement;
   const HardwareModel* model;
-  std::unique_ptr<PointForm> form;
+  std::unique_ptr<SpaceTemplate> form;
 };
 
 SearchSpace::SearchSpace(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
                          const HardwareModel& model, const SpaceOptions& options)
     : state_(std::make_unique<State>(State{kernel, statement, &model, nullptr})) {
-  state_->form = levelled_points(kernel, statement, mappings, model, options);
-  if (!state_->form) state_->form = block_points(kernel, statement, mappings, model, options);
-  if (!state_->form) state_->form = normal_points(kernel, statement, std::move(mappings), model, options);
+  state_->form = hierarchy_points(kernel, statement, mappings, model, options);
+  if (!state_->form) state_->form = gpu_points(kernel, statement, mappings, model, options);
+  if (!state_->form) state_->form = cpu_points(kernel, statement, std::move(mappings), model, options);
 }
 SearchSpace::~SearchSpace() = default;
 SearchSpace::SearchSpace(SearchSpace&&) noexcept = default;
 
-const PointForm& SearchSpace::form() const { return *state_->form; }
+const SpaceTemplate& SearchSpace::form() const { return *state_->form; }
 const Kernel& SearchSpace::kernel() const { return state_->kernel; }
 StatementId SearchSpace::statement() const { return state_->statement; }
 const HardwareModel& SearchSpace::model() const { return *state_->model; }
@@ -45,7 +45,7 @@ const Mapping& SearchSpace::mapping_of(const Point& point) const {
 namespace {
 
 /// The point itself, or the repaired one, kept in `repaired`, where it is not of the space.
-const Point& inside(const PointForm& form, const Point& point, Point& repaired) {
+const Point& inside(const SpaceTemplate& form, const Point& point, Point& repaired) {
   if (in_space(point, form.decisions())) return point;
   return repaired = form.repair(point);
 }

@@ -10,9 +10,9 @@ namespace isamap {
 
 class Random;
 
-class PointForm {
+class SpaceTemplate {
  public:
-  virtual ~PointForm() = default;
+  virtual ~SpaceTemplate() = default;
   virtual const std::vector<Decision>& decisions() const = 0;
   virtual const std::vector<Mapping>& mappings() const = 0;  ///< values of the first decision
   virtual Point repair(Point point) const = 0;
@@ -30,15 +30,15 @@ class PointForm {
 /// A decision at another value: of numbers mostly the next one.
 Point changed_choice(const std::vector<Decision>& decisions, Point point, Random& random);
 
-std::unique_ptr<PointForm> normal_points(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
-                                         const HardwareModel& model, const SpaceOptions& options);
+std::unique_ptr<SpaceTemplate> cpu_points(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
+                                          const HardwareModel& model, const SpaceOptions& options);
 /// Null: the machine, or what the mappings ask of it, does not have this form.
-std::unique_ptr<PointForm> levelled_points(const Kernel& kernel, StatementId statement,
-                                           const std::vector<Mapping>& mappings, const HardwareModel& model,
-                                           const SpaceOptions& options);
+std::unique_ptr<SpaceTemplate> hierarchy_points(const Kernel& kernel, StatementId statement,
+                                                const std::vector<Mapping>& mappings, const HardwareModel& model,
+                                                const SpaceOptions& options);
 /// Null: no instruction belongs to a part of a block and takes its operands from registers.
-std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement,
-                                        const std::vector<Mapping>& mappings, const HardwareModel& model,
-                                        const SpaceOptions& options);
+std::unique_ptr<SpaceTemplate> gpu_points(const Kernel& kernel, StatementId statement,
+                                          const std::vector<Mapping>& mappings, const HardwareModel& model,
+                                          const SpaceOptions& options);
 
 }  // namespace isamap

@@ -48,7 +48,7 @@ bool passes(const Instruction& move, DType dtype, const HardwareModel& model) {
 
 }  // namespace
 
-bool can_pass(const Kernel& kernel, StatementId statement, const HardwareModel& model) {
+bool can_stream_stores(const Kernel& kernel, StatementId statement, const HardwareModel& model) {
   const Computation& computation = kernel.statements[statement.index()];
   const TensorId written = computation.write.tensor;
   const Tensor& output = kernel.tensors[written.index()];
@@ -62,22 +62,22 @@ bool can_pass(const Kernel& kernel, StatementId statement, const HardwareModel& 
                      [&](const Instruction& i) { return passes(i, output.dtype, model); });
 }
 
-std::vector<std::string> passing_moves(const Kernel& kernel, StatementId statement, const HardwareModel& model,
-                                       MemoryId registers) {
+std::vector<std::string> streaming_store_moves(const Kernel& kernel, StatementId statement, const HardwareModel& model,
+                                               MemoryId registers) {
   std::vector<std::string> names;
-  if (!can_pass(kernel, statement, model)) return names;
+  if (!can_stream_stores(kernel, statement, model)) return names;
   const DType dtype = kernel.tensors[kernel.statements[statement.index()].write.tensor.index()].dtype;
   for (const Instruction& i : model.instructions())
     if (passes(i, dtype, model) && model.link(i.link).from == registers) names.push_back(i.name);
   return names;
 }
 
-std::vector<std::string> passing_by(const NormalForm& form) {
+std::vector<std::string> streaming_store_for(const CpuTemplate& form) {
   const HardwareModel& model = *form.model;
   const auto& hops = form.routes.front().hops;
   const bool packed = std::any_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.packed; });
   if (packed || !in_registers(form, 0) || !form.cuts.empty()) return {};
-  return passing_moves(*form.kernel, form.mapping->statement, model, hops.back().memory);
+  return streaming_store_moves(*form.kernel, form.mapping->statement, model, hops.back().memory);
 }
 
 }  // namespace isamap

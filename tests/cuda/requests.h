@@ -12,26 +12,26 @@
 
 namespace isamap {
 
-struct Told {
+struct Evaluation {
   long requests = 0, sectors = 0, least = 0;
-  bool operator==(const Told&) const = default;
+  bool operator==(const Evaluation&) const = default;
 };
-inline void PrintTo(const Told& told, std::ostream* out) {
+inline void PrintTo(const Evaluation& told, std::ostream* out) {
   *out << told.requests << " in " << told.sectors << ", at least " << told.least;
 }
 
 /// By "kernel tensor access"; the run must be right.
-inline std::map<std::string, Told> requests(const std::string& text, const TranslationUnit& unit,
-                                            const Program& program, const HardwareModel& model) {
+inline std::map<std::string, Evaluation> requests(const std::string& text, const TranslationUnit& unit,
+                                                  const Program& program, const HardwareModel& model) {
   setenv("ISAMAP_EMULATION_COUNTS", "1", 1);
   const Emulated found = emulate(text, unit, program, model);
   unsetenv("ISAMAP_EMULATION_COUNTS");
   EXPECT_TRUE(found.right) << found.output;
-  std::map<std::string, Told> all;
+  std::map<std::string, Evaluation> all;
   std::istringstream lines(found.output);
   for (std::string line; std::getline(lines, line);) {
     char kernel[99], tensor[99], access[99];
-    Told told;
+    Evaluation told;
     long bytes = 0;
     if (std::sscanf(line.c_str(), "requests of %98[^:]: %98[^:]: %ld %98s in %ld sectors of %ld bytes, at least %ld",
                     kernel, tensor, &told.requests, access, &told.sectors, &bytes, &told.least) == 7) {
@@ -41,10 +41,10 @@ inline std::map<std::string, Told> requests(const std::string& text, const Trans
   }
   return all;
 }
-inline std::map<std::string, Told> requests(const Program& program, const HardwareModel& model) {
+inline std::map<std::string, Evaluation> requests(const Program& program, const HardwareModel& model) {
   auto unit = print_cuda(program, model);
   EXPECT_TRUE(unit) << render(unit.diagnostics());
-  return unit ? requests(unit->text, *unit, program, model) : std::map<std::string, Told>{};
+  return unit ? requests(unit->text, *unit, program, model) : std::map<std::string, Evaluation>{};
 }
 
 /// The program of one statement.

@@ -42,14 +42,14 @@ Nests in_registers(int i, int j) {
 
 const std::vector<std::array<int, 3>> sizes = {{12, 64, 9}, {13, 37, 7}, {1, 1, 1}, {5, 33, 1}, {4, 16, 0}, {0, 16, 3}};
 
-TEST(Handover, AChainInRegisters) {
+TEST(TileFusion, AChainInRegisters) {
   for (const auto& [m, n, k] : sizes)
     for (const auto& [i, j] : {std::pair(4, 32), std::pair(1, 16), std::pair(7, 48)})
       expect_schedule_right(linear(m, n, k), machine("x86_avx512"), schedule_of(in_registers(i, j)));
 }
 
 /// T and Y are in no memory, not even as copies.
-TEST(Handover, WhatNobodyElseReadsIsNotStored) {
+TEST(TileFusion, WhatNobodyElseReadsIsNotStored) {
   const auto program = lower(schedule_of(in_registers(4, 32)), linear(12, 64, 9), machine("x86_avx512"));
   ASSERT_TRUE(program) << render(program.diagnostics());
   int stores = 0;
@@ -68,7 +68,7 @@ TEST(Handover, WhatNobodyElseReadsIsNotStored) {
   EXPECT_GT(stores, 0);
 }
 
-TEST(Handover, WhatIsReadLaterIsStoredToo) {
+TEST(TileFusion, WhatIsReadLaterIsStoredToo) {
   for (const auto& [m, n, k] : sizes) {
     const Kernel kernel = linear(m, n, k, "  - {name: again, compute: \"V[a,b] = T[a,b] * Y[a,b]\"}\n",
                                  "  V: {shape: [M, N], dtype: f32}\n");
@@ -79,7 +79,7 @@ TEST(Handover, WhatIsReadLaterIsStoredToo) {
 }
 
 /// The tile lies in memory of its own; dims have other names, and the unit computes what no instruction does.
-TEST(Handover, AScalarUnitGoesOnWithATileInMemory) {
+TEST(TileFusion, AScalarUnitGoesOnWithATileInMemory) {
   for (const auto& [m, n, k] : sizes) {
     Nests nests = in_registers(4, 32);
     nests[0][2] = "stage T in vec";
@@ -92,7 +92,7 @@ TEST(Handover, AScalarUnitGoesOnWithATileInMemory) {
 }
 
 /// A cell that reads three gates of the tile, each at its place along an axis that the tile has whole.
-TEST(Handover, PlacesAlongAWholeAxis) {
+TEST(TileFusion, PlacesAlongAWholeAxis) {
   for (const auto& [b, h, k] : sizes) {
     const auto kernel = parse_kernel_yaml(
         "kernel: cell\ndims: {B: " + std::to_string(b) + ", H: " + std::to_string(h) + ", K: " + std::to_string(k) +
@@ -110,7 +110,7 @@ TEST(Handover, PlacesAlongAWholeAxis) {
   }
 }
 
-TEST(Handover, RefusalsSayWhichLineAndWhy) {
+TEST(TileFusion, RefusalsSayWhichLineAndWhy) {
   const auto said = [](const Kernel& kernel, const Nests& nests) {
     const auto program = lower(schedule_of(nests), kernel, machine("x86_avx512"));
     return program ? "lowered" : program.diagnostics()[0].message;
@@ -158,7 +158,7 @@ TEST(Handover, RefusalsSayWhichLineAndWhy) {
 }
 
 /// The search joins them by itself, on machines with vectors and with scalar code, and the result is right.
-TEST(Handover, TheSearchHandsTilesOn) {
+TEST(TileFusion, TheSearchHandsTilesOn) {
   const Kernel kernel = linear(61, 37, 7, "  - {name: cut, compute: \"V[a,b] = max(Z[a,b], 0)\"}\n",
                                "  V: {shape: [M, N], dtype: f32}\n");
   for (const char* target : {"x86_avx512", "x86_avx2", "arm_neon", "arm_sve", "riscv_v", "scalar_c", "systolic16"}) {

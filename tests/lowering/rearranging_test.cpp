@@ -82,7 +82,7 @@ bool calls(const Program& program, const HardwareModel& model, const std::string
   return unit->text.find(what, body == std::string::npos ? 0 : body) != std::string::npos;
 }
 
-TEST(Rearranging, ByTheMoveThatLiesSo) {
+TEST(PackingMove, ByTheMoveThatLiesSo) {
   for (const Case& c : cases()) {
     const HardwareModel model = machine(c.target);
     const Kernel kernel = formula(c.compute, "i=32,j=64,k=64", c.dtypes);
@@ -98,7 +98,7 @@ TEST(Rearranging, ByTheMoveThatLiesSo) {
   }
 }
 
-TEST(Rearranging, ChangesNoValueWhereBlocksAreCut) {
+TEST(PackingMove, ChangesNoValueWhereBlocksAreCut) {
   for (const Case& c : cases())
     for (const std::string dims : {"i=32,j=64,k=64", "i=17,j=35,k=67", "i=3,j=34,k=2", "i=1,j=2,k=33", "i=16,j=16,k=31",
                                    "i=5,j=47,k=130", "i=0,j=16,k=32", "i=4,j=0,k=32"})
@@ -106,7 +106,7 @@ TEST(Rearranging, ChangesNoValueWhereBlocksAreCut) {
 }
 
 /// The instructions' own text, on this processor.
-TEST(Rearranging, AsPrinted) {
+TEST(PackingMove, AsPrinted) {
   std::string missing;
   int seen = 0;
   for (const Case& c : cases()) {

@@ -200,15 +200,15 @@ void describe(Member& member, const Nest& kernel, const std::vector<DimClass>& c
   for (std::size_t m = 0; m < classes.size(); ++m)
     units[m] = static_cast<std::size_t>(
         std::count_if(classes[m].directions.begin(), classes[m].directions.end(), unit_vector));
-  const auto hungry = [&](int m) { return units[static_cast<std::size_t>(m)] == 0; };  // sizes are large
+  const auto underfilled = [&](int m) { return units[static_cast<std::size_t>(m)] == 0; };  // sizes are large
   for (const Placed& digit : member.digits) {
     for (const int m : digit.classes) walked[static_cast<std::size_t>(m)] = true;
     if (digit.classes.size() > 1) {
       ++ties;
-      ties_hungry = ties_hungry && std::any_of(digit.classes.begin(), digit.classes.end(), hungry);
+      ties_hungry = ties_hungry && std::any_of(digit.classes.begin(), digit.classes.end(), underfilled);
     } else if (!unit_vector(digit.column)) {
       member.skew = true;
-      skews_hungry = skews_hungry && hungry(digit.classes[0]);
+      skews_hungry = skews_hungry && underfilled(digit.classes[0]);
     }
   }
   member.block = ties > 0;

@@ -22,7 +22,7 @@ using Key = std::pair<MemoryId, TensorId>;
 /// Executes the definition: a buffer is refilled when the positions of the walks above it that its tensor uses change.
 class Counter {
  public:
-  explicit Counter(const NestView& view) : view_(view), position_(view.walks.size(), 0) {
+  explicit Counter(const ResolvedNest& view) : view_(view), position_(view.walks.size(), 0) {
     for (const Dim& d : view.statement.domain.dims) {
       begin_.push_back(0);
       extent_.push_back(d.extent);
@@ -125,7 +125,7 @@ class Counter {
   std::vector<std::int64_t> positions(int walks, bool units, int access) const {
     std::vector<std::int64_t> result;
     for (int w = 0; w < walks; ++w) {
-      const WalkView& walk = view_.walks[static_cast<std::size_t>(w)];
+      const LoopLevel& walk = view_.walks[static_cast<std::size_t>(w)];
       if (walk.unit.valid() != units) continue;
       const bool used = access < 0 || uses(access_of(view_.statement, access),
                                            view_.statement.domain.dims[static_cast<std::size_t>(walk.dim)].name);
@@ -147,7 +147,7 @@ class Counter {
   }
 
   void visit(int s) {
-    const StageView& stage = view_.stages[static_cast<std::size_t>(s)];
+    const StagedTile& stage = view_.stages[static_cast<std::size_t>(s)];
     const auto instance = std::pair(s, positions(stage.walks, true, -1));
     const Element name = positions(stage.walks, false, stage.access);
     const Elements now = elements(stage.access);
@@ -173,7 +173,7 @@ class Counter {
   };
 
   /// One walk of a window advanced by one step and nothing else changed: only what is new.
-  double fresh(const StageView& stage, const Held* before, const Element& name, const Elements& now) const {
+  double fresh(const StagedTile& stage, const Held* before, const Element& name, const Elements& now) const {
     const auto whole = static_cast<double>(now.size());
     if (!before) return whole;
     int changed = 0, at = -1, time = 0;
@@ -203,7 +203,7 @@ class Counter {
     }
   }
 
-  const NestView& view_;
+  const ResolvedNest& view_;
   std::vector<std::int64_t> position_, begin_, extent_;
   std::map<std::pair<int, std::vector<std::int64_t>>, Held> held_;
   std::map<std::pair<int, std::vector<std::int64_t>>, Elements> seen_, first_;

@@ -37,7 +37,7 @@ double overlap(const std::vector<Bound>& bounds) {
   return longer <= 0 ? 1 : std::pow(1 + std::pow(std::min(core, caches) / longer, overlap_power), 1 / overlap_power);
 }
 
-void add_energy(const NestView& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
+void add_energy(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, Cost& cost) {
   for (const auto& [memory, tensors] : traffic.memories) {
     const Memory& m = view.model->memory(memory);
     for (const auto& [tensor, t] : tensors) {
@@ -52,7 +52,7 @@ void add_energy(const NestView& view, const TileCounts& counts, const Traffic& t
 }
 
 void add_time(PricedNest& nest, double code) {
-  const NestView& view = nest.view;
+  const ResolvedNest& view = nest.view;
   const TileCounts& counts = nest.counts;
   const Traffic& traffic = nest.traffic;
   Cost& cost = nest.cost;
@@ -90,11 +90,12 @@ void add_time(PricedNest& nest, double code) {
   cost.cycles = most;
   if (program) {  // code: each call printed is fetched once
     cost.scalar_cycles = view.instruction ? copying_cycles(view, counts, traffic) : most;
-    std::vector<Bound> alone{{"waits for first lines of rows", begin_cycles(traffic)},
-                             {"what the outermost cache lost", stretch_cycles(view, traffic, bounds)},
-                             {"sums that are fetched again", resume_cycles(view, counts, traffic)},
-                             {"transfers with one buffer", serial_cycles(view, traffic)},
-                             {"bursts of stores", burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
+    std::vector<Bound> alone{
+        {"waits for first lines of rows", stream_start_cycles(traffic)},
+        {"what the outermost cache lost", llc_miss_phase_cycles(view, traffic, bounds)},
+        {"sums that are fetched again", partial_sum_reload_cycles(view, counts, traffic)},
+        {"transfers with one buffer", single_buffer_cycles(view, traffic)},
+        {"bursts of stores", store_burst_cycles(view, counts, traffic, bounds.front().cycles, moving)}};
     if (view.instruction)
       for (Bound& copy : copy_bounds(view, counts, traffic)) alone.push_back(std::move(copy));
     double together = 0;

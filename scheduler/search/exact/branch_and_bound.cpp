@@ -47,7 +47,7 @@ class Search {
       std::size_t keep, spread;
       double bound;
     };
-    const std::vector<Spread> spreads = all_spreads(problem_, options_.dividing);
+    const std::vector<SpatialUnrolling> spreads = spatial_unrollings(problem_, options_.dividing);
     const std::vector<Keep> keeps = all_keeps(problem_, options_.keep_all);
     std::vector<Root> roots;
     for (std::size_t k = 0; k < keeps.size(); ++k) {
@@ -107,7 +107,7 @@ class Search {
       stopped_ = true;
   }
 
-  void begin(TrafficBound& traffic, const Keep& keep, const Spread& spread, bool thorough) {
+  void begin(TrafficBound& traffic, const Keep& keep, const SpatialUnrolling& spread, bool thorough) {
     traffic_ = &traffic;
     keep_ = &keep;
     spread_ = &spread;
@@ -412,7 +412,7 @@ class Search {
   // Of the root that is looked at.
   TrafficBound* traffic_ = nullptr;
   const Keep* keep_ = nullptr;
-  const Spread* spread_ = nullptr;
+  const SpatialUnrolling* spread_ = nullptr;
   Load fixed_;
   std::array<Load, max_levels> least_{}, outer_{};  ///< into a level; into all levels outside it
   double least_compute_ = 0;

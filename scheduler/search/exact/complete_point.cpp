@@ -7,7 +7,8 @@
 
 namespace isamap::levelled {
 
-LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spread, const LevelPoint::Tiles* tile) {
+LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
+                    const LevelPoint::Tiles* tile) {
   LevelPoint point = plain_point(problem);
   const int last = problem.level_count() - 1;
   for (int l = 0; l <= last; ++l) {

@@ -7,7 +7,8 @@
 namespace isamap::levelled {
 
 /// `tile`: by level, at its stage. Orders are those of the dims.
-LevelPoint assemble(const Problem& problem, const Keep& keep, const Spread& spread, const LevelPoint::Tiles* tile);
+LevelPoint assemble(const Problem& problem, const Keep& keep, const SpatialUnrolling& spread,
+                    const LevelPoint::Tiles* tile);
 
 /// Dims with more than one step in time, by level; those of them that have a single step for some tile or instance.
 struct Loops {

@@ -18,7 +18,7 @@ class Spreading {
       for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x) places_.push_back({l, static_cast<int>(x)});
   }
 
-  std::vector<Spread> run() {
+  std::vector<SpatialUnrolling> run() {
     place(0);
     return std::move(found_);
   }
@@ -59,14 +59,16 @@ class Spreading {
   const Problem& problem_;
   bool dividing_;
   std::vector<std::pair<int, int>> places_;
-  Spread now_;
+  SpatialUnrolling now_;
   std::set<std::array<std::array<std::int64_t, max_dims>, max_levels>> seen_;
-  std::vector<Spread> found_;
+  std::vector<SpatialUnrolling> found_;
 };
 
 }  // namespace
 
-std::vector<Spread> all_spreads(const Problem& problem, bool dividing) { return Spreading(problem, dividing).run(); }
+std::vector<SpatialUnrolling> spatial_unrollings(const Problem& problem, bool dividing) {
+  return Spreading(problem, dividing).run();
+}
 
 std::vector<Keep> all_keeps(const Problem& problem, bool keep_all) {
   const std::uint32_t all = (1U << problem.operand_count()) - 1;

@@ -10,7 +10,7 @@ namespace isamap::levelled {
 
 /// Of each level a dim lies wholly on one axis. Each product of steps once: which axis it is makes no difference.
 /// `dividing`: steps divide the dims.
-std::vector<Spread> all_spreads(const Problem& problem, bool dividing);
+std::vector<SpatialUnrolling> spatial_unrollings(const Problem& problem, bool dividing);
 
 /// By level a bit for each operand; `keep_all`: one choice.
 using Keep = std::array<std::uint32_t, max_levels>;

@@ -61,7 +61,7 @@ TrafficBound::TrafficBound(const Problem& problem, const std::array<std::uint32_
   }
 }
 
-void TrafficBound::set(const Spread& spread) {
+void TrafficBound::set(const SpatialUnrolling& spread) {
   double all = 1;
   for (int d = 0; d < problem_.dim_count(); ++d) instances_[0][at(d)] = active_[0][at(d)] = 1;
   for (int l = 0; l < problem_.level_count(); ++l) {

@@ -14,7 +14,7 @@
 namespace isamap::levelled {
 
 /// Walks on units: steps on each axis, and their product by level.
-struct Spread {
+struct SpatialUnrolling {
   std::array<std::array<std::array<std::int16_t, max_dims>, max_axes>, max_levels> axis{};
   std::array<std::array<std::int64_t, max_dims>, max_levels> steps{};  ///< product over the axes
 };
@@ -38,7 +38,7 @@ struct Known {
 class TrafficBound {
  public:
   TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing, int buffers);
-  void set(const Spread& spread);
+  void set(const SpatialUnrolling& spread);
 
   /// At least what moves into the tiles at `level` when those are `tile`; dims that are not in `decided` may have
   /// smaller ones (`loose`: any with as many steps).

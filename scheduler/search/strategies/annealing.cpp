@@ -16,14 +16,14 @@ struct Annealing {
   double temperature, cooling, floor;
 };
 
-Inquiry anneal(const SearchSpace& space, const Knowledge& known, Annealing s, Random& random) {
+SearchCoroutine anneal(const SearchSpace& space, const History& known, Annealing s, Random& random) {
   while (true) {
-    std::vector<Told> chains = known.cheapest(s.chains);
+    std::vector<Evaluation> chains = known.cheapest(s.chains);
     while (chains.size() < s.chains) chains.push_back(chains.front());
     for (double temperature = s.temperature; temperature > s.floor; temperature *= s.cooling) {
       std::vector<Point> points;
-      for (const Told& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
-      const Costs costs = co_await Ask(points);
+      for (const Evaluation& chain : chains) points.push_back(space.mutate(chain.point, random.next()));
+      const Costs costs = co_await Evaluate(points);
       for (std::size_t c = 0; c < chains.size(); ++c) {
         const double luck = random.unit();
         if (!costs[c]) continue;
@@ -40,12 +40,12 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_annealing(const SearchSpac
                                                                 const StrategyOptions& options, std::uint64_t seed) {
   OptionReader read("annealing", options);
   Annealing s{};
-  const Opening opening = read_opening(read, seed);
+  const InitialSampling opening = read_opening(read, seed);
   s.chains = read.count("chains", 2, 1, 64);
   s.temperature = read.number("temperature", 0.3, 1e-6, 100);
   s.cooling = read.number("cooling", 0.985, 0.1, 0.999999);
   s.floor = read.number("floor", 0.003, 1e-9, 100);
-  return begin_search(read, space, opening, s, anneal);
+  return make_coroutine_strategy(read, space, opening, s, anneal);
 }
 
 }  // namespace isamap

@@ -37,22 +37,22 @@ std::vector<Point> alternatives(const SearchSpace& space, const Point& point, st
   return points;
 }
 
-Inquiry widen(const SearchSpace& space, const Knowledge& known, Beam s, Random& random) {
-  std::vector<Told> beam = known.cheapest(s.width);
+SearchCoroutine widen(const SearchSpace& space, const History& known, Beam s, Random& random) {
+  std::vector<Evaluation> beam = known.cheapest(s.width);
   std::vector<std::size_t> order(space.decisions().size());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
   while (true) {
     const double before = beam.front().objective;
     for (const std::size_t decision : order) {
       std::vector<Point> points;
-      for (const Told& at : beam)
+      for (const Evaluation& at : beam)
         for (Point& other : alternatives(space, at.point, decision, s.values, random))
           points.push_back(std::move(other));
       if (points.empty()) continue;
-      const Costs costs = co_await Ask(points);
+      const Costs costs = co_await Evaluate(points);
       for (std::size_t p = 0; p < points.size(); ++p) {
         const bool there =
-            std::any_of(beam.begin(), beam.end(), [&](const Told& told) { return told.point == points[p]; });
+            std::any_of(beam.begin(), beam.end(), [&](const Evaluation& told) { return told.point == points[p]; });
         if (costs[p] && !there) beam.push_back({*costs[p], points[p]});
       }
       sort_by_cost(beam);
@@ -61,8 +61,8 @@ Inquiry widen(const SearchSpace& space, const Knowledge& known, Beam s, Random& 
     shuffle(order, random);
     if (beam.front().objective < before) continue;
     for (std::size_t i = 1; i < beam.size(); ++i) {  // stuck: the rest of the beam moves away from the best
-      const std::vector<Point> points{kicked(space, beam.front().point, 1 + i, random)};
-      const Costs costs = co_await Ask(points);
+      const std::vector<Point> points{perturbed(space, beam.front().point, 1 + i, random)};
+      const Costs costs = co_await Evaluate(points);
       if (costs.front()) beam[i] = {*costs.front(), points.front()};
     }
   }
@@ -74,10 +74,10 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_beam(const SearchSpace& sp
                                                            std::uint64_t seed) {
   OptionReader read("beam", options);
   Beam s{};
-  const Opening opening = read_opening(read, seed);
+  const InitialSampling opening = read_opening(read, seed);
   s.width = read.count("width", 4, 2, 1000);
   s.values = read.count("values", 4, 1, 1000);
-  return begin_search(read, space, opening, s, widen);
+  return make_coroutine_strategy(read, space, opening, s, widen);
 }
 
 }  // namespace isamap

@@ -41,28 +41,28 @@ std::vector<Point> growths(const SearchSpace& space, const Point& point) {
   return points;
 }
 
-Inquiry construct(const SearchSpace& space, const Knowledge& known, Constructions s, Random& random) {
-  for (const Told& start : known.cheapest(s.constructions)) {
+SearchCoroutine construct(const SearchSpace& space, const History& known, Constructions s, Random& random) {
+  for (const Evaluation& start : known.cheapest(s.constructions)) {
     std::vector<Point> points{seedling(space, start.point)};
-    std::optional<Told> at = cheapest_of(points, co_await Ask(points));
+    std::optional<Evaluation> at = cheapest_of(points, co_await Evaluate(points));
     while (at) {
       points = growths(space, at->point);
       if (points.empty()) break;
-      const std::optional<Told> best = cheapest_of(points, co_await Ask(points));
+      const std::optional<Evaluation> best = cheapest_of(points, co_await Evaluate(points));
       if (!best || !(best->objective < at->objective)) break;
       at = best;
     }
   }
-  Told at = *known.best();
+  Evaluation at = *known.best();
   while (true) {
     std::vector<Point> points = space.neighbours(at.point);
-    const std::optional<Told> best = cheapest_of(points, co_await Ask(points));
+    const std::optional<Evaluation> best = cheapest_of(points, co_await Evaluate(points));
     if (best && best->objective < at.objective) {
       at = *best;
       continue;
     }
-    points = {kicked(space, known.best()->point, 3, random)};
-    if (const std::optional<Told> moved = cheapest_of(points, co_await Ask(points))) at = *moved;
+    points = {perturbed(space, known.best()->point, 3, random)};
+    if (const std::optional<Evaluation> moved = cheapest_of(points, co_await Evaluate(points))) at = *moved;
   }
 }
 
@@ -72,9 +72,9 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_constructive(const SearchS
                                                                    const StrategyOptions& options, std::uint64_t seed) {
   OptionReader read("constructive", options);
   Constructions s{};
-  const Opening opening = read_opening(read, seed, 24);
+  const InitialSampling opening = read_opening(read, seed, 24);
   s.constructions = read.count("constructions", 3, 1, 1000);
-  return begin_search(read, space, opening, s, construct);
+  return make_coroutine_strategy(read, space, opening, s, construct);
 }
 
 }  // namespace isamap

@@ -15,14 +15,14 @@ struct Evolution {
   double mutation;
 };
 
-const Point& winner(const std::vector<Told>& people, std::size_t tournament, Random& random) {
+const Point& winner(const std::vector<Evaluation>& people, std::size_t tournament, Random& random) {
   std::size_t best = people.size();  // sorted: the smallest number wins
   for (std::size_t i = 0; i < tournament; ++i) best = std::min(best, pick(people.size(), random));
   return people[best].point;
 }
 
-Inquiry evolve(const SearchSpace& space, const Knowledge& known, Evolution s, Random& random) {
-  std::vector<Told> people = known.cheapest(s.population);
+SearchCoroutine evolve(const SearchSpace& space, const History& known, Evolution s, Random& random) {
+  std::vector<Evaluation> people = known.cheapest(s.population);
   while (true) {
     std::vector<Point> points;
     for (std::size_t child = 0; child + s.elite < s.population; ++child) {
@@ -36,7 +36,7 @@ Inquiry evolve(const SearchSpace& space, const Knowledge& known, Evolution s, Ra
       }
       points.push_back(std::move(born));
     }
-    const Costs costs = co_await Ask(points);
+    const Costs costs = co_await Evaluate(points);
     people.resize(std::min(people.size(), s.elite));
     for (std::size_t c = 0; c < points.size(); ++c)
       if (costs[c]) people.push_back({*costs[c], points[c]});
@@ -50,7 +50,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_genetic(const SearchSpace&
                                                               std::uint64_t seed) {
   OptionReader read("genetic", options);
   Evolution s{};
-  Opening opening = read_opening(read, seed);
+  InitialSampling opening = read_opening(read, seed);
   s.population = read.count("population", 32, 2, 100000);
   s.tournament = read.count("tournament", 3, 1, 100);
   s.elite = read.count("elite", 8, 1, 100000);
@@ -58,7 +58,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_genetic(const SearchSpace&
   opening.drawn = std::max(opening.drawn, s.population);
   opening.again = s.population;
   if (s.elite >= s.population) return error("genetic keeps fewer than it breeds: elite is below population");
-  return begin_search(read, space, opening, s, evolve);
+  return make_coroutine_strategy(read, space, opening, s, evolve);
 }
 
 }  // namespace isamap

@@ -15,9 +15,9 @@ struct Climbing {
   std::size_t descents, kick, side;
 };
 
-Inquiry climb(const SearchSpace& space, const Knowledge& known, Climbing s, Random& random) {
-  const std::vector<Told> from = known.cheapest(s.descents);
-  Told at = from.front();
+SearchCoroutine climb(const SearchSpace& space, const History& known, Climbing s, Random& random) {
+  const std::vector<Evaluation> from = known.cheapest(s.descents);
+  Evaluation at = from.front();
   for (std::size_t descent = 1;; ++descent) {
     for (bool better = true; better;) {
       better = false;
@@ -27,7 +27,7 @@ Inquiry climb(const SearchSpace& space, const Knowledge& known, Climbing s, Rand
         const std::vector<Point> points(
             around.begin() + static_cast<std::ptrdiff_t>(i),
             around.begin() + static_cast<std::ptrdiff_t>(std::min(i + s.side, around.size())));
-        const Costs costs = co_await Ask(points);
+        const Costs costs = co_await Evaluate(points);
         for (std::size_t p = 0; p < points.size(); ++p)
           if (costs[p] && *costs[p] < at.objective) at = {*costs[p], around[i + p]}, better = true;
       }
@@ -36,9 +36,9 @@ Inquiry climb(const SearchSpace& space, const Knowledge& known, Climbing s, Rand
       at = from[descent];
       continue;
     }
-    for (std::optional<Told> moved; !moved;) {
-      const std::vector<Point> points{kicked(space, known.best()->point, s.kick, random)};
-      moved = cheapest_of(points, co_await Ask(points));
+    for (std::optional<Evaluation> moved; !moved;) {
+      const std::vector<Point> points{perturbed(space, known.best()->point, s.kick, random)};
+      moved = cheapest_of(points, co_await Evaluate(points));
       if (moved) at = *moved;
     }
   }
@@ -51,12 +51,12 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_hill_climbing(const Search
                                                                     std::uint64_t seed) {
   OptionReader read("hill_climbing", options);
   Climbing s{};
-  Opening opening = read_opening(read, seed);
+  InitialSampling opening = read_opening(read, seed);
   s.descents = read.count("descents", 2, 1, 1000);
   s.kick = read.count("kick", 3, 1, 100);
   s.side = read.count("side", 4, 1, 64);
   opening.again = s.side;
-  return begin_search(read, space, opening, s, climb);
+  return make_coroutine_strategy(read, space, opening, s, climb);
 }
 
 }  // namespace isamap

@@ -23,8 +23,8 @@ struct Guidance {
 };
 
 /// Points around the cheapest ones and between them, and some from anywhere; none is known.
-std::vector<Point> proposals(const SearchSpace& space, const Knowledge& known, std::size_t count, Random& random) {
-  const std::vector<Told> good = known.cheapest(24);
+std::vector<Point> proposals(const SearchSpace& space, const History& known, std::size_t count, Random& random) {
+  const std::vector<Evaluation> good = known.cheapest(24);
   std::vector<Point> points;
   std::set<std::vector<int>> seen;
   for (std::size_t tries = 0; tries < 4 * count && points.size() < count; ++tries) {
@@ -34,19 +34,19 @@ std::vector<Point> proposals(const SearchSpace& space, const Knowledge& known, s
       point = space.crossover(point, good[pick(good.size(), random)].point, random.next());
     else if (kind > 0.95)
       point = space.repair(space.random(random.next()));
-    point = kicked(space, std::move(point), 1 + pick(3, random), random);
+    point = perturbed(space, std::move(point), 1 + pick(3, random), random);
     if (!known.find(point) && seen.insert(point.choice).second) points.push_back(std::move(point));
   }
   return points;
 }
 
-std::unique_ptr<Regression> trained(const SearchSpace& space, const FeatureProducts& products, const Knowledge& known,
+std::unique_ptr<Regression> trained(const SearchSpace& space, const FeatureProducts& products, const History& known,
                                     const Guidance& s) {
   auto model = s.trees ? make_boosted_trees(s.seed) : make_ridge(s.lambda);
   std::vector<std::vector<double>> rows;
   std::vector<double> targets;
   double worst = 0;
-  for (const Told& told : known.legal()) {
+  for (const Evaluation& told : known.legal()) {
     rows.push_back(products.of(space.features(told.point)));
     targets.push_back(std::log(std::max(told.objective, 1e-300)));
     worst = std::max(worst, targets.back());
@@ -59,7 +59,7 @@ std::unique_ptr<Regression> trained(const SearchSpace& space, const FeatureProdu
   return model;
 }
 
-Inquiry guided(const SearchSpace& space, const Knowledge& known, Guidance s, Random& random) {
+SearchCoroutine guided(const SearchSpace& space, const History& known, Guidance s, Random& random) {
   const FeatureProducts products(space.feature_names());
   while (true) {
     const auto model = trained(space, products, known, s);
@@ -73,7 +73,7 @@ Inquiry guided(const SearchSpace& space, const Knowledge& known, Guidance s, Ran
     for (std::size_t i = 0; i < ranked.size() && points.size() < s.batch; ++i)
       points.push_back(ranked[random.unit() < s.explore ? pick(ranked.size(), random) : i].second);
     if (points.empty()) points = draws(space, s.batch, random);
-    co_await Ask(points);
+    co_await Evaluate(points);
   }
 }
 
@@ -83,7 +83,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_learned(const SearchSpace&
                                                               std::uint64_t seed) {
   OptionReader read("learned", options);
   Guidance s{};
-  Opening opening = read_opening(read, seed);
+  InitialSampling opening = read_opening(read, seed);
   s.batch = read.count("batch", 24, 1, 1000);
   opening.again = s.batch;
   s.candidates = read.count("candidates", 256, 1, 100000);
@@ -94,7 +94,7 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_learned(const SearchSpace&
   if (s.trees && !has_boosted_trees())
     return error("this build has no XGBoost",
                  "Debian: apt-get install libxgboost-dev, then build again; model=ridge is always there");
-  return begin_search(read, space, opening, s, guided);
+  return make_coroutine_strategy(read, space, opening, s, guided);
 }
 
 }  // namespace isamap

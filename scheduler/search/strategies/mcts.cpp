@@ -99,17 +99,17 @@ class Tree {
   std::vector<Branch> nodes_;
 };
 
-Inquiry grow_tree(const SearchSpace& space, const Knowledge& known, TreeSearch s, Random& random) {
+SearchCoroutine grow_tree(const SearchSpace& space, const History& known, TreeSearch s, Random& random) {
   Tree tree(space, s);
   while (true) {
-    const Told best = *known.best();
+    const Evaluation best = *known.best();
     std::vector<std::vector<std::size_t>> paths;
     std::vector<Point> points;
     for (std::size_t i = 0; i < s.side; ++i) {
       paths.push_back(tree.select(best.point, random));
       points.push_back(tree.complete(paths.back(), best.point, random));
     }
-    const Costs costs = co_await Ask(points);
+    const Costs costs = co_await Evaluate(points);
     for (std::size_t i = 0; i < paths.size(); ++i)
       tree.reward(paths[i], costs[i] && *costs[i] > 0 ? std::min(1.0, best.objective / *costs[i]) : costs[i] ? 1 : 0);
   }
@@ -121,12 +121,12 @@ Result<std::unique_ptr<SearchStrategy>> make_strategy_mcts(const SearchSpace& sp
                                                            std::uint64_t seed) {
   OptionReader read("mcts", options);
   TreeSearch s{};
-  const Opening opening = read_opening(read, seed);
+  const InitialSampling opening = read_opening(read, seed);
   s.side = read.count("side", 4, 1, 64);
   s.exploration = read.number("exploration", 0.2, 0, 100);
   s.widening = read.number("widening", 1, 0.1, 100);
   s.fresh = read.number("fresh", 0.1, 0, 1);
-  return begin_search(read, space, opening, s, grow_tree);
+  return make_coroutine_strategy(read, space, opening, s, grow_tree);
 }
 
 }  // namespace isamap

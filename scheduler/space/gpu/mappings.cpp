@@ -45,7 +45,7 @@ bool rows_agree(const BlockMapping& m, const Kernel& kernel) {
 
 }  // namespace
 
-std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element, const Feed& feed) {
+std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t element, const OperandFeed& feed) {
   if (memory.banks < 1 || memory.bank_width < 1) return 0;
   const bool by_element = !feed.asked_at_once.empty();
   const std::int64_t size = std::max<std::int64_t>(element, 1),
@@ -58,7 +58,7 @@ std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t el
     const std::int64_t served = std::max<std::int64_t>(memory.banks * memory.bank_width / size, 1);
     for (std::size_t p = 0; p < feed.asked_at_once.size(); ++p) {
       if (static_cast<std::int64_t>(p) % served == 0) fetched.emplace_back();
-      const Feed::Place& place = feed.asked_at_once[p];
+      const OperandFeed::Place& place = feed.asked_at_once[p];
       for (std::int64_t b = 0; b < size; ++b)
         fetched.back().push_back((place.row * (row + pad) + place.column) * size + b);
     }
@@ -104,7 +104,7 @@ std::vector<std::size_t> promising_in_blocks(const Kernel& kernel, const Computa
     bool across;  ///< neighbours in the output are none in the rows of the fragment that is stored there
     std::size_t mapping;
   };
-  const std::vector<std::size_t> all = promising_mappings(unfused, mappings, model);
+  const std::vector<std::size_t> all = ranked_mappings(unfused, mappings, model);
   std::vector<Fast> fastest;
   for (const std::size_t m : all) {
     Fast one{cycles_of_calls(prepared[m], model), 0, !rows_agree(prepared[m], kernel), m};
@@ -143,7 +143,7 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
   for (int a = 1; a < access_count(p.statement); ++a) {
     const Access& access = access_of(p.statement, a);
     const Tensor& tensor = kernel.tensors[access.tensor.index()];
-    Feed& feed = p.feeds[static_cast<std::size_t>(a)];
+    OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
     for (const AffineExpr& e : natural_forms(access)) feed.layout.push_back({e, 0});
     if (feed.layout.empty()) return std::nullopt;
     feed.padded = true;
@@ -178,8 +178,8 @@ std::optional<BlockMapping> block_mapping(const Kernel& kernel, StatementId id, 
   }
   // Beside an operand that is taken where it lies, another that each lane fetches element by element has no point.
   const auto any = [&](const auto& test) { return std::any_of(p.feeds.begin() + 1, p.feeds.end(), test); };
-  if (any([](const Feed& f) { return f.taken_there; }) &&
-      any([](const Feed& f) { return !f.taken_there && f.fetch.empty(); }))
+  if (any([](const OperandFeed& f) { return f.taken_there; }) &&
+      any([](const OperandFeed& f) { return !f.taken_there && f.fetch.empty(); }))
     return std::nullopt;
   return p;
 }

@@ -60,8 +60,8 @@ std::string widest_copy(const Access& access, const Tensor& tensor, const BlockM
   return best;
 }
 
-std::string counted_copy(const Feed& feed, const Access& access, const Tensor& tensor, const BlockMachine& machine,
-                         const HardwareModel& model) {
+std::string counted_copy(const OperandFeed& feed, const Access& access, const Tensor& tensor,
+                         const BlockMachine& machine, const HardwareModel& model) {
   const auto plain = [](const AffineExpr& e) { return e.as_dim().has_value(); };
   if (!feed.swizzle || access.index.size() < 2 || !std::all_of(access.index.begin(), access.index.end(), plain))
     return "";
@@ -95,13 +95,13 @@ bool same_places(const Operand& a, const Operand& b) {
 
 }  // namespace
 
-std::vector<Feed::Place> asked_at_once(const Operand& operand, std::size_t contiguous) {
+std::vector<OperandFeed::Place> asked_at_once(const Operand& operand, std::size_t contiguous) {
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   if (fragment == nullptr || fragment->index.size() != 2 || fragment->over.size() < 2 || contiguous > 1) return {};
   Bindings first;  // of all units, and of elements
   for (const auto& [name, count] : fragment->over) first[name] = 0;
   const auto& [unit, count] = fragment->over[fragment->over.size() - 2];
-  std::vector<Feed::Place> places;
+  std::vector<OperandFeed::Place> places;
   for (std::int64_t instance = 0; instance < count; ++instance) {
     first[unit] = instance;
     places.push_back({evaluate(fragment->index[1 - contiguous], first), evaluate(fragment->index[contiguous], first)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the inputs of a nest in blocks come to its calls (block_points.cpp): in which order they lie in the scratchpad,
+// How the inputs of a nest in blocks come to its calls (gpu_points.cpp): in which order they lie in the scratchpad,
 // and by which moves they get there and out of it.
 
 #include <optional>
@@ -21,7 +21,7 @@ struct BlockMachine {
 std::optional<BlockMachine> block_machine(const Instruction& instruction, const HardwareModel& model);
 
 /// How an input comes to the calls: its order in the scratchpad and the moves into it and out of it.
-struct Feed {
+struct OperandFeed {
   std::vector<LayoutDigit> layout;
   bool padded = false;       ///< rows of its tile may lie further apart than they are long
   std::string copy, fetch;   ///< empty: derived, element by element where it must be
@@ -42,7 +42,7 @@ struct Feed {
 
 /// What instances ask for at once that fetch a fragment element by element, neighbours being those along this index;
 /// empty: it is no fragment of two indices.
-std::vector<Feed::Place> asked_at_once(const Operand& operand, std::size_t contiguous);
+std::vector<OperandFeed::Place> asked_at_once(const Operand& operand, std::size_t contiguous);
 
 /// The fused dim whose neighbours are neighbours in the rows of the tensor, up to the end of a row: c of I[n,p,q,c],
 /// and r.s.c of I[n, p + r.s.c/(S*C), q + r.s.c/C%S, r.s.c%C], a window whose reductions are one dim. Empty: there is
@@ -54,8 +54,8 @@ std::string widest_copy(const Access& access, const Tensor& tensor, const BlockM
                         const HardwareModel& model);
 
 /// The copy of whole rows, permuted as the feed lies, that a counter completes.
-std::string counted_copy(const Feed& feed, const Access& access, const Tensor& tensor, const BlockMachine& machine,
-                         const HardwareModel& model);
+std::string counted_copy(const OperandFeed& feed, const Access& access, const Tensor& tensor,
+                         const BlockMachine& machine, const HardwareModel& model);
 
 /// What adds up the parts of a sum that blocks have in the registers of an instruction: the fastest one for whose rows
 /// the output's are aligned. Invalid: there is none.

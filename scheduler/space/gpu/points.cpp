@@ -64,7 +64,7 @@ void add_walk(Nest& nest, const std::string& dim, std::int64_t tile, const std::
   nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
 }
 
-class BlockPoints final : public PointForm {
+class BlockPoints final : public SpaceTemplate {
  public:
   BlockPoints(const Kernel& kernel, StatementId statement, std::vector<Mapping> mappings,
               std::vector<BlockMapping> prepared, const HardwareModel& model)
@@ -274,7 +274,7 @@ Tiled BlockPoints::tiled_dim(const BlockMapping& p, std::size_t d, const Dim& di
   const std::int64_t all = std::max<std::int64_t>(ceil_div(dim.extent, t.step), 1);  // calls along the dim
   const std::int64_t calls = own > 0 ? 1 : std::min(wanted_calls, all);
   t.part = calls * t.step;
-  for (const Feed& feed : p.feeds)
+  for (const OperandFeed& feed : p.feeds)
     if (feed.along == t.dim) t.part = round_up(t.part, feed.row);
   const auto number = static_cast<std::size_t>(point.choice[parts_at(d)]);
   t.along = t.parallel ? std::min(part_counts[number], ceil_div(all, calls)) : 1;
@@ -317,7 +317,7 @@ std::optional<Diagnostic> BlockPoints::refusal(const BlockMapping& p, const Tili
     return error("a block of " + std::to_string(tiling.parts) + " instances of " + part.name +
                  " is larger than a block may be");
   if (tiling.copies == by_all) return std::nullopt;
-  for (const Feed& feed : p.feeds)
+  for (const OperandFeed& feed : p.feeds)
     for (const Tiled& t : tiling.tiled)
       if (t.dim == feed.whole && t.extent % t.block != 0)
         return error("behind the last tile of " + t.dim + " begin other rows, which " + feed.counted + " would take");
@@ -375,7 +375,7 @@ Stage BlockPoints::stage_of(const BlockMapping& p, int access, MemoryId memory) 
 void BlockPoints::tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, Nest& nest) const {
   for (int a = 1; a < access_count(p.statement); ++a) {
     Stage line = stage_of(p, a, p.machine.scratch);
-    const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
+    const OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
     line.layout = feed.layout;
     if (feed.padded) {
       Tiles tile;  // of one step: dims that calls do not walk have one point in it
@@ -407,7 +407,7 @@ void BlockPoints::parts_of_step(const BlockMapping& p, const Tiling& tiling, con
     if (t.block > t.step) add_walk(nest, t.dim, t.step, "", false, true);
   }
   for (int a = 1; a < access_count(p.statement); ++a) {
-    const Feed& feed = p.feeds[static_cast<std::size_t>(a)];
+    const OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
     if (feed.taken_there) continue;
     Stage line = stage_of(p, a, p.machine.registers);
     line.buffers = sets;
@@ -438,9 +438,9 @@ Result<Nest> BlockPoints::build(const Point& point) const {
 
 }  // namespace
 
-std::unique_ptr<PointForm> block_points(const Kernel& kernel, StatementId statement,
-                                        const std::vector<Mapping>& mappings, const HardwareModel& model,
-                                        const SpaceOptions& options) {
+std::unique_ptr<SpaceTemplate> gpu_points(const Kernel& kernel, StatementId statement,
+                                          const std::vector<Mapping>& mappings, const HardwareModel& model,
+                                          const SpaceOptions& options) {
   std::vector<Mapping> kept;
   std::vector<BlockMapping> prepared;
   for (const Mapping& mapping : mappings)

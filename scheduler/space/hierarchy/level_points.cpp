@@ -25,7 +25,7 @@ struct Gene {
   int index;  ///< dim or operand
 };
 
-class LevelledPoints final : public PointForm {
+class LevelledPoints final : public SpaceTemplate {
  public:
   LevelledPoints(const Kernel& kernel, StatementId statement, const HardwareModel& model,
                  std::vector<MappedProblem> problems, const SpaceOptions& options)
@@ -231,9 +231,9 @@ class LevelledPoints final : public PointForm {
 
 }  // namespace
 
-std::unique_ptr<PointForm> levelled_points(const Kernel& kernel, StatementId statement,
-                                           const std::vector<Mapping>& mappings, const HardwareModel& model,
-                                           const SpaceOptions& options) {
+std::unique_ptr<SpaceTemplate> hierarchy_points(const Kernel& kernel, StatementId statement,
+                                                const std::vector<Mapping>& mappings, const HardwareModel& model,
+                                                const SpaceOptions& options) {
   auto problems = levelled::problems_of(kernel, statement, mappings, model);
   if (!problems || problems->empty()) return nullptr;
   return std::make_unique<LevelledPoints>(kernel, statement, model, std::move(*problems), options);
