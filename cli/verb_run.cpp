@@ -16,11 +16,11 @@
 namespace isamap::cli {
 namespace {
 
-/// Are steps dealt out to instances of a unit? A command stream has them one after another.
+/// Are steps distributed to instances of a unit? A command stream has them one after another.
 bool deals_out(const Schedule& schedule) {
   for (const Nest& nest : schedule.nests)
     for (const Line& line : nest.lines)
-      if (const auto* walk = std::get_if<For>(&line.is); walk != nullptr && !walk->unit.empty()) return true;
+      if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && !loop->unit.empty()) return true;
   return false;
 }
 

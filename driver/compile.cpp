@@ -45,7 +45,7 @@ Diagnostics not_strict(const Program& program) {
     if (order || assumption.find("finite") != std::string::npos)
       problems.push_back(
           error("--strict-float forbids what this program assumes: " + assumption,
-                order ? "walk the reduction in time, without 'combine'"
+                order ? "run over the reduction in time, without 'combine'"
                       : "choose sizes that the instruction divides, another --instruction, or a schedule"));
   }
   return problems;

@@ -15,7 +15,7 @@ std::map<std::string, std::vector<std::int64_t>> tiles_of(const Nest& nest) {
   std::map<std::string, std::vector<std::int64_t>> tiles;
   for (const Line& line : nest.lines)
     if (const For* loop = std::get_if<For>(&line.is))
-      for (const Walk& walk : loop->walks) tiles[walk.dim].push_back(walk.tile);
+      for (const TiledLoop& loop : loop->loops) tiles[loop.dim].push_back(loop.tile);
   return tiles;
 }
 

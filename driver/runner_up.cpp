@@ -34,19 +34,19 @@ std::vector<Nest> one_step_away(const Nest& nest, const Computation& statement) 
       found.push_back(std::move(changed));
     }
     if (std::holds_alternative<Stage>(nest.lines[l].is)) add(l, std::nullopt);
-    const For* walk = std::get_if<For>(&nest.lines[l].is);
-    if (!walk || walk->walks.size() != 1) continue;
-    const int d = statement.domain.find(walk->walks.front().dim);
+    const For* loop = std::get_if<For>(&nest.lines[l].is);
+    if (!loop || loop->loops.size() != 1) continue;
+    const int d = statement.domain.find(loop->loops.front().dim);
     const std::int64_t extent = d < 0 ? 1 : statement.domain.dims[static_cast<std::size_t>(d)].extent;
     std::vector<std::int64_t> divisors;
     for (std::int64_t t = 1; t <= extent && t <= (1 << 16); ++t)
       if (extent % t == 0) divisors.push_back(t);
     for (std::size_t i = 0; i < divisors.size(); ++i) {
-      const bool below = i + 1 < divisors.size() && divisors[i + 1] == walk->walks.front().tile;
-      const bool above = i > 0 && divisors[i - 1] == walk->walks.front().tile;
+      const bool below = i + 1 < divisors.size() && divisors[i + 1] == loop->loops.front().tile;
+      const bool above = i > 0 && divisors[i - 1] == loop->loops.front().tile;
       if (!below && !above) continue;
-      For other = *walk;
-      other.walks.front().tile = divisors[i];
+      For other = *loop;
+      other.loops.front().tile = divisors[i];
       add(l, Line{other});
     }
   }

@@ -76,12 +76,12 @@ struct UseTimes {
 
 std::vector<Interval> live_ranges(const Program& program) {
   std::vector<Interval> live(program.buffers.size(), never);
-  UseTimes walk;
-  for (const auto& [buffer, interval] : walk.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
+  UseTimes loop;
+  for (const auto& [buffer, interval] : loop.list(program.body)) live[static_cast<std::size_t>(buffer)] = interval;
   for (std::size_t i = 0; i < live.size(); ++i)
     if (program.buffers[i].role == BufferRole::argument || program.buffers[i].counter ||
-        walk.of_roles.contains(static_cast<std::int32_t>(i)))
-      live[i] = {0, std::max<std::int64_t>(walk.time, 1)};
+        loop.of_roles.contains(static_cast<std::int32_t>(i)))
+      live[i] = {0, std::max<std::int64_t>(loop.time, 1)};
   return live;
 }
 

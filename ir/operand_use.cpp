@@ -28,7 +28,7 @@ std::optional<Step> step_of_dim_term(const Instruction& instruction, const std::
 }
 
 /// The dim whose steps move subscript `number` by exactly one and no other subscript: of several (p + r) one that the
-/// call walks.
+/// call loops.
 std::optional<Step> step_of_subscript(const Access& access, const Computation& statement, const Call& call,
                                       const std::string& number) {
   if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos)

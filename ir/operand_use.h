@@ -34,8 +34,8 @@ const Operand& operand_of(const Instruction& instruction, int access);
 const Ref* mask_of(const Instruction& instruction, const Call& call, const std::string& dim);
 
 /// Elements of the buffer between neighbours along a term of the operand's layout: a dim `k`, a part of one (`k/4`,
-/// `k%4`), or the number of a subscript. Nothing when the difference is no constant. A term that the call does not walk
-/// has stride 0 if its difference is no constant.
+/// `k%4`), or the number of a subscript. Nothing when the difference is no constant. A term that the call does not run
+/// over has stride 0 if its difference is no constant.
 std::optional<std::int64_t> stride_along(const AffineExpr& offset, const Instruction& instruction, const Call& call,
                                          int access, const std::string& term, const Ranges& ranges);
 

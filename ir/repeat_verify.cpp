@@ -42,7 +42,7 @@ class RepeatCheck {
 
   const std::string& name(const Access& access) const { return kernel_.tensors[access.tensor.index()].name; }
 
-  /// The axis that walks with the steps; -1: none.
+  /// The axis that runs over with the steps; -1: none.
   int axis(const Access& access) const {
     for (std::size_t a = 0; a < access.index.size(); ++a)
       if (access.index[a].names().contains(repeat_.dim)) return static_cast<int>(a);
@@ -56,17 +56,17 @@ class RepeatCheck {
   void check_statement(std::size_t s) {
     const Computation& statement = kernel_.statements[s];
     for (int a = 0; a < access_count(statement); ++a) {
-      int walking = 0;
+      int looping = 0;
       for (const AffineExpr& e : access_of(statement, a).index) {
         if (!e.names().contains(repeat_.dim)) continue;
-        ++walking;
+        ++looping;
         if (e != AffineExpr::dim(repeat_.dim) + e.constant())
           fail(
               place(s, static_cast<std::size_t>(a)),
               fmt::format("statement {} indexes '{}' with {}", statement.name, name(access_of(statement, a)), print(e)),
               fmt::format("a step's number stands alone or with a number added: {0}, {0}+1", repeat_.dim));
       }
-      if (walking > 1)
+      if (looping > 1)
         fail(place(s, static_cast<std::size_t>(a)),
              fmt::format("statement {} indexes '{}' with {} twice", statement.name, name(access_of(statement, a)),
                          repeat_.dim),

@@ -5,8 +5,9 @@
 //   stage F in ram x2 ahead 1 as [k/32, r, s, c, k%32 pad 8] via load.store aot slide first load
 //   do s0 with NAME(j=n.p, i=q:7.(q - s):3, k=-) operands A=F B=I outside I pad
 //
-// with the words after the first group in any order. A digit is a column and, unless it walks a whole dim, its extent;
-// `-` is an instruction dim that walks nothing; `xN` alone means ahead N-1; `scalar` is element by element.
+// with the words after the first group in any order. A digit is a column and, unless it runs over a whole dim, its
+// extent;
+// `-` is an instruction dim that runs over nothing; `xN` alone means ahead N-1; `scalar` is element by element.
 
 #include "isamap/schedule.h"
 
@@ -29,8 +30,8 @@ std::string word(const Names& names, Value value) {
 
 std::string print_line(const For& line) {
   std::string text = "for ";
-  for (std::size_t i = 0; i < line.walks.size(); ++i)
-    text += (i > 0 ? ", " : "") + line.walks[i].dim + " by " + std::to_string(line.walks[i].tile);
+  for (std::size_t i = 0; i < line.loops.size(); ++i)
+    text += (i > 0 ? ", " : "") + line.loops[i].dim + " by " + std::to_string(line.loops[i].tile);
   if (!line.unit.empty()) text += " on " + line.unit;
   if (line.wrap) text += " wrap";
   if (line.raster > 0) text += " raster grouped(" + std::to_string(line.raster) + ")";

@@ -18,7 +18,7 @@ constexpr std::int64_t max_count = 1 << 20;  // buffers, steps ahead
 /// Words that other languages of schedules have, and what says the same here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_words{{
     {"peel", "what is left of a dim has code of its own wherever a tile is short"},
-    {"drain", "parts of a sum are added by `combine INSTRUCTION` at the walk that splits it"},
+    {"drain", "parts of a sum are added by `combine INSTRUCTION` at the loop that splits it"},
     {"by", "`role NAME` says who fills a tile"},
     {"role", "it stands at a stage"},
 }};
@@ -44,7 +44,7 @@ class LineReader {
  private:
   For for_line() {
     For line;
-    do line.walks.push_back(walk());
+    do line.loops.push_back(loop());
     while (cursor_.accept(","));
     while (next_word()) {
       if (take("on"))
@@ -75,8 +75,8 @@ class LineReader {
     return count;
   }
 
-  Walk walk() {
-    Walk result;
+  TiledLoop loop() {
+    TiledLoop result;
     const AffineExpr column = read_affine(cursor_, {}, true);
     result.dim = print(column);
     if (!cursor_.accept_word("by"))

@@ -46,15 +46,15 @@ Moves moves_of(const IntVector& step, const std::vector<bool>& output) {
 
 /// Do tiles differ in the digit while all others stay (`tile`), has the tile no part in it (`call`), or is it open?
 enum class Decides { call, tile, both };
-Decides decided_by(const Alignment& alignment, const DigitStep& walker) {
+Decides decided_by(const Alignment& alignment, const DigitStep& digit_step) {
   Decides result = Decides::call;
-  for (const DigitStep::Place& place : walker.places) {
+  for (const DigitStep::Place& place : digit_step.places) {
     const std::int64_t extent = unit_extent(alignment, place.dim);
     if (place.weight % extent == 0) return Decides::tile;
-    if ((walker.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another
+    if ((digit_step.extent - 1) * place.weight >= extent) return Decides::tile;  // its last value is in another
     if (extent % place.weight != 0) return Decides::both;
     const std::int64_t block = extent / place.weight;
-    if (block % walker.extent != 0) result = Decides::both;
+    if (block % digit_step.extent != 0) result = Decides::both;
   }
   return result;
 }
@@ -72,16 +72,16 @@ bool fits(const Alignment& alignment, const IntVector& step) {
 bool takes_one_value(const Cover::Loop& loop) { return loop.extent <= 1 && !loop.floating; }
 
 /// Neither loops nor tiles are left over: nothing adds up from call to call.
-bool one_call(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover) {
+bool one_call(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover) {
   return std::all_of(cover.loops.begin(), cover.loops.end(), takes_one_value) &&
-         std::all_of(walkers.begin(), walkers.end(), [&](const DigitStep& walker) {
-           return walker.extent <= 1 || decided_by(alignment, walker) == Decides::call;
+         std::all_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
+           return digit_step.extent <= 1 || decided_by(alignment, digit_step) == Decides::call;
          });
 }
 
 }  // namespace
 
-Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover,
+Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal) {
   if (!always_starts_anew(*alignment.hardware)) return Truth::yes;
   const std::string anew = "each call writes " + alignment.unit_tensor_name(0) + " anew";
@@ -92,15 +92,15 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& walkers,
   const std::string text = anew + ", so one call has to add up all";
   const auto output = own_indices(alignment);
   Truth truth = Truth::yes;
-  for (const DigitStep& walker : walkers) {
-    const Decides by = walker.extent > 1 ? decided_by(alignment, walker) : Decides::call;
-    const Moves moves = output ? moves_of(walker.column, *output) : Moves::both;
+  for (const DigitStep& digit_step : digit_steps) {
+    const Decides by = digit_step.extent > 1 ? decided_by(alignment, digit_step) : Decides::call;
+    const Moves moves = output ? moves_of(digit_step.column, *output) : Moves::both;
     if (moves == Moves::both || (moves == Moves::none && by == Decides::both)) truth = Truth::unknown;
     if (moves != Moves::none || by != Decides::tile) continue;
-    const int dim = walker.places.front().dim;
+    const int dim = digit_step.places.front().dim;
     refusal = text + ": instruction dim " + alignment.unit().domain.dims[static_cast<std::size_t>(dim)].name +
               " takes " + std::to_string(unit_extent(alignment, dim)) + ", and " +
-              std::to_string(walked_extent(walkers, dim)) + " would be walked";
+              std::to_string(stepped_extent(digit_steps, dim)) + " would be run over";
     return Truth::no;
   }
   for (const Cover::Loop& loop : cover.loops) {
@@ -111,7 +111,7 @@ Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& walkers,
     refusal = text + ", and a loop over " + print(as_expression(alignment, loop.step)) + " is left over";
     return Truth::no;
   }
-  return one_call(alignment, walkers, cover) ? Truth::yes : truth;
+  return one_call(alignment, digit_steps, cover) ? Truth::yes : truth;
 }
 
 }  // namespace isamap

@@ -13,7 +13,7 @@
 namespace isamap {
 
 /// `refusal`: why it is `no`. `unknown` (indices that add dims, digits that tiles cut unevenly) is left to the solver.
-Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover,
+Truth adds_up(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
               std::string& refusal);
 
 }  // namespace isamap

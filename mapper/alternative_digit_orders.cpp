@@ -16,30 +16,31 @@ struct OtherOrders::Frame {
 
 namespace {
 
-SlotSet slots_of(const Choices& choices, const DigitStep& walker) {
+SlotSet slots_of(const Choices& choices, const DigitStep& digit_step) {
   SlotSet set = 0;
   for (std::size_t s = 0; s < choices.slots.size(); ++s)
-    for (const DigitStep::Place& place : walker.places)
+    for (const DigitStep::Place& place : digit_step.places)
       if (std::count(choices.slots[s].dims.begin(), choices.slots[s].dims.end(), place.dim) > 0) set |= SlotSet{1} << s;
   return set;
 }
 
 /// The home that a direction has in a mapping; -1: none, and nothing where the rule knows no such home.
-std::optional<int> home_in(const Choices& choices, const Direction& direction, const std::vector<DigitStep>& walkers) {
+std::optional<int> home_in(const Choices& choices, const Direction& direction,
+                           const std::vector<DigitStep>& digit_steps) {
   SlotSet slots = 0;
-  for (const DigitStep& walker : walkers)
-    if (walker.extent > 1 && parallel(walker.column, direction.column)) slots |= slots_of(choices, walker);
+  for (const DigitStep& digit_step : digit_steps)
+    if (digit_step.extent > 1 && parallel(digit_step.column, direction.column)) slots |= slots_of(choices, digit_step);
   if (slots == 0) return -1;
   for (std::size_t h = 0; h < direction.homes.size(); ++h)
     if (direction.homes[h].slots() == slots && !direction.homes[h].partial) return static_cast<int>(h);
   return std::nullopt;
 }
 
-/// Which directions the mapping walks where; nothing where it is no member of the class.
-std::optional<Placement> placement_of(const Choices& choices, const std::vector<DigitStep>& walkers) {
+/// Which directions the mapping loops where; nothing where it is no member of the class.
+std::optional<Placement> placement_of(const Choices& choices, const std::vector<DigitStep>& digit_steps) {
   Placement placement;
   for (const Direction& direction : choices.directions) {
-    const auto home = home_in(choices, direction, walkers);
+    const auto home = home_in(choices, direction, digit_steps);
     if (!home) return std::nullopt;
     placement.push_back(*home);
   }
@@ -47,22 +48,22 @@ std::optional<Placement> placement_of(const Choices& choices, const std::vector<
 }
 
 /// The smallest step of the output by a digit along this column.
-std::int64_t finest(const Alignment& alignment, const std::vector<DigitStep>& walkers, const IntVector& column) {
+std::int64_t finest(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const IntVector& column) {
   std::int64_t least = INT64_MAX;
-  for (const DigitStep& walker : walkers) {
-    if (walker.extent <= 1 || !parallel(walker.column, column)) continue;
+  for (const DigitStep& digit_step : digit_steps) {
+    if (digit_step.extent <= 1 || !parallel(digit_step.column, column)) continue;
     std::int64_t size = 0;
-    for (const std::int64_t x : output_image(alignment, walker.column)) size += std::abs(x);
+    for (const std::int64_t x : output_image(alignment, digit_step.column)) size += std::abs(x);
     least = std::min(least, size);
   }
   return least;
 }
 
 /// Do the mapping's digits count in the order of this plan?
-bool counts_so(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Plan& plan) {
+bool counts_so(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Plan& plan) {
   return std::all_of(plan.orders.begin(), plan.orders.end(), [&](const Order& order) {
     const auto step = [&](int l) {
-      return finest(alignment, walkers, plan.placed[static_cast<std::size_t>(l)].column);
+      return finest(alignment, digit_steps, plan.placed[static_cast<std::size_t>(l)].column);
     };
     return step(order.inner) < step(order.outer);
   });
@@ -87,9 +88,9 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
     frame = std::make_shared<const Frame>(Frame{std::move(alignment), std::move(choices)});
   }
   const auto& [alignment, choices] = *frame;
-  const auto walkers = walkers_of(alignment, mapping.dims);
-  if (!alignment.projection || !walkers) return {};
-  const auto placement = placement_of(choices, *walkers);
+  const auto digit_steps = digit_steps_of(alignment, mapping.dims);
+  if (!alignment.projection || !digit_steps) return {};
+  const auto placement = placement_of(choices, *digit_steps);
   if (!placement) return {};
   const Plans plans = plans_of(alignment, choices, *placement, Rule::all);
 
@@ -106,7 +107,7 @@ std::vector<Mapping> OtherOrders::of(const Mapping& mapping, const Instruction& 
     Listing(instruction, options, ignored, keep).add(alignment, choices, {{{plan}}, {}});
     return found;
   };
-  const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *walkers, plan); };
+  const auto counts_alike = [&](const Plan& plan) { return counts_so(alignment, *digit_steps, plan); };
   const auto is_own = [&](const Plan& plan) {  // digits in one order make two entries where they may be cut or not
     if (plan.orders.empty() || !counts_alike(plan)) return plan.orders.empty();
     const std::vector<Mapping> found = mappings_of(plan);

@@ -28,8 +28,8 @@ Question soundness(Writer w, int operand, int other) {
                   ": two points of one call share a slot and differ in the element");
 }
 
-bool on_output(const Alignment& alignment, const DigitStep& walker) {
-  return std::any_of(walker.places.begin(), walker.places.end(), [&](const DigitStep::Place& place) {
+bool on_output(const Alignment& alignment, const DigitStep& digit_step) {
+  return std::any_of(digit_step.places.begin(), digit_step.places.end(), [&](const DigitStep::Place& place) {
     return (alignment.unit_uses[static_cast<std::size_t>(place.dim)] & 1U) != 0;
   });
 }
@@ -41,8 +41,9 @@ Question partials(Writer w, bool partial) {
   w.require(w.same_element(0));
   w.require(negation(w.same_slot(0)));
   // Partial sums are spread on purpose: only points with the same share of the sum have to meet.
-  for (std::size_t l = 0; l < w.walkers().size(); ++l) {
-    if (partial && stands_still(w.alignment(), 0, w.walkers()[l].column) && on_output(w.alignment(), w.walkers()[l]))
+  for (std::size_t l = 0; l < w.digit_steps().size(); ++l) {
+    if (partial && stands_still(w.alignment(), 0, w.digit_steps()[l].column) &&
+        on_output(w.alignment(), w.digit_steps()[l]))
       w.require(equal(w.d(1, l), w.d(2, l)));
   }
   return w.finish("O: two points of one call share an element of " + w.alignment().tensor_name(0) +
@@ -59,7 +60,7 @@ const Padding* find(const std::vector<Padding>& reasons, const std::string& reas
 void pad(Writer& w, int k, const Padding& padding) {
   w.point(k, 0);
   if (padding.fill >= 0) {
-    w.require("(<= " + w.walked(padding.fill) + " " + w.counter(0, k, padding.fill) + ")");
+    w.require("(<= " + w.looped(padding.fill) + " " + w.counter(0, k, padding.fill) + ")");
     return;
   }
   if (padding.tie >= 0)
@@ -142,23 +143,23 @@ Question complete(Writer w, const Mapping& mapping, const std::vector<Padding>& 
   std::vector<std::string> ways;
   for (int m = 0; m < w.unit_dim_count(); ++m) {
     w.require("(<= 0 " + w.t(0, m) + ")");
-    w.require("(< " + times(unit_extent(w.alignment(), m), w.t(0, m)) + " " + w.walked(m) + ")");
+    w.require("(< " + times(unit_extent(w.alignment(), m), w.t(0, m)) + " " + w.looped(m) + ")");
     const std::string reason = "fill " + w.unit_dims()[static_cast<std::size_t>(m)].name;
     if (!carried(reason) && find(avoidable, reason) == nullptr)
-      ways.push_back("(<= " + w.walked(m) + " " + w.counter(0, 1, m) + ")");
+      ways.push_back("(<= " + w.looped(m) + " " + w.counter(0, 1, m) + ")");
   }
-  for (const Padding& tie : fills(w.alignment(), w.walkers())) {
+  for (const Padding& tie : fills(w.alignment(), w.digit_steps())) {
     if (tie.tie >= 0 && !carried(tie.reason)) ways.push_back("true");
   }
   for (const Padding& face : all_faces(w.alignment())) {
-    const bool walked = std::any_of(w.walkers().begin(), w.walkers().end(), [&](const DigitStep& walker) {
+    const bool looped = std::any_of(w.digit_steps().begin(), w.digit_steps().end(), [&](const DigitStep& digit_step) {
       for (const std::string& name : face.face.names()) {
         const int d = w.alignment().computation().domain.find(name);
-        if (d >= 0 && walker.extent > 1 && walker.column[static_cast<std::size_t>(d)] != 0) return true;
+        if (d >= 0 && digit_step.extent > 1 && digit_step.column[static_cast<std::size_t>(d)] != 0) return true;
       }
       return false;
     });
-    if (!walked || carried(face.reason)) continue;
+    if (!looped || carried(face.reason)) continue;
     const int d = w.upper_end(face.face);
     const std::string beyond = d < 0 ? "(< " + w.at(face.face, 1) + " 0)" : "(<= " + w.size(d) + " " + w.x(1, d) + ")";
     ways.push_back(all({w.counts(1, 0), beyond}));
@@ -208,9 +209,9 @@ struct Peel {
 std::vector<Peel> peels_of(const Writer& w, int dim, const Pivots& pivots) {
   const auto d = static_cast<std::size_t>(dim);
   std::vector<Peel> peels;
-  for (std::size_t i = 0; i < w.walkers().size(); ++i) {
+  for (std::size_t i = 0; i < w.digit_steps().size(); ++i) {
     if (pivots[i] == dim)
-      peels.push_back({w.walkers()[i].column[d], w.walkers()[i].extent, w.digit_size(i), w.d(1, i), true});
+      peels.push_back({w.digit_steps()[i].column[d], w.digit_steps()[i].extent, w.digit_size(i), w.d(1, i), true});
   }
   for (std::size_t l = 0; l < w.loops().size(); ++l) {
     const Cover::Loop& loop = w.loops()[l];
@@ -241,7 +242,7 @@ bool is_recipe(const Writer& w, const Pivots& pivots, bool tight) {
 /// Several pivots may fit; one whose chains are tight proves the cover if any does.
 std::optional<Pivots> recipe_of(const Writer& w, bool tight) {
   std::optional<Pivots> chosen;
-  some_pivots(w.walkers(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
+  some_pivots(w.digit_steps(), w.dims().size(), [&](const Pivots& pivots, const std::vector<int>&) {
     if (is_recipe(w, pivots, tight)) chosen = pivots;
     return chosen.has_value();
   });
@@ -253,12 +254,12 @@ std::optional<Pivots> recipe_of(const Writer& w, bool tight) {
 /// instead, every point has its values by construction; loops that fit neither cover nothing.
 Question covering(Writer w) {
   for (std::size_t l = 0; l < w.loops().size(); ++l) w.declare(w.z(1, l));
-  for (std::size_t i = 0; i < w.walkers().size(); ++i) w.declare(w.d(1, i));
+  for (std::size_t i = 0; i < w.digit_steps().size(); ++i) w.declare(w.d(1, i));
   for (int i = 0; i < w.dim_count(); ++i) w.declare(w.x(1, i));
   w.require(w.inside(1));
   const std::string name = "C: a point of the statement in no place";
   std::optional<Pivots> chosen = recipe_of(w, true);
-  if (!chosen && covers_by_lattice(w.walkers(), w.loops(), w.dims().size())) {
+  if (!chosen && covers_by_lattice(w.digit_steps(), w.loops(), w.dims().size())) {
     w.require("false");
     return w.finish(name);
   }
@@ -287,7 +288,7 @@ std::vector<Question> questions(const Writer& writer, const Mapping& mapping) {
   for (const auto& [t, u] : shared_operands(alignment)) list.push_back(soundness(writer, t, u));
   list.push_back(partials(writer, mapping.kinds.count(Kind::partial) > 0));
   std::vector<Padding> known = all_faces(alignment), avoidable;
-  for (Padding& fill : fills(alignment, writer.walkers())) {
+  for (Padding& fill : fills(alignment, writer.digit_steps())) {
     if (fill.avoidable) avoidable.push_back(fill);
     known.push_back(std::move(fill));
   }

@@ -2,8 +2,8 @@
 #pragma once
 // The conditions of one mapping as questions to a solver: linear, quantifier-free, `unsat` is the proof.
 //
-// A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they walk
-// to:
+// A question names points. Point k has an instruction point y(k), digits d(k) and the statement point x(k) they run
+// over to:
 //
 //   x(k) = sum of loop step * z + sum of column * d(k),       sum of weight * d(k) on dim m = E(m) * t(m) + y(k).m
 //
@@ -39,7 +39,7 @@ struct OpenQuestions {
 Certificate certify_open(const Alignment& alignment, const Mapping& mapping, const OpenQuestions& open);
 
 /// All questions with a symbol for the size of every dim that one whole digit (outermost on its dim) or one whole loop
-/// walks: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment
+/// loops: the queries stay linear. Where the printed mapping has no carrier for a fill, sizes that divide. The comment
 /// names the dims; no questions when there are none. Carriers whose reason names a size ("p<=5") keep it.
 Certificate certify_any_size(const Alignment& alignment, const Mapping& mapping);
 

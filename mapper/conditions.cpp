@@ -25,10 +25,11 @@ std::optional<IntVector> as_column(const AffineExpr& e, const IterationDomain& d
 
 bool uses(OperandSet set, int t) { return (set >> t & 1U) != 0; }
 
-/// Operands that use one of the walker's dims.
-OperandSet uses_of(const Alignment& alignment, const DigitStep& walker) {
+/// Operands that use one of the digit_step's dims.
+OperandSet uses_of(const Alignment& alignment, const DigitStep& digit_step) {
   OperandSet set = 0;
-  for (const DigitStep::Place& place : walker.places) set |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
+  for (const DigitStep::Place& place : digit_step.places)
+    set |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
   return set;
 }
 
@@ -115,19 +116,19 @@ std::uint32_t DigitStep::dims() const {
   return set;
 }
 
-std::int64_t walked_extent(const std::vector<DigitStep>& walkers, int m) {
-  std::int64_t walked = 1;
-  for (const DigitStep& walker : walkers)
-    if (walker.on(m) != nullptr) walked *= walker.extent;
-  return walked;
+std::int64_t stepped_extent(const std::vector<DigitStep>& digit_steps, int m) {
+  std::int64_t looped = 1;
+  for (const DigitStep& digit_step : digit_steps)
+    if (digit_step.on(m) != nullptr) looped *= digit_step.extent;
+  return looped;
 }
 
-std::optional<std::vector<DigitStep>> walkers_of(const Alignment& alignment,
-                                                 const std::vector<std::vector<Digit>>& dims) {
-  std::vector<DigitStep> walkers;
+std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
+                                                     const std::vector<std::vector<Digit>>& dims) {
+  std::vector<DigitStep> digit_steps;
   std::size_t count = 0;
   for (const auto& digits : dims) count += digits.size();
-  walkers.reserve(count);
+  digit_steps.reserve(count);
   for (std::size_t m = 0; m < dims.size(); ++m) {
     std::int64_t weight = 1;
     for (const Digit& digit : dims[m])
@@ -137,34 +138,34 @@ std::optional<std::vector<DigitStep>> walkers_of(const Alignment& alignment,
       auto column = as_column(digit.column, alignment.computation().domain);
       if (!column || digit.extent < 0) return std::nullopt;
       weight /= std::max<std::int64_t>(digit.extent, 1);
-      const auto tied = std::find_if(walkers.begin(), walkers.end(), [&](const DigitStep& w) {
+      const auto tied = std::find_if(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& w) {
         return w.column == *column && w.extent == digit.extent && w.on(static_cast<int>(m)) == nullptr;
       });
-      if (tied != walkers.end())
+      if (tied != digit_steps.end())
         tied->places.push_back({static_cast<int>(m), weight});
       else
-        walkers.push_back({std::move(*column), digit.extent, {{static_cast<int>(m), weight}}});
+        digit_steps.push_back({std::move(*column), digit.extent, {{static_cast<int>(m), weight}}});
     }
   }
-  return walkers;
+  return digit_steps;
 }
 
 namespace {
 
-/// What one step of each walker adds to an index of the instruction (its slot) and of the statement (its element).
+/// What one step of each digit_step adds to an index of the instruction (its slot) and of the statement (its element).
 struct Steps {
   std::vector<IntVector> slot, element;
 };
 
 /// Nothing where an index is not linear.
-std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<DigitStep>& walkers, int t) {
+std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, int t) {
   Steps steps;
   for (const IndexRow& row : alignment.unit_rows[static_cast<std::size_t>(t)]) {
     if (!row.linear) return std::nullopt;
     IntVector moves;
-    for (const DigitStep& walker : walkers) {
+    for (const DigitStep& digit_step : digit_steps) {
       std::int64_t sum = 0;
-      for (const DigitStep::Place& place : walker.places) {
+      for (const DigitStep::Place& place : digit_step.places) {
         const auto step = checked_mul(row.coefficients[static_cast<std::size_t>(place.dim)], place.weight);
         const auto total = step ? checked_add(sum, *step) : std::nullopt;
         if (!total) return std::nullopt;
@@ -176,8 +177,8 @@ std::optional<Steps> steps_of(const Alignment& alignment, const std::vector<Digi
   }
   for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
     IntVector moves;
-    for (const DigitStep& walker : walkers) {
-      const auto step = step_of(row, walker.column);
+    for (const DigitStep& digit_step : digit_steps) {
+      const auto step = step_of(row, digit_step.column);
       if (!step) return std::nullopt;
       moves.push_back(*step);
     }
@@ -195,22 +196,22 @@ bool slot_tells_element(const Steps& steps) {
 }
 
 /// Do differences of digits within a call that leave the rows `given` in place leave `wanted` in place?
-Truth told(const Alignment& alignment, const std::vector<DigitStep>& walkers, const std::optional<Steps>& steps,
+Truth told(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const std::optional<Steps>& steps,
            bool slot_tells) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   if (std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.extent == 0; }))
     return Truth::yes;  // no point
   if (!steps) return Truth::unknown;
   if (slot_tells && slot_tells_element(*steps)) return Truth::yes;
-  return slot_tells ? told_by_differences(alignment, walkers, steps->slot, steps->element)
-                    : told_by_differences(alignment, walkers, steps->element, steps->slot);
+  return slot_tells ? told_by_differences(alignment, digit_steps, steps->slot, steps->element)
+                    : told_by_differences(alignment, digit_steps, steps->element, steps->slot);
 }
 
 /// An instruction that adds up dims in an index.
-Truth sound_by_steps(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet& open) {
+Truth sound_by_steps(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet& open) {
   open = 0;
   for (int t = 0; t < alignment.operand_count(); ++t) {
-    const Truth truth = told(alignment, walkers, steps_of(alignment, walkers, t), true);
+    const Truth truth = told(alignment, digit_steps, steps_of(alignment, digit_steps, t), true);
     if (truth == Truth::no) return Truth::no;
     if (truth == Truth::unknown) open |= OperandSet{1} << t;
   }
@@ -224,15 +225,15 @@ bool is_projection(const Access& access) {
 
 }  // namespace
 
-Truth sound(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet& open) {
+Truth sound(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet& open) {
   open = 0;
-  if (!alignment.projection) return sound_by_steps(alignment, walkers, open);
-  for (const DigitStep& walker : walkers) {
-    if (walker.extent <= 1) continue;
+  if (!alignment.projection) return sound_by_steps(alignment, digit_steps, open);
+  for (const DigitStep& digit_step : digit_steps) {
+    if (digit_step.extent <= 1) continue;
     for (int t = 0; t < alignment.operand_count(); ++t) {
-      if (uses(uses_of(alignment, walker), t)) continue;
+      if (uses(uses_of(alignment, digit_step), t)) continue;
       for (const IndexRow& row : alignment.rows[static_cast<std::size_t>(t)]) {
-        const auto step = step_of(row, walker.column);
+        const auto step = step_of(row, digit_step.column);
         if (!step)
           open |= OperandSet{1} << t;
         else if (*step != 0)
@@ -243,22 +244,23 @@ Truth sound(const Alignment& alignment, const std::vector<DigitStep>& walkers, O
   return open == 0 ? Truth::yes : Truth::unknown;
 }
 
-Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
-  if (!is_projection(alignment.unit_access(0))) return told(alignment, walkers, steps_of(alignment, walkers, 0), false);
+Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
+  if (!is_projection(alignment.unit_access(0)))
+    return told(alignment, digit_steps, steps_of(alignment, digit_steps, 0), false);
   std::vector<IntVector> vectors;
   std::vector<std::int64_t> extents;
-  vectors.reserve(walkers.size());
+  vectors.reserve(digit_steps.size());
   bool linear = true;
-  for (const DigitStep& walker : walkers) {
-    if (walker.extent <= 1 || !uses(uses_of(alignment, walker), 0)) continue;
-    if (stands_still(alignment, 0, walker.column)) continue;  // kind `partial`
+  for (const DigitStep& digit_step : digit_steps) {
+    if (digit_step.extent <= 1 || !uses(uses_of(alignment, digit_step), 0)) continue;
+    if (stands_still(alignment, 0, digit_step.column)) continue;  // kind `partial`
     IntVector& image = vectors.emplace_back();
     for (const IndexRow& row : alignment.rows[0]) {
-      const auto step = step_of(row, walker.column);
+      const auto step = step_of(row, digit_step.column);
       linear = linear && step.has_value();
       image.push_back(step.value_or(0));
     }
-    extents.push_back(walker.extent);
+    extents.push_back(digit_step.extent);
   }
   // Rows that are not linear only tell elements further apart: what the linear rows separate is separate.
   if (independent(vectors)) return Truth::yes;
@@ -283,11 +285,11 @@ std::string column_name(const Alignment& alignment, const IntVector& column) {
 
 }  // namespace
 
-std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
+std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   std::vector<Padding> reasons;
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    const std::int64_t last = walked_extent(walkers, static_cast<int>(m)) % extent;
+    const std::int64_t last = stepped_extent(digit_steps, static_cast<int>(m)) % extent;
     if (last != 0) {
       reasons.push_back({"fill " + alignment.unit().domain.dims[m].name,
                          std::uint32_t{1} << m,
@@ -298,16 +300,16 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
                          allows_extent(*alignment.hardware, static_cast<int>(m), last)});
     }
   }
-  for (std::size_t w = 0; w < walkers.size(); ++w) {
-    const std::uint32_t moving = moves_in_call(alignment, walkers[w]);
-    const auto& places = walkers[w].places;
+  for (std::size_t w = 0; w < digit_steps.size(); ++w) {
+    const std::uint32_t moving = moves_in_call(alignment, digit_steps[w]);
+    const auto& places = digit_steps[w].places;
     const auto dim_of = [&](std::size_t p) {
       return alignment.unit().domain.dims[static_cast<std::size_t>(places[p].dim)].name;
     };
     for (std::size_t p = 1; p < places.size(); ++p) {
       const std::uint32_t deciding = moving & (std::uint32_t{1} << places[0].dim | std::uint32_t{1} << places[p].dim);
       if (deciding == 0) continue;  // tiles that differ make no call
-      Padding tie{"tie " + dim_of(0) + "." + dim_of(p) + " " + column_name(alignment, walkers[w].column),
+      Padding tie{"tie " + dim_of(0) + "." + dim_of(p) + " " + column_name(alignment, digit_steps[w].column),
                   deciding,
                   -1,
                   static_cast<int>(w),
@@ -319,13 +321,14 @@ std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitSt
   return reasons;
 }
 
-std::vector<Padding> paddings(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover) {
+std::vector<Padding> paddings(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+                              const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   std::vector<Padding> reasons;
   reasons.reserve(8);
   const auto deciding = [&](int d) {
     std::uint32_t dims = 0;
-    for (const DigitStep& w : walkers) {
+    for (const DigitStep& w : digit_steps) {
       if (d >= 0 && w.column[static_cast<std::size_t>(d)] != 0) dims |= moves_in_call(alignment, w);
     }
     return dims;
@@ -343,10 +346,10 @@ std::vector<Padding> paddings(const Alignment& alignment, const std::vector<Digi
     if (cover.below[d]) reasons.push_back({dim.name + ">=0", dims, -1, -1, 0, {}});
     if (cover.beyond[d]) reasons.push_back({dim.name + "<=" + std::to_string(dim.extent - 1), dims, -1, -1, 0, {}});
     if (reasons.size() == before) continue;
-    const bool bounds_loops = aligned(alignment, walkers, cover, d);
+    const bool bounds_loops = aligned(alignment, digit_steps, cover, d);
     for (std::size_t r = before; r < reasons.size(); ++r) reasons[r].aligned = bounds_loops;
   }
-  for (Padding& fill : fills(alignment, walkers)) reasons.push_back(std::move(fill));
+  for (Padding& fill : fills(alignment, digit_steps)) reasons.push_back(std::move(fill));
   return reasons;
 }
 
@@ -387,7 +390,7 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
   return result;
 }
 
-double utilisation(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover) {
+double utilisation(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover) {
   const IterationDomain& domain = alignment.computation().domain;
   double points = 1, calls = 1, unit_points = 1;
   for (const Dim& dim : domain.dims) points *= static_cast<double>(dim.extent);
@@ -395,7 +398,7 @@ double utilisation(const Alignment& alignment, const std::vector<DigitStep>& wal
   for (const Cover::Loop& loop : cover.loops) calls *= static_cast<double>(loop.extent);
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m) {
     const std::int64_t extent = unit_extent(alignment, static_cast<int>(m));
-    calls *= static_cast<double>(ceil_div(walked_extent(walkers, static_cast<int>(m)), extent));
+    calls *= static_cast<double>(ceil_div(stepped_extent(digit_steps, static_cast<int>(m)), extent));
     unit_points *= static_cast<double>(extent);
   }
   return points == 0 ? 0 : points / (calls * unit_points);
@@ -403,10 +406,10 @@ double utilisation(const Alignment& alignment, const std::vector<DigitStep>& wal
 
 // What of a digit differs between points of one call, and what its tile decides.
 
-std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& walker) {
+std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_step) {
   std::uint32_t set = 0;
-  if (walker.extent <= 1) return 0;
-  for (const DigitStep::Place& place : walker.places)
+  if (digit_step.extent <= 1) return 0;
+  for (const DigitStep::Place& place : digit_step.places)
     if (place.weight % unit_extent(alignment, place.dim) != 0) set |= std::uint32_t{1} << place.dim;
   return set;
 }
@@ -419,14 +422,14 @@ struct InCall {
   std::int64_t steps = 1, block = 1;
   bool tiled = false;
 };
-std::optional<InCall> in_call(const Alignment& alignment, const DigitStep& walker) {
-  const DigitStep::Place& place = walker.places.front();
+std::optional<InCall> in_call(const Alignment& alignment, const DigitStep& digit_step) {
+  const DigitStep::Place& place = digit_step.places.front();
   const std::int64_t extent = unit_extent(alignment, place.dim);
   if (place.weight % extent == 0) return InCall{1, 1, true};
   if (extent % place.weight != 0) return std::nullopt;
   const std::int64_t block = extent / place.weight;
-  if (block % walker.extent == 0) return InCall{walker.extent, walker.extent, false};
-  if (walker.extent % block == 0) return InCall{block, block, true};
+  if (block % digit_step.extent == 0) return InCall{digit_step.extent, digit_step.extent, false};
+  if (digit_step.extent % block == 0) return InCall{block, block, true};
   return std::nullopt;
 }
 
@@ -434,15 +437,15 @@ std::optional<InCall> in_call(const Alignment& alignment, const DigitStep& walke
 
 /// Do calls reach coordinate d in blocks, all of a block inside the domain or all outside? In a call it grows from a
 /// multiple of g by less than g, where g divides the extent and whatever loops and tiles add.
-bool aligned(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover, std::size_t d) {
+bool aligned(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover, std::size_t d) {
   std::int64_t g = alignment.computation().domain.dims[d].extent, reach = 0;
   for (const Cover::Loop& loop : cover.loops) g = std::gcd(g, loop.step[d]);
-  for (const DigitStep& walker : walkers) {
-    if (walker.column[d] == 0 || walker.extent <= 1) continue;
-    const auto part = in_call(alignment, walker);
-    if (!part || (part->steps > 1 && walker.column[d] < 0)) return false;
-    if (part->tiled) g = std::gcd(g, walker.column[d] * part->block);
-    reach += walker.column[d] * (part->steps - 1);
+  for (const DigitStep& digit_step : digit_steps) {
+    if (digit_step.column[d] == 0 || digit_step.extent <= 1) continue;
+    const auto part = in_call(alignment, digit_step);
+    if (!part || (part->steps > 1 && digit_step.column[d] < 0)) return false;
+    if (part->tiled) g = std::gcd(g, digit_step.column[d] * part->block);
+    reach += digit_step.column[d] * (part->steps - 1);
   }
   return reach < g;
 }

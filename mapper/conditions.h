@@ -2,7 +2,7 @@
 #pragma once
 // The conditions that make a mapping right (docs/mapping.md), as bit, rank and chain tests.
 //
-//   (C) every point of the statement is walked exactly once by digits and residual loops
+//   (C) every point of the statement is run over exactly once by digits and residual loops
 //   (S) equal slots of an operand hold the same element
 //   (O) one element of the output has one slot
 //   (N) every instruction point without a statement point is told apart, and made harmless, by one operand (or, where
@@ -40,16 +40,16 @@ struct DigitStep {
   std::uint32_t dims() const;  ///< bit m: instruction dim m
 };
 
-/// Dims on which the walker's digit differs between points of one call. Where its weight is a multiple of the dim's
+/// Dims on which the digit_step's digit differs between points of one call. Where its weight is a multiple of the dim's
 /// extent the tile alone decides the digit.
-std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& walker);
+std::uint32_t moves_in_call(const Alignment& alignment, const DigitStep& digit_step);
 
 /// Nothing when a column is not linear in the statement's dims or a product overflows.
-std::optional<std::vector<DigitStep>> walkers_of(const Alignment& alignment,
-                                                 const std::vector<std::vector<Digit>>& dims);
+std::optional<std::vector<DigitStep>> digit_steps_of(const Alignment& alignment,
+                                                     const std::vector<std::vector<Digit>>& dims);
 
 /// Product of the digit extents on instruction dim m.
-std::int64_t walked_extent(const std::vector<DigitStep>& walkers, int m);
+std::int64_t stepped_extent(const std::vector<DigitStep>& digit_steps, int m);
 
 /// What digits leave over: loops that add steps to the point.
 struct Cover {
@@ -63,40 +63,42 @@ struct Cover {
 };
 /// Passes covers to `take`, best first, until it returns true: chains along the coordinates, one for each choice of
 /// pivots, up to a limit; else along the lattice of the columns. False: none was taken.
-bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& walkers,
+bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                 const std::function<bool(const Cover&)>& take);
 
-/// For each walker the coordinate that it decides, in an order of the coordinates in which every column reaches later
-/// ones only. Calls `visit` with each choice until it returns true; is there one?
+/// For each digit_step the coordinate that it decides, in an order of the coordinates in which every column reaches
+/// later ones only. Calls `visit` with each choice until it returns true; is there one?
 using Pivots = std::vector<int>;
-bool some_pivots(const std::vector<DigitStep>& walkers, std::size_t dims,
+bool some_pivots(const std::vector<DigitStep>& digit_steps, std::size_t dims,
                  const std::function<bool(const Pivots&, const std::vector<int>& order)>& visit);
 
 /// Columns and loops as one direction each and cosets of the lattice that they span: what exact covers look like when
-/// no order of the coordinates works. Do these loops belong to these walkers?
-bool covers_by_lattice(const std::vector<DigitStep>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims);
+/// no order of the coordinates works. Do these loops belong to these digit_steps?
+bool covers_by_lattice(const std::vector<DigitStep>& digit_steps, const std::vector<Cover::Loop>& loops,
+                       std::size_t dims);
 
 /// `open`: the operands for which the answer is `unknown`.
-Truth sound(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet& open);
+Truth sound(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet& open);
 /// Digits that spread a sum over an output dim on purpose (kind `partial`) set apart.
-Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& walkers);
+Truth no_partials(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
 
 /// Why some instruction points have no statement point.
 struct Padding {
   std::string reason;      ///< "fill j", "s>=0", "r<=2"
   std::uint32_t dims = 0;  ///< instruction dims whose counters decide it within a call
   int fill = -1;           ///< the instruction dim that is filled, or -1;
-  int tie = -1;            ///< the tied walker whose first place and `place` disagree, or -1;
+  int tie = -1;            ///< the tied digit_step whose first place and `place` disagree, or -1;
   int place = 0;
   AffineExpr face;         ///< in certificates: the face of the domain that is crossed, >= 0 inside
   bool avoidable = false;  ///< the instruction can run with fewer points instead
   bool aligned = false;    ///< all points of a call are inside, or all outside: no padding, but a bound of loops
 };
 /// Causes that do not depend on the loops: surplus counts of a dim, and digits of a tied pair that differ.
-std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& walkers);
+std::vector<Padding> fills(const Alignment& alignment, const std::vector<DigitStep>& digit_steps);
 /// Are all points of a call inside the range of coordinate d, or all outside?
-bool aligned(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover, std::size_t d);
-std::vector<Padding> paddings(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover);
+bool aligned(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover, std::size_t d);
+std::vector<Padding> paddings(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+                              const Cover& cover);
 
 struct Neutral {
   std::vector<Carrier> carriers;
@@ -108,6 +110,6 @@ Neutral neutralise(const Alignment& alignment, const std::vector<Padding>& reaso
 
 /// Statement points / (calls * instruction points); tiles start where they need fewest calls. Points that faces cut off
 /// are counted exactly for boxes of up to a million points over the faces' dims, else not subtracted.
-double utilisation(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover);
+double utilisation(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover);
 
 }  // namespace isamap

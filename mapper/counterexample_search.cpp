@@ -24,15 +24,17 @@ std::vector<CompiledAffine> compiled(const std::vector<AffineExpr>& index, const
 }
 
 /// Instruction dims along which a slot or an element of one of the operands moves.
-std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands) {
+std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+                              OperandSet operands) {
   std::vector<bool> moves(alignment.unit_uses.size(), false);
   for (int t = 0; t < alignment.operand_count(); ++t) {
     if ((operands >> t & 1U) == 0) continue;
     for (std::size_t m = 0; m < moves.size(); ++m) {
       const bool told = (alignment.unit_uses[m] >> t & 1U) != 0;
-      moves[m] = moves[m] || told || std::any_of(walkers.begin(), walkers.end(), [&](const DigitStep& walker) {
-                   return walker.on(static_cast<int>(m)) != nullptr && !stands_still(alignment, t, walker.column);
-                 });
+      moves[m] =
+          moves[m] || told || std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& digit_step) {
+            return digit_step.on(static_cast<int>(m)) != nullptr && !stands_still(alignment, t, digit_step.column);
+          });
     }
   }
   return moves;
@@ -40,8 +42,8 @@ std::vector<bool> moving_dims(const Alignment& alignment, const std::vector<Digi
 
 class TriedCalls {
  public:
-  TriedCalls(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands)
-      : alignment_(alignment), walkers_(walkers), moves_(moving_dims(alignment, walkers, operands)) {
+  TriedCalls(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands)
+      : alignment_(alignment), digit_steps_(digit_steps), moves_(moving_dims(alignment, digit_steps, operands)) {
     const std::vector<Dim>&dims = alignment.unit().domain.dims, &own = alignment.computation().domain.dims;
     faces_ = compiled(alignment.computation().domain.faces, own);
     for (int t = 0; t < alignment.operand_count(); ++t)
@@ -49,7 +51,7 @@ class TriedCalls {
         reads_.push_back({t, compiled(alignment.unit_access(t).index, dims), compiled(alignment.access(t).index, own)});
     for (std::size_t m = 0; m < dims.size(); ++m) {
       extents_.push_back(unit_extent(alignment, static_cast<int>(m)));
-      walked_.push_back(std::max<std::int64_t>(1, walked_extent(walkers, static_cast<int>(m))));
+      looped_.push_back(std::max<std::int64_t>(1, stepped_extent(digit_steps, static_cast<int>(m))));
     }
   }
 
@@ -72,7 +74,7 @@ class TriedCalls {
     if (m == 0) first_.assign(extents_.size(), 0);
     if (tried_ > max_tried) return false;
     if (m == extents_.size()) return call_is_wrong();
-    const std::int64_t last = (walked_[m] - 1) / extents_[m];
+    const std::int64_t last = (looped_[m] - 1) / extents_[m];
     std::int64_t before = -1;
     for (const std::int64_t tile : {std::int64_t{0}, std::min<std::int64_t>(1, last), last}) {
       if (tile == before || (tile > 0 && !moves_[m])) continue;
@@ -105,17 +107,17 @@ class TriedCalls {
   bool at(const Numbers& y) {
     const std::vector<Dim>& dims = alignment_.computation().domain.dims;
     for (std::size_t m = 0; m < y.size(); ++m)
-      if (first_[m] + y[m] >= walked_[m]) return false;
+      if (first_[m] + y[m] >= looped_[m]) return false;
     point_.assign(dims.size(), 0);
-    for (const DigitStep& walker : walkers_) {
+    for (const DigitStep& digit_step : digit_steps_) {
       std::int64_t digit = -1;
-      for (const DigitStep::Place& place : walker.places) {
+      for (const DigitStep::Place& place : digit_step.places) {
         const auto m = static_cast<std::size_t>(place.dim);
-        const std::int64_t here = (first_[m] + y[m]) / place.weight % walker.extent;
+        const std::int64_t here = (first_[m] + y[m]) / place.weight % digit_step.extent;
         if (digit >= 0 && here != digit) return false;
         digit = here;
       }
-      for (std::size_t d = 0; d < dims.size(); ++d) point_[d] += walker.column[d] * digit;
+      for (std::size_t d = 0; d < dims.size(); ++d) point_[d] += digit_step.column[d] * digit;
     }
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (point_[d] < 0 || point_[d] >= dims[d].extent) return false;
@@ -130,20 +132,20 @@ class TriedCalls {
   }
 
   const Alignment& alignment_;
-  const std::vector<DigitStep>& walkers_;
+  const std::vector<DigitStep>& digit_steps_;
   std::vector<bool> moves_;
   std::vector<CompiledAffine> faces_;
   std::vector<Read> reads_;
-  Numbers extents_, walked_, first_, point_;
+  Numbers extents_, looped_, first_, point_;
   std::int64_t tried_ = 0;
 };
 
 }  // namespace
 
-bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands) {
-  if (std::any_of(walkers.begin(), walkers.end(), [](const DigitStep& w) { return w.extent < 1; }))
+bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands) {
+  if (std::any_of(digit_steps.begin(), digit_steps.end(), [](const DigitStep& w) { return w.extent < 1; }))
     return false;  // no call
-  return TriedCalls(alignment, walkers, operands).some_call_is_wrong();
+  return TriedCalls(alignment, digit_steps, operands).some_call_is_wrong();
 }
 
 }  // namespace isamap

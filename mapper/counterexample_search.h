@@ -10,6 +10,6 @@ namespace isamap {
 
 /// Is there a slot of one of these operands that would hold two elements in a call at the first, second or last tiles,
 /// all loops at 0? `false` says nothing: other calls may be wrong, and calls of more than 4096 points are not tried.
-bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& walkers, OperandSet operands);
+bool slot_holds_two(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, OperandSet operands);
 
 }  // namespace isamap

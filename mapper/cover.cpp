@@ -33,26 +33,26 @@ IntVector scaled(IntVector v, std::int64_t by) {
   return v;
 }
 
-/// Chooses the pivot of each walker such that some order of coordinates lets every column reach later ones only.
+/// Chooses the pivot of each digit_step such that some order of coordinates lets every column reach later ones only.
 class PivotSearch {
  public:
   using Visit = std::function<bool(const Pivots&, const std::vector<int>&)>;
-  PivotSearch(const std::vector<DigitStep>& walkers, std::size_t dims, const Visit& visit, bool backwards = false)
-      : walkers_(walkers),
+  PivotSearch(const std::vector<DigitStep>& digit_steps, std::size_t dims, const Visit& visit, bool backwards = false)
+      : digit_steps_(digit_steps),
         dims_(static_cast<int>(dims)),
         visit_(visit),
         backwards_(backwards),
-        pivot_(walkers.size(), -1) {
-    for (const DigitStep& w : walkers) {
+        pivot_(digit_steps.size(), -1) {
+    for (const DigitStep& w : digit_steps) {
       shears_ = shears_ || std::count_if(w.column.begin(), w.column.end(), [](std::int64_t v) { return v != 0; }) > 1;
     }
   }
 
   bool choose(std::size_t w) {
     if (++steps_ > kMaxSteps) return false;
-    if (w == walkers_.size()) return sort_dims() && visit_(pivot_, order_);
+    if (w == digit_steps_.size()) return sort_dims() && visit_(pivot_, order_);
     for (int d = 0; d < dims_; ++d) {
-      const std::int64_t step = walkers_[w].column[static_cast<std::size_t>(d)];
+      const std::int64_t step = digit_steps_[w].column[static_cast<std::size_t>(d)];
       if (step == 0 || (step < 0 && !backwards_)) continue;
       pivot_[w] = d;
       if (choose(w + 1)) return true;
@@ -62,7 +62,7 @@ class PivotSearch {
 
  private:
   bool shifts(std::size_t w, int d) const {
-    return pivot_[w] != d && walkers_[w].column[static_cast<std::size_t>(d)] != 0;
+    return pivot_[w] != d && digit_steps_[w].column[static_cast<std::size_t>(d)] != 0;
   }
 
   /// Topological order, smallest number first.
@@ -77,7 +77,7 @@ class PivotSearch {
       int next = -1;
       for (int d = 0; d < dims_ && next < 0; ++d) {
         bool ready = !done[static_cast<std::size_t>(d)];
-        for (std::size_t w = 0; w < walkers_.size() && ready; ++w) {
+        for (std::size_t w = 0; w < digit_steps_.size() && ready; ++w) {
           ready = !(shifts(w, d) && !done[static_cast<std::size_t>(pivot_[w])]);
         }
         if (ready) next = d;
@@ -89,7 +89,7 @@ class PivotSearch {
     return true;
   }
 
-  const std::vector<DigitStep>& walkers_;
+  const std::vector<DigitStep>& digit_steps_;
   int dims_;
   const Visit& visit_;
   bool backwards_;  // digits may count down: right where all loops on top float
@@ -122,26 +122,27 @@ std::optional<ChainLoops> chain_loops(Strides digits) {
 }
 
 /// How far columns of other chains move coordinate d altogether.
-std::int64_t shift_span(const std::vector<DigitStep>& walkers, const Pivots& pivots, std::size_t d) {
+std::int64_t shift_span(const std::vector<DigitStep>& digit_steps, const Pivots& pivots, std::size_t d) {
   std::int64_t span = 0;
-  for (std::size_t w = 0; w < walkers.size(); ++w) {
-    if (pivots[w] == static_cast<int>(d) || walkers[w].column[d] == 0) continue;
-    const auto far = checked_mul(std::abs(walkers[w].column[d]), std::max<std::int64_t>(walkers[w].extent - 1, 0));
+  for (std::size_t w = 0; w < digit_steps.size(); ++w) {
+    if (pivots[w] == static_cast<int>(d) || digit_steps[w].column[d] == 0) continue;
+    const auto far =
+        checked_mul(std::abs(digit_steps[w].column[d]), std::max<std::int64_t>(digit_steps[w].extent - 1, 0));
     span = far ? checked_add(span, *far).value_or(INT64_MAX / 4) : INT64_MAX / 4;
   }
   return std::min(span, INT64_MAX / 4);
 }
 
 /// Adds the loops of coordinate d, whose digits are those with this pivot.
-bool add_coordinate(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Pivots& pivots,
+bool add_coordinate(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Pivots& pivots,
                     std::size_t d, Cover& cover) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   Strides digits;
   bool shifted = false;
-  for (std::size_t w = 0; w < walkers.size(); ++w) {
-    const std::int64_t step = walkers[w].column[d];
+  for (std::size_t w = 0; w < digit_steps.size(); ++w) {
+    const std::int64_t step = digit_steps[w].column[d];
     if (pivots[w] == static_cast<int>(d))
-      digits.emplace_back(step, walkers[w].extent);
+      digits.emplace_back(step, digit_steps[w].extent);
     else
       shifted = shifted || step != 0;
   }
@@ -151,7 +152,7 @@ bool add_coordinate(const Alignment& alignment, const std::vector<DigitStep>& wa
     cover.loops.push_back({unit_vector(dims.size(), d, stride), extent, false});
   const std::int64_t extent = dims[d].extent, reach = chain->reach;
   if (shifted) {
-    const std::int64_t range = std::min(extent, INT64_MAX / 4) + shift_span(walkers, pivots, d);
+    const std::int64_t range = std::min(extent, INT64_MAX / 4) + shift_span(digit_steps, pivots, d);
     const std::int64_t count = reach > 0 ? ceil_div(std::max<std::int64_t>(range, 1), reach) : 1;
     if (reach > 0) cover.loops.push_back({unit_vector(dims.size(), d, reach), count, true});
   } else if (reach > 0 && reach < extent) {
@@ -163,19 +164,19 @@ bool add_coordinate(const Alignment& alignment, const std::vector<DigitStep>& wa
   return true;
 }
 
-bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& walkers,
+bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                     const std::function<bool(const Cover&)>& take) {
   constexpr int kMaxCovers = 16;
   const std::size_t n = alignment.computation().domain.dims.size();
   int covers = 0;
   bool taken = false;
-  some_pivots(walkers, n, [&](const Pivots& pivots, const std::vector<int>& order) {
+  some_pivots(digit_steps, n, [&](const Pivots& pivots, const std::vector<int>& order) {
     Cover cover;
     cover.loops.reserve(n + 1);
     cover.below.assign(n, false);
     cover.beyond.assign(n, false);
     for (const int d : order)
-      if (!add_coordinate(alignment, walkers, pivots, static_cast<std::size_t>(d), cover)) return false;
+      if (!add_coordinate(alignment, digit_steps, pivots, static_cast<std::size_t>(d), cover)) return false;
     taken = take(cover);
     return taken || ++covers == kMaxCovers;
   });
@@ -183,9 +184,9 @@ bool by_coordinates(const Alignment& alignment, const std::vector<DigitStep>& wa
 }
 
 /// Primitive directions of the columns, first entry positive, each once.
-std::vector<IntVector> rays_of(const std::vector<DigitStep>& walkers) {
+std::vector<IntVector> rays_of(const std::vector<DigitStep>& digit_steps) {
   std::vector<IntVector> rays;
-  for (const DigitStep& w : walkers) {
+  for (const DigitStep& w : digit_steps) {
     std::int64_t size = 0;
     for (const std::int64_t x : w.column) size = std::gcd(size, x);
     if (size == 0) continue;
@@ -215,10 +216,11 @@ std::vector<std::vector<IntVector>> bases_of(const std::vector<IntVector>& rays,
 }
 
 /// The columns in coordinates of the basis; nothing when one is no integer combination (Cramer's rule).
-std::optional<std::vector<DigitStep>> in_basis(std::vector<DigitStep> walkers, const std::vector<IntVector>& basis) {
+std::optional<std::vector<DigitStep>> in_basis(std::vector<DigitStep> digit_steps,
+                                               const std::vector<IntVector>& basis) {
   const auto index = determinant(basis);
   if (!index || *index == 0) return std::nullopt;
-  for (DigitStep& w : walkers) {
+  for (DigitStep& w : digit_steps) {
     IntVector coordinates;
     for (std::size_t a = 0; a < basis.size(); ++a) {
       std::vector<IntVector> replaced = basis;
@@ -229,14 +231,14 @@ std::optional<std::vector<DigitStep>> in_basis(std::vector<DigitStep> walkers, c
     }
     w.column = std::move(coordinates);
   }
-  return walkers;
+  return digit_steps;
 }
 
 /// Chains along the vectors of a basis instead of the coordinates; all tops float. `steps`: how far a vector reaches.
-std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<DigitStep>& walkers,
+std::optional<std::vector<Cover::Loop>> loops_along(const std::vector<DigitStep>& digit_steps,
                                                     const std::vector<IntVector>& basis,
                                                     const std::function<std::int64_t(const IntVector&)>& steps) {
-  const auto columns = in_basis(walkers, basis);
+  const auto columns = in_basis(digit_steps, basis);
   const auto diagonal = hermite_diagonal(basis);
   if (!columns || !diagonal) return std::nullopt;
   std::optional<std::vector<Cover::Loop>> found;
@@ -273,14 +275,14 @@ std::int64_t steps_in_box(const Alignment& alignment, const IntVector& direction
   return steps;
 }
 
-bool by_lattice(const Alignment& alignment, const std::vector<DigitStep>& walkers,
+bool by_lattice(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                 const std::function<bool(const Cover&)>& take) {
   const std::size_t n = alignment.computation().domain.dims.size();
-  for (const std::vector<IntVector>& basis : bases_of(rays_of(walkers), n)) {
-    auto loops = loops_along(walkers, basis, [&](const IntVector& v) { return steps_in_box(alignment, v); });
+  for (const std::vector<IntVector>& basis : bases_of(rays_of(digit_steps), n)) {
+    auto loops = loops_along(digit_steps, basis, [&](const IntVector& v) { return steps_in_box(alignment, v); });
     if (!loops) continue;
     Cover cover{std::move(*loops), std::vector<bool>(n, false), std::vector<bool>(n, false)};
-    for (const DigitStep& w : walkers)
+    for (const DigitStep& w : digit_steps)
       for (std::size_t d = 0; d < n; ++d)
         if (w.column[d] != 0) cover.below[d] = cover.beyond[d] = true;
     if (take(cover)) return true;
@@ -290,26 +292,27 @@ bool by_lattice(const Alignment& alignment, const std::vector<DigitStep>& walker
 
 }  // namespace
 
-bool some_pivots(const std::vector<DigitStep>& walkers, std::size_t dims,
+bool some_pivots(const std::vector<DigitStep>& digit_steps, std::size_t dims,
                  const std::function<bool(const Pivots&, const std::vector<int>&)>& visit) {
-  return PivotSearch(walkers, dims, visit).choose(0);
+  return PivotSearch(digit_steps, dims, visit).choose(0);
 }
 
-bool covers_by_lattice(const std::vector<DigitStep>& walkers, const std::vector<Cover::Loop>& loops, std::size_t dims) {
+bool covers_by_lattice(const std::vector<DigitStep>& digit_steps, const std::vector<Cover::Loop>& loops,
+                       std::size_t dims) {
   const auto same = [](const Cover::Loop& a, const Cover::Loop& b) {
     return a.step == b.step && a.floating == b.floating && (a.floating || a.extent == b.extent);
   };
-  for (const std::vector<IntVector>& basis : bases_of(rays_of(walkers), dims)) {
-    const auto expected = loops_along(walkers, basis, [](const IntVector&) { return std::int64_t{1}; });
+  for (const std::vector<IntVector>& basis : bases_of(rays_of(digit_steps), dims)) {
+    const auto expected = loops_along(digit_steps, basis, [](const IntVector&) { return std::int64_t{1}; });
     if (expected && std::is_permutation(expected->begin(), expected->end(), loops.begin(), loops.end(), same))
       return true;
   }
   return false;
 }
 
-bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& walkers,
+bool some_cover(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                 const std::function<bool(const Cover&)>& take) {
-  return by_coordinates(alignment, walkers, take) || by_lattice(alignment, walkers, take);
+  return by_coordinates(alignment, digit_steps, take) || by_lattice(alignment, digit_steps, take);
 }
 
 }  // namespace isamap

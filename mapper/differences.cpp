@@ -8,37 +8,41 @@
 namespace isamap {
 namespace {
 
-/// Walkers that share an instruction dim or a row: differences of one group say nothing about those of another.
-std::vector<std::vector<std::size_t>> groups_of(const std::vector<DigitStep>& walkers,
+/// DigitSteps that share an instruction dim or a row: differences of one group say nothing about those of another.
+std::vector<std::vector<std::size_t>> groups_of(const std::vector<DigitStep>& digit_steps,
                                                 const std::vector<IntVector>& given) {
-  std::vector<std::size_t> group(walkers.size());
+  std::vector<std::size_t> group(digit_steps.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
   const auto join = [&](std::size_t a, std::size_t b) {
     std::replace(group.begin(), group.end(), std::size_t{group[a]}, std::size_t{group[b]});
   };
-  for (std::size_t a = 0; a < walkers.size(); ++a) {
+  for (std::size_t a = 0; a < digit_steps.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
       const bool together =
           std::any_of(given.begin(), given.end(), [&](const IntVector& row) { return row[a] != 0 && row[b] != 0; });
-      if (together || (walkers[a].dims() & walkers[b].dims()) != 0) join(a, b);
+      if (together || (digit_steps[a].dims() & digit_steps[b].dims()) != 0) join(a, b);
     }
   }
   std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t g = 0; g < walkers.size(); ++g) {
+  for (std::size_t g = 0; g < digit_steps.size(); ++g) {
     std::vector<std::size_t> members;
-    for (std::size_t w = 0; w < walkers.size(); ++w)
-      if (group[w] == g && walkers[w].extent > 1) members.push_back(w);
+    for (std::size_t w = 0; w < digit_steps.size(); ++w)
+      if (group[w] == g && digit_steps[w].extent > 1) members.push_back(w);
     if (!members.empty()) groups.push_back(std::move(members));
   }
   return groups;
 }
 
-/// Depth first over the differences of one group of walkers.
+/// Depth first over the differences of one group of digit_steps.
 class Differences {
  public:
-  Differences(const Alignment& alignment, const std::vector<DigitStep>& walkers, const std::vector<IntVector>& given,
-              const std::vector<IntVector>& wanted)
-      : alignment_(alignment), walkers_(walkers), given_(given), wanted_(wanted), steps_(walkers.size(), 0) {}
+  Differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
+              const std::vector<IntVector>& given, const std::vector<IntVector>& wanted)
+      : alignment_(alignment),
+        digit_steps_(digit_steps),
+        given_(given),
+        wanted_(wanted),
+        steps_(digit_steps.size(), 0) {}
 
   Truth ask(const std::vector<std::size_t>& group) {
     group_ = &group;
@@ -50,7 +54,7 @@ class Differences {
     limits_.clear();
     for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
       const auto weight = [&](std::size_t w) {
-        const DigitStep::Place* place = walkers_[w].on(static_cast<int>(m));
+        const DigitStep::Place* place = digit_steps_[w].on(static_cast<int>(m));
         return place == nullptr ? 0 : place->weight;
       };
       limit(unit_extent(alignment_, static_cast<int>(m)) - 1, weight);
@@ -74,7 +78,7 @@ class Differences {
     Limit one{most, 0, {}, IntVector(group_->size() + 1, 0)};
     for (const std::size_t w : *group_) one.weights.push_back(weight_of(w));
     for (std::size_t i = group_->size(); i-- > 0;)
-      one.rest[i] = one.rest[i + 1] + std::abs(one.weights[i]) * (walkers_[(*group_)[i]].extent - 1);
+      one.rest[i] = one.rest[i + 1] + std::abs(one.weights[i]) * (digit_steps_[(*group_)[i]].extent - 1);
     if (one.rest[0] > most) limits_.push_back(std::move(one));
   }
   bool within_limits(std::size_t decided) const {
@@ -98,12 +102,13 @@ class Differences {
     for (std::size_t m = 0; m < alignment_.unit_uses.size(); ++m) {
       std::int64_t counter = 0;
       for (const std::size_t w : *group_)
-        if (const DigitStep::Place* place = walkers_[w].on(static_cast<int>(m))) counter += place->weight * digit(w);
+        if (const DigitStep::Place* place = digit_steps_[w].on(static_cast<int>(m)))
+          counter += place->weight * digit(w);
       if (counter >= unit_extent(alignment_, static_cast<int>(m))) return false;
     }
     std::vector<std::int64_t> x(domain.dims.size(), 0);
     for (std::size_t d = 0; d < x.size(); ++d) {
-      for (const std::size_t w : *group_) x[d] += walkers_[w].column[d] * digit(w);
+      for (const std::size_t w : *group_) x[d] += digit_steps_[w].column[d] * digit(w);
       if (x[d] < 0 || x[d] >= domain.dims[d].extent) return false;
     }
     if (domain.faces.empty()) return true;
@@ -129,7 +134,8 @@ class Differences {
       for (Limit& one : limits_) one.sum += one.weights[i] * (step - steps_[w]);
       steps_[w] = step;
     };
-    for (std::int64_t step = 1 - walkers_[w].extent; step < walkers_[w].extent && visits_ <= kMaxVisits; ++step) {
+    for (std::int64_t step = 1 - digit_steps_[w].extent; step < digit_steps_[w].extent && visits_ <= kMaxVisits;
+         ++step) {
       step_to(step);
       visit(i + 1);
     }
@@ -137,7 +143,7 @@ class Differences {
   }
 
   const Alignment& alignment_;
-  const std::vector<DigitStep>& walkers_;
+  const std::vector<DigitStep>& digit_steps_;
   const std::vector<IntVector>&given_, &wanted_;
   const std::vector<std::size_t>* group_ = nullptr;
   std::vector<const IntVector*> moved_;  ///< rows wanted that the group moves
@@ -149,11 +155,11 @@ class Differences {
 
 }  // namespace
 
-Truth told_by_differences(const Alignment& alignment, const std::vector<DigitStep>& walkers,
+Truth told_by_differences(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                           const std::vector<IntVector>& given, const std::vector<IntVector>& wanted) {
-  Differences differences(alignment, walkers, given, wanted);
+  Differences differences(alignment, digit_steps, given, wanted);
   Truth truth = Truth::yes;
-  for (const std::vector<std::size_t>& group : groups_of(walkers, given)) {
+  for (const std::vector<std::size_t>& group : groups_of(digit_steps, given)) {
     const Truth one = differences.ask(group);
     if (one == Truth::no) return Truth::no;
     if (one == Truth::unknown) truth = Truth::unknown;

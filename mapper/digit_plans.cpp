@@ -23,7 +23,7 @@ std::int64_t extent_of(const Alignment& alignment, std::size_t d) {
 }
 
 /// The coordinate that a combined column steps through: one whose unit direction moves the output alike, so that both
-/// can share a chain; else the first that no other digit walks; else the first.
+/// can share a chain; else the first that no other digit runs over; else the first.
 std::size_t pivot_of(const std::vector<PlannedDigit>& digits, std::size_t l, const std::vector<Order>& orders) {
   const IntVector& column = digits[l].at.column;
   for (const Order& order : orders) {
@@ -36,9 +36,9 @@ std::size_t pivot_of(const std::vector<PlannedDigit>& digits, std::size_t l, con
   std::size_t first = column.size();
   for (std::size_t d = column.size(); d-- > 0;) {
     if (column[d] == 0) continue;
-    const bool walked = std::any_of(digits.begin(), digits.end(),
+    const bool looped = std::any_of(digits.begin(), digits.end(),
                                     [&](const PlannedDigit& p) { return p.at.unit == static_cast<int>(d); });
-    if (!walked || first == column.size()) first = d;
+    if (!looped || first == column.size()) first = d;
   }
   return first;
 }
@@ -86,7 +86,7 @@ std::int64_t largest_stride(const Alignment& alignment, const IntVector& column)
   return largest;
 }
 
-/// Steps of the inner digit of a pair whose outer one continues where it ends: at most half of the way where both walk
+/// Steps of the inner digit of a pair whose outer one continues where it ends: at most half of the way where both loop
 /// one dim, so that something is left for the outer digit.
 std::int64_t inner_steps(const Alignment& alignment, const Choices& choices, const PlannedDigit& inner,
                          const PlannedDigit& outer) {
@@ -143,8 +143,8 @@ bool plan_tiles(const Alignment& alignment, const Choices& choices, const std::v
   return true;
 }
 
-/// Unit digits walk what is left of their dim, and the window that combined columns shift over it.
-void plan_walks(const Alignment& alignment, std::vector<PlannedDigit>& digits) {
+/// Unit digits run over what is left of their dim, and the window that combined columns shift over it.
+void plan_loops(const Alignment& alignment, std::vector<PlannedDigit>& digits) {
   for (std::size_t l = 0; l < digits.size(); ++l) {
     PlannedDigit& digit = digits[l];
     if (digit.extent > 0 || (digit.at.unit < 0 && digit.stride == 1)) continue;
@@ -244,7 +244,7 @@ Dims as_dims(const Alignment& alignment, const Choices& choices, const std::vect
 }
 
 /// Does a subscript of the instruction add up several of its dims, as p + r of a convolution does? Then it matters
-/// which dim of a slot a digit walks; otherwise that is a matter of layout only.
+/// which dim of a slot a digit runs over; otherwise that is a matter of layout only.
 bool couples_dims(const Computation& unit) {
   for (int t = 0; t < access_count(unit); ++t)
     for (const AffineExpr& index : access_of(unit, t).index)
@@ -292,14 +292,14 @@ std::optional<std::vector<PlannedDigit>> planned(const Alignment& alignment, con
   digits.reserve(plan.placed.size());
   for (const PlacedDirection& at : plan.placed) digits.push_back({at});
   if (!plan_tiles(alignment, choices, plan.orders, wanted, digits)) return std::nullopt;
-  plan_walks(alignment, digits);
+  plan_loops(alignment, digits);
   const bool idle =
       std::any_of(digits.begin(), digits.end(), [](const PlannedDigit& digit) { return digit.extent == 1; });
   if (idle && plan.split) return std::nullopt;  // the same mapping without that digit is listed
   return digits;
 }
 
-/// Extents worth trying, with any pivot: those that divide a dim which the column moves, or a dim that it walks.
+/// Extents worth trying, with any pivot: those that divide a dim which the column moves, or a dim that it runs over.
 std::vector<RequestedExtent> choices_to_try(const Alignment& alignment, const Choices& choices,
                                             const PlacedDirection& at) {
   constexpr std::int64_t kLargest = 64;

@@ -32,13 +32,13 @@ struct Plans {
 };
 Plans plans_of(const Alignment& alignment, const Choices& choices, const Placement& placement, Rule rule);
 
-/// The preferred extents: unit digits walk their whole dim, combined ones a tile. Digits stand in the order of the
+/// The preferred extents: unit digits run over their whole dim, combined ones a tile. Digits stand in the order of the
 /// statement's dims, combined columns last (fastest). Several where the instruction adds up dims in a subscript: each
 /// way to seat the digits is a mapping of its own. None where a digit has no room for two steps.
 std::vector<Dims> preferred_dims(const Alignment& alignment, const Choices& choices, const Plan& plan);
 
 /// Other extents and orders of digits, for mappings that only whole tiles make right: extents that divide what they
-/// walk or what walks them. Passed to `take` until it returns true; at most some hundred.
+/// loop or what runs over them. Passed to `take` until it returns true; at most some hundred.
 bool some_other_dims(const Alignment& alignment, const Choices& choices, const Plan& plan,
                      const std::function<bool(Dims&)>& take);
 

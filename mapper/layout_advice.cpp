@@ -42,8 +42,8 @@ std::optional<int> fastest(const Alignment& alignment, const Operand& operand, i
 }
 
 /// The column whose neighbours are neighbours on dim m too; null: the dim is virtual.
-const IntVector* innermost(const std::vector<DigitStep>& walkers, int m) {
-  for (const DigitStep& w : walkers)
+const IntVector* innermost(const std::vector<DigitStep>& digit_steps, int m) {
+  for (const DigitStep& w : digit_steps)
     if (const DigitStep::Place* place = w.on(m); place != nullptr && place->weight == 1 && w.extent > 1)
       return &w.column;
   return nullptr;
@@ -67,10 +67,10 @@ std::string reordered(const Alignment& alignment, int t, const IntVector& column
   return fmt::format("{}[{}]", alignment.tensor_name(t), fmt::join(subscripts, ","));
 }
 
-std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<DigitStep>& walkers, int t) {
+std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, int t) {
   const Operand& operand = alignment.hardware->operands[alignment.unit_access(t).tensor.index()];
   const auto fast = fastest(alignment, operand, t);
-  const IntVector* column = fast ? innermost(walkers, *fast) : nullptr;
+  const IntVector* column = fast ? innermost(digit_steps, *fast) : nullptr;
   const std::int64_t step = column == nullptr ? 0 : std::abs(element_step(alignment, t, *column));
   if (step <= 1) return std::nullopt;
   const auto name = [&](int m) { return alignment.unit().domain.dims[static_cast<std::size_t>(m)].name; };
@@ -84,7 +84,7 @@ std::optional<LayoutAdvice> advice_on(const Alignment& alignment, const std::vec
     advice.kernel = fmt::format("store {} as {}", advice.tensor, order);
   for (std::size_t i = 0; i < alignment.unit_access(t).index.size() && advice.hardware.empty(); ++i) {
     const auto m = dim_of(alignment, t, i);
-    const IntVector* other = m && *m != *fast ? innermost(walkers, *m) : nullptr;
+    const IntVector* other = m && *m != *fast ? innermost(digit_steps, *m) : nullptr;
     if (other != nullptr && std::abs(element_step(alignment, t, *other)) == 1)
       advice.hardware = fmt::format("a variant that holds {} with {} fastest", operand.name, name(*m));
   }
@@ -98,13 +98,13 @@ std::vector<LayoutAdvice> layout_advice(const Kernel& kernel, const HardwareMode
   const Instruction& instruction = model.instruction(mapping.instruction);
   if (!mapping.rolled.empty()) return advice;  // its operands' layouts name the sum that was written out
   const Alignment alignment = alignment_behind(kernel, instruction, mapping);
-  const auto walkers = walkers_of(alignment, mapping.dims);
-  if (!walkers) return advice;
+  const auto digit_steps = digit_steps_of(alignment, mapping.dims);
+  if (!digit_steps) return advice;
   const Price price = price_of(kernel, instruction, mapping);
   for (int t = 0; t < alignment.operand_count(); ++t) {
     const OperandPrice& operand = price.operands[static_cast<std::size_t>(t)];
     if (!operand.direct && !operand.padded) continue;
-    if (auto one = advice_on(alignment, *walkers, t)) advice.push_back(std::move(*one));
+    if (auto one = advice_on(alignment, *digit_steps, t)) advice.push_back(std::move(*one));
   }
   return advice;
 }

@@ -11,13 +11,13 @@
 namespace isamap {
 namespace {
 
-std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<DigitStep>& walkers,
+std::vector<std::string> residual_dims(const Alignment& alignment, const std::vector<DigitStep>& digit_steps,
                                        const Cover& cover) {
   const std::vector<Dim>& dims = alignment.computation().domain.dims;
   std::vector<bool> outer(dims.size(), true);
-  for (const DigitStep& walker : walkers) {
+  for (const DigitStep& digit_step : digit_steps) {
     for (std::size_t d = 0; d < dims.size(); ++d)
-      if (walker.column[d] != 0) outer[d] = false;
+      if (digit_step.column[d] != 0) outer[d] = false;
   }
   for (const Cover::Loop& loop : cover.loops) {
     for (std::size_t d = 0; d < dims.size(); ++d)
@@ -29,60 +29,60 @@ std::vector<std::string> residual_dims(const Alignment& alignment, const std::ve
   return names;
 }
 
-std::string refusal_of(const Alignment& alignment, const Padding& padding, const std::vector<DigitStep>& walkers) {
+std::string refusal_of(const Alignment& alignment, const Padding& padding, const std::vector<DigitStep>& digit_steps) {
   const std::string body = "the " + std::string(symbol(alignment.unit().reduction)) + " of this body";
   if (padding.fill < 0) {
     return "no operand tells the points beyond " + padding.reason + " apart, and " + body + " needs one that does";
   }
   const std::string dim = alignment.unit().domain.dims[static_cast<std::size_t>(padding.fill)].name;
-  const std::int64_t needed = unit_extent(alignment, padding.fill), found = walked_extent(walkers, padding.fill);
+  const std::int64_t needed = unit_extent(alignment, padding.fill), found = stepped_extent(digit_steps, padding.fill);
   return "instruction dim " + dim + " takes " + std::to_string(needed) + ", its digits have " + std::to_string(found) +
          ", and no constant in an operand that uses " + dim + " makes the surplus vanish under " + body +
          "; a multiple of " + std::to_string(needed) + " would work";
 }
 
-/// Does another instruction dim walk the same column in other steps?
-bool is_split(const std::vector<DigitStep>& walkers, const DigitStep& walker) {
-  return std::any_of(walkers.begin(), walkers.end(), [&](const DigitStep& other) {
-    return other.dims() != walker.dims() && parallel(walker.column, other.column);
+/// Does another instruction dim run over the same column in other steps?
+bool is_split(const std::vector<DigitStep>& digit_steps, const DigitStep& digit_step) {
+  return std::any_of(digit_steps.begin(), digit_steps.end(), [&](const DigitStep& other) {
+    return other.dims() != digit_step.dims() && parallel(digit_step.column, other.column);
   });
 }
 
 /// What a mapping uses beyond plain axes.
-std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>& walkers) {
+std::set<Kind> kinds_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps) {
   std::set<Kind> kinds;
-  std::uint32_t walked = 0;
-  for (const DigitStep& walker : walkers) {
-    walked |= walker.dims();
-    if (walker.places.size() > 1) kinds.insert(Kind::block_diagonal);
+  std::uint32_t looped = 0;
+  for (const DigitStep& digit_step : digit_steps) {
+    looped |= digit_step.dims();
+    if (digit_step.places.size() > 1) kinds.insert(Kind::block_diagonal);
     int moved = 0;
-    for (const std::int64_t step : walker.column) moved += step != 0 ? 1 : 0;
+    for (const std::int64_t step : digit_step.column) moved += step != 0 ? 1 : 0;
     if (moved > 1) kinds.insert(Kind::skew);
-    if (is_split(walkers, walker)) kinds.insert(Kind::split);
+    if (is_split(digit_steps, digit_step)) kinds.insert(Kind::split);
     OperandSet slots = 0;
-    for (const DigitStep::Place& place : walker.places)
+    for (const DigitStep::Place& place : digit_step.places)
       slots |= alignment.unit_uses[static_cast<std::size_t>(place.dim)];
     for (int t = 0; t < alignment.operand_count(); ++t) {
-      if (walker.extent > 1 && (slots >> t & 1U) != 0 && stands_still(alignment, t, walker.column))
+      if (digit_step.extent > 1 && (slots >> t & 1U) != 0 && stands_still(alignment, t, digit_step.column))
         kinds.insert(t == 0 ? Kind::partial : Kind::replicate);
     }
   }
   for (std::size_t m = 0; m < alignment.unit_uses.size(); ++m)
-    if ((walked >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
+    if ((looped >> m & 1U) == 0) kinds.insert(Kind::virtual_dim);
   if (!in_written_order(alignment.operands)) kinds.insert(Kind::exchange);
   if (alignment.constant) kinds.insert(Kind::constant);
   return kinds;
 }
 
 /// What is said of a mapping that covers the statement so.
-Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& walkers, const Cover& cover,
+Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& digit_steps, const Cover& cover,
                    Neutral neutral, bool split) {
   Mapping mapping;
   mapping.statement = alignment.statement;
   mapping.instruction = alignment.instruction;
   mapping.operands = alignment.operands;
   mapping.constant = alignment.constant;
-  mapping.kinds = kinds_of(alignment, walkers);
+  mapping.kinds = kinds_of(alignment, digit_steps);
   if (split) mapping.kinds.insert(Kind::split);
   if (mapping.kinds.empty()) mapping.kinds.insert(Kind::axis);
   mapping.carriers = std::move(neutral.carriers);
@@ -91,8 +91,8 @@ Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& wal
     mapping.needs.insert(mapping.needs.end(), alignment.exact->needs.begin(), alignment.exact->needs.end());
     if (alignment.exact->rolled) mapping.rolled = {alignment.unit().domain.dims.back()};
   }
-  mapping.outer = residual_dims(alignment, walkers, cover);
-  mapping.utilisation = utilisation(alignment, walkers, cover);
+  mapping.outer = residual_dims(alignment, digit_steps, cover);
+  mapping.utilisation = utilisation(alignment, digit_steps, cover);
   mapping.loops.reserve(cover.loops.size());
   for (const Cover::Loop& loop : cover.loops)
     mapping.loops.push_back({as_expression(alignment, loop.step), loop.extent, loop.floating});
@@ -102,14 +102,15 @@ Mapping mapping_of(const Alignment& alignment, const std::vector<DigitStep>& wal
 }  // namespace
 
 Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vector<Annihilator>& kills) {
-  const auto walkers = walkers_of(alignment, dims);
-  if (!walkers) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
+  const auto digit_steps = digit_steps_of(alignment, dims);
+  if (!digit_steps) return {std::nullopt, "the digits of a dim have more than 2^63 counts"};
   Legality judged;
-  const Truth slots = sound(alignment, *walkers, judged.sound_open), elements = no_partials(alignment, *walkers);
+  const Truth slots = sound(alignment, *digit_steps, judged.sound_open),
+              elements = no_partials(alignment, *digit_steps);
   if (slots == Truth::no) return {std::nullopt, "one slot of an operand would hold several elements"};
-  if (slots == Truth::unknown && slot_holds_two(alignment, *walkers, judged.sound_open))
+  if (slots == Truth::unknown && slot_holds_two(alignment, *digit_steps, judged.sound_open))
     return {std::nullopt, "one slot of an operand would hold several elements"};
-  const Truth shared = told_apart_in_shared(alignment, *walkers);
+  const Truth shared = told_apart_in_shared(alignment, *digit_steps);
   if (shared == Truth::no)
     return {std::nullopt,
             "the instruction reads one operand in several ways, and one slot would hold several elements"};
@@ -118,17 +119,17 @@ Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vec
   Truth sums = Truth::yes;
   Legality refused{std::nullopt, "digits and residual loops form no radix chain", true, 0, false};
   bool explained = false;  // by the first cover
-  const bool covered = some_cover(alignment, *walkers, [&](const Cover& found) {
+  const bool covered = some_cover(alignment, *digit_steps, [&](const Cover& found) {
     if (elements == Truth::no) {
       refused.refusal = "two digits move " + alignment.tensor_name(0) +
                         " along one direction, so an element would have several slots (partial sums)";
       return true;
     }
-    sums = adds_up(alignment, *walkers, found, refused.refusal);
+    sums = adds_up(alignment, *digit_steps, found, refused.refusal);
     if (sums == Truth::no) return false;
-    neutral = neutralise(alignment, paddings(alignment, *walkers, found), kills);
+    neutral = neutralise(alignment, paddings(alignment, *digit_steps, found), kills);
     if (neutral.uncarried) {
-      if (!std::exchange(explained, true)) refused.refusal = refusal_of(alignment, *neutral.uncarried, *walkers);
+      if (!std::exchange(explained, true)) refused.refusal = refusal_of(alignment, *neutral.uncarried, *digit_steps);
       return false;
     }
     cover = found;
@@ -138,7 +139,7 @@ Legality judge(const Alignment& alignment, Dims dims, bool split, const std::vec
   judged.partials_open = elements == Truth::unknown;
   judged.shared_open = shared == Truth::unknown;
   judged.sums_open = sums == Truth::unknown;
-  Mapping& mapping = judged.mapping.emplace(mapping_of(alignment, *walkers, *cover, std::move(neutral), split));
+  Mapping& mapping = judged.mapping.emplace(mapping_of(alignment, *digit_steps, *cover, std::move(neutral), split));
   const bool exact = slots == Truth::yes && shared == Truth::yes && elements == Truth::yes && sums == Truth::yes;
   mapping.proof = exact ? Proof::proved : Proof::unknown;
   mapping.dims = std::move(dims);

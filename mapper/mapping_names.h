@@ -20,7 +20,7 @@ std::vector<std::pair<std::string, std::string>> named_operands(const Mapping& m
                                                                 const HardwareModel& model);
 /// (what causes padding, the instruction operand that neutralises it).
 std::vector<std::pair<std::string, std::string>> named_carriers(const Mapping& mapping, const HardwareModel& model);
-/// Do the digits say more than their columns: is one walked only in part?
+/// Do the digits say more than their columns: is one loop over only in part?
 bool has_partial_extents(const Mapping& mapping, const Kernel& kernel);
 /// "i = n.p, j = k, k = c.r"
 std::string digits_text(const Mapping& mapping, const HardwareModel& model);

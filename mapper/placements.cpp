@@ -46,7 +46,7 @@ class Search {
     int needed = 0;
     for (std::size_t s = 0; s < choices_.slots.size(); ++s) {
       if (!lacks(s, decided, left, state)) continue;
-      if ((choices_.slots[s].walkable & ~before) == 0) return true;
+      if ((choices_.slots[s].loopable & ~before) == 0) return true;
       ++needed;
     }
     return needed > (state.ties < choices_.max_ties ? static_cast<int>(choices_.largest_tie) * left : left);
@@ -177,7 +177,7 @@ void note_hunger(const Alignment& alignment, Choices& choices) {
   }
 }
 
-/// A unit direction that no slot takes alone may walk several at once: their diagonal. As few as can take it.
+/// A unit direction that no slot takes alone may run over several at once: their diagonal. As few as can take it.
 void add_ties(const Alignment& alignment, Rule rule, Choices& choices) {
   constexpr std::size_t kMaxSlots = 12;
   const std::size_t count = choices.slots.size();
@@ -247,17 +247,17 @@ void add_skews(const Alignment& alignment, Rule rule, Choices& choices) {
   }
 }
 
-/// Where an output dim of the instruction has nothing to walk, a sum may be spread over it and added up afterwards.
+/// Where an output dim of the instruction has nothing to run over, a sum may be spread over it and added up afterwards.
 void add_partials(const Alignment& alignment, Choices& choices) {
   const Reduction reduction = alignment.unit().reduction;
   if (reduction == Reduction::assign) return;
   for (std::size_t s = 0; s < choices.slots.size(); ++s) {
     if (!uses(choices.slots[s].uses, 0)) continue;
-    const bool walkable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
+    const bool loopable = std::any_of(choices.directions.begin(), choices.directions.end(), [&](const Direction& d) {
       return std::any_of(d.homes.begin(), d.homes.end(),
                          [&](const Home& home) { return (home.slots() >> s & 1U) != 0; });
     });
-    if (walkable) continue;
+    if (loopable) continue;
     for (std::size_t d = 0; d < choices.directions.size(); ++d) {
       if ((choices.slots[s].reachable & bit(d)) != 0)
         choices.directions[d].homes.push_back({static_cast<int>(s), 0, true});
@@ -281,12 +281,12 @@ Choices choices_of(const Alignment& alignment, Rule rule) {
   for (std::size_t d = 0; d < choices.directions.size(); ++d) {
     for (const Home& home : choices.directions[d].homes) {
       for (std::size_t s = 0; s < choices.slots.size(); ++s)
-        if ((home.slots() >> s & 1U) != 0) choices.slots[s].walkable |= bit(d);
+        if ((home.slots() >> s & 1U) != 0) choices.slots[s].loopable |= bit(d);
     }
   }
   // Of its class only dims of extent 1 are there: the first stands for it. Else it must earn its digit.
   for (Slot& slot : choices.slots)
-    if (rule == Rule::access && slot.walkable != 0) slot.unit_dim = -1;
+    if (rule == Rule::access && slot.loopable != 0) slot.unit_dim = -1;
   return choices;
 }
 

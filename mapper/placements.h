@@ -5,7 +5,7 @@
 // Instruction dims used by the same operands are one *slot*: how digits are spread inside a slot is layout, not
 // identity. A *direction* is a step through the statement that leaves all operands without some slot in place: a unit
 // step (p) or a minimal combination (p - r, p - 2*r; Graver vectors, docs/mapping.md). A rule says for each direction
-// which slots it may walk, and for each slot when it may stay empty.
+// which slots it may run over, and for each slot when it may stay empty.
 
 #include <cstdint>
 #include <functional>
@@ -25,7 +25,7 @@ struct Slot {
   std::vector<int> dims;  ///< of the instruction, in its order
   OperandSet uses = 0;
   std::int64_t extent = 1;     ///< product of its dims' extents
-  DirectionSet walkable = 0;   ///< directions that may be digits here, alone or tied
+  DirectionSet loopable = 0;   ///< directions that may be digits here, alone or tied
   DirectionSet reachable = 0;  ///< unit directions that leave all operands without this slot in place
   bool underfilled = false;    ///< unit directions alone do not fill it
   int unit_dim = -1;           ///< a dim of extent 1 with the same uses: the digit of an otherwise empty slot

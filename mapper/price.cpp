@@ -18,7 +18,7 @@ class Pricing {
         alignment_(mapping.rolled.empty() ? align(kernel, mapping.statement, instruction, mapping.instruction,
                                                   {mapping.operands, mapping.constant})
                                           : alignment_behind(kernel, instruction, mapping)),
-        walkers_(walkers_of(alignment_, mapping.dims).value_or(std::vector<DigitStep>{})) {}
+        digit_steps_(digit_steps_of(alignment_, mapping.dims).value_or(std::vector<DigitStep>{})) {}
 
   Price run() const {
     Price price;
@@ -53,11 +53,11 @@ class Pricing {
     for (const ResidualLoop& loop : mapping_.loops)
       if (moves(column_of(loop.step))) count *= static_cast<double>(loop.extent);
     for (int m = 0; m < unit_dims(); ++m) {
-      const bool moved = std::any_of(walkers_.begin(), walkers_.end(),
+      const bool moved = std::any_of(digit_steps_.begin(), digit_steps_.end(),
                                      [&](const DigitStep& w) { return w.on(m) != nullptr && moves(w.column); });
       if (moved) {
         count *= static_cast<double>(
-            ceil_div(std::max<std::int64_t>(walked_extent(walkers_, m), 1), unit_extent(alignment_, m)));
+            ceil_div(std::max<std::int64_t>(stepped_extent(digit_steps_, m), 1), unit_extent(alignment_, m)));
       }
     }
     return count;
@@ -98,7 +98,7 @@ class Pricing {
       return "a constant tile, made once";
     for (const IndexRow& row : alignment_.rows[static_cast<std::size_t>(t)])
       if (!row.linear) return "its index divides";
-    for (const DigitStep& w : walkers_) {
+    for (const DigitStep& w : digit_steps_) {
       const auto used = std::count_if(w.places.begin(), w.places.end(),
                                       [&](const DigitStep::Place& place) { return uses(place.dim, t); });
       if (used > 1) return "only its diagonal is live";
@@ -106,7 +106,7 @@ class Pricing {
     for (int m = 0; m < unit_dims(); ++m) {
       if (!uses(m, t)) continue;
       std::optional<std::int64_t> per_count;
-      for (const DigitStep& w : walkers_) {
+      for (const DigitStep& w : digit_steps_) {
         const DigitStep::Place* place = w.on(m);
         if (place == nullptr || w.extent <= 1) continue;
         const std::int64_t step = element_step(alignment_, t, w.column);
@@ -120,7 +120,7 @@ class Pricing {
 
   const Mapping& mapping_;
   Alignment alignment_;
-  std::vector<DigitStep> walkers_;
+  std::vector<DigitStep> digit_steps_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ inline std::string negation(const std::string& x) { return "(not " + x + ")"; }
 class Writer {
  public:
   Writer(const Alignment& alignment, const Mapping& mapping)
-      : alignment_(alignment), walkers_(*walkers_of(alignment, mapping.dims)) {
+      : alignment_(alignment), digit_steps_(*digit_steps_of(alignment, mapping.dims)) {
     for (const ResidualLoop& loop : mapping.loops) {
       IntVector step;
       for (const Dim& dim : dims()) step.push_back(loop.step.coefficient(dim.name));
@@ -50,8 +50,8 @@ class Writer {
     free_.assign(dims().size(), false);
   }
 
-  /// From here on dims that one whole digit or loop walks have any size: a symbol, for which fills without a carrier
-  /// divide. False: there are none.
+  /// From here on dims that one whole digit or loop runs over have any size: a symbol, for which fills without a
+  /// carrier divide. False: there are none.
   bool free_sizes(const Mapping& mapping) {
     for (std::size_t d = 0; d < free_.size(); ++d) free_[d] = is_free(d);
     for (int i = 0; i < dim_count(); ++i) {
@@ -63,9 +63,9 @@ class Writer {
       const std::string reason = "fill " + unit_dims()[static_cast<std::size_t>(m)].name;
       const bool carried = std::any_of(mapping.carriers.begin(), mapping.carriers.end(),
                                        [&](const Carrier& carrier) { return carrier.reason == reason; });
-      if (carried || walked(m) == number(walked_extent(walkers_, m))) continue;
+      if (carried || looped(m) == number(stepped_extent(digit_steps_, m))) continue;
       declare("whole." + std::to_string(m));
-      require(equal(walked(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
+      require(equal(looped(m), times(unit_extent(alignment_, m), "whole." + std::to_string(m))));
     }
     return std::find(free_.begin(), free_.end(), true) != free_.end();
   }
@@ -82,23 +82,23 @@ class Writer {
     return free_[static_cast<std::size_t>(d)] ? "N." + dim.name : number(dim.extent);
   }
   std::string digit_size(std::size_t w) const {
-    const int d = free_dim(walkers_[w].column);
-    return d >= 0 ? size(d) : number(walkers_[w].extent);
+    const int d = free_dim(digit_steps_[w].column);
+    return d >= 0 ? size(d) : number(digit_steps_[w].extent);
   }
   std::string loop_size(std::size_t l) const {
     const int d = free_dim(loops_[l].step);
     return d >= 0 ? size(d) : number(loops_[l].extent);
   }
   /// Product of the digits of an instruction dim; the outermost may be free.
-  std::string walked(int m) const {
-    for (std::size_t w = 0; w < walkers_.size(); ++w) {
-      const DigitStep::Place* place = walkers_[w].on(m);
-      if (place != nullptr && free_dim(walkers_[w].column) >= 0) return times(place->weight, digit_size(w));
+  std::string looped(int m) const {
+    for (std::size_t w = 0; w < digit_steps_.size(); ++w) {
+      const DigitStep::Place* place = digit_steps_[w].on(m);
+      if (place != nullptr && free_dim(digit_steps_[w].column) >= 0) return times(place->weight, digit_size(w));
     }
-    return number(walked_extent(walkers_, m));
+    return number(stepped_extent(digit_steps_, m));
   }
 
-  const std::vector<DigitStep>& walkers() const { return walkers_; }
+  const std::vector<DigitStep>& digit_steps() const { return digit_steps_; }
   const std::vector<Cover::Loop>& loops() const { return loops_; }
   const Alignment& alignment() const { return alignment_; }
 
@@ -135,7 +135,7 @@ class Writer {
       declare(y(k, m));
       require(within(y(k, m), unit_extent(alignment_, m)));
     }
-    for (std::size_t w = 0; w < walkers_.size(); ++w) declare(d(k, w));
+    for (std::size_t w = 0; w < digit_steps_.size(); ++w) declare(d(k, w));
     for (int i = 0; i < dim_count(); ++i) {
       declare(x(k, i));
       require(equal(x(k, i), position(k, c, i)));
@@ -155,15 +155,15 @@ class Writer {
   }
   std::string counted(int k, int m) const {
     std::vector<std::string> terms;
-    for (std::size_t w = 0; w < walkers_.size(); ++w) {
-      if (const DigitStep::Place* place = walkers_[w].on(m)) terms.push_back(times(place->weight, d(k, w)));
+    for (std::size_t w = 0; w < digit_steps_.size(); ++w) {
+      if (const DigitStep::Place* place = digit_steps_[w].on(m)) terms.push_back(times(place->weight, d(k, w)));
     }
     return sum(terms);
   }
   /// The digits are in range and spell the counters: y is not filled up.
   std::string counts(int k, int c) const {
     std::vector<std::string> terms;
-    for (std::size_t w = 0; w < walkers_.size(); ++w) terms.push_back(below(d(k, w), digit_size(w)));
+    for (std::size_t w = 0; w < digit_steps_.size(); ++w) terms.push_back(below(d(k, w), digit_size(w)));
     for (int m = 0; m < unit_dim_count(); ++m) terms.push_back(equal(counter(c, k, m), counted(k, m)));
     return all(terms);
   }
@@ -213,23 +213,23 @@ class Writer {
   std::string same_slot(int operand) { return same_slot(operand, operand); }
   std::string same_element(int operand) { return same_element(operand, operand); }
 
-  /// A point whose counters spell digits that differ on the first place of a tied walker and on another. Every further
-  /// place has a digit of its own; all other walkers agree.
+  /// A point whose counters spell digits that differ on the first place of a tied digit_step and on another. Every
+  /// further place has a digit of its own; all other digit_steps agree.
   void torn(int k, std::size_t tied, std::size_t differs) {
-    const auto& places = walkers_[tied].places;
+    const auto& places = digit_steps_[tied].places;
     const auto at_place = [&](std::size_t p) { return p == 0 ? d(k, tied) : d(k, tied) + ".at" + std::to_string(p); };
     for (std::size_t p = 1; p < places.size(); ++p) {
       declare(at_place(p));
-      require(within(at_place(p), walkers_[tied].extent));
+      require(within(at_place(p), digit_steps_[tied].extent));
     }
     require(negation(equal(at_place(differs), d(k, tied))));
-    for (std::size_t w = 0; w < walkers_.size(); ++w) require(below(d(k, w), digit_size(w)));
+    for (std::size_t w = 0; w < digit_steps_.size(); ++w) require(below(d(k, w), digit_size(w)));
     for (int m = 0; m < unit_dim_count(); ++m) {
       std::vector<std::string> terms;
-      for (std::size_t w = 0; w < walkers_.size(); ++w) {
-        const DigitStep::Place* place = walkers_[w].on(m);
+      for (std::size_t w = 0; w < digit_steps_.size(); ++w) {
+        const DigitStep::Place* place = digit_steps_[w].on(m);
         if (place == nullptr) continue;
-        const auto p = static_cast<std::size_t>(place - &walkers_[w].places.front());
+        const auto p = static_cast<std::size_t>(place - &digit_steps_[w].places.front());
         terms.push_back(times(place->weight, w == tied ? at_place(p) : d(k, w)));
       }
       require(equal(counter(0, k, m), sum(terms)));
@@ -243,7 +243,8 @@ class Writer {
       if (step != 0 && value != without) terms.push_back(times(step, value));
     };
     for (std::size_t l = 0; l < loops_.size(); ++l) add(loops_[l].step[static_cast<std::size_t>(dim)], z(c, l));
-    for (std::size_t w = 0; w < walkers_.size(); ++w) add(walkers_[w].column[static_cast<std::size_t>(dim)], d(k, w));
+    for (std::size_t w = 0; w < digit_steps_.size(); ++w)
+      add(digit_steps_[w].column[static_cast<std::size_t>(dim)], d(k, w));
     return terms;
   }
 
@@ -265,24 +266,24 @@ class Writer {
     return sum(terms);
   }
 
-  /// Is it walked by one whole digit, outermost on its dim, or by one whole loop, and in no face?
+  /// Is it run over by one whole digit, outermost on its dim, or by one whole loop, and in no face?
   bool is_free(std::size_t d) const {
     const Dim& dim = dims()[d];
-    int walks = 0;
+    int loops = 0;
     if (always_starts_anew(*alignment_.hardware) && !uses(alignment_.computation().write, dim.name))
       return false;  // one call adds it up
     for (const AffineExpr& face : alignment_.computation().domain.faces)
       if (face.names().count(dim.name) > 0) return false;
-    for (const DigitStep& w : walkers_) {
+    for (const DigitStep& w : digit_steps_) {
       if (w.column[d] == 0) continue;
-      if (++walks > 1 || !is_unit(w.column, d) || w.extent != dim.extent || w.places.size() != 1) return false;
-      if (w.places[0].weight * w.extent != walked_extent(walkers_, w.places[0].dim)) return false;
+      if (++loops > 1 || !is_unit(w.column, d) || w.extent != dim.extent || w.places.size() != 1) return false;
+      if (w.places[0].weight * w.extent != stepped_extent(digit_steps_, w.places[0].dim)) return false;
     }
     for (const Cover::Loop& loop : loops_) {
       if (loop.step[d] == 0) continue;
-      if (++walks > 1 || !is_unit(loop.step, d) || loop.extent != dim.extent || loop.floating) return false;
+      if (++loops > 1 || !is_unit(loop.step, d) || loop.extent != dim.extent || loop.floating) return false;
     }
-    return walks == 1 && dim.extent > 1;
+    return loops == 1 && dim.extent > 1;
   }
   static bool is_unit(const IntVector& v, std::size_t d) {
     return v[d] == 1 && std::count_if(v.begin(), v.end(), [](std::int64_t x) { return x != 0; }) == 1;
@@ -295,7 +296,7 @@ class Writer {
 
   const Alignment& alignment_;
   std::vector<Cover::Loop> loops_;
-  std::vector<DigitStep> walkers_;
+  std::vector<DigitStep> digit_steps_;
   std::vector<bool> free_;  // dims of any size
   std::string text_;
   int quotients_ = 0;

@@ -39,7 +39,7 @@ std::string dim_names(const Alignment& alignment, const Choices& choices, Direct
 
 std::string access_reason(const Alignment& alignment, const Slot& slot) {
   std::string text = "no dim is used by " + in_words(alignment, slot.uses) + " only, so instruction dim " +
-                     unit_dim_names(alignment, slot) + " has nothing to walk";
+                     unit_dim_names(alignment, slot) + " has nothing to run over";
   const int near = nearest_dim(alignment, slot);
   if (near >= 0) {
     text += "; nearest is " + alignment.computation().domain.dims[static_cast<std::size_t>(near)].name + ", used by " +
@@ -53,8 +53,8 @@ std::string access_reason(const Alignment& alignment, const Slot& slot) {
 
 std::string full_reason(const Alignment& alignment, const Choices& choices, const Slot& slot) {
   const std::string name = unit_dim_names(alignment, slot);
-  std::string text = "instruction dim " + name + " has nothing to walk";
-  const DirectionSet sums = slot.reachable & ~slot.walkable;
+  std::string text = "instruction dim " + name + " has nothing to run over";
+  const DirectionSet sums = slot.reachable & ~slot.loopable;
   if (sums != 0) {
     text += ": " + dim_names(alignment, choices, sums) + " would keep the operands without " + name +
             " in place, but " + alignment.tensor_name(0) + " does not have " + dim_names(alignment, choices, sums) +
@@ -92,11 +92,11 @@ int distance_of(const std::string& reason) {
 std::vector<std::string> slot_reasons(const Alignment& alignment, const Choices& choices, Rule rule) {
   std::vector<std::string> reasons;
   for (const Slot& slot : choices.slots) {
-    if (slot.empty == Slot::Empty::always || slot.walkable != 0) continue;
+    if (slot.empty == Slot::Empty::always || slot.loopable != 0) continue;
     const bool excused = slot.empty == Slot::Empty::never ? slot.unit_dim >= 0 : slot.reachable == 0;
     if (!excused) reasons.push_back(slot_reason(alignment, choices, slot, rule));
   }
-  // Each could walk, but not all at once: they compete for dims.
+  // Each could loop, but not all at once: they compete for dims.
   for (const Slot& slot : choices.slots) {
     if (rule == Rule::full && reasons.empty() && slot.reachable != 0)
       reasons.push_back(slot_reason(alignment, choices, slot, rule));

@@ -23,7 +23,7 @@ struct Trial {
 /// What the kernel computes with: value ranges, the other signedness with a correction, the instruction's types; and
 /// in how many steps.
 std::vector<Trial> kernel_value_changes(const Trial& from);
-/// What it walks: sizes padded to multiples, dims split, a batch added.
+/// What it runs over: sizes padded to multiples, dims split, a batch added.
 std::vector<Trial> kernel_dim_changes(const Trial& from);
 
 /// What the instruction computes: the statement's types, or its body.

@@ -239,7 +239,7 @@ struct Verifier {
     }
   }
 
-  // A buffer that stands above a walk on a unit (some uses inside the walk, some not) and whose owner is that unit or
+  // A buffer that stands above a loop on a unit (some uses inside the loop, some not) and whose owner is that unit or
   // inside it holds the tiles of all instances; each instance has room for its own share.
   struct UnitLoops {
     std::set<std::map<std::string, std::int64_t>> around_one;  // of each use
@@ -268,7 +268,7 @@ struct Verifier {
     }
   }
 
-  // The largest product of the walks around a use: those of other bodies are alternatives.
+  // The largest product of the loops around a use: those of other bodies are alternatives.
   std::int64_t instances_of(std::size_t buffer) {
     const UnitLoops& u = unit_loops[static_cast<std::int32_t>(buffer)];
     std::int64_t most = 1;

@@ -57,7 +57,7 @@ struct PictureAxis {
   std::vector<std::int64_t> tiles;  ///< outermost first
 };
 
-/// A walked dim `n.p` of the fused statement spans the product of its parts.
+/// A run over dim `n.p` of the fused statement spans the product of its parts.
 std::int64_t extent_of(const std::string& fused, const Computation& statement) {
   std::int64_t extent = 1;
   std::size_t begin = 0;
@@ -75,7 +75,7 @@ bool is_parallel(const std::string& fused, const Computation& statement) {
   return dim < 0 || statement.domain.dims[static_cast<std::size_t>(dim)].kind == DimKind::parallel;
 }
 
-/// The two largest parallel dims that the schedule walks: the plane of the output that the picture shows.
+/// The two largest parallel dims that the schedule loops: the plane of the output that the picture shows.
 std::vector<PictureAxis> picture_axes(const LayerResult& layer) {
   const Computation& statement = layer.kernel.statements.front();
   std::vector<PictureAxis> axes;

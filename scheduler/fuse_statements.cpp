@@ -34,11 +34,11 @@ Stage stage_in(const std::string& tensor, const Memory& memory) {
   return stage;
 }
 
-Line walk_line(const std::string& dim, std::int64_t tile, bool unroll) {
-  For walk;
-  walk.walks = {{dim, tile}};
-  walk.unroll = unroll;
-  return Line{walk};
+Line loop_line(const std::string& dim, std::int64_t tile, bool unroll) {
+  For loop;
+  loop.loops = {{dim, tile}};
+  loop.unroll = unroll;
+  return Line{loop};
 }
 
 /// The producer's tile that a consumer can take: complete, in the register file or whatever stands innermost.
@@ -122,19 +122,19 @@ class StatementFusion {
     return std::nullopt;
   }
 
-  /// The producer's walks above its tile, in the consumer's dims.
-  std::optional<std::vector<Line>> walks_to(const Offer& offer, const Nest& nest, std::size_t t) const {
+  /// The producer's loops above its tile, in the consumer's dims.
+  std::optional<std::vector<Line>> loops_to(const Offer& offer, const Nest& nest, std::size_t t) const {
     const auto names = renamed(offer.view, t);
     if (!names) return std::nullopt;
     std::vector<Line> lines;
     for (std::size_t l = 0; l < offer.line; ++l) {
-      const auto* walk = std::get_if<For>(&nest.lines[l].is);
-      if (walk == nullptr) continue;
-      For own = *walk;
-      own.walks.clear();
-      for (const Walk& w : walk->walks)
-        if (const auto found = names->find(w.dim); found != names->end()) own.walks.push_back({found->second, w.tile});
-      if (!own.walks.empty()) lines.push_back(Line{own});
+      const auto* loop = std::get_if<For>(&nest.lines[l].is);
+      if (loop == nullptr) continue;
+      For own = *loop;
+      own.loops.clear();
+      for (const TiledLoop& w : loop->loops)
+        if (const auto found = names->find(w.dim); found != names->end()) own.loops.push_back({found->second, w.tile});
+      if (!own.loops.empty()) lines.push_back(Line{own});
     }
     return lines;
   }
@@ -144,7 +144,7 @@ class StatementFusion {
     Nest producer = schedule_.nests[s];
     const auto offer = innermost_output(producer, in_.kernel, make_id<StatementId>(s), in_.model);
     if (!offer || !in_.model.memory(offer->stage().memory).is_register()) return false;
-    const auto above = walks_to(*offer, producer, t);
+    const auto above = loops_to(*offer, producer, t);
     if (!above) return false;
     Stage& given = std::get<Stage>(producer.lines[offer->line].is);
     given.then.push_back(name(t));
@@ -196,9 +196,9 @@ class StatementFusion {
     std::map<std::string, std::int64_t> tile;
     for (const Dim& dim : statement.domain.dims) tile[dim.name] = dim.extent;
     for (const Line& line : above)
-      for (const Walk& walk : std::get<For>(line.is).walks) tile[walk.dim] = std::min(tile[walk.dim], walk.tile);
+      for (const TiledLoop& loop : std::get<For>(line.is).loops) tile[loop.dim] = std::min(tile[loop.dim], loop.tile);
     std::vector<bool> staged(statement.reads.size(), false);
-    const auto stage_inputs = [&](std::size_t done) {  // those that no further walk changes
+    const auto stage_inputs = [&](std::size_t done) {  // those that no further loop changes
       for (std::size_t r = 0; r < statement.reads.size(); ++r) {
         const std::string& tensor = in_.kernel.tensors[statement.reads[r].tensor.index()].name;
         const int access = static_cast<int>(r) + 1;
@@ -217,7 +217,7 @@ class StatementFusion {
     for (std::size_t d = 0; d < dims.size(); ++d) {
       stage_inputs(d);
       if (tile[dims[d].first] <= dims[d].second) continue;
-      nest.lines.push_back(walk_line(dims[d].first, dims[d].second, true));
+      nest.lines.push_back(loop_line(dims[d].first, dims[d].second, true));
     }
     stage_inputs(dims.size());
     const int output = instruction_access(mapping, 0);
@@ -256,7 +256,7 @@ class StatementFusion {
   }
 
   bool through(MemoryId memory, const Offer& offer, Nest producer, std::size_t s, std::size_t t) {
-    const auto above = walks_to(offer, producer, t);
+    const auto above = loops_to(offer, producer, t);
     if (!above || above->empty()) return false;
     const Computation& statement = in_.kernel.statements[s];
     const Tensor& tensor = in_.kernel.tensors[statement.write.tensor.index()];
@@ -272,7 +272,7 @@ class StatementFusion {
     Nest nest{*above};
     nest.lines.push_back(Line{taken});
     for (const Dim& dim : in_.kernel.statements[t].domain.dims)
-      if (dim.extent != 1) nest.lines.push_back(walk_line(dim.name, 1, false));
+      if (dim.extent != 1) nest.lines.push_back(loop_line(dim.name, 1, false));
     Do line;
     line.statement = name(t);
     nest.lines.push_back(Line{line});

@@ -84,7 +84,7 @@ class MeasuredCost final : public CostModel {
   std::unique_ptr<CostModel> closed_form_ = make_cost_model_closed_form();
 };
 
-/// Is some part of it dealt out to instances of a unit, such as threads?
+/// Is some part of it distributed to instances of a unit, such as threads?
 bool deals_out(const std::vector<Node>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
     if (const auto* loop = std::get_if<Loop>(&node.is)) return !loop->unit.empty() || deals_out(loop->body);

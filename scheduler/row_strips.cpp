@@ -45,47 +45,47 @@ bool is_parallel(const Computation& statement, const std::string& dim) {
   return at >= 0 && statement.domain.dims[static_cast<std::size_t>(at)].kind == DimKind::parallel;
 }
 
-/// Walks on units with their dims called as the first statement of the chain calls them.
-std::vector<Line> in_first_names(std::vector<Line> walks, const std::map<std::string, std::string>& own) {
-  for (Line& line : walks)
-    for (Walk& walk : std::get<For>(line.is).walks)
+/// Loops on units with their dims called as the first statement of the chain calls them.
+std::vector<Line> in_first_names(std::vector<Line> loops, const std::map<std::string, std::string>& own) {
+  for (Line& line : loops)
+    for (TiledLoop& loop : std::get<For>(line.is).loops)
       for (const auto& [first, theirs] : own)
-        if (walk.dim == theirs) {
-          walk.dim = first;
+        if (loop.dim == theirs) {
+          loop.dim = first;
           break;
         }
-  return walks;
+  return loops;
 }
 
 struct Parts {
   std::vector<Line> copies, on_units, rest;
 };
 
-/// Packed copies, then walks on units, then the others; nothing: units are walked further in.
+/// Packed copies, then loops on units, then the others; nothing: units are run over further in.
 std::optional<Parts> parts_of(const Nest& nest) {
   Parts parts;
   std::size_t at = 0;
-  const auto walk = [&](std::size_t l) { return std::get_if<For>(&nest.lines[l].is); };
+  const auto loop = [&](std::size_t l) { return std::get_if<For>(&nest.lines[l].is); };
   for (; at < nest.lines.size() && std::holds_alternative<Stage>(nest.lines[at].is); ++at)
     parts.copies.push_back(nest.lines[at]);
-  for (; at < nest.lines.size() && walk(at) != nullptr && !walk(at)->unit.empty(); ++at)
+  for (; at < nest.lines.size() && loop(at) != nullptr && !loop(at)->unit.empty(); ++at)
     parts.on_units.push_back(nest.lines[at]);
   for (; at < nest.lines.size(); ++at) {
-    if (walk(at) != nullptr && (!walk(at)->unit.empty() || !walk(at)->combine.empty())) return std::nullopt;
+    if (loop(at) != nullptr && (!loop(at)->unit.empty() || !loop(at)->combine.empty())) return std::nullopt;
     parts.rest.push_back(nest.lines[at]);
   }
   return parts;
 }
 
-/// Without walks that would take as much of the dim as a band has.
+/// Without runs over that would take as much of the dim as a band has.
 std::vector<Line> within(const std::vector<Line>& lines, const std::string& dim, std::int64_t rows) {
   std::vector<Line> kept;
   for (const Line& line : lines) {
     kept.push_back(line);
-    auto* walk = std::get_if<For>(&kept.back().is);
-    if (walk == nullptr) continue;
-    std::erase_if(walk->walks, [&](const Walk& w) { return w.dim == dim && w.tile >= rows; });
-    if (walk->walks.empty()) kept.pop_back();
+    auto* loop = std::get_if<For>(&kept.back().is);
+    if (loop == nullptr) continue;
+    std::erase_if(loop->loops, [&](const TiledLoop& w) { return w.dim == dim && w.tile >= rows; });
+    if (loop->loops.empty()) kept.pop_back();
   }
   return kept;
 }
@@ -161,7 +161,7 @@ std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareMo
     append(ahead_of_time);
     append(parts->on_units);
     For band;
-    band.walks = {{chain.dims[i], rows}};
+    band.loops = {{chain.dims[i], rows}};
     nest.lines.push_back(Line{band});
     if (i > 0) {
       const Computation& before = kernel.statements[chain.statements[i - 1]];

@@ -25,7 +25,7 @@ struct BandChain {
 std::vector<BandChain> band_chains(const Kernel& kernel, const Schedule& joined, std::size_t last);
 
 /// The nests of the chain, in its order, as they are when `rows` of the dim at a time go through all of them. `apart`:
-/// the nests of all statements before any was joined. Nothing: their walks on units differ, or a nest stages its output
+/// the nests of all statements before any was joined. Nothing: their loops on units differ, or a nest stages its output
 /// in memory already.
 std::optional<std::vector<Nest>> in_bands(const Kernel& kernel, const HardwareModel& model,
                                           const std::vector<Nest>& apart, const BandChain& chain, std::int64_t rows);

@@ -52,7 +52,7 @@ Diagnostics not_levelled(const Kernel& kernel, const MapResult& mappings, const 
   if (kernel.statements.size() != 1) return {error("the levelled search takes kernels of one statement")};
   if (kernel.repeat) return {error("the levelled search takes no statement that is repeated")};
   if (mappings.mappings.empty()) return {error("no instruction computes the statement")};
-  constexpr std::int64_t longest = 1 << 24;  // sizes of tiles are walked one by one
+  constexpr std::int64_t longest = 1 << 24;  // sizes of tiles are run over one by one
   for (const Dim& dim : kernel.statements[0].domain.dims)
     if (dim.extent > longest)
       return {

@@ -86,8 +86,8 @@ std::string memory_use_key(const Nest& nest) {
   bool own = true;
   for (const Line& line : nest.lines) {
     const auto* stage = std::get_if<Stage>(&line.is);
-    if (const auto* walk = std::get_if<For>(&line.is); walk != nullptr && own)
-      for (const Walk& w : walk->walks) room += fmt::format("{} {} ", w.dim, w.tile);
+    if (const auto* loop = std::get_if<For>(&line.is); loop != nullptr && own)
+      for (const TiledLoop& w : loop->loops) room += fmt::format("{} {} ", w.dim, w.tile);
     if (stage != nullptr) room += fmt::format("x{} ", stage->buffers), own = false;
   }
   return room;
@@ -431,8 +431,8 @@ bool could_be_joined(const Scheduled& scheduled, const Kernel& kernel, const Sch
   for (std::size_t s = 0; s < scheduled.schedule.nests.size(); ++s) {
     const auto& lines = scheduled.schedule.nests[s].lines;
     const bool split = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
-      const auto* walk = std::get_if<For>(&line.is);
-      return walk != nullptr && !walk->combine.empty();
+      const auto* loop = std::get_if<For>(&line.is);
+      return loop != nullptr && !loop->combine.empty();
     });
     const TensorId written = kernel.statements[s].write.tensor;
     const bool read = std::any_of(kernel.statements.begin() + static_cast<std::ptrdiff_t>(s) + 1,

@@ -43,8 +43,8 @@ std::map<std::string, std::int64_t> tiles_above(const Nest& nest, std::size_t li
   std::map<std::string, std::int64_t> tiles;
   for (const Dim& dim : statement.domain.dims) tiles[dim.name] = dim.extent;
   for (std::size_t l = 0; l < line; ++l)
-    if (const auto* walk = std::get_if<For>(&nest.lines[l].is))
-      for (const Walk& w : walk->walks) tiles[w.dim] = std::min(tiles[w.dim], w.tile);
+    if (const auto* loop = std::get_if<For>(&nest.lines[l].is))
+      for (const TiledLoop& w : loop->loops) tiles[w.dim] = std::min(tiles[w.dim], w.tile);
   return tiles;
 }
 
@@ -67,10 +67,10 @@ std::vector<Variation> variations(const Schedule& schedule, std::size_t statemen
     add(asking(nest, model, [](int) { return 0; }));
   }
   for (std::size_t l = 0; l < nest.lines.size(); ++l) {
-    const auto* walk = std::get_if<For>(&nest.lines[l].is);
-    if (walk == nullptr || walk->walks.size() != 1 || walk->tail != Tail::none || walk->unroll || !walk->unit.empty())
+    const auto* loop = std::get_if<For>(&nest.lines[l].is);
+    if (loop == nullptr || loop->loops.size() != 1 || loop->tail != Tail::none || loop->unroll || !loop->unit.empty())
       continue;
-    const Walk& w = walk->walks.front();
+    const TiledLoop& w = loop->loops.front();
     const auto tiles = tiles_above(nest, l, laned.statements[statement]);
     const auto around = tiles.find(w.dim);  // dims that a mapping has fused are left alone
     if (around == tiles.end() || around->second <= w.tile || around->second % w.tile == 0) continue;

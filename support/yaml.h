@@ -51,7 +51,7 @@ class Source {
   std::vector<std::string> lines_;
 };
 
-/// Walks one map: typed getters that record each problem and go on; `finish` reports the keys nobody asked for with
+/// Reads one map: typed getters that record each problem and go on; `finish` reports the keys nobody asked for with
 /// the nearest known key as a hint. `known_later` keys say "not supported yet" instead.
 class MapReader {
  public:

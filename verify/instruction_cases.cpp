@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::int64_t few_vectors = 8;  // of a program that is there for a move
 
-/// An operand that is read several times is fetched once: the sum over its reads is walked.
-InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
+/// An operand that is read several times is fetched once: the sum over its reads is run over.
+InstructionForm form_to_loop(const HardwareModel& model, InstructionId id) {
   const auto& reads = model.instruction(id).statement().reads;
   for (std::size_t a = 0; a < reads.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
@@ -32,11 +32,11 @@ InstructionForm form_to_walk(const HardwareModel& model, InstructionId id) {
   return written_form(model, id);
 }
 
-/// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that walks it.
+/// The statement of an instruction that writes a sum out, over the tensors and outer dims of the one that runs over it.
 std::vector<Computation> statements_as_written(const Instruction& written, const RequestedCase& wanted,
-                                               const Kernel& walked) {
+                                               const Kernel& looped) {
   Computation statement = written.statement();
-  const Computation& summed = walked.statements[0];
+  const Computation& summed = looped.statements[0];
   const std::size_t outer = summed.domain.dims.size() - wanted.extents.size() - 1;
   statement.name = summed.name;
   for (std::size_t d = 0; d < wanted.extents.size(); ++d) statement.domain.dims[d].extent = wanted.extents[d];
@@ -63,7 +63,7 @@ Line stage_line(const Tensor& tensor, const Hop& hop, const HardwareModel& model
   return {stage};
 }
 
-/// Packed copies, walks over vectors, the output's tile, walks over reductions, the inputs' tiles, the instruction.
+/// Packed copies, runs over vectors, the output's tile, runs over reductions, the inputs' tiles, the instruction.
 Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping& mapping,
              const std::vector<Route>& routes, const HardwareModel& model, bool flag, int buffers) {
   const Computation& statement = kernel.statements[0];
@@ -74,7 +74,7 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
         nest.lines.push_back(stage_line(kernel.tensors[access_of(statement, route.access).tensor.index()], hop, model,
                                         flag && route.access == 0 && !packed, buffers));
   };
-  const auto walks = [&](DimKind kind) {
+  const auto loops = [&](DimKind kind) {
     for (const Dim& dim : statement.domain.dims) {
       const int own = instruction.statement().domain.find(dim.name);
       if (dim.kind == kind && (own < 0 || dim.extent > 1))
@@ -82,9 +82,9 @@ Nest nest_of(const Kernel& kernel, const Instruction& instruction, const Mapping
     }
   };
   for (const Route& route : routes) stages(route, true);
-  walks(DimKind::parallel);
+  loops(DimKind::parallel);
   stages(routes[0], false);
-  walks(DimKind::reduction);
+  loops(DimKind::reduction);
   for (std::size_t r = 1; r < routes.size(); ++r) stages(routes[r], false);
   Do line;
   line.statement = statement.name;
@@ -138,19 +138,19 @@ void collect_calls(const std::vector<Node>& nodes, std::set<std::size_t>& used) 
 
 Result<InstructionCase> make_case(const HardwareModel& model, InstructionId id, const RequestedCase& wanted,
                                   std::int64_t vectors) {
-  const InstructionForm form = form_to_walk(model, id);
+  const InstructionForm form = form_to_loop(model, id);
   const Instruction& instruction = *form;
   const bool summed = form->ranges.size() > wanted.extents.size();
-  RequestedCase walked = wanted;
-  if (summed) walked.extents.push_back(form->ranges.back().max);
-  auto kernel = kernel_of(instruction, walked, vectors);
+  RequestedCase looped = wanted;
+  if (summed) looped.extents.push_back(form->ranges.back().max);
+  auto kernel = kernel_of(instruction, looped, vectors);
   if (!kernel) return kernel.diagnostics();
   Kernel meaning = *kernel;
   if (summed) meaning.statements = statements_as_written(model.instruction(id), wanted, *kernel);
   Mapping mapping = identity(instruction, id);
   if (summed) mapping.rolled = {form->statement().domain.dims.back()};
-  for (std::size_t d = 0; d < walked.extents.size(); ++d)
-    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), walked.extents[d]}});
+  for (std::size_t d = 0; d < looped.extents.size(); ++d)
+    mapping.dims.push_back({Digit{AffineExpr::dim(instruction.statement().domain.dims[d].name), looped.extents[d]}});
   const Computation statement = fuse(kernel->statements[0], mapping);
   std::vector<Routes> all;
   for (int a = 0; a < access_count(statement); ++a) {
@@ -363,11 +363,11 @@ Result<CaseProgram> program_of(const std::vector<InstructionCase>& cases, const 
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (cases[c].program) continue;
     const std::size_t first = out.first[c] = kernel.tensors.size();
-    for (Tensor tensor : cases[c].walked.tensors) {
+    for (Tensor tensor : cases[c].looped.tensors) {
       tensor.name = renamed(tensor.name, c);
       kernel.tensors.push_back(std::move(tensor));
     }
-    Computation statement = cases[c].walked.statements[0];
+    Computation statement = cases[c].looped.statements[0];
     statement.name = renamed(statement.name, c);
     const auto moved = [&](TensorId id) { return make_id<TensorId>(first + id.index()); };
     statement.write.tensor = moved(statement.write.tensor);

@@ -31,7 +31,7 @@ double number_for(const Operand& operand);
 /// The instruction's statement over `vectors` independent vectors.
 Result<Kernel> kernel_of(const Instruction& instruction, const RequestedCase& wanted, std::int64_t vectors);
 
-/// Every dim of the statement is that of the instruction; which digits walk it is left to the caller.
+/// Every dim of the statement is that of the instruction; which digits run over it is left to the caller.
 Mapping identity(const Instruction& instruction, InstructionId id);
 
 }  // namespace isamap

@@ -35,7 +35,7 @@ class IsolatedOperands {
   const Operand& operand(int access) const {
     return instruction_.operands[operand_of_access(instruction_, access).index()];
   }
-  TensorId tensor_of(int access) const { return access_of(walked_.statements[0], access).tensor; }
+  TensorId tensor_of(int access) const { return access_of(looped_.statements[0], access).tensor; }
   std::vector<std::int64_t> full_extents() const {
     std::vector<std::int64_t> full;
     for (const DimRange& range : instruction_.ranges) full.push_back(range.max);
@@ -47,7 +47,7 @@ class IsolatedOperands {
 
   /// The whole tensors as tiles, and the statement beside the instruction.
   void prepare();
-  /// What a dim of the statement is at a use: its number, and the instruction's dim that walks it.
+  /// What a dim of the statement is at a use: its number, and the instruction's dim that runs over it.
   AffineExpr here(const AffineExpr& e) const;
   std::vector<AffineExpr> here(const Access& access) const;
   std::vector<AffineExpr> subscripts(int access) const;
@@ -76,7 +76,7 @@ class IsolatedOperands {
   const RequestedCase& wanted_;
   Lowering lowering_;
   Order order_ = Order::own;
-  Kernel walked_, kernel_;  ///< as the instruction says it; in the order in which the result leaves
+  Kernel looped_, kernel_;  ///< as the instruction says it; in the order in which the result leaves
   Mapping mapping_;
   Computation fused_;
   Pairing pairing_;

@@ -83,7 +83,7 @@ Result<std::vector<Node>> move_shares(
         const AffineExpr &e = in.index[axis], last = AffineExpr(held.extents[axis] - 1);
         return nonnegative(e, ranges, {}) && nonnegative(simplify(last - e, ranges), ranges, {});
       };
-      bool proved = true;  // narrower moves walk fewer elements, of which less must be proved
+      bool proved = true;  // narrower moves loop fewer elements, of which less must be proved
       for (std::size_t axis = 0; axis < in.index.size(); ++axis) proved = proved && inside(axis);
       if (!proved) continue;
       TileLayout tile;

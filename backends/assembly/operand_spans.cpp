@@ -46,12 +46,12 @@ std::vector<Interval> pieces_of(std::vector<Step> steps, std::int64_t width) {
 OperandSpans::Reach OperandSpans::reach_of(const CallSite& site, std::size_t access) const {
   const Buffer& buffer = program_.buffers[site.call->operands[access].buffer.index()];
   const std::int64_t width = bytes(buffer.dtype);
-  const AffineExpr walk = site.offsets[access] - at_origin(site.offsets[access], site.ranges);
+  const AffineExpr loop = site.offsets[access] - at_origin(site.offsets[access], site.ranges);
   Ranges ranges = site.ranges;
   const auto& dims = site.instruction->statement().domain.dims;
   const auto touched = access == 0 ? touched_extents(*site.instruction, site.call->extents) : site.call->extents;
   for (std::size_t d = 0; d < dims.size(); ++d) ranges[point_name(dims[d].name)] = {0, touched[d] - 1};
-  const AffineExpr simple = simplify(walk, ranges);
+  const AffineExpr simple = simplify(loop, ranges);
   const auto found = bounds(simple, ranges);
   if (!found || buffer.swizzle) return {{INT64_MIN / 4, INT64_MAX / 4}, {}};
   Reach reach{{found->low * width, (found->high + 1) * width - 1}, {}};

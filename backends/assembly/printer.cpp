@@ -37,7 +37,7 @@ class AssemblyPrinter {
   Result<std::string> print() {
     header();
     if (!model_.program.begin.empty()) line(model_.program.begin);
-    walk_line(program_, model_, slots_,
+    loop_line(program_, model_, slots_,
               {[this](const CallSite& site, const std::int64_t* loops) { order_.call(site, loops); },
                [this](const Node& nest, const std::int64_t* loops) {
                  order_.flush();

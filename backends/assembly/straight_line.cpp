@@ -37,9 +37,9 @@ Content content(const Node& node) {
   return all;
 }
 
-class Walk {
+class Unroller {
  public:
-  Walk(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor)
+  Unroller(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor)
       : program_(program), model_(model), slots_(slots), visitor_(visitor), values_(slots.names().size() + 1, 0) {}
 
   void nodes(const std::vector<Node>& list) {
@@ -208,10 +208,10 @@ std::optional<std::int64_t> value_of(const Reference& r, const CallSite& site, c
   return access < 0 ? std::nullopt : operand_property(r, access, site, program, model, loops);
 }
 
-void walk_line(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor) {
-  Walk walk(program, model, slots, visitor);
-  walk.nodes(program.prepack);
-  walk.nodes(program.body);
+void loop_line(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor) {
+  Unroller loop(program, model, slots, visitor);
+  loop.nodes(program.prepack);
+  loop.nodes(program.body);
   visitor.end();
 }
 

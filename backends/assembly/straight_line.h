@@ -3,7 +3,8 @@
 // A program as the straight line of what it does: calls with all addresses known, and nests that a scalar unit
 // executes.
 //
-// The printer of assembly and the simulator walk the same line, so that the n-th host nest of one is that of the other.
+// The printer of assembly and the simulator run over the same line, so that the n-th host nest of one is that of the
+// other.
 
 #include <functional>
 #include <map>
@@ -59,7 +60,7 @@ struct LineVisitor {
 };
 
 /// Calls the visitor in the order of execution: `prepack`, then `body`.
-void walk_line(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor);
+void loop_line(const Program& program, const HardwareModel& model, const LoopSlots& slots, const LineVisitor& visitor);
 
 /// How many calls the line has at most (every guard taken the longer way), up to `limit` + 1.
 std::int64_t count_calls(const std::vector<Node>& nodes, std::int64_t limit);

@@ -41,7 +41,7 @@ class Planner {
   Result<std::vector<CallTokens>> plan() {
     if (!unit_.valid()) return std::move(plan_);
     const LoopSlots slots(program_);
-    walk_line(program_, model_, slots,
+    loop_line(program_, model_, slots,
               {[this](const CallSite& site, const std::int64_t* loops) { call(site, loops); },
                [this](const Node&, const std::int64_t*) { wait_for_all(); }, [](const std::string&) {},
                [this] { return problem_.has_value(); }});

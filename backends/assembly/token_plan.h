@@ -3,7 +3,7 @@
 // Tokens for a machine whose queues run on their own: which command waits for which.
 //
 // A unit of `order: tokens` has a queue for each of its ports. Inside a queue results are as if in order; between
-// queues nothing is ordered but by tokens. Walking the straight line of the program, a call that touches what an
+// queues nothing is ordered but by tokens. Looping the straight line of the program, a call that touches what an
 // earlier call of another queue touches (one of them writing) has to wait for it: that call gives a token and this one
 // takes it. What is already ordered by earlier tokens, directly or through other queues, needs none: every queue has a
 // vector clock, the number of commands of each queue that are known to have ended (Fidge 1988, Mattern 1989).
@@ -36,7 +36,7 @@ struct CallTokens {
   Tokens tokens;
 };
 
-/// One entry for each call, in the order of walk_line; empty where no unit is ordered by tokens. An error names two
+/// One entry for each call, in the order of loop_line; empty where no unit is ordered by tokens. An error names two
 /// commands that nothing can order.
 Result<std::vector<CallTokens>> plan_tokens(const Program& program, const HardwareModel& model);
 

@@ -21,8 +21,8 @@ struct Dialect {
   std::string loop_number = "long";  ///< the type of a number that a thread counts through
   std::string before_loop = {};      ///< a line above each loop in time; empty: none
 
-  /// An instance asks for its number instead of walking the loop, and does nothing where `condition` fails (empty: all
-  /// instances have work).
+  /// An instance asks for its number instead of running over the loop, and does nothing where `condition` fails (empty:
+  /// all instances have work).
   struct Number {
     std::string text = {}, condition = {};
     /// Instances take turns: what is numbered is `turn` of `turns`, the next is `step` further, and `text` says which

@@ -37,7 +37,7 @@ class LoopDistributor {
     std::sort(inside_.begin(), inside_.end(), [&](UnitId a, UnitId b) { return a != b && model.inside(b, a); });
   }
 
-  /// `from`: the number of units, of those inside the grid unit, that loops around have dealt out.
+  /// `from`: the number of units, of those inside the grid unit, that loops around have distributed.
   std::vector<Node> list(const std::vector<Node>& nodes, std::size_t from, bool blocks) {
     std::vector<Node> out;
     for (const Node& node : nodes)
@@ -75,7 +75,7 @@ class LoopDistributor {
     return Node{std::move(copy)};
   }
 
-  // What may be dealt out ------------------------------------------------------------------------------------------
+  // What may be distributed ------------------------------------------------------------------------------------------
 
   bool simple(const std::vector<Node>& nodes) const {
     return std::all_of(nodes.begin(), nodes.end(), [&](const Node& node) {
@@ -249,7 +249,7 @@ class LoopDistributor {
   // Reductions ------------------------------------------------------------------------------------------------------
 
   /// Do the innermost instances add up parts of each element? Where neighbours along the reduction are neighbours in
-  /// memory and those along what is dealt out are not, or where there are fewer elements than instances.
+  /// memory and those along what is distributed are not, or where there are fewer elements than instances.
   bool shared_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
                   const std::map<std::int32_t, std::vector<OffsetUse>>& accesses, std::int64_t total) const {
     const Element* element = only_element(body);
@@ -350,7 +350,7 @@ class LoopDistributor {
     return {Node{std::move(guard)}};
   }
 
-  /// `left`: so many of the innermost units share each element. `how`: what is dealt out are chunks of neighbours.
+  /// `left`: so many of the innermost units share each element. `how`: what is distributed are chunks of neighbours.
   Node spread_out(const std::vector<Loop>& dealt, const std::vector<Loop>& kept, const std::vector<Node>& body,
                   std::int64_t elements, std::size_t from, bool blocks, std::size_t left = 0,
                   const std::optional<Neighbours>& how = std::nullopt) {

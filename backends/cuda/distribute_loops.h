@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops whose iterations touch different elements are dealt out to the threads that are there.
+// Loops whose iterations touch different elements are distributed to the threads that are there.
 //
-// A loop nest is dealt out where every buffer that it writes is only accessed at  L(v) + R  with the nest's variables v
-// in L and the rest in R, and L takes values further apart than R spans: then no two iterations meet. Which variables
+// A loop nest is distributed where every buffer that it writes is only accessed at  L(v) + R  with the nest's variables
+// v in L and the rest in R, and L takes values further apart than R spans: then no two iterations meet. Which variables
 // those are is found from the writes; loops over the others stay inside. All trips together are one number, counted by
 // thread, warp, block:
 //
 //   for i in 30 { for j in 50 { C[i,j] = .. } }   becomes   thread n of 1500: C[n / 50, n % 50] = ..
 //
-// A reduction is dealt out to the innermost instances (combine.h) where neighbours along it are neighbours in memory,
+// A reduction is distributed to the innermost instances (combine.h) where neighbours along it are neighbours in memory,
 // or where there is too little else to do.
 
 #include <vector>

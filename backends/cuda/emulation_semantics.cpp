@@ -284,8 +284,8 @@ class Meaning {
       line(fmt::format("emulation::aligned({}, {}, \"{}\");", inside.name, operand.align, instruction_.name));
     std::string box, offset, at;
     for (std::size_t d = 0; d < box_of.positions.size(); ++d) {
-      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", box_of.walked_by[d]}));
-      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", box_of.positions[d], box_of.walked_by[d]);
+      box += fmt::format("{}{}", d > 0 ? ", " : "", *extent({"extent", "", box_of.fused_dim_of[d]}));
+      at += fmt::format("{}{} + {}", d > 0 ? ", " : "", box_of.positions[d], box_of.fused_dim_of[d]);
     }
     for (const StrideTerm& term : strided->terms) {
       const auto stride =

@@ -20,8 +20,8 @@ struct WrapperOperand {
   std::vector<std::int64_t> pitches;  ///< bytes between neighbours along each term of its layout that is free; else 0
   std::string word, constraint;       ///< what is handed over instead of the address, and how
   bool written = false;
-  bool described = false;                         ///< an object of the host
-  std::vector<std::string> positions, walked_by;  ///< of it, innermost first: parameters, dims
+  bool described = false;                            ///< an object of the host
+  std::vector<std::string> positions, fused_dim_of;  ///< of it, innermost first: parameters, dims
 };
 
 /// The body, indented by two spaces. `extents`: one for each dim; `start`: of the written operand. Errors: what the

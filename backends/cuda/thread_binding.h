@@ -30,7 +30,7 @@ class ThreadBinding {
   ThreadBinding(const std::vector<Node>& kernel, const HardwareModel& model, UnitId grid);
 
   std::int64_t blocks() const;
-  bool walks_blocks() const { return grid_loops_; }        ///< loops on the grid unit are blocks of the launch
+  bool loops_blocks() const { return grid_loops_; }        ///< loops on the grid unit are blocks of the launch
   std::int64_t threads() const;                            ///< of a block
   UnitId first_inside() const { return inside_.front(); }  ///< the outermost unit of the threads of a block
   bool has_threads() const { return !inside_.empty(); }

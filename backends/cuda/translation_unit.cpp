@@ -25,7 +25,7 @@
 namespace isamap {
 namespace {
 
-constexpr const char* launch_unit = "(launch)";  // of loops that the host walks: a kernel is given their variable
+constexpr const char* launch_unit = "(launch)";  // of loops that the host runs: a kernel is given their variable
 
 // A printed file is read by up to three compilers: nvcc takes all of it; the runtime compiler (__CUDACC_RTC__) takes
 // the kernels and nothing of the host; the system's compiler takes all of it beside the emulation, or, with
@@ -251,7 +251,7 @@ class KernelFile {
                                        spread.threads() / role_threads(spread));
     for (std::size_t r = 0; r < roles.size(); ++r)
       text += role(part_of(nodes, roles[r]), roles[r], r, spread, around_kernel);
-    const std::vector<Node> others = synchronize(part_of(nodes, ""), program_, model_, grid_, spread.walks_blocks());
+    const std::vector<Node> others = synchronize(part_of(nodes, ""), program_, model_, grid_, spread.loops_blocks());
     wrappers_.most_numbered = numbered(others, spread.threads());
     const std::string rest = body(others, spread, around_kernel);
     text += roles.empty() ? rest : "  } else {\n" + budget(budgets_.others) + indented(rest) + "  }\n";

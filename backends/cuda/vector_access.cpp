@@ -55,11 +55,11 @@ bool multiple_of(const AffineExpr& offset, std::int64_t to) {
                                                     [&](const AffineTerm& t) { return t.coefficient % to == 0; });
 }
 
-enum class Walk { still, neighbours, elsewhere };
-Walk walk_of(const AffineExpr& offset, const std::string& each) {
-  if (!offset.names().contains(each)) return Walk::still;
+enum class Step { still, neighbours, elsewhere };
+Step loop_of(const AffineExpr& offset, const std::string& each) {
+  if (!offset.names().contains(each)) return Step::still;
   const bool alone = offset.coefficient(each) == 1 && !(offset - AffineExpr::dim(each)).names().contains(each);
-  return alone ? Walk::neighbours : Walk::elsewhere;
+  return alone ? Step::neighbours : Step::elsewhere;
 }
 
 struct Judged {
@@ -79,8 +79,8 @@ std::optional<Judged> judged(const Program& program, const HardwareModel& model,
     if (buffer.slots >= 0) return true;  // a register
     if (buffer.swizzle) return false;
     const AffineExpr offset = element_offset(buffer, ref, chunk.ranges);
-    const Walk walk = walk_of(offset, chunk.each);
-    if (walk == Walk::neighbours) {
+    const Step loop = loop_of(offset, chunk.each);
+    if (loop == Step::neighbours) {
       const auto move = move_of(model, unit, buffer.memory, buffer.dtype, count, !written);
       if (!move) return false;
       const std::int64_t align = operand_of(model.instruction(*move), written ? 0 : 1).align;
@@ -91,8 +91,8 @@ std::optional<Judged> judged(const Program& program, const HardwareModel& model,
       result.how.moves.back() = move;
       any = true;
     }
-    result.requests += walk == Walk::elsewhere ? 1.0 : 1.0 / static_cast<double>(count);
-    return !(written && walk != Walk::neighbours);
+    result.requests += loop == Step::elsewhere ? 1.0 : 1.0 / static_cast<double>(count);
+    return !(written && loop != Step::neighbours);
   };
   if (!stores) result.how.moves.emplace_back();
   if (stores && !note(chunk.element.write, true)) return std::nullopt;

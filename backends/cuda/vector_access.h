@@ -8,7 +8,7 @@
 //
 // Which moves there are is found from what they mean: neighbours between registers of one instance and that memory, in
 // the same order. How many elements are taken at a time follows from them: as many as make the fewest requests for an
-// element, where every access that walks along neighbours is one move, at a multiple of what the move asks for.
+// element, where every access that runs over along neighbours is one move, at a multiple of what the move asks for.
 
 #include <functional>
 #include <optional>

@@ -83,7 +83,7 @@ void Wrappers::describe(const Item& item, const Call& call, int access, WrapperO
   made.arguments += (made.arguments.empty() ? "" : ", ") + described(from, ref.buffer, *box);
   for (std::size_t d = 0; d < box->position.size(); ++d) {
     operand.positions.push_back(operand.name + "_" + box->names[d]);
-    operand.walked_by.push_back(box->names[d]);
+    operand.fused_dim_of.push_back(box->names[d]);
     made.parameters += ", int " + operand.positions.back();
     made.arguments += ", int(" + context.index(box->position[d], item.ranges) + ")";
   }
@@ -208,7 +208,7 @@ std::string further_input(const Placeholder& p, const std::vector<WrapperOperand
   if (r.object == instruction.async_by && r.property == "at") return "counter_";
   for (const WrapperOperand& o : operands)
     for (std::size_t d = 0; d < o.positions.size(); ++d)
-      if (r.property == "coord" && r.object == o.name && r.argument == o.walked_by[d]) return o.positions[d];
+      if (r.property == "coord" && r.object == o.name && r.argument == o.fused_dim_of[d]) return o.positions[d];
   return "";
 }
 }  // namespace

@@ -34,7 +34,7 @@ class Simulation {
 
   Result<SimulatedTime> run(std::vector<TensorData>& data) {
     transfer(data, true);
-    walk_line(program_, model_, slots_,
+    loop_line(program_, model_, slots_,
               {[](const CallSite&, const std::int64_t*) {},
                [this](const Node& nest, const std::int64_t* loops) { host(nest, loops); }, [](const std::string&) {},
                [this] { return problem_.has_value(); }});

@@ -250,7 +250,7 @@ class ArchitectureReader : Reader {
   void take(const yaml::Node& where, const std::string& name, std::int64_t x, std::int64_t y) {
     Mesh& mesh = pending_;
     if ((mesh.x > 1 && x > 1) || (mesh.y > 1 && y > 1))
-      wrong(where, fmt::format("{} deals out an axis between two levels once more", name),
+      wrong(where, fmt::format("{} distributes an axis between two levels once more", name),
             "what is imported has one axis x and one axis y between two levels");
     mesh.x = std::max(mesh.x, x);
     mesh.y = std::max(mesh.y, y);

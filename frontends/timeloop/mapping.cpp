@@ -84,7 +84,7 @@ class MappingReader : Reader {
     }
   }
 
-  /// Spatial entries target the storage that deals out, or the container that it deals out to.
+  /// Spatial entries target the storage that distributes, or the container that it distributes to.
   std::optional<std::size_t> level_of(const std::string& target, bool spatial) const {
     for (std::size_t l = 0; l < architecture_.levels.size(); ++l) {
       if (architecture_.levels[l].name == target) return l;

@@ -58,9 +58,9 @@ std::optional<std::vector<std::int64_t>> own_addresses(const Instruction& instru
     names.push_back("$" + dim.name);
     first[names.back()] = AffineExpr(0);
   }
-  const AffineExpr walk = offset - substitute(offset, first);
-  if (!number || !only_points(walk)) return std::nullopt;
-  const CompiledAffine instance(*number, names), fixed(behind, names), lies(walk, names);
+  const AffineExpr loop = offset - substitute(offset, first);
+  if (!number || !only_points(loop)) return std::nullopt;
+  const CompiledAffine instance(*number, names), fixed(behind, names), lies(loop, names);
   std::vector<std::optional<std::int64_t>> steps;
   std::vector<std::int64_t> point(names.size(), 0);
   while (true) {

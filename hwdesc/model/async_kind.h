@@ -13,7 +13,7 @@ bool completes_in_groups(const Instruction& instruction, const HardwareModel& mo
 /// One whose uses complete by a counter (`kind: phases`).
 bool completes_by_counter(const Instruction& instruction, const HardwareModel& model);
 
-/// One whose results others see behind a fence (`kind: fence`), as stores that pass the caches; whoever made them sees
+/// One whose results others see behind a fence (`kind: fence`), as streaming stores; whoever made them sees
 /// them at once.
 bool completes_by_fence(const Instruction& instruction, const HardwareModel& model);
 

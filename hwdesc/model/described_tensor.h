@@ -24,7 +24,7 @@ struct DescribedTensor {
 };
 
 /// What access `access` of a use says of `buffer`, whose axes have these indices, over loop variables and `$dim`s. Axes
-/// outside those that the instruction walks are further rows. Errors: the axes are no such rows; the use may reach past
+/// outside those that the instruction loops are further rows. Errors: the axes are no such rows; the use may reach past
 /// the end of rows behind which others follow.
 Result<DescribedTensor> described_tensor(const Instruction& instruction, int access, const Buffer& buffer,
                                          const std::vector<AffineExpr>& index, const std::vector<std::int64_t>& extents,

@@ -129,7 +129,7 @@ class Picture {
                    " text-anchor=\"middle\" font-size=\"11\"");
   }
 
-  /// Slots are dealt out top down, so that lines at one memory do not meet.
+  /// Slots are distributed top down, so that lines at one memory do not meet.
   int slot(std::size_t memory) { return memories_[memory].y + 3 + row / 2 + row * slots_[memory]++; }
 
   void draw_links() {

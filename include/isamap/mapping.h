@@ -3,7 +3,7 @@
 // How one instruction covers one statement (the definitions are in docs/mapping.md).
 //
 // For each instruction dim an ordered list of digits, outermost first: counting through them like an odometer, last
-// digit fastest, each E consecutive counts are one call. What no digit walks is a residual loop.
+// digit fastest, each E consecutive counts are one call. What no digit loops is a residual loop.
 
 #include <cstdint>
 #include <optional>
@@ -58,7 +58,7 @@ struct Mapping {
   std::vector<std::string> needs;  ///< "finite": dead slots must hold finite numbers
   Proof proof = Proof::unproved;
   double utilisation = 0;          ///< kernel points / (calls * instruction points), sizes as given
-  std::vector<std::string> outer;  ///< dims that no digit walks, or only in part
+  std::vector<std::string> outer;  ///< dims that no digit runs over, or only in part
   /// Dims behind the instruction's own, for sums that its text writes out. Then each tensor of the instruction is one
   /// access, in the order in which the text reads them.
   std::vector<Dim> rolled;
@@ -79,10 +79,10 @@ std::string constant_name(const Mapping& mapping);
 
 /// Product of the digit extents of one instruction dim (at most 2^63 - 1), and the fused name of its digits:
 /// "n.p", "c.(q - s)"; no digits: "".
-std::int64_t walked_extent(const std::vector<Digit>& digits);
+std::int64_t stepped_extent(const std::vector<Digit>& digits);
 std::string fused_name(const std::vector<Digit>& digits);
 
-/// The statement over fused dims: each list of two or more unit digits that walk their whole dims becomes one dim `n.p`
+/// The statement over fused dims: each list of two or more unit digits that loop their whole dims becomes one dim `n.p`
 /// of extent N*P, with n = n.p / P and p = n.p % P in accesses and faces; a single digit, other columns and residual
 /// dims keep their names. The fused domain has exactly the points of the old one. Order: dims in the old order, a fused
 /// dim at the place of its first digit.

@@ -2,10 +2,10 @@
 #pragma once
 // Where and when: a list of lines, outermost first, of three kinds (docs/schedule.md).
 //
-//   for walks a dim in tiles of a stated size; stage says that a tile of a tensor lives in a memory from here
+//   for loops a dim in tiles of a stated size; stage says that a tile of a tensor lives in a memory from here
 //   inwards; do says which instruction does the rest.
 //
-// Dims are those of the fused statement (include/isamap/mapping.h), so a walk over fused digits is `for n.p by 48`.
+// Dims are those of the fused statement (include/isamap/mapping.h), so a loop over fused digits is `for n.p by 48`.
 
 #include <cstdint>
 #include <map>
@@ -26,20 +26,20 @@ enum class Tail { none, pad, split };   ///< none: proved to divide, or the defa
 enum class First { fill, flag, load };  ///< how an accumulator starts
 enum class Outside { pad, skip };       ///< reads beyond a tensor's shape
 
-struct Walk {
+struct TiledLoop {
   std::string dim;        ///< of the fused statement
   std::int64_t tile = 1;  ///< extent of the dim below this line; trip = ceil(parent / tile)
-  bool operator==(const Walk&) const = default;
+  bool operator==(const TiledLoop&) const = default;
 };
 
 struct For {
-  std::vector<Walk> walks;
+  std::vector<TiledLoop> loops;
   std::string unit;  ///< empty: time. "core", "warp", "mac.x"
   Tail tail = Tail::none;
   bool unroll = false;
-  std::string combine;      ///< name of a combine on a reduction walk over a unit; empty: none
+  std::string combine;      ///< name of a combine on a reduction run over a unit; empty: none
   bool wrap = false;        ///< instances take turns: number n does steps n, n + instances, ...
-  std::int64_t raster = 0;  ///< so many steps of the first walk come before the next step of the second; 0: in order
+  std::int64_t raster = 0;  ///< so many steps of the first loop come before the next step of the second; 0: in order
   bool operator==(const For&) const = default;
 };
 

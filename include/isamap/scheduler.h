@@ -37,12 +37,12 @@ Result<Schedule> parse_schedule(const std::string& text, const std::string& file
                                 const HardwareModel& model);
 
 /// Dims exist, tiles are positive and nested, every stage names a tensor of its statement and a memory, `do` stands
-/// last once, every dim is walked down to what the instruction takes.
+/// last once, every dim is tiled down to what the instruction takes.
 Diagnostics verify(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
 
 // A schedule to a program: tiles to loops, stages to buffers with fills and drains, `do` to calls.
 //
-// Rules R1..R5 of docs/schedule.md. Every walk whose tile does not divide gets a body for its last, shorter tile, so
+// Rules R1..R5 of docs/schedule.md. Every loop whose tile does not divide gets a body for its last, shorter tile, so
 // all extents in the program are constants.
 
 /// Whether what a `do` line states is proved again, or taken for granted: by a caller that knows better, because the
@@ -101,8 +101,9 @@ struct Scheduled {
 /// otherwise, and when no legal schedule is found, diagnostics say which constraint (memory, tile, needed, available).
 /// Points and costs of strategies and cost models that users bring are checked: points are repaired, what is no cost is
 /// an illegal point with words. What such code throws reaches the caller.
-/// Where a strategy finds none without having seen the whole space, the space is walked in order for a while. `proved`:
-/// after a failure, whether it is known that the space has no legal schedule; where a limit came first it is false.
+/// Where a strategy finds none without having seen the whole space, the space is run over in order for a while.
+/// `proved`: after a failure, whether it is known that the space has no legal schedule; where a limit came first it is
+/// false.
 Result<Scheduled> schedule(const Kernel& kernel, const MapResult& mappings, const HardwareModel& model,
                            const ScheduleOptions& options, bool* proved = nullptr);
 

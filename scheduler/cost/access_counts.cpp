@@ -13,7 +13,7 @@ namespace isamap {
 
 namespace {
 
-/// Sizes of one dim are at most two a walk; a group of many dims is cut to its largest size each beyond this.
+/// Sizes of one dim are at most two a loop; a group of many dims is cut to its largest size each beyond this.
 constexpr double max_cases = 4096;
 
 void add_size(auto& sizes, std::int64_t extent, double count) {
@@ -92,7 +92,7 @@ std::optional<double> different_values(std::vector<Row> rows, const Row& extents
 TileCounts::TileCounts(const ResolvedNest& view) : view_(view) {
   std::vector<std::int64_t> extent;
   for (const Dim& d : view.statement.domain.dims) extent.push_back(d.extent);
-  for (const LoopLevel& w : view.walks) {
+  for (const LoopLevel& w : view.loops) {
     std::int64_t& e = extent[static_cast<std::size_t>(w.dim)];
     trips_.push_back(ceil_div(e, w.tile));
     e = std::min(e, w.tile);
@@ -137,12 +137,12 @@ TileCounts::TileCounts(const ResolvedNest& view) : view_(view) {
   }
 }
 
-TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) const {
+TileCounts::Sizes TileCounts::sizes(int dim, int loops, const Modes& modes) const {
   Sizes now;
   add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1);
-  for (int w = 0; w < walks; ++w) {
+  for (int w = 0; w < loops; ++w) {
     if (dim_of(w) != dim) continue;
-    const std::int64_t tile = view_.walks[static_cast<std::size_t>(w)].tile;
+    const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
     Sizes next;
     for (const Size& s : now) {
       const std::int64_t full = s.extent / tile, rest = s.extent % tile;
@@ -159,7 +159,7 @@ TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) cons
           if (full > 0) add_size(next, rest, s.count);
           break;
         case Mode::single:
-          for (const Size& lone : lone_sizes(dim, w, walks, modes, s)) add_size(next, lone.extent, lone.count);
+          for (const Size& lone : lone_sizes(dim, w, loops, modes, s)) add_size(next, lone.extent, lone.count);
           break;
       }
     }
@@ -169,17 +169,17 @@ TileCounts::Sizes TileCounts::sizes(int dim, int walks, const Modes& modes) cons
   return now;
 }
 
-/// From walk `from` on, an instance must have exactly one step in time. With tails that differs from instance to
+/// From loop `from` on, an instance must have exactly one step in time. With tails that differs from instance to
 /// instance (the last ones work only while tiles are full), so instances are kept in classes that step alike.
-TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int walks, const Modes& modes, const Size& outer) const {
+TileCounts::Sizes TileCounts::lone_sizes(int dim, int from, int loops, const Modes& modes, const Size& outer) const {
   struct Class {
     double weight = 1;
     Sizes steps;
   };
   std::vector<Class> classes{{1, {{outer.extent, 1}}}};
-  for (int w = from; w < walks; ++w) {
+  for (int w = from; w < loops; ++w) {
     if (dim_of(w) != dim) continue;
-    const std::int64_t tile = view_.walks[static_cast<std::size_t>(w)].tile;
+    const std::int64_t tile = view_.loops[static_cast<std::size_t>(w)].tile;
     std::vector<Class> next;
     for (const Class& c : classes) {
       if (in_time(w)) {
@@ -296,47 +296,47 @@ double TileCounts::group_sum(const Group& group, std::vector<Sizes> sizes, const
   }
 }
 
-double TileCounts::sum(int access, int walks, const Modes& modes, const Step* step, bool elements) const {
+double TileCounts::sum(int access, int loops, const Modes& modes, const Step* step, bool elements) const {
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d) {
     if (uses_dim(access, d)) continue;
     double count = 0;
-    for (const Size& s : sizes(d, walks, modes)) count += s.count;
+    for (const Size& s : sizes(d, loops, modes)) count += s.count;
     product *= count;
   }
   if (product == 0) return 0;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<Sizes> all;
-    for (int d : group.dims) all.push_back(sizes(d, walks, modes));
+    for (int d : group.dims) all.push_back(sizes(d, loops, modes));
     product *= group_sum(group, std::move(all), step, elements);
   }
   return product;
 }
 
-TileCounts::Modes TileCounts::modes_at(int access, int walks, Sharing sharing) const {
-  Modes modes(static_cast<std::size_t>(walks), Mode::free);
-  for (int w = 0; w < walks; ++w)
-    if (!in_time(w) && (sharing.one_instance || (w >= sharing.shared_from && !uses_walk(access, w))))
+TileCounts::Modes TileCounts::modes_at(int access, int loops, Sharing sharing) const {
+  Modes modes(static_cast<std::size_t>(loops), Mode::free);
+  for (int w = 0; w < loops; ++w)
+    if (!in_time(w) && (sharing.one_instance || (w >= sharing.shared_from && !uses_loop(access, w))))
       modes[static_cast<std::size_t>(w)] = Mode::first;
   return modes;
 }
 
-/// Walk `walk` advanced: time walks inside it are at their first step, those that the tensor uses have no other.
-TileCounts::Modes TileCounts::advanced(int access, int walks, int walk, const Modes& base) const {
+/// Loop `loop` advanced: time loops inside it are at their first step, those that the tensor uses have no other.
+TileCounts::Modes TileCounts::advanced(int access, int loops, int loop, const Modes& base) const {
   Modes modes = base;
-  modes[static_cast<std::size_t>(walk)] = Mode::later;
-  for (int w = walk + 1; w < walks; ++w)
-    if (in_time(w)) modes[static_cast<std::size_t>(w)] = uses_walk(access, w) ? Mode::single : Mode::first;
+  modes[static_cast<std::size_t>(loop)] = Mode::later;
+  for (int w = loop + 1; w < loops; ++w)
+    if (in_time(w)) modes[static_cast<std::size_t>(w)] = uses_loop(access, w) ? Mode::single : Mode::first;
   return modes;
 }
 
-/// Does this walk move along a window: its dim in exactly one axis, a sum, and no walk inside it that moves the same
+/// Does this loop move along a window: its dim in exactly one axis, a sum, and no loop inside it that moves the same
 /// dim in time or deals it out unevenly?
-bool TileCounts::slides(int access, int walks, int walk) const {
-  std::int64_t tile = view_.walks[static_cast<std::size_t>(walk)].tile;
-  for (int w = walk + 1; w < walks; ++w) {
-    if (dim_of(w) != dim_of(walk)) continue;
-    const std::int64_t inner = view_.walks[static_cast<std::size_t>(w)].tile;
+bool TileCounts::slides(int access, int loops, int loop) const {
+  std::int64_t tile = view_.loops[static_cast<std::size_t>(loop)].tile;
+  for (int w = loop + 1; w < loops; ++w) {
+    if (dim_of(w) != dim_of(loop)) continue;
+    const std::int64_t inner = view_.loops[static_cast<std::size_t>(w)].tile;
     if (in_time(w) ? trip(w) > 1 : tile % inner != 0) return false;
     tile = inner;
   }
@@ -345,53 +345,53 @@ bool TileCounts::slides(int access, int walks, int walk) const {
   for (const Group& group : groups_[static_cast<std::size_t>(access)])
     for (const Axis& axis : group.axes)
       for (const auto& term : axis.terms)
-        if (term.first == dim_of(walk)) {
+        if (term.first == dim_of(loop)) {
           ++axes;
           window = axis.linear && axis.terms.size() > 1;
         }
   return axes == 1 && window;
 }
 
-double TileCounts::moved(int access, int walks, Sharing sharing, bool slide) const {
-  const Modes all = modes_at(access, walks, sharing);
-  double total = sum(access, walks, all, nullptr, true);
-  for (int w = 0; w < walks; ++w) {
+double TileCounts::moved(int access, int loops, Sharing sharing, bool slide) const {
+  const Modes all = modes_at(access, loops, sharing);
+  double total = sum(access, loops, all, nullptr, true);
+  for (int w = 0; w < loops; ++w) {
     if (!in_time(w) || trip(w) == 1) continue;
-    const Modes modes = advanced(access, walks, w, all);
-    if (!uses_walk(access, w)) {
-      total -= sum(access, walks, modes, nullptr, true);
-    } else if (slide && slides(access, walks, w)) {
+    const Modes modes = advanced(access, loops, w, all);
+    if (!uses_loop(access, w)) {
+      total -= sum(access, loops, modes, nullptr, true);
+    } else if (slide && slides(access, loops, w)) {
       const int d = dim_of(w);
-      const Step step{d, view_.walks[static_cast<std::size_t>(w)].tile,
-                      view_.tiles(walks)[static_cast<std::size_t>(d)]};
-      total -= sum(access, walks, modes, nullptr, true) - sum(access, walks, modes, &step, true);
+      const Step step{d, view_.loops[static_cast<std::size_t>(w)].tile,
+                      view_.tiles(loops)[static_cast<std::size_t>(d)]};
+      total -= sum(access, loops, modes, nullptr, true) - sum(access, loops, modes, &step, true);
     }
   }
   return total;
 }
 
-double TileCounts::touched(int access, int walks, Sharing sharing) const {
-  return sum(access, walks, modes_at(access, walks, sharing), nullptr, true);
+double TileCounts::touched(int access, int loops, Sharing sharing) const {
+  return sum(access, loops, modes_at(access, loops, sharing), nullptr, true);
 }
 
-double TileCounts::first_visits(int access, int walks) const {
-  Modes modes(static_cast<std::size_t>(walks), Mode::free);
-  for (int w = 0; w < walks; ++w)
-    if (in_time(w) && !uses_walk(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
-  return sum(access, walks, modes, nullptr, true);
+double TileCounts::first_visits(int access, int loops) const {
+  Modes modes(static_cast<std::size_t>(loops), Mode::free);
+  for (int w = 0; w < loops; ++w)
+    if (in_time(w) && !uses_loop(access, w)) modes[static_cast<std::size_t>(w)] = Mode::first;
+  return sum(access, loops, modes, nullptr, true);
 }
 
-double TileCounts::refills(int access, int walks) const {
-  const Modes all = modes_at(access, walks, {});
-  double total = sum(access, walks, all, nullptr, false);
-  for (int w = 0; w < walks; ++w)
-    if (in_time(w) && trip(w) > 1 && !uses_walk(access, w))
-      total -= sum(access, walks, advanced(access, walks, w, all), nullptr, false);
+double TileCounts::refills(int access, int loops) const {
+  const Modes all = modes_at(access, loops, {});
+  double total = sum(access, loops, all, nullptr, false);
+  for (int w = 0; w < loops; ++w)
+    if (in_time(w) && trip(w) > 1 && !uses_loop(access, w))
+      total -= sum(access, loops, advanced(access, loops, w, all), nullptr, false);
   return total;
 }
 
-double TileCounts::tile(int access, int walks) const {
-  const std::vector<std::int64_t> extents = view_.tiles(walks);
+double TileCounts::tile(int access, int loops) const {
+  const std::vector<std::int64_t> extents = view_.tiles(loops);
   double product = 1;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
@@ -409,8 +409,8 @@ std::int64_t TileCounts::room_for(int access, int dim) const {
   return view_.block[static_cast<std::size_t>(dim)];
 }
 
-double TileCounts::padded_tile(int access, int walks) const {
-  const std::vector<std::int64_t> extents = view_.tiles(walks);
+double TileCounts::padded_tile(int access, int loops) const {
+  const std::vector<std::int64_t> extents = view_.tiles(loops);
   double product = 1;
   for (const Group& group : groups_[static_cast<std::size_t>(access)]) {
     std::vector<std::int64_t> own;
@@ -420,8 +420,8 @@ double TileCounts::padded_tile(int access, int walks) const {
   return product;
 }
 
-double TileCounts::slots(int access, int walks) const {
-  const std::vector<std::int64_t> extents = view_.tiles(walks);
+double TileCounts::slots(int access, int loops) const {
+  const std::vector<std::int64_t> extents = view_.tiles(loops);
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d)
     if (uses_dim(access, d))
@@ -430,30 +430,30 @@ double TileCounts::slots(int access, int walks) const {
   return product;
 }
 
-double TileCounts::points(int walks, const Modes& modes) const {
+double TileCounts::points(int loops, const Modes& modes) const {
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d) {
     double count = 0;
-    for (const Size& s : sizes(d, walks, modes)) count += s.count;
+    for (const Size& s : sizes(d, loops, modes)) count += s.count;
     product *= count;
   }
   return product;
 }
 
-double TileCounts::steps(int walks) const {
+double TileCounts::steps(int loops) const {
   Modes modes;
-  for (int w = 0; w < walks; ++w) modes.push_back(in_time(w) ? Mode::free : Mode::first);
-  return points(walks, modes);
+  for (int w = 0; w < loops; ++w) modes.push_back(in_time(w) ? Mode::free : Mode::first);
+  return points(loops, modes);
 }
 
-double TileCounts::visits(int walks) const { return points(walks, Modes(static_cast<std::size_t>(walks), Mode::free)); }
+double TileCounts::visits(int loops) const { return points(loops, Modes(static_cast<std::size_t>(loops), Mode::free)); }
 
 double TileCounts::code_calls() const {
   double product = 1;
   for (int d = 0; d < view_.dim_count(); ++d) {
     Sizes now;  // here `count` is calls printed
     add_size(now, view_.statement.domain.dims[static_cast<std::size_t>(d)].extent, 1);
-    for (const LoopLevel& w : view_.walks) {
+    for (const LoopLevel& w : view_.loops) {
       if (w.dim != d) continue;
       Sizes next;
       for (const Size& s : now) {

@@ -7,27 +7,27 @@
 
 namespace isamap {
 
-VisitCounts::VisitCounts(const ResolvedNest& view, const WalkTable& table, const TileCounts& counts, int access,
-                         int walks, int parent_walks, bool slide, int block)
+VisitCounts::VisitCounts(const ResolvedNest& view, const LoopTable& table, const TileCounts& counts, int access,
+                         int loops, int parent_loops, bool slide, int block)
     : table_(table),
       counts_(counts),
       access_(access),
-      walks_(walks),
-      parent_walks_(parent_walks),
+      loops_(loops),
+      parent_loops_(parent_loops),
       block_(block),
-      slides_(static_cast<std::size_t>(walks), 0),
-      full_(view.tiles(walks)),
+      slides_(static_cast<std::size_t>(loops), 0),
+      full_(view.tiles(loops)),
       chain_(full_.size()),
       dims_(full_.size()) {
-  for (int w = 0; w < walks; ++w) {
-    const WalkTable::Entry& e = table.walks[static_cast<std::size_t>(w)];
+  for (int w = 0; w < loops; ++w) {
+    const LoopTable::Entry& e = table.loops[static_cast<std::size_t>(w)];
     chain_[static_cast<std::size_t>(e.dim)].push_back(w);
     slides_[static_cast<std::size_t>(w)] =
-        slide && e.time && e.used[static_cast<std::size_t>(access)] && counts.slides(access, walks, w);
+        slide && e.time && e.used[static_cast<std::size_t>(access)] && counts.slides(access, loops, w);
   }
 }
 
-/// Instances of one walk on a unit, in classes: those that work in another step too come first, since steps before the
+/// Instances of one loop on a unit, in classes: those that work in another step too come first, since steps before the
 /// last are full.
 void VisitCounts::deal_out(const Part& p, std::int64_t tile, bool once) const {
   const std::int64_t full = p.extent / tile, rest = p.extent % tile;
@@ -57,13 +57,13 @@ void VisitCounts::keep(const Part& part) const {
   next_.push_back(part);
 }
 
-void VisitCounts::divide(int dim, const WalkPosition& position, int advanced, DimParts& out) const {
+void VisitCounts::divide(int dim, const LoopPosition& position, int advanced, DimParts& out) const {
   const std::int64_t whole = table_.extents[static_cast<std::size_t>(dim)];
   out.parts.assign(1, {whole, 0, 1, 1});
   out.lane = whole;
   out.lane_single = true;
   for (const int w : chain_[static_cast<std::size_t>(dim)]) {
-    const WalkTable::Entry& e = table_.walks[static_cast<std::size_t>(w)];
+    const LoopTable::Entry& e = table_.loops[static_cast<std::size_t>(w)];
     next_.clear();
     const bool here = e.time && w < block_;
     const std::int64_t begin = here ? position.at(w) * e.tile : 0;
@@ -77,7 +77,7 @@ void VisitCounts::divide(int dim, const WalkPosition& position, int advanced, Di
         if (extent > 0)
           keep({extent, std::max({std::int64_t{0}, next_step, std::min(e.tile, p.other)}), p.own, p.shared});
       } else {
-        deal_out(p, e.tile, !e.time && w >= parent_walks_);
+        deal_out(p, e.tile, !e.time && w >= parent_loops_);
       }
     }
     out.parts.swap(next_);
@@ -117,14 +117,14 @@ double VisitCounts::lane(const TileCounts::Group& group, const TileCounts::Step*
   return counts_.footprint(group, extents_, step);
 }
 
-VisitMoved VisitCounts::at(const WalkPosition& position, int advanced) const {
+VisitMoved VisitCounts::at(const LoopPosition& position, int advanced) const {
   for (std::size_t d = 0; d < dims_.size(); ++d) divide(static_cast<int>(d), position, advanced, dims_[d]);
-  const bool used = advanced >= 0 && counts_.uses_walk(access_, advanced);
+  const bool used = advanced >= 0 && counts_.uses_loop(access_, advanced);
   const bool slide = used && slides_[static_cast<std::size_t>(advanced)] != 0;
   TileCounts::Step step;
   if (slide) {
-    step.dim = table_.walks[static_cast<std::size_t>(advanced)].dim;
-    step.shift = table_.walks[static_cast<std::size_t>(advanced)].tile;
+    step.dim = table_.loops[static_cast<std::size_t>(advanced)].dim;
+    step.shift = table_.loops[static_cast<std::size_t>(advanced)].tile;
     step.before = full_[static_cast<std::size_t>(step.dim)];
   }
   double own = 1, shared = 1, all = 1, stays = advanced >= 0 && (!used || slide) ? 1 : 0;

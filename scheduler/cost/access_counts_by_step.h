@@ -18,18 +18,18 @@ struct VisitMoved {
 
 class VisitCounts {
  public:
-  /// Tiles below the first `walks` walks, filled from tiles below `parent_walks`. Walks in time from `block` on are
+  /// Tiles below the first `loops` loops, filled from tiles below `parent_loops`. Loops in time from `block` on are
   /// gone through in one visit: calls are counted a block at a time.
-  VisitCounts(const ResolvedNest& view, const WalkTable& table, const TileCounts& counts, int access, int walks,
-              int parent_walks, bool slide, int block);
+  VisitCounts(const ResolvedNest& view, const LoopTable& table, const TileCounts& counts, int access, int loops,
+              int parent_loops, bool slide, int block);
 
-  /// `advanced`: the walk in time that brought us here, -1 at the beginning.
-  VisitMoved at(const WalkPosition& position, int advanced) const;
+  /// `advanced`: the loop in time that brought us here, -1 at the beginning.
+  VisitMoved at(const LoopPosition& position, int advanced) const;
 
  private:
   struct Part {
     std::int64_t extent = 0;
-    std::int64_t other = 0;  ///< the most that another step of the walks inside the one that advanced has; 0: no other
+    std::int64_t other = 0;  ///< the most that another step of the loops inside the one that advanced has; 0: no other
     double own = 0, shared = 0;
   };
   struct DimParts {
@@ -40,16 +40,16 @@ class VisitCounts {
 
   void deal_out(const Part& part, std::int64_t tile, bool once) const;
   void keep(const Part& part) const;
-  void divide(int dim, const WalkPosition& position, int advanced, DimParts& out) const;
+  void divide(int dim, const LoopPosition& position, int advanced, DimParts& out) const;
   double sum(const TileCounts::Group& group, bool single_only, const TileCounts::Step* step) const;
   double lane(const TileCounts::Group& group, const TileCounts::Step* step) const;
 
-  const WalkTable& table_;
+  const LoopTable& table_;
   const TileCounts& counts_;
-  int access_, walks_, parent_walks_, block_;
-  std::vector<char> slides_;             ///< by walk
+  int access_, loops_, parent_loops_, block_;
+  std::vector<char> slides_;             ///< by loop
   std::vector<std::int64_t> full_;       ///< by dim: extent of a full tile
-  std::vector<std::vector<int>> chain_;  ///< by dim: its walks above the stage
+  std::vector<std::vector<int>> chain_;  ///< by dim: its loops above the stage
   mutable std::vector<DimParts> dims_;
   mutable std::vector<Part> next_;
   mutable std::vector<std::int64_t> extents_;

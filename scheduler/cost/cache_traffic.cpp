@@ -28,13 +28,13 @@ constexpr double pages_at_hand = 64;
 /// A packed copy that an access reads.
 struct Packed {
   std::vector<SplitDigit> digits;  ///< empty: neighbours in use are taken to be neighbours in memory
-  int walks = 0;                   ///< it holds the tile below these
+  int loops = 0;                   ///< it holds the tile below these
 };
 
 struct Passing {
   int access = 0;
-  int walks = 0;  ///< it passes as often as the tile below these is replaced, not more
-  int own = 0;    ///< handed from statement to statement below so many walks, in one place; 0: it is not
+  int loops = 0;  ///< it passes as often as the tile below these is replaced, not more
+  int own = 0;    ///< handed from statement to statement below so many loops, in one place; 0: it is not
   std::optional<Packed> packed;
   double copies = 1;  ///< of each element there
   MemoryId nearest;   ///< cache of the core on that way
@@ -46,7 +46,7 @@ struct Axis {
   double along = 1, extent = 1, pitch = 1;
 };
 
-/// How an access lies in memory below some walks.
+/// How an access lies in memory below some loops.
 struct Footprint {
   double bytes = 0;    ///< in whole lines, one more where a row does not follow the one before
   double lines = 0;    ///< the same, where rows begin at lines
@@ -84,35 +84,35 @@ class CacheModel {
   }
 
  private:
-  /// Each access by itself: lines that crowd few sets drive one another out, not those that lie elsewhere.
+  /// Each access by itself: lines that conflict in few sets drive one another out, not those that lie elsewhere.
   Moved of_access(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a) const {
     const double capacity =
         cache.usable > 0 ? static_cast<double>(cache.usable) : usable * static_cast<double>(cache.capacity);
-    const int all = static_cast<int>(view_.walks.size());
-    int walks = 0;
-    double missing = 0;  // of what the walk outside would like to keep
-    for (; walks < all; ++walks) {
-      const double taken = needed(cache, accesses, a, walks);
+    const int all = static_cast<int>(view_.loops.size());
+    int loops = 0;
+    double missing = 0;  // of what the loop outside would like to keep
+    for (; loops < all; ++loops) {
+      const double taken = needed(cache, accesses, a, loops);
       if (taken <= capacity) break;
-      const double crowding = footprint(cache, a, std::max(walks, a.own)).crowded / ways(cache);
+      const double crowding = footprint(cache, a, std::max(loops, a.own)).crowded / ways(cache);
       missing = std::min(1.0, (1 - capacity / taken) * (crowding > 1 && a.begin.crowded > 0 ? 2 : 1));
     }
-    const Moved here = moved(cache, accesses, a, walks),
-                further_out = moved(cache, accesses, a, std::max(walks - 1, 0));
+    const Moved here = moved(cache, accesses, a, loops),
+                further_out = moved(cache, accesses, a, std::max(loops - 1, 0));
     const auto between = [&](double with, double without) { return missing * with + (1 - missing) * without; };
     return {between(here.bytes, further_out.bytes), between(here.of_output, further_out.of_output),
             between(here.begun, further_out.begun), missing > 0 ? here.bytes : further_out.bytes};
   }
 
-  /// Capacity that what stands below some walks takes: all lines, or more where many of those of one access fall into
+  /// Capacity that what stands below some loops takes: all lines, or more where many of those of one access fall into
   /// few sets.
-  double needed(const Memory& cache, const std::vector<Passing>& accesses, const Passing& one, int walks) const {
+  double needed(const Memory& cache, const std::vector<Passing>& accesses, const Passing& one, int loops) const {
     double total = 0, most = 0;
     for (const Passing& a : accesses) {
-      if (walks > a.walks) continue;  // it is in registers all the while
-      const Footprint f = footprint(cache, a, std::max(walks, a.own));
+      if (loops > a.loops) continue;  // it is in registers all the while
+      const Footprint f = footprint(cache, a, std::max(loops, a.own));
       total += f.bytes * a.copies;
-      if (&a == &one && walks < a.walks)  // else it passes once, and drives out no lines of its own
+      if (&a == &one && loops < a.loops)  // else it passes once, and drives out no lines of its own
         most = f.crowded - f.bytes / set_bytes(cache);
     }
     if (most < 1) return total;
@@ -129,11 +129,11 @@ class CacheModel {
     return sets * static_cast<double>(std::max<std::int64_t>(1, cache.line));
   }
 
-  /// Bytes of an access into the cache when it keeps what stands below some walks: none if that is everything, since
+  /// Bytes of an access into the cache when it keeps what stands below some loops: none if that is everything, since
   /// programs run over and over.
-  Moved moved(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a, int walks) const {
-    const int at = std::min(walks, a.walks);
-    if (walks == 0 || (at <= a.own && a.own > 0)) return {};  // what the cache keeps is that place
+  Moved moved(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a, int loops) const {
+    const int at = std::min(loops, a.loops);
+    if (loops == 0 || (at <= a.own && a.own > 0)) return {};  // what the cache keeps is that place
     const double elements =
         counts_.moved(a.access, at, {}, true) * (a.access == 0 ? 2 : 1);  // results are written back
     const LineParts parts = part_of_lines(cache, accesses, a, at);
@@ -159,29 +159,29 @@ class CacheModel {
   }
 
   /// Bytes that come for each byte in use, and those for which rows are begun. Lines stay for the next step of the
-  /// innermost walk: one that runs along them uses them up.
+  /// innermost loop: one that runs along them uses them up.
   LineParts part_of_lines(const Memory& cache, const std::vector<Passing>& accesses, const Passing& a,
-                          int walks) const {
+                          int loops) const {
     const Memory& nearest = view_.model->memory(a.nearest);
     const bool far = &cache != &nearest;
-    const int outer = walks;
-    int w = walks - 1;
-    while (w >= 0 && !counts_.uses_walk(a.access, w)) --w;
+    const int outer = loops;
+    int w = loops - 1;
+    while (w >= 0 && !counts_.uses_loop(a.access, w)) --w;
     double anew = 1, lost = 0, crowded = 0;
     const bool goes_on = w >= 0 && runs_along(a, w);
-    if (goes_on && far && footprint(cache, a, walks).rows <= row_streams(cache)) {
-      walks = w;
+    if (goes_on && far && footprint(cache, a, loops).rows <= row_streams(cache)) {
+      loops = w;
     } else if (goes_on && !far) {
-      anew = 0, lost = prefetches_evicted(cache, a, walks), crowded = conflict_share(cache, a, walks);
-      if (lost == 0) walks = w;
+      anew = 0, lost = prefetches_evicted(cache, a, loops), crowded = conflict_share(cache, a, loops);
+      if (lost == 0) loops = w;
     } else {
       while (w >= 0 && !runs_along(a, w)) --w;
       if (w >= 0) lost = prefetches_evicted(nearest, a, w + 1), crowded = conflict_share(nearest, a, w + 1);
       if (w >= 0 && !far) anew = std::max(0.0, 1 - usable * at_hand(cache) / pages(cache, accesses, w + 1));
     }
-    const Footprint f = footprint(cache, a, walks);
-    const double all = std::max(1.0, counts_.tile(a.access, walks)) * element_bytes(a.access);
-    const double lines = goes_on || prefetches_evicted(cache, a, walks) > 0 ? f.lines : with_neighbours(cache, f);
+    const Footprint f = footprint(cache, a, loops);
+    const double all = std::max(1.0, counts_.tile(a.access, loops)) * element_bytes(a.access);
+    const double lines = goes_on || prefetches_evicted(cache, a, loops) > 0 ? f.lines : with_neighbours(cache, f);
     const LineParts inner = far ? stream_overflow(cache, a, outer) : LineParts{};
     return {lines / all + std::max(crowded * a.begin.crowded * f.begins / all, inner.lines),
             std::max(a.begin.of(anew, lost) * f.begins / all, inner.begun)};
@@ -199,24 +199,24 @@ class CacheModel {
 
   /// Lines that are fetched ahead of the next step lie in sets as crowded as those in use. What part of them is gone
   /// before it is used: none while a set has room for them, everything where it would need half as much again.
-  double prefetches_evicted(const Memory& cache, const Passing& a, int walks) const {
-    return std::clamp(2 * (footprint(cache, a, walks).crowded / ways(cache) - 1), 0.0, 1.0);
+  double prefetches_evicted(const Memory& cache, const Passing& a, int loops) const {
+    return std::clamp(2 * (footprint(cache, a, loops).crowded / ways(cache) - 1), 0.0, 1.0);
   }
 
   /// The same, where these sets hold twice as many lines as if all sets held equally many.
-  double conflict_share(const Memory& cache, const Passing& a, int walks) const {
-    const Footprint f = footprint(cache, a, walks);
-    return prefetches_evicted(cache, a, walks) * std::clamp(f.crowded * set_bytes(cache) / f.lines - 1, 0.0, 1.0);
+  double conflict_share(const Memory& cache, const Passing& a, int loops) const {
+    const Footprint f = footprint(cache, a, loops);
+    return prefetches_evicted(cache, a, loops) * std::clamp(f.crowded * set_bytes(cache) / f.lines - 1, 0.0, 1.0);
   }
 
-  /// What pieces of rows cost, for each byte in use, that walks further in take first: of more rows than are followed,
-  /// or of rows that crowd sets of the nearest cache.
-  LineParts stream_overflow(const Memory& cache, const Passing& a, int walks) const {
+  /// What pieces of rows cost, for each byte in use, that runs over further in take first: of more rows than are
+  /// followed, or of rows that crowd sets of the nearest cache.
+  LineParts stream_overflow(const Memory& cache, const Passing& a, int loops) const {
     const Memory& nearest = view_.model->memory(a.nearest);
     LineParts most;
     const auto line = static_cast<double>(cache.line);
-    for (int inner = walks + 1; inner <= a.walks; ++inner) {
-      if (!counts_.uses_walk(a.access, inner - 1)) continue;
+    for (int inner = loops + 1; inner <= a.loops; ++inner) {
+      if (!counts_.uses_loop(a.access, inner - 1)) continue;
       const Footprint f = footprint(cache, a, inner);
       const double piece = std::max(line, counts_.tile(a.access, inner) * element_bytes(a.access) / f.pieces);
       most.lines = std::max(most.lines, conflict_share(nearest, a, inner) * a.begin.crowded / piece);
@@ -225,16 +225,16 @@ class CacheModel {
     return most;
   }
 
-  /// Do the steps of a walk go on along the rows of the tiles below it?
-  bool runs_along(const Passing& a, int walk) const {
+  /// Do the steps of a loop go on along the rows of the tiles below it?
+  bool runs_along(const Passing& a, int loop) const {
     const std::vector<AffineExpr>& index = access_of(view_.statement, a.access).index;
-    const auto d = static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(walk)].dim);
-    if (index.empty() || !counts_.uses_walk(a.access, walk)) return false;
+    const auto d = static_cast<std::size_t>(view_.loops[static_cast<std::size_t>(loop)].dim);
+    if (index.empty() || !counts_.uses_loop(a.access, loop)) return false;
     if (!a.packed && share_dims(index))
       return std::abs(offset_of(a).coefficient(view_.statement.domain.dims[d].name)) == 1;
     const AffineExpr* row = &index.back();
     if (a.packed && !a.packed->digits.empty()) {
-      const std::vector<Axis> all = axes(a, walk + 1);
+      const std::vector<Axis> all = axes(a, loop + 1);
       std::size_t last = all.size() - 1;
       while (last > 0 && all[last].along == all[last].extent) --last;
       row = &a.packed->digits[last].form;
@@ -243,11 +243,11 @@ class CacheModel {
   }
 
   /// Outermost first.
-  std::vector<Axis> axes(const Passing& a, int walks) const {
+  std::vector<Axis> axes(const Passing& a, int loops) const {
     std::vector<Axis> result;
-    const std::vector<std::int64_t> tiles = view_.tiles(walks);
+    const std::vector<std::int64_t> tiles = view_.tiles(loops);
     if (a.packed) {
-      const std::vector<std::int64_t> whole = view_.tiles(a.packed->walks);
+      const std::vector<std::int64_t> whole = view_.tiles(a.packed->loops);
       for (const SplitDigit& digit : a.packed->digits) {
         const auto extent = [&](const std::vector<std::int64_t>& of) {
           return static_cast<double>(digit_extent(digit, static_cast<std::int64_t>(span(digit.form, of))));
@@ -301,19 +301,19 @@ class CacheModel {
     return result;
   }
 
-  double pages(const Memory& cache, const std::vector<Passing>& accesses, int walks) const {
+  double pages(const Memory& cache, const std::vector<Passing>& accesses, int loops) const {
     double total = 0;
-    for (const Passing& a : accesses) total += footprint(cache, a, walks).pages;
+    for (const Passing& a : accesses) total += footprint(cache, a, loops).pages;
     return total;
   }
 
-  Footprint footprint(const Memory& cache, const Passing& a, int walks) const {
-    const double size = element_bytes(a.access), elements = counts_.tile(a.access, walks);
+  Footprint footprint(const Memory& cache, const Passing& a, int loops) const {
+    const double size = element_bytes(a.access), elements = counts_.tile(a.access, loops);
     Footprint f;
     f.bytes = f.lines = elements * size;
     f.crowded = elements * size / set_bytes(cache);
     f.pages = std::ceil(elements * size / page);
-    const std::vector<Axis> lying = axes(a, walks);
+    const std::vector<Axis> lying = axes(a, loops);
     if (lying.empty() || cache.line <= 1) return f;
     const auto line = static_cast<double>(cache.line);
     // A row is what lies in one piece: axes that the tile takes whole, and part of the next.
@@ -366,22 +366,22 @@ class CacheModel {
 
 /// Digits of the instruction, of which a copy holds several, are not looked into.
 Packed packed_copy(const StagedTile& s) {
-  Packed copy{{}, s.walks};
+  Packed copy{{}, s.loops};
   for (const LayoutDigit& digit : s.stage.layout) {
     const auto split = split_digit(digit.index);
     const auto name = split ? split->form.as_dim() : std::nullopt;
-    if (!split || (name && name->front() == '$')) return {{}, s.walks};
+    if (!split || (name && name->front() == '$')) return {{}, s.loops};
     copy.digits.push_back(*split);
   }
   return copy;
 }
 
-/// The part of the rows that is asked for ahead: all but what the first steps of each round of the walk need.
+/// The part of the rows that is asked for ahead: all but what the first steps of each round of the loop need.
 double asked_part(const ResolvedNest& view, const TileCounts& counts, int access) {
   double part = 0;
   for (const Prefetch& asked : view.asked)
-    if (asked.access == access && asked.walks > 0)
-      part = std::max(part, 1 - asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.walks - 1))));
+    if (asked.access == access && asked.loops > 0)
+      part = std::max(part, 1 - asked.steps / std::max(1.0, static_cast<double>(counts.trip(asked.loops - 1))));
   return std::max(0.0, part);
 }
 
@@ -416,7 +416,7 @@ StreamStart begin_cost(const HardwareModel& model, MemoryId cache, bool nearest)
 void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traffic& traffic) {
   std::map<MemoryId, std::vector<Passing>> passing;
   std::map<MemoryId, double> bandwidth;
-  const int all = static_cast<int>(view.walks.size());
+  const int all = static_cast<int>(view.loops.size());
   for (const Transfer& t : traffic.transfers) {
     const MemoryId to = taken_to(view, t);
     if (!to.valid() || t.from == to) continue;
@@ -426,7 +426,7 @@ void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traff
     for (const StagedTile& s : view.stages) {
       if (s.access != t.access || s.memory != t.from) continue;
       if (!s.stage.layout.empty()) packed = packed_copy(s);
-      if (!s.stage.from.empty() || !s.stage.then.empty()) own = std::max(own, s.walks);  // others pass from elsewhere
+      if (!s.stage.from.empty() || !s.stage.then.empty()) own = std::max(own, s.loops);  // others pass from elsewhere
     }
     // An output fetches lines over the links out of memory, and none if the links that it takes into memory pass no
     // cache.
@@ -437,7 +437,7 @@ void add_cache_traffic(const ResolvedNest& view, const TileCounts& counts, Traff
       double passes = link.bandwidth;
       for (std::size_t i = link.via.size(); i-- > 0;) {  // innermost first
         passing[link.via[i]].push_back(
-            {t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].walks, own, packed,
+            {t.access, t.stage < 0 ? all : view.stages[static_cast<std::size_t>(t.stage)].loops, own, packed,
              t.copies_at, link.via.back(),
              begin_cost(*view.model, link.via[i], i + 1 == link.via.size()).with_asked(asked)});
         bandwidth[link.via[i]] = std::max(bandwidth[link.via[i]], passes *= outward);

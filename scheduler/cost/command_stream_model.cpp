@@ -55,13 +55,13 @@ struct Chains {
   static constexpr double most_groups = 64;  ///< that are followed; behind them each takes as long as the one before
 };
 
-/// Extents that a dim has below the first `walks` walks, with how often: n walks meet at most n + 1 of them.
-std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& view, int dim, int walks) {
+/// Extents that a dim has below the first `loops` loops, with how often: n loops meet at most n + 1 of them.
+std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& view, int dim, int loops) {
   std::vector<std::pair<std::int64_t, double>> sizes{
       {view.statement.domain.dims[static_cast<std::size_t>(dim)].extent, 1.0}};
-  for (int w = 0; w < walks; ++w) {
-    const LoopLevel& walk = view.walks[static_cast<std::size_t>(w)];
-    if (walk.dim != dim || walk.tile <= 0) continue;
+  for (int w = 0; w < loops; ++w) {
+    const LoopLevel& loop = view.loops[static_cast<std::size_t>(w)];
+    if (loop.dim != dim || loop.tile <= 0) continue;
     std::vector<std::pair<std::int64_t, double>> inside;
     const auto add = [&](std::int64_t size, double times) {
       const auto known =
@@ -72,23 +72,23 @@ std::vector<std::pair<std::int64_t, double>> extents_below(const ResolvedNest& v
         known->second += times;
     };
     for (const auto& [size, times] : sizes) {
-      if (size >= walk.tile) add(walk.tile, times * static_cast<double>(size / walk.tile));
-      if (size % walk.tile > 0) add(size % walk.tile, times);
+      if (size >= loop.tile) add(loop.tile, times * static_cast<double>(size / loop.tile));
+      if (size % loop.tile > 0) add(size % loop.tile, times);
     }
     sizes = std::move(inside);
   }
   return sizes;
 }
 
-/// The mean of `cost` over all tiles below the first `walks` walks, short ones included, for one of a full tile. Dims
+/// The mean of `cost` over all tiles below the first `loops` loops, short ones included, for one of a full tile. Dims
 /// are short independently of each other, and cost is taken to be a product of what each adds.
 template <class F>
-double mean_share(const ResolvedNest& view, int walks, F&& cost) {
-  std::vector<std::int64_t> sizes = view.tiles(walks);
+double mean_share(const ResolvedNest& view, int loops, F&& cost) {
+  std::vector<std::int64_t> sizes = view.tiles(loops);
   const double full = cost(sizes);
   double share = 1;
   for (int d = 0; d < view.dim_count() && full > 0; ++d) {
-    const auto met = extents_below(view, d, walks);
+    const auto met = extents_below(view, d, loops);
     if (met.size() < 2) continue;
     const std::int64_t whole = sizes[static_cast<std::size_t>(d)];
     double sum = 0, times = 0;
@@ -111,7 +111,7 @@ struct TilePath {
 
 struct StreamTile {
   int stage = -1, parent = -1;
-  int place = 0;  ///< walks that renew it
+  int place = 0;  ///< runs over that renew it
   double refills = 0;
   bool doubled = false;
   double released = 0;  ///< part of a round for which the first piece lies unused at the end
@@ -127,38 +127,38 @@ struct Round {
   double cycles = 0, commands = 0;
 };
 
-/// Moves take a tile along its outermost coordinate. Walks inside that stand outside the walk along it pass over the
-/// whole tile again and again; in the last of these passes a piece is free as soon as that walk goes on to the next.
+/// Moves take a tile along its outermost coordinate. Loops inside that stand outside the loop along it pass over the
+/// whole tile again and again; in the last of these passes a piece is free as soon as that loop goes on to the next.
 double released(const ResolvedNest& view, const TileCounts& counts, int stage, int access, double pieces) {
-  const int walks = view.stages[static_cast<std::size_t>(stage)].walks;
-  const std::vector<Walked> tile = coordinates_of(view, stage, view.tiles(walks));
-  const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Walked& w) { return w.extent > w.piece; });
+  const int loops = view.stages[static_cast<std::size_t>(stage)].loops;
+  const std::vector<Looped> tile = coordinates_of(view, stage, view.tiles(loops));
+  const auto outermost = std::find_if(tile.begin(), tile.end(), [](const Looped& w) { return w.extent > w.piece; });
   const std::set<std::string> along =
       tile.empty() ? std::set<std::string>() : (outermost == tile.end() ? tile.front() : *outermost).form.names();
   double passes = 1;
-  for (int w = walks; w < static_cast<int>(view.walks.size()); ++w) {
+  for (int w = loops; w < static_cast<int>(view.loops.size()); ++w) {
     const auto trip = static_cast<double>(counts.trip(w));
     if (trip <= 1) continue;
-    const int dim = view.walks[static_cast<std::size_t>(w)].dim;
-    if (counts.uses_walk(access, w) && along.contains(view.statement.domain.dims[static_cast<std::size_t>(dim)].name))
+    const int dim = view.loops[static_cast<std::size_t>(w)].dim;
+    if (counts.uses_loop(access, w) && along.contains(view.statement.domain.dims[static_cast<std::size_t>(dim)].name))
       return (1 - 1 / std::min(trip, std::max(pieces, 1.0))) / passes;
     passes *= trip;
   }
   return 0;
 }
 
-/// Work of a full tile below the first `walks` walks for the mean of all; `whole`: full ones among all.
-double largest(const ResolvedNest& view, int walks, double& whole) {
+/// Work of a full tile below the first `loops` loops for the mean of all; `whole`: full ones among all.
+double largest(const ResolvedNest& view, int loops, double& whole) {
   double ratio = 1;
   whole = 1;
-  const std::vector<std::int64_t> full = view.tiles(walks);
+  const std::vector<std::int64_t> full = view.tiles(loops);
   for (int d = 0; d < view.dim_count(); ++d) {
     double sum = 0, times = 0;
-    for (const auto& [size, count] : extents_below(view, d, walks)) {
+    for (const auto& [size, count] : extents_below(view, d, loops)) {
       sum += static_cast<double>(size) * count;
       times += count;
     }
-    const auto met = extents_below(view, d, walks);
+    const auto met = extents_below(view, d, loops);
     for (const auto& [size, count] : met)
       if (size == full[static_cast<std::size_t>(d)]) whole *= count / std::max(times, 1.0);
     if (sum > 0) ratio *= static_cast<double>(full[static_cast<std::size_t>(d)]) * times / sum;
@@ -173,10 +173,10 @@ Chains chains_of(const ResolvedNest& view, const TileCounts& counts, const std::
   double* const parts[] = {&found.together, &found.length, &found.groups, &found.repeats};
   std::size_t part = 0;
   bool closed = false;
-  for (int w = static_cast<int>(view.walks.size()); w-- > 0;) {
+  for (int w = static_cast<int>(view.loops.size()); w-- > 0;) {
     const auto trip = static_cast<double>(counts.trip(w));
     if (trip <= 1) continue;
-    if (counts.uses_walk(0, w) != (part % 2 == 0)) ++part;
+    if (counts.uses_loop(0, w) != (part % 2 == 0)) ++part;
     bool renews = false;
     for (const StreamTile& tile : tiles)
       if (tile.place == w + 1) renews = true, closed = closed || !tile.doubled;
@@ -223,9 +223,9 @@ class Stream {
       return interval_of(instruction, padded_extents(view, sizes), *view.model);
     };
     call_ = interval_of(instruction, extents, *view.model) / ports_of(instruction, *view.model) *
-            mean_share(view, static_cast<int>(view.walks.size()), interval);
+            mean_share(view, static_cast<int>(view.loops.size()), interval);
     latency_ = std::max(call_, latency_of(instruction, extents, *view.model));
-    calls_ = counts.steps(static_cast<int>(view.walks.size()));
+    calls_ = counts.steps(static_cast<int>(view.loops.size()));
     call_port_ = port(instruction);
   }
 
@@ -276,16 +276,16 @@ class Stream {
     StreamTile tile;
     tile.stage = t.stage;
     tile.parent = s.parent;
-    tile.refills = counts_.steps(s.walks);
+    tile.refills = counts_.steps(s.loops);
     tile.doubled = s.stage.buffers > 1;
-    for (int w = 0; w < s.walks; ++w)
+    for (int w = 0; w < s.loops; ++w)
       if (counts_.trip(w) > 1) tile.place = w + 1;
     const bool output = t.access == 0;
     if (t.elements_in > 0)
       tile.in =
           way(t.from, t.to, t, output ? std::min(1.0, t.elements_in / std::max(t.elements_out, 1.0)) : 1, tile.full_in);
     if (output && t.elements_out > 0) tile.out = way(t.to, t.from, t, 1, tile.full_out);
-    tile.largest = largest(view_, s.walks, tile.full);
+    tile.largest = largest(view_, s.loops, tile.full);
     tile.released = released(view_, counts_, t.stage, t.access, std::max(tile.in.uses, tile.out.uses));
     tiles_.push_back(std::move(tile));
   }
@@ -296,10 +296,10 @@ class Stream {
     const Instruction* move = move_between(*view_.model, from, to, type);
     if (!move) return {};
     const TileMove one = tile_move(view_, t.stage, *move);
-    const int walks = view_.stages[static_cast<std::size_t>(t.stage)].walks;
+    const int loops = view_.stages[static_cast<std::size_t>(t.stage)].loops;
     const auto at = [&](const auto& sizes) { return move_of_tile(view_, t.stage, *move, sizes); };
-    const double uses = std::max(1.0, one.uses * mean_share(view_, walks, [&](const auto& s) { return at(s).uses; }));
-    const double cycles = one.cycles * mean_share(view_, walks, [&](const auto& s) { return at(s).cycles; }) / uses;
+    const double uses = std::max(1.0, one.uses * mean_share(view_, loops, [&](const auto& s) { return at(s).uses; }));
+    const double cycles = one.cycles * mean_share(view_, loops, [&](const auto& s) { return at(s).cycles; }) / uses;
     const double whole = std::max(1.0, one.uses);
     full = {port(*move), whole * share, one.cycles / whole, std::max(one.latency, one.cycles / whole)};
     return {port(*move), uses * share, cycles, std::max(one.latency, cycles)};
@@ -315,7 +315,7 @@ class Stream {
     };
     // Calls that leave state behind, and those of one queue, keep their order.
     const bool in_order = orders_itself(*view_.model) || !instruction.sets.empty();
-    const double mean = latency_ * mean_share(view_, static_cast<int>(view_.walks.size()), latency);
+    const double mean = latency_ * mean_share(view_, static_cast<int>(view_.loops.size()), latency);
     call_ =
         std::max(call_, mean * chains_of(view_, counts_, tiles_).latencies(in_order ? 1 : window_, call_ / latency_));
   }
@@ -468,7 +468,7 @@ bool is_stream(const ResolvedNest& view) { return view.instruction && executes_a
 std::vector<std::int64_t> padded_call_extents(const ResolvedNest& view) { return padded(view, view.call_extents()); }
 
 TileMove tile_move(const ResolvedNest& view, int stage, const Instruction& move) {
-  return move_of_tile(view, stage, move, view.tiles(view.stages[static_cast<std::size_t>(stage)].walks));
+  return move_of_tile(view, stage, move, view.tiles(view.stages[static_cast<std::size_t>(stage)].loops));
 }
 
 StreamTime stream_time(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic) {

@@ -50,9 +50,9 @@ class Explainer {
     return view_.kernel->tensors[access_of(view_.statement, access).tensor.index()];
   }
 
-  std::string extents(int access, int walks, std::vector<double>* shares) const {
+  std::string extents(int access, int loops, std::vector<double>* shares) const {
     std::string text;
-    const std::vector<std::int64_t> tile = view_.tiles(walks);
+    const std::vector<std::int64_t> tile = view_.tiles(loops);
     for (std::size_t d = 0; d < tile.size(); ++d) {
       const Dim& dim = view_.statement.domain.dims[d];
       const bool used = nest_.counts.uses_dim(access, static_cast<int>(d));
@@ -69,38 +69,38 @@ class Explainer {
   }
 
   void tile(int access, int stage) {
-    const int walks = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].walks;
+    const int loops = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].loops;
     const Memory& m = model_.memory(view_.memory_of(stage));
     TileRow row;
     row.memory = m.name;
     row.tensor = access_name(view_.kernel->tensors, view_.statement, access);
-    row.extents = extents(access, walks, &row.shares);
-    row.bytes = nest_.counts.tile(access, walks) * bytes(tensor(access).dtype);
+    row.extents = extents(access, loops, &row.shares);
+    row.bytes = nest_.counts.tile(access, loops) * bytes(tensor(access).dtype);
     row.words = row.bytes / static_cast<double>(std::max<std::int64_t>(1, m.word));
     row.capacity = static_cast<double>(m.capacity);
     row.renewals = 1;
     if (stage >= 0) {
       row.buffers = view_.stages[static_cast<std::size_t>(stage)].stage.buffers;
-      row.renewals = nest_.counts.refills(access, walks) / instances_of(view_, nest_.counts, view_.memory_of(stage));
+      row.renewals = nest_.counts.refills(access, loops) / instances_of(view_, nest_.counts, view_.memory_of(stage));
     }
     made_.tiles.push_back(std::move(row));
   }
 
-  /// The lines, indented by the walks around them, each with what it means.
+  /// The lines, indented by the loops around them, each with what it means.
   void loops() {
     std::vector<std::int64_t> extent;
     for (const Dim& d : view_.statement.domain.dims) extent.push_back(d.extent);
-    std::size_t depth = 0, stage = 0, walk = 0;
-    for (std::size_t w = 0; w <= view_.walks.size(); ++w) {
-      for (; stage < view_.stages.size() && view_.stages[stage].walks == static_cast<int>(w); ++stage) {
+    std::size_t depth = 0, stage = 0, loop = 0;
+    for (std::size_t w = 0; w <= view_.loops.size(); ++w) {
+      for (; stage < view_.stages.size() && view_.stages[stage].loops == static_cast<int>(w); ++stage) {
         const StagedTile& s = view_.stages[stage];
         const TileRow& row = made_.tiles[static_cast<std::size_t>(access_count(view_.statement)) + stage];
         line(depth, fmt::format("{} in {}: {} ({} words{}), renewed {} times", s.stage.tensor, row.memory, row.extents,
                                 plain(row.words), row.buffers > 1 ? fmt::format(", {} buffers", row.buffers) : "",
                                 plain(std::ceil(row.renewals))));
       }
-      if (w == view_.walks.size()) break;
-      const LoopLevel& at = view_.walks[walk++];
+      if (w == view_.loops.size()) break;
+      const LoopLevel& at = view_.loops[loop++];
       const auto d = static_cast<std::size_t>(at.dim);
       const std::int64_t steps = ceil_div(extent[d], at.tile), rest = extent[d] % at.tile;
       const std::string where = at.unit.valid() ? " on " + unit_name(at) : "";
@@ -110,9 +110,9 @@ class Explainer {
     }
     line(depth, view_.instruction ? "call " + view_.instruction->name : std::string("element by element"));
   }
-  std::string unit_name(const LoopLevel& walk) const {
-    const Unit& unit = model_.unit(walk.unit);
-    return walk.axis < 0 ? unit.name : unit.name + "." + unit.axes[static_cast<std::size_t>(walk.axis)].first;
+  std::string unit_name(const LoopLevel& loop) const {
+    const Unit& unit = model_.unit(loop.unit);
+    return loop.axis < 0 ? unit.name : unit.name + "." + unit.axes[static_cast<std::size_t>(loop.axis)].first;
   }
   void line(std::size_t depth, const std::string& text) { made_.loops.push_back(std::string(2 * depth, ' ') + text); }
 
@@ -124,7 +124,7 @@ class Explainer {
       if (in_place && t.from != model_.home()) continue;
       const double size = bytes(tensor(t.access).dtype) * t.copies_at;
       const double in =
-          in_place ? nest_.counts.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in;
+          in_place ? nest_.counts.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) : t.elements_in;
       link(t, t.from, t.to, in * size);
       link(t, t.to, t.from, t.access == 0 ? t.elements_out * size : 0);
     }
@@ -155,7 +155,7 @@ class Explainer {
     if (view_.instruction) {
       made_.overlap.back().where = view_.instruction->timing_where;
       made_.overlap.back().how =
-          fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.walks.size()))),
+          fmt::format("{} calls of the busiest {}", plain(nest_.counts.steps(static_cast<int>(view_.loops.size()))),
                       model_.unit(view_.instruction->unit).name);
     }
     add(link_bounds(view_, nest_.traffic));
@@ -262,7 +262,7 @@ class Explainer {
       term("link " + link.name, moved, "bytes", link.energy, link.energy_where);
     }
     if (view_.instruction)
-      term("calls of " + view_.instruction->name, nest_.counts.visits(static_cast<int>(view_.walks.size())), "calls",
+      term("calls of " + view_.instruction->name, nest_.counts.visits(static_cast<int>(view_.loops.size())), "calls",
            view_.instruction->energy_pJ, view_.instruction->energy_where);
     sort(made_.energy);
   }

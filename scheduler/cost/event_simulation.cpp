@@ -26,7 +26,7 @@ struct TileStream {
 
   const TileFlow* flow;
   VisitCounts counts;
-  WalkPosition position;
+  LoopPosition position;
   bool ended = false;  ///< `next` is no tile
   Tile next;
   std::vector<Tile> held;  ///< of outputs, by number modulo size: until they are drained
@@ -34,11 +34,11 @@ struct TileStream {
   int fills = 0, drains = 0;                                                 ///< uses of resources under way
   double fill_arrives = never, drain_arrives = never, fill_began = 0, drain_began = 0, became_ready = 0;
 
-  TileStream(const ResolvedNest& view, const WalkTable& table, const TileCounts& tile_counts, const NestFlow& all,
+  TileStream(const ResolvedNest& view, const LoopTable& table, const TileCounts& tile_counts, const NestFlow& all,
              const TileFlow& f, bool inout)
       : flow(&f),
-        counts(view, table, tile_counts, f.access, f.walks,
-               f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].walks, f.slide, 1 << 20),
+        counts(view, table, tile_counts, f.access, f.loops,
+               f.parent < 0 ? 0 : all.flows[static_cast<std::size_t>(f.parent)].loops, f.slide, 1 << 20),
         position(table, f.place),
         starts_full_(inout) {
     if (f.parent >= 0) parent_place_ = all.flows[static_cast<std::size_t>(f.parent)].place;
@@ -52,19 +52,19 @@ struct TileStream {
   /// The next tile; `held` keeps the one before.
   void step() {
     while (!ended) {
-      const int walk = position.advance();
-      if (walk < 0) {
+      const int loop = position.advance();
+      if (loop < 0) {
         ended = true;
         return;
       }
-      if (parent_place_ >= 0 && position.renewed(flow->access, parent_place_, walk)) ++next.parent;
-      if (position.renewed(flow->access, flow->place, walk)) return take(walk);
+      if (parent_place_ >= 0 && position.renewed(flow->access, parent_place_, loop)) ++next.parent;
+      if (position.renewed(flow->access, flow->place, loop)) return take(loop);
     }
   }
 
  private:
-  void take(int walk) {
-    next.moved = counts.at(position, walk);
+  void take(int loop) {
+    next.moved = counts.at(position, loop);
     next.filled = flow->moves && (!output() || starts_full_ || !position.first(0, flow->place));
   }
 
@@ -107,8 +107,8 @@ class EventLoop {
         children_[static_cast<std::size_t>(p)] = static_cast<int>(s);
     for (int a = 0; a < access_count(view.statement); ++a) {
       const int stage = view.innermost[static_cast<std::size_t>(a)];
-      const int walks = stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks;
-      calls_.emplace_back(view, table_, counts, a, static_cast<int>(view.walks.size()), walks, false, flow.block);
+      const int loops = stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].loops;
+      calls_.emplace_back(view, table_, counts, a, static_cast<int>(view.loops.size()), loops, false, flow.block);
     }
     result_.busy.assign(flow.resources.size(), 0);
     result_.waited.assign(flow.flows.size(), 0);
@@ -239,10 +239,10 @@ class EventLoop {
     slice({BusySlice::Track::calls, 0, 0, false, result_.blocks - 1, block_began_, block_end_});
     last_call_ = now_;
     block_end_ = never;
-    const int walk = control_.advance();
-    over_ = walk < 0;
+    const int loop = control_.advance();
+    over_ = loop < 0;
     for (std::size_t s = streams_.size(); s-- > 0;) {  // children before parents
-      if (!over_ && !control_.renewed(streams_[s].flow->access, streams_[s].flow->place, walk)) continue;
+      if (!over_ && !control_.renewed(streams_[s].flow->access, streams_[s].flow->place, loop)) continue;
       TileStream& stream = streams_[s];
       if (const int child = children_[s]; child >= 0 && stream.output())
         stream.held[static_cast<std::size_t>(stream.over) % stream.held.size()].below =
@@ -365,18 +365,18 @@ class EventLoop {
   void finish_counts() {
     if (view_.kernel->tensors[view_.statement.write.tensor.index()].inout) return;
     const int stage = view_.innermost[0];
-    const int walks = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].walks;
+    const int loops = stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].loops;
     Totals& t = totals(0, stage);
-    t.reads = std::max(0.0, t.reads - counts_.first_visits(0, walks));
+    t.reads = std::max(0.0, t.reads - counts_.first_visits(0, loops));
   }
 
   const ResolvedNest& view_;
-  const WalkTable table_;
+  const LoopTable table_;
   const TileCounts& counts_;
   const Traffic& traffic_;
   const NestFlow& flow_;
   const SimulationOptions& options_;
-  WalkPosition control_;
+  LoopPosition control_;
   std::vector<Server> servers_;
   std::vector<TileStream> streams_;
   std::vector<int> children_;          ///< by flow: that of the output whose parent it is

@@ -16,7 +16,7 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// What executing the walks from one on takes, from all tiles being there to the end of the last call.
+/// What executing the loops from one on takes, from all tiles being there to the end of the last call.
 struct Stretch {
   double time = 0, compute = 0;
   std::vector<double> life;    ///< by flow: since its tile was renewed the last time
@@ -31,9 +31,9 @@ class Formula {
     for (const TileFlow& f : flow.flows) {
       doubled_ = doubled_ || f.buffers > 1;
       // Parents serve all instances: their share of what the first instance moves is the mean one.
-      const int above = f.parent < 0 ? 0 : flow.flows[static_cast<std::size_t>(f.parent)].walks;
-      const double all = counts.moved(f.access, f.walks, {above, false}, f.slide);
-      const double one = counts.moved(f.access, f.walks, {above, true}, f.slide);
+      const int above = f.parent < 0 ? 0 : flow.flows[static_cast<std::size_t>(f.parent)].loops;
+      const double all = counts.moved(f.access, f.loops, {above, false}, f.slide);
+      const double one = counts.moved(f.access, f.loops, {above, true}, f.slide);
       spread_.push_back(one > 0 ? all / one : 1);
     }
   }
@@ -96,22 +96,22 @@ class Formula {
 
   enum class Which { first, before_last, last };
 
-  /// Elements of a tile of a flow below the walks from `walk` on; `slid`: the walk that advanced, along a window.
-  VisitMoved work(std::size_t f, const Extents& outside, std::size_t walk, Which which, int slid) const {
+  /// Elements of a tile of a flow below the loops from `loop` on; `slid`: the loop that advanced, along a window.
+  VisitMoved work(std::size_t f, const Extents& outside, std::size_t loop, Which which, int slid) const {
     const TileFlow& flow = flow_.flows[f];
     tile_ = outside;
-    std::size_t innermost = table_.walks.size();  // the walk that leads from the one before the last to the last
-    for (std::size_t w = walk; w < static_cast<std::size_t>(flow.walks); ++w) {
-      const WalkTable::Entry& e = table_.walks[w];
+    std::size_t innermost = table_.loops.size();  // the loop that leads from the one before the last to the last
+    for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
+      const LoopTable::Entry& e = table_.loops[w];
       std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
       const std::int64_t rest = extent % e.tile;
       if (e.time && extent > e.tile && e.used[static_cast<std::size_t>(flow.access)]) innermost = w;
       extent = which != Which::first && e.time && rest > 0 ? rest : std::min(extent, e.tile);
     }
-    if (which == Which::before_last && innermost < table_.walks.size()) {
+    if (which == Which::before_last && innermost < table_.loops.size()) {
       tile_ = outside;
-      for (std::size_t w = walk; w < static_cast<std::size_t>(flow.walks); ++w) {
-        const WalkTable::Entry& e = table_.walks[w];
+      for (std::size_t w = loop; w < static_cast<std::size_t>(flow.loops); ++w) {
+        const LoopTable::Entry& e = table_.loops[w];
         std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
         const std::int64_t rest = extent % e.tile;
         extent = w != innermost && e.time && rest > 0 ? rest : std::min(extent, e.tile);
@@ -119,9 +119,9 @@ class Formula {
     }
     TileCounts::Step step;
     if (slid >= 0) {
-      step.dim = table_.walks[static_cast<std::size_t>(slid)].dim;
-      step.shift = table_.walks[static_cast<std::size_t>(slid)].tile;
-      step.before = view_.tiles(flow.walks)[static_cast<std::size_t>(step.dim)];
+      step.dim = table_.loops[static_cast<std::size_t>(slid)].dim;
+      step.shift = table_.loops[static_cast<std::size_t>(slid)].tile;
+      step.before = view_.tiles(flow.loops)[static_cast<std::size_t>(step.dim)];
     }
     double elements = 1;
     for (const TileCounts::Group& group : counts_.groups(flow.access)) {
@@ -139,7 +139,7 @@ class Formula {
   const Stretch& stretch(std::size_t w, const Extents& extents, bool first) {
     const auto key = std::tuple(w, first, extents);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    Stretch made = w >= static_cast<std::size_t>(flow_.block) ? block(extents) : walk(w, extents, first);
+    Stretch made = w >= static_cast<std::size_t>(flow_.block) ? block(extents) : loop(w, extents, first);
     return known_.emplace(key, std::move(made)).first->second;
   }
 
@@ -163,15 +163,15 @@ class Formula {
     bool first = false;
   };
 
-  Stretch walk(std::size_t w, const Extents& extents, bool first) {
-    const WalkTable::Entry& e = table_.walks[w];
+  Stretch loop(std::size_t w, const Extents& extents, bool first) {
+    const LoopTable::Entry& e = table_.loops[w];
     const auto d = static_cast<std::size_t>(e.dim);
     Extents inside = extents;
     inside[d] = std::min(extents[d], e.tile);
     if (!e.time || extents[d] <= e.tile) return stretch(w + 1, inside, first);
     std::vector<Steps> steps;
     const double full = static_cast<double>(extents[d] / e.tile);
-    const bool later = first && e.used[0];  // an element is met again when a walk that the output does not use goes on
+    const bool later = first && e.used[0];  // an element is met again when a loop that the output does not use goes on
     if (later == first) {
       steps.push_back({full, inside, first});
     } else {
@@ -204,15 +204,15 @@ class Formula {
     return sum;
   }
 
-  /// Is the tile renewed when the walk advances, all dims having these extents outside it?
+  /// Is the tile renewed when the loop advances, all dims having these extents outside it?
   bool renewed(std::size_t f, std::size_t w, const Extents& extents) const {
     const TileFlow& flow = flow_.flows[f];
     if (static_cast<int>(w) >= flow.place) return false;
     const auto a = static_cast<std::size_t>(flow.access);
-    if (table_.walks[w].used[a]) return true;
+    if (table_.loops[w].used[a]) return true;
     tile_ = extents;
     for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.place); ++inner) {
-      const WalkTable::Entry& e = table_.walks[inner];
+      const LoopTable::Entry& e = table_.loops[inner];
       std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
       if (e.time && e.used[a] && extent > e.tile) return true;
       extent = std::min(extent, e.tile);
@@ -247,13 +247,13 @@ class Formula {
       for (std::size_t r = 0; r < resources; ++r) sum.load[f * resources + r] += times * path.load(f, r);
   }
 
-  /// The drains and fills when the walk advances from `old` to `now`.
+  /// The drains and fills when the loop advances from `old` to `now`.
   RefillPath refill(const Stretch& before, const Steps& old, const Steps& now, std::size_t w,
                     const std::vector<double>& lead, double stood) const {
     const std::size_t resources = flow_.resources.size();
     RefillPath path(flow_, resources);
-    Extents outside = old.extents;  // what renewed() asks for: other dims are the same outside and inside this walk
-    outside[static_cast<std::size_t>(table_.walks[w].dim)] = 0;
+    Extents outside = old.extents;  // what renewed() asks for: other dims are the same outside and inside this loop
+    outside[static_cast<std::size_t>(table_.loops[w].dim)] = 0;
     for (std::size_t f = flow_.flows.size(); f-- > 0;) {
       const TileFlow& flow = flow_.flows[f];
       if (!renewed(f, w, outside)) continue;
@@ -277,15 +277,15 @@ class Formula {
     return load;
   }
 
-  /// The walk, if the flow's tile slides when it advances and nothing inside it goes back.
+  /// The loop, if the flow's tile slides when it advances and nothing inside it goes back.
   int slid(std::size_t f, std::size_t w, const Extents& inside) const {
     const TileFlow& flow = flow_.flows[f];
-    if (!flow.slide || !table_.walks[w].used[static_cast<std::size_t>(flow.access)] ||
-        !counts_.slides(flow.access, flow.walks, static_cast<int>(w)))
+    if (!flow.slide || !table_.loops[w].used[static_cast<std::size_t>(flow.access)] ||
+        !counts_.slides(flow.access, flow.loops, static_cast<int>(w)))
       return -1;
     tile_ = inside;
-    for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.walks); ++inner) {
-      const WalkTable::Entry& e = table_.walks[inner];
+    for (std::size_t inner = w + 1; inner < static_cast<std::size_t>(flow.loops); ++inner) {
+      const LoopTable::Entry& e = table_.loops[inner];
       std::int64_t& extent = tile_[static_cast<std::size_t>(e.dim)];
       if (e.time && e.used[static_cast<std::size_t>(flow.access)] && extent > e.tile) return -1;
       extent = std::min(extent, e.tile);
@@ -299,7 +299,7 @@ class Formula {
   const ResolvedNest& view_;
   const TileCounts& counts_;
   const NestFlow& flow_;
-  const WalkTable table_;
+  const LoopTable table_;
   bool inout_, doubled_ = false;  ///< doubled: some tile has two buffers
   std::vector<double> spread_;    ///< by flow: elements of all instances for one of the first
   std::map<std::tuple<std::size_t, bool, Extents>, Stretch> known_;

@@ -7,33 +7,33 @@
 
 namespace isamap {
 
-WalkTable::WalkTable(const ResolvedNest& view, const TileCounts& counts) {
+LoopTable::LoopTable(const ResolvedNest& view, const TileCounts& counts) {
   for (const Dim& d : view.statement.domain.dims) extents.push_back(d.extent);
-  for (std::size_t w = 0; w < view.walks.size(); ++w) {
+  for (std::size_t w = 0; w < view.loops.size(); ++w) {
     Entry e;
-    e.dim = view.walks[w].dim;
-    e.time = !view.walks[w].unit.valid();
-    e.tile = view.walks[w].tile;
+    e.dim = view.loops[w].dim;
+    e.time = !view.loops[w].unit.valid();
+    e.tile = view.loops[w].tile;
     for (std::size_t outer = 0; outer < w; ++outer)
-      if (walks[outer].dim == e.dim) e.before = static_cast<int>(outer);
+      if (loops[outer].dim == e.dim) e.before = static_cast<int>(outer);
     for (int a = 0; a < access_count(view.statement); ++a) e.used.push_back(counts.uses_dim(a, e.dim));
-    walks.push_back(std::move(e));
+    loops.push_back(std::move(e));
   }
 }
 
-WalkPosition::WalkPosition(const WalkTable& table, int place)
+LoopPosition::LoopPosition(const LoopTable& table, int place)
     : table_(&table),
       place_(static_cast<std::size_t>(place)),
-      at_(table.walks.size(), 0),
-      steps_(table.walks.size(), 1),
-      inside_(table.walks.size(), 0) {
+      at_(table.loops.size(), 0),
+      steps_(table.loops.size(), 1),
+      inside_(table.loops.size(), 0) {
   empty_ = std::any_of(table.extents.begin(), table.extents.end(), [](std::int64_t e) { return e <= 0; });
   if (!empty_) settle(0);
 }
 
-void WalkPosition::settle(std::size_t from) {
+void LoopPosition::settle(std::size_t from) {
   for (std::size_t w = from; w < place_; ++w) {
-    const WalkTable::Entry& e = table_->walks[w];
+    const LoopTable::Entry& e = table_->loops[w];
     const std::int64_t outside =
         e.before < 0 ? table_->extents[static_cast<std::size_t>(e.dim)] : inside_[static_cast<std::size_t>(e.before)];
     inside_[w] = std::min(e.tile, outside - at_[w] * e.tile);
@@ -41,7 +41,7 @@ void WalkPosition::settle(std::size_t from) {
   }
 }
 
-int WalkPosition::advance() {
+int LoopPosition::advance() {
   for (std::size_t w = place_; w-- > 0;) {
     if (at_[w] + 1 >= steps_[w]) {
       at_[w] = 0;
@@ -54,23 +54,23 @@ int WalkPosition::advance() {
   return -1;
 }
 
-void WalkPosition::extents(std::vector<std::int64_t>& out) const {
+void LoopPosition::extents(std::vector<std::int64_t>& out) const {
   out = table_->extents;
-  for (std::size_t w = 0; w < place_; ++w) out[static_cast<std::size_t>(table_->walks[w].dim)] = inside_[w];
+  for (std::size_t w = 0; w < place_; ++w) out[static_cast<std::size_t>(table_->loops[w].dim)] = inside_[w];
 }
 
-bool WalkPosition::renewed(int access, int place, int walk) const {
-  if (walk >= place) return false;
+bool LoopPosition::renewed(int access, int place, int loop) const {
+  if (loop >= place) return false;
   const auto a = static_cast<std::size_t>(access);
-  if (table_->walks[static_cast<std::size_t>(walk)].used[a]) return true;
-  for (int w = walk + 1; w < place; ++w)  // its dim is not the one that advanced: as many steps as before
-    if (table_->walks[static_cast<std::size_t>(w)].used[a] && steps_[static_cast<std::size_t>(w)] > 1) return true;
+  if (table_->loops[static_cast<std::size_t>(loop)].used[a]) return true;
+  for (int w = loop + 1; w < place; ++w)  // its dim is not the one that advanced: as many steps as before
+    if (table_->loops[static_cast<std::size_t>(w)].used[a] && steps_[static_cast<std::size_t>(w)] > 1) return true;
   return false;
 }
 
-bool WalkPosition::first(int access, int place) const {
+bool LoopPosition::first(int access, int place) const {
   for (int w = 0; w < place; ++w)
-    if (!table_->walks[static_cast<std::size_t>(w)].used[static_cast<std::size_t>(access)] &&
+    if (!table_->loops[static_cast<std::size_t>(w)].used[static_cast<std::size_t>(access)] &&
         at_[static_cast<std::size_t>(w)] > 0)
       return false;
   return true;

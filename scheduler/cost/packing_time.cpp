@@ -19,7 +19,7 @@ std::optional<PackingMove> move_of(const ResolvedNest& view, const StagedTile& s
   if (s.parent >= 0 || !s.stage.via.empty() || s.stage.layout.empty() || s.memory != view.model->home())
     return std::nullopt;
   return packing_move({&view.statement.domain, &access_of(view.statement, s.access), &copied_tensor(view, s.access),
-                       &s.stage.layout, view.tiles(s.walks), s.memory, s.access > 0},
+                       &s.stage.layout, view.tiles(s.loops), s.memory, s.access > 0},
                       *view.model);
 }
 
@@ -51,7 +51,7 @@ double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache
   const Tensor& tensor = copied_tensor(view, s.access);
   const AffineExpr offset = position(access_of(view.statement, s.access).index, tensor);
   if (!offset.is_linear()) return 0;
-  const std::vector<std::int64_t> tile = view.tiles(s.walks);
+  const std::vector<std::int64_t> tile = view.tiles(s.loops);
   const std::vector<SplitDigit> digits = digits_as_visited(s, offset, move_of(view, s).has_value());
   if (digits.empty()) return 0;
   double run = 1, rows = 1;
@@ -71,11 +71,11 @@ double run_of(const ResolvedNest& view, const StagedTile& s, const Memory& cache
   return run;
 }
 
-/// Threads that make their parts of a copy side by side: those that the walks around it are dealt out to.
+/// Threads that make their parts of a copy side by side: those that the loops around it are distributed to.
 double threads_around(const ResolvedNest& view, const TileCounts& counts, const StagedTile& s) {
   double threads = 1;
-  for (int w = 0; w < s.walks; ++w)
-    if (const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+  for (int w = 0; w < s.loops; ++w)
+    if (const UnitId unit = view.loops[static_cast<std::size_t>(w)].unit;
         unit.valid() && !view.model->unit(unit).threads.loop.empty())
       threads *= static_cast<double>(counts.trip(w));
   return threads;
@@ -91,7 +91,7 @@ double cycles_through_caches(const ResolvedNest& view, const TileCounts& counts,
   const double threads = threads_around(view, counts, s);
   double whole = size, most = 0, nearest = 0;
   for (const std::int64_t extent : tensor.shape) whole *= static_cast<double>(extent);
-  const double tile = counts.padded_tile(t.access, s.walks) * size * t.copies_in;
+  const double tile = counts.padded_tile(t.access, s.loops) * size * t.copies_in;
   for (const Memory& m : model.memories())
     if (m.kind == MemoryKind::cache && (nearest == 0 || static_cast<double>(m.capacity) < nearest))
       nearest = static_cast<double>(m.capacity);

@@ -29,11 +29,11 @@ class Dealt {
   KernelTime run() const {
     const UnitId around = model_.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model_.instances(around)) : 1;
-    const double all = counts_.visits(static_cast<int>(view_.walks.size()));
+    const double all = counts_.visits(static_cast<int>(view_.loops.size()));
     double blocks = 1;  // those that the schedule asks for; without them the printer makes enough
     bool asked = false;
-    for (std::size_t w = 0; w < view_.walks.size(); ++w)
-      if (const UnitId unit = view_.walks[w].unit; unit.valid() && model_.inside(block_, unit))
+    for (std::size_t w = 0; w < view_.loops.size(); ++w)
+      if (const UnitId unit = view_.loops[w].unit; unit.valid() && model_.inside(block_, unit))
         blocks *= static_cast<double>(counts_.trip(static_cast<int>(w))), asked = true;
     const double rounds = asked ? std::ceil(blocks / processors) : 1;
     const double busy = asked ? blocks / rounds : processors;

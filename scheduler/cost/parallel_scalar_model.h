@@ -9,8 +9,8 @@
 //   cycles         the larger of the two, and what nothing hides: the links in and out, once for each round of blocks
 //
 // Side by side work, on each processor, the innermost instances of one request of its port times the ports, or as many
-// as there are elements to deal out. A dim tells elements apart if it stands in the place that is written. Of a sum the
-// innermost instances take parts, where it has a step for each of them. A tile that another statement hands on, or
+// as there are elements to distribute. A dim tells elements apart if it stands in the place that is written. Of a sum
+// the innermost instances take parts, where it has a step for each of them. A tile that another statement hands on, or
 // takes over, costs its accesses, no bytes.
 
 #include <optional>
@@ -19,12 +19,12 @@
 
 namespace isamap {
 
-/// Is the nest scalar code whose elements are dealt out?
+/// Is the nest scalar code whose elements are distributed?
 bool is_dealt_out(const ResolvedNest& view);
 
 KernelTime dealt_time(const ResolvedNest& view, const TileCounts& counts);
 
-/// Do its blocks, or those that its scalar code is dealt out to, come in rounds on the processors?
+/// Do its blocks, or those that its scalar code is distributed to, come in rounds on the processors?
 bool comes_in_rounds(const ResolvedNest& view);
 
 /// Of such a nest, with what overlap cannot hide; nothing: of any other.

@@ -18,10 +18,10 @@ DType dtype_of(const ResolvedNest& view, int access) {
   return view.kernel->tensors[access_of(view.statement, access).tensor.index()].dtype;
 }
 
-/// Time walks with several steps that the access uses stand above the result, within the first `walks` walks.
-int renewing_walks(const ResolvedNest& view, const TileCounts& counts, int access, int walks) {
-  for (int w = walks; w-- > 0;)
-    if (!view.walks[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1 && counts.uses_walk(access, w))
+/// Time loops with several steps that the access uses stand above the result, within the first `loops` loops.
+int renewing_loops(const ResolvedNest& view, const TileCounts& counts, int access, int loops) {
+  for (int w = loops; w-- > 0;)
+    if (!view.loops[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1 && counts.uses_loop(access, w))
       return w + 1;
   return 0;
 }
@@ -59,8 +59,8 @@ class FlowBuilder {
     f.access = stage.access;
     for (std::size_t other = 0; other < made_.flows.size(); ++other)
       if (made_.flows[other].stage == stage.parent) f.parent = static_cast<int>(other);
-    f.walks = stage.walks;
-    f.place = renewing_walks(view_, counts_, stage.access, stage.walks);
+    f.loops = stage.loops;
+    f.place = renewing_loops(view_, counts_, stage.access, stage.loops);
     f.slide = stage.stage.slide && stage.access != 0;
     f.moves = !stage.stage.ahead_of_time;
     const Memory& own = model_.memory(stage.memory);
@@ -113,7 +113,7 @@ class FlowBuilder {
     const DType type = dtype_of(view_, f.access);
     const Instruction* move = move_between(model_, from, to, type);
     if (!move || !move->timing.interval) return;
-    const double elements = std::max(1.0, counts_.tile(f.access, f.walks));
+    const double elements = std::max(1.0, counts_.tile(f.access, f.loops));
     double cycles = 0, latency = 0;
     if (executes_a_stream(model_)) {
       const TileMove tile = tile_move(view_, f.stage, *move);
@@ -121,7 +121,7 @@ class FlowBuilder {
       latency = tile.latency;
     } else {
       const bool registers = model_.memory(view_.memory_of(f.stage)).is_register();
-      const double uses = std::max(registers ? counts_.slots(f.access, f.walks) : 0, elements / piece(*move, type));
+      const double uses = std::max(registers ? counts_.slots(f.access, f.loops) : 0, elements / piece(*move, type));
       cycles = uses * interval_of(*move, full_extents(*move), model_) / ports_of(*move, model_);
       latency = latency_of(*move, full_extents(*move), model_);
     }
@@ -147,7 +147,7 @@ class FlowBuilder {
   }
 
   void per_call(int resource, double cycles) {
-    const double each = cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.walks.size())));
+    const double each = cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
     for (Occupation& use : made_.call.uses)
       if (use.resource == resource) {
         use.own += each;
@@ -162,7 +162,7 @@ class FlowBuilder {
       call.each = call.latency = access_count(view_.statement);
       if (is_dealt_out(view_))  // each thread's part of what all of them take
         call.each = call.latency =
-            dealt_time(view_, counts_).cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.walks.size())));
+            dealt_time(view_, counts_).cycles / std::max(1.0, counts_.steps(static_cast<int>(view_.loops.size())));
       call.name = "scalar code";
       return;
     }
@@ -175,7 +175,7 @@ class FlowBuilder {
     call.latency = view_.statement.reduction == Reduction::assign ? 0 : latency_of(instruction, extents, model_);
     const int output = view_.innermost[0];
     if (output >= 0 && model_.memory(view_.memory_of(output)).is_register() && !executes_a_stream(model_))
-      call.chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(output)].walks));
+      call.chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(output)].loops));
     for (int a = 0; a < access_count(view_.statement); ++a) accesses(a);
     for (const Transfer& t : traffic_.transfers)
       if (t.stage < 0) in_place(t);
@@ -205,7 +205,7 @@ class FlowBuilder {
   void in_place(const Transfer& t) {
     if (!t.to.valid() || t.from == t.to || t.access == 0 || t.from != model_.home()) return;
     const DType type = dtype_of(view_, t.access);
-    const double moved = counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) * bytes(type);
+    const double moved = counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) * bytes(type);
     for (const LinkId id : links_between(model_, t.from, t.to)) {
       const Link& link = model_.link(id);
       if (link.bandwidth > 0)
@@ -234,10 +234,10 @@ NestFlow flow_of(const ResolvedNest& view, const TileCounts& counts, const Traff
 
 namespace {
 
-/// Calls of the first instance along one dim: leaves of its walks from `walk` on.
-double leaves(const WalkTable& table, int dim, std::size_t walk, std::int64_t extent) {
-  for (std::size_t w = walk; w < table.walks.size(); ++w) {
-    const WalkTable::Entry& e = table.walks[w];
+/// Calls of the first instance along one dim: leaves of its loops from `loop` on.
+double leaves(const LoopTable& table, int dim, std::size_t loop, std::int64_t extent) {
+  for (std::size_t w = loop; w < table.loops.size(); ++w) {
+    const LoopTable::Entry& e = table.loops[w];
     if (e.dim != dim || extent <= e.tile) continue;
     if (!e.time) {
       extent = e.tile;
@@ -254,7 +254,7 @@ double leaves(const WalkTable& table, int dim, std::size_t walk, std::int64_t ex
 
 /// In order, a call waits for the one before it that updated the same element. With I calls in a row that update
 /// different ones, then R turns through these: (R - 1) x max(I x interval, latency) + I x interval.
-CallBlock block_of(const NestFlow& flow, const WalkTable& table, const std::vector<std::int64_t>& extents) {
+CallBlock block_of(const NestFlow& flow, const LoopTable& table, const std::vector<std::int64_t>& extents) {
   CallBlock block;
   block.calls = 1;
   for (std::size_t d = 0; d < extents.size(); ++d)
@@ -264,18 +264,18 @@ CallBlock block_of(const NestFlow& flow, const WalkTable& table, const std::vect
     block.cycles = block.calls * std::max(call.each, call.latency / call.chains);
   } else {
     std::vector<std::int64_t> inside = extents;
-    std::vector<double> trips(table.walks.size(), 1);
-    for (std::size_t w = static_cast<std::size_t>(flow.block); w < table.walks.size(); ++w) {
-      const WalkTable::Entry& e = table.walks[w];
+    std::vector<double> trips(table.loops.size(), 1);
+    for (std::size_t w = static_cast<std::size_t>(flow.block); w < table.loops.size(); ++w) {
+      const LoopTable::Entry& e = table.loops[w];
       std::int64_t& extent = inside[static_cast<std::size_t>(e.dim)];
       if (e.time) trips[w] = static_cast<double>(ceil_div(extent, e.tile));
       extent = std::min(extent, e.tile);
     }
     double independent = 1, turns = 1;
     bool turning = false;
-    for (std::size_t w = table.walks.size(); w-- > static_cast<std::size_t>(flow.block);) {
+    for (std::size_t w = table.loops.size(); w-- > static_cast<std::size_t>(flow.block);) {
       if (trips[w] <= 1) continue;
-      const bool used = table.walks[w].used[0];
+      const bool used = table.loops[w].used[0];
       if (used && turning) break;
       turning = turning || !used;
       (used ? independent : turns) *= trips[w];

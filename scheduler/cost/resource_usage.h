@@ -36,8 +36,8 @@ struct Way {
 struct TileFlow {
   int stage = 0, access = 0;
   int parent = -1;  ///< flow; -1: the tensor at home
-  int walks = 0;    ///< walks above the stage
-  int place = 0;    ///< its tile is renewed by walks above this one only
+  int loops = 0;    ///< loops above the stage
+  int place = 0;    ///< its tile is renewed by loops above this one only
   int buffers = 1;  ///< registers are renamed: they count as two
   bool slide = false;
   bool moves = true;  ///< false: it stands ready before the program begins
@@ -58,17 +58,17 @@ struct NestFlow {
   std::vector<Resource> resources;
   std::vector<TileFlow> flows;  ///< parents before children
   CallFlow call;
-  int block = 0;      ///< walks from this one on renew nothing
+  int block = 0;      ///< loops from this one on renew nothing
   double scalar = 0;  ///< cycles of copies element by element, of those that transfers take
 };
 
 NestFlow flow_of(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 
-/// A run of calls between which no tile is renewed: those of the walks from `flow.block` on, the dims having these
+/// A run of calls between which no tile is renewed: those of the loops from `flow.block` on, the dims having these
 /// extents there, in the first instance.
 struct CallBlock {
   double calls = 0, cycles = 0;
 };
-CallBlock block_of(const NestFlow& flow, const WalkTable& table, const std::vector<std::int64_t>& extents);
+CallBlock block_of(const NestFlow& flow, const LoopTable& table, const std::vector<std::int64_t>& extents);
 
 }  // namespace isamap

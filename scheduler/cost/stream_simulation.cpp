@@ -54,7 +54,7 @@ struct TilePlace {
 struct MovedStage {
   int stage = -1, parent = -1;  ///< parent: number of the moved stage that fills it; -1: home
   int flow = 0, access = 0;
-  int place = 0;  ///< walks that renew it, also those that it does not use: commands are moved out of no loop
+  int place = 0;  ///< runs over that renew it, also those that it does not use: commands are moved out of no loop
   const Instruction *in = nullptr, *out = nullptr;
   bool starts_full = false;  ///< filled at the first visit too
   std::vector<TileAxis> axes;
@@ -69,30 +69,30 @@ TilePlace& place_of(MovedStage& s) {
 /// Common divisor of the points along a coordinate that uses of the stage's moves take.
 std::int64_t points_of_moves(const ResolvedNest& view, const MovedStage& s, const AffineExpr& form) {
   std::int64_t points = 0;
-  const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].walks);
+  const std::vector<std::int64_t> full = view.tiles(view.stages[static_cast<std::size_t>(s.stage)].loops);
   for (const Instruction* move : {s.in, s.out})
     if (move != nullptr)
-      for (const Walked& w : taken_by(view, s.stage, *move, full))
+      for (const Looped& w : taken_by(view, s.stage, *move, full))
         if (w.form == form && w.points < w.extent) points = std::gcd(points, w.points);
   return points;
 }
 
-/// The axes of a stage's tile, cut where walks further in, moves and calls begin and end.
+/// The axes of a stage's tile, cut where loops further in, moves and calls begin and end.
 void lay_out(const ResolvedNest& view, const std::vector<MovedStage>& stages, std::size_t number, MovedStage& s) {
   const StagedTile& stage = view.stages[static_cast<std::size_t>(s.stage)];
-  const std::vector<std::int64_t> full = view.tiles(stage.walks);
+  const std::vector<std::int64_t> full = view.tiles(stage.loops);
   std::vector<TouchedParts::Axis> parts;
-  for (const Walked& walked : coordinates_of(view, s.stage, full)) {
-    TileAxis axis{walked.form, {}};
-    for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(walked.form.coefficient(dim.name));
+  for (const Looped& looped : coordinates_of(view, s.stage, full)) {
+    TileAxis axis{looped.form, {}};
+    for (const Dim& dim : view.statement.domain.dims) axis.factors.push_back(looped.form.coefficient(dim.name));
     std::int64_t part = 0;
-    for (std::size_t w = static_cast<std::size_t>(stage.walks); w < view.walks.size(); ++w)
-      if (const auto d = static_cast<std::size_t>(view.walks[w].dim); view.walks[w].tile < full[d])
-        part = std::gcd(part, axis.factors[d] * view.walks[w].tile);
+    for (std::size_t w = static_cast<std::size_t>(stage.loops); w < view.loops.size(); ++w)
+      if (const auto d = static_cast<std::size_t>(view.loops[w].dim); view.loops[w].tile < full[d])
+        part = std::gcd(part, axis.factors[d] * view.loops[w].tile);
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (other == number || stages[other].parent == static_cast<int>(number))
-        part = std::gcd(part, points_of_moves(view, stages[other], walked.form));
-    parts.push_back({walked.extent, part == 0 ? walked.extent : std::abs(part)});
+        part = std::gcd(part, points_of_moves(view, stages[other], looped.form));
+    parts.push_back({looped.extent, part == 0 ? looped.extent : std::abs(part)});
     s.axes.push_back(std::move(axis));
   }
   s.places.assign(static_cast<std::size_t>(std::max(1, stage.stage.buffers)),
@@ -111,8 +111,8 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
     moved.access = t.access;
     for (std::size_t f = 0; f < flow.flows.size(); ++f)
       if (flow.flows[f].stage == t.stage) moved.flow = static_cast<int>(f);
-    for (int w = 0; w < view.stages[static_cast<std::size_t>(t.stage)].walks; ++w)  // its commands stand below them all
-      if (!view.walks[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1) moved.place = w + 1;
+    for (int w = 0; w < view.stages[static_cast<std::size_t>(t.stage)].loops; ++w)  // its commands stand below them all
+      if (!view.loops[static_cast<std::size_t>(w)].unit.valid() && counts.trip(w) > 1) moved.place = w + 1;
     for (std::size_t other = 0; other < stages.size(); ++other)
       if (stages[other].stage == view.stages[static_cast<std::size_t>(t.stage)].parent)
         moved.parent = static_cast<int>(other);
@@ -126,16 +126,16 @@ std::vector<MovedStage> moved_stages(const ResolvedNest& view, const TileCounts&
 }
 
 /// What a use takes of the stage's tile, that begins `at` in the tile of `own`, which is it or one that it fills.
-TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Walked>& walked,
+TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Looped>& looped,
                           const std::vector<std::int64_t>& at, const PointBox& box) {
   TouchedParts::Box part;
   for (std::size_t i = 0; i < s.axes.size(); ++i) {
     TouchedParts::Range range = values_of(s.axes[i].factors, box);
-    for (std::size_t w = 0; w < walked.size(); ++w)
+    for (std::size_t w = 0; w < looped.size(); ++w)
       for (std::size_t a = 0; a < own.axes.size(); ++a) {
-        if (walked[w].form != s.axes[i].form || own.axes[a].form != walked[w].form) continue;
+        if (looped[w].form != s.axes[i].form || own.axes[a].form != looped[w].form) continue;
         range.low = place_of(own).begins[a] + at[w];
-        range.high = place_of(own).begins[a] + std::min(walked[w].extent, at[w] + walked[w].points);
+        range.high = place_of(own).begins[a] + std::min(looped[w].extent, at[w] + looped[w].points);
       }
     const std::int64_t begins = place_of(s).begins[i];
     part.push_back({range.low - begins, range.high - begins});
@@ -145,7 +145,7 @@ TouchedParts::Box part_of(MovedStage& s, MovedStage& own, const std::vector<Walk
 
 /// Uses of a move for tiles of one size.
 struct MoveUses {
-  std::vector<Walked> coordinates;
+  std::vector<Looped> coordinates;
   std::vector<std::int64_t> extents;  ///< of a use, along dims that run over nothing
 };
 
@@ -164,7 +164,7 @@ class StreamSimulation {
     result_.memories = traffic.memories;
     result_.busy.assign(flow.resources.size(), 0);
     result_.waited.assign(flow.flows.size(), 0);
-    calls_from_ = view.walks.size();
+    calls_from_ = view.loops.size();
     box_.low.assign(view.statement.domain.dims.size(), 0);
     for (const Dim& dim : view.statement.domain.dims) box_.extent.push_back(dim.extent);
     call_port_ = port(*view.instruction);
@@ -189,29 +189,29 @@ class StreamSimulation {
     return number;
   }
 
-  /// Everything below the walks from `walk` on, in the order of the text. `first`: no walk outside that the output does
+  /// Everything below the loops from `loop` on, in the order of the text. `first`: no loop outside that the output does
   /// not use is past its first step.
-  void below(std::size_t walk, bool first) {
-    const int place = static_cast<int>(walk);
+  void below(std::size_t loop, bool first) {
+    const int place = static_cast<int>(loop);
     for (std::size_t s = 0; s < stages_.size(); ++s)
       if (stages_[s].place == place) fill(s, first);
-    if (walk == calls_from_)
+    if (loop == calls_from_)
       call();
     else
-      steps(walk, first);
+      steps(loop, first);
     for (std::size_t s = stages_.size(); s-- > 0;)
       if (stages_[s].place == place && stages_[s].out != nullptr) drain(s);
   }
 
-  void steps(std::size_t walk, bool first) {
-    const LoopLevel& w = view_.walks[walk];
+  void steps(std::size_t loop, bool first) {
+    const LoopLevel& w = view_.loops[loop];
     const auto d = static_cast<std::size_t>(w.dim);
     const std::int64_t low = box_.low[d], extent = box_.extent[d];
     const std::int64_t steps = w.unit.valid() ? 1 : ceil_div(extent, w.tile);
     for (std::int64_t step = 0; step < steps; ++step) {
       box_.low[d] = low + step * w.tile;
       box_.extent[d] = std::min(w.tile, extent - step * w.tile);
-      below(walk + 1, first && (step == 0 || counts_.uses_walk(0, static_cast<int>(walk))));
+      below(loop + 1, first && (step == 0 || counts_.uses_loop(0, static_cast<int>(loop))));
     }
     box_.low[d] = low;
     box_.extent[d] = extent;
@@ -226,10 +226,10 @@ class StreamSimulation {
   }
   void drain(std::size_t at) { move(stages_[at], *stages_[at].out, true); }
 
-  /// Extents of the stage's tile: those of walks that do not renew it are the whole of what they walk.
+  /// Extents of the stage's tile: those of loops that do not renew it are the whole of what they run over.
   PointBox tile_box(const MovedStage& s) const {
     PointBox box = box_;
-    const std::vector<std::int64_t> most = view_.tiles(view_.stages[static_cast<std::size_t>(s.stage)].walks);
+    const std::vector<std::int64_t> most = view_.tiles(view_.stages[static_cast<std::size_t>(s.stage)].loops);
     for (std::size_t d = 0; d < most.size(); ++d) box.extent[d] = std::min(box.extent[d], most[d]);
     return box;
   }
@@ -244,8 +244,8 @@ class StreamSimulation {
   void move(MovedStage& s, const Instruction& move, bool out) {
     const PointBox box = tile_box(s);
     const MoveUses& uses = uses_of(s, move, box.extent);
-    const std::vector<Walked>& walked = uses.coordinates;
-    std::vector<std::int64_t> at(walked.size(), 0);
+    const std::vector<Looped>& looped = uses.coordinates;
+    std::vector<std::int64_t> at(looped.size(), 0);
     const int on = port(move);
     std::size_t use = 0;
     while (true) {
@@ -255,18 +255,18 @@ class StreamSimulation {
       command.flow = s.flow;
       command.out = out;
       command.tile = s.tiles - 1;
-      touch(s, part_of(s, s, walked, at, box), !out);
+      touch(s, part_of(s, s, looped, at, box), !out);
       if (s.parent >= 0) {
         MovedStage& parent = stages_[static_cast<std::size_t>(s.parent)];
-        touch(parent, part_of(parent, s, walked, at, box), out);
+        touch(parent, part_of(parent, s, looped, at, box), out);
       } else if (s.access == 0) {
         at_home(s, use, out);
       }
       flow_of_.push_back(s.flow);
       queue_.add(command, before_, -1);
       ++use;
-      std::size_t i = walked.size();
-      while (i > 0 && (at[i - 1] += walked[i - 1].points) >= walked[i - 1].extent) at[--i] = 0;
+      std::size_t i = looped.size();
+      while (i > 0 && (at[i - 1] += looped[i - 1].points) >= looped[i - 1].extent) at[--i] = 0;
       if (i == 0) return;
     }
   }
@@ -277,7 +277,7 @@ class StreamSimulation {
     double moved =
         static_cast<double>(bytes(view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()].dtype));
     for (std::size_t i = 0; i < at.size(); ++i) {
-      const Walked& w = uses.coordinates[i];
+      const Looped& w = uses.coordinates[i];
       const std::int64_t points = std::min(w.points, w.extent - at[i]);
       moved *= static_cast<double>(points);
       if (w.dim < 0) continue;
@@ -397,7 +397,7 @@ class StreamSimulation {
 
 Result<SimulatedNest> simulate_stream(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic,
                                       const NestFlow& flow, const SimulationOptions& options) {
-  const double calls = counts.steps(static_cast<int>(view.walks.size()));
+  const double calls = counts.steps(static_cast<int>(view.loops.size()));
   if (calls > most_commands)
     return error(fmt::format("{:.0f} calls; the commands of at most {:.0f} are simulated", calls, most_commands),
                  "smaller sizes, or --cost latency, which takes a formula");

@@ -4,7 +4,7 @@
 // the time of an accelerator from. The rules stand in docs/cost.md, "Simulation of a stream".
 //
 // The commands are those that lowering makes, in its order, without their addresses: a move for each use that a tile
-// takes (scheduler/cost/tile_uses.h), a call at each step of the innermost walk. They leave as the list scheduler of
+// takes (scheduler/cost/tile_uses.h), a call at each step of the innermost loop. They leave as the list scheduler of
 // backends/assembly/command_order.h lets them: of the next `window` those are ready whose predecessors have left, and
 // the one that can start first leaves next. A command comes after those that touched the same part of a tile before,
 // where one of the two writes. Under `order: tokens` each port is a queue, which keeps its own order.

@@ -31,11 +31,11 @@ class Blocks {
     const UnitId around = model.unit(block_).parent;
     const double processors = around.valid() ? static_cast<double>(model.instances(around)) : 1;
     double blocks = 1;
-    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+    for (std::size_t w = 0; w < view_.loops.size(); ++w) {
       if (on_blocks(w)) blocks *= trip(w);
-      if (!view_.walks[w].combine.valid()) continue;
-      combine_ = view_.walks[w].combine;
-      if (!counts_.uses_walk(0, static_cast<int>(w))) parts_ *= trip(w);
+      if (!view_.loops[w].combine.valid()) continue;
+      combine_ = view_.loops[w].combine;
+      if (!counts_.uses_loop(0, static_cast<int>(w))) parts_ *= trip(w);
     }
     const double rounds = std::ceil(blocks / processors);
     calls();
@@ -44,7 +44,7 @@ class Blocks {
     result_.join("latency of its calls", chain_ * rounds);
     result_.join("latency of fetches", waited_for_registers() * rounds);
     outermost();
-    const bool turns = std::any_of(view_.walks.begin(), view_.walks.end(), [](const LoopLevel& w) { return w.wrap; });
+    const bool turns = std::any_of(view_.loops.begin(), view_.loops.end(), [](const LoopLevel& w) { return w.wrap; });
     result_.first = begins_ * (turns ? 1 : rounds) + start_of_sums();
     result_.waits = waits_ * rounds;
     result_.last = ends_ * rounds;
@@ -63,27 +63,27 @@ class Blocks {
     }
     return 1;
   }
-  double trip(std::size_t walk) const { return static_cast<double>(counts_.trip(static_cast<int>(walk))); }
-  bool on_blocks(std::size_t walk) const {
-    const UnitId unit = view_.walks[walk].unit;
+  double trip(std::size_t loop) const { return static_cast<double>(counts_.trip(static_cast<int>(loop))); }
+  bool on_blocks(std::size_t loop) const {
+    const UnitId unit = view_.loops[loop].unit;
     return unit.valid() && view_.model->inside(block_, unit);
   }
   void calls() {
     const Instruction& instruction = *view_.instruction;
     const std::vector<std::int64_t> extents = view_.call_extents();
     double all = 1, one_after_another = 1;
-    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+    for (std::size_t w = 0; w < view_.loops.size(); ++w) {
       if (on_blocks(w)) continue;
       all *= trip(w);
-      if (!view_.walks[w].unit.valid()) one_after_another *= trip(w);
+      if (!view_.loops[w].unit.valid()) one_after_another *= trip(w);
     }
     busy_["compute"] += all * interval_of(instruction, extents, *view_.model) / ports(instruction);
     const int stage = view_.innermost[0];
     double chains = 1;  // accumulators of one instance
     if (stage >= 0)
-      chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(stage)].walks) *
+      chains = std::max(1.0, counts_.slots(0, view_.stages[static_cast<std::size_t>(stage)].loops) *
                                  tiles_per_instance(view_, counts_, 0, view_.memory_of(stage),
-                                                    view_.stages[static_cast<std::size_t>(stage)].walks));
+                                                    view_.stages[static_cast<std::size_t>(stage)].loops));
     chain_ = one_after_another * latency_of(instruction, extents, *view_.model) / chains;
     own_calls_ = one_after_another * interval_of(instruction, extents, *view_.model) /
                  std::min(ports(instruction), side_by_side_inside(instruction.unit));
@@ -92,19 +92,19 @@ class Blocks {
   /// An instance fetches registers, then calls use them: one after the other, but for what was fetched a step before.
   void fetches(const StagedTile& s, const Instruction* move, double link_latency) {
     double times = 1;
-    for (int w = 0; w < s.walks; ++w)
-      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+    for (int w = 0; w < s.loops; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.loops[static_cast<std::size_t>(w)].unit.valid())
         times *= trip(static_cast<std::size_t>(w));
     const double latency =
         move != nullptr && move->timing.latency ? latency_of(*move, full_extents(*move), *view_.model) : link_latency;
-    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.walks];  // those side by side wait together
+    double& waited = (s.stage.ahead > 0 ? fetched_ahead_ : fetched_)[s.loops];  // those side by side wait together
     waited = std::max(waited, times * latency);
   }
   double waited_for_registers() const {
     if (fetched_.empty() && fetched_ahead_.empty()) return 0;
     double at_once = own_calls_, ahead = 0;
-    for (const auto& [walks, cycles] : fetched_) at_once += cycles;
-    for (const auto& [walks, cycles] : fetched_ahead_) ahead += cycles;
+    for (const auto& [loops, cycles] : fetched_) at_once += cycles;
+    for (const auto& [loops, cycles] : fetched_ahead_) ahead += cycles;
     return std::max(at_once, ahead);
   }
 
@@ -114,18 +114,18 @@ class Blocks {
     const StagedTile& s = view_.stages[static_cast<std::size_t>(number)];
     const MemoryId from = view_.memory_of(s.parent);
     const Tensor& tensor = view_.kernel->tensors[access_of(view_.statement, s.access).tensor.index()];
-    double times = 1, since = 1;  // renewals; walks that the tensor does not use count only outside those it uses
-    for (std::size_t w = 0; w < view_.walks.size(); ++w) {
+    double times = 1, since = 1;  // renewals; runs over that the tensor does not use count only outside those it uses
+    for (std::size_t w = 0; w < view_.loops.size(); ++w) {
       if (on_blocks(w)) continue;
-      const bool above = static_cast<int>(w) < s.walks;
-      if (above && view_.walks[w].unit.valid()) {
+      const bool above = static_cast<int>(w) < s.loops;
+      if (above && view_.loops[w].unit.valid()) {
         times *= trip(w);
       } else if (above) {
         since *= trip(w);
-        if (counts_.uses_walk(s.access, static_cast<int>(w))) times *= since, since = 1;
+        if (counts_.uses_loop(s.access, static_cast<int>(w))) times *= since, since = 1;
       }
     }
-    const double elements = counts_.padded_tile(s.access, s.walks) * times, width = bytes(tensor.dtype);
+    const double elements = counts_.padded_tile(s.access, s.loops) * times, width = bytes(tensor.dtype);
     const bool output = s.access == 0;
     const MemoryId source = output ? s.memory : from, target = output ? from : s.memory;
     double latency = 0;
@@ -152,7 +152,7 @@ class Blocks {
       ends_ += latency;
       return;
     }
-    if (!begun_.insert(s.walks).second) return;  // stages side by side begin, and are waited for, together
+    if (!begun_.insert(s.loops).second) return;  // stages side by side begin, and are waited for, together
     // Those who only fill tiles go on with the next block's while this one's results are stored. To look at a counter
     // costs what a barrier does.
     const bool role = !s.stage.role.empty();
@@ -162,11 +162,11 @@ class Blocks {
     waits_ += times * (barrier_latency() + (ahead > 0 ? 0 : latency)) + (ahead > 0 ? (rings - 1) * latency : 0);
     if (ahead > 0) busy_["latency of copies"] = std::max(busy_["latency of copies"], times * latency / ahead);
   }
-  /// Tiles take turns along the walk right above them: its first ones are waited for each time that it begins.
+  /// Tiles take turns along the loop right above them: its first ones are waited for each time that it begins.
   double turns_begin(const StagedTile& s) const {
     double times = 1;
-    for (int w = 0; w + 1 < s.walks; ++w)
-      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.walks[static_cast<std::size_t>(w)].unit.valid())
+    for (int w = 0; w + 1 < s.loops; ++w)
+      if (!on_blocks(static_cast<std::size_t>(w)) && !view_.loops[static_cast<std::size_t>(w)].unit.valid())
         times *= trip(static_cast<std::size_t>(w));
     return times;
   }
@@ -225,8 +225,8 @@ class Blocks {
 
   /// Bytes of inputs, where what a cache does not hold until another block asks for it comes again.
   double fetched() const {
-    std::size_t outside = 0;  // walks on blocks
-    while (outside < view_.walks.size() && on_blocks(outside)) ++outside;
+    std::size_t outside = 0;  // loops on blocks
+    while (outside < view_.loops.size() && on_blocks(outside)) ++outside;
     std::vector<BlockInput> inputs;
     SharedCache cache;
     for (int a = 1; a < access_count(view_.statement); ++a) {
@@ -244,13 +244,13 @@ class Blocks {
     const auto loop = [&](std::size_t w) {
       BlockLoop made{trip(w), {}};
       for (int a = 1; a < access_count(view_.statement); ++a)
-        made.used.push_back(counts_.uses_walk(a, static_cast<int>(w)));
+        made.used.push_back(counts_.uses_loop(a, static_cast<int>(w)));
       return made;
     };
     std::vector<BlockLoop> loops;
     for (std::size_t w = 0; w < outside; ++w) {
-      if (view_.walks[w].raster > 0 && w + 1 < outside) {
-        for (BlockLoop& l : grouped(loop(w), loop(w + 1), static_cast<double>(view_.walks[w].raster)))
+      if (view_.loops[w].raster > 0 && w + 1 < outside) {
+        for (BlockLoop& l : grouped(loop(w), loop(w + 1), static_cast<double>(view_.loops[w].raster)))
           loops.push_back(std::move(l));
         ++w;
       } else {
@@ -294,10 +294,10 @@ class Blocks {
   InstructionId combine_;               ///< invalid: no reduction is split
   double parts_ = 1;                    ///< of each sum
   std::map<std::string, double> busy_;  ///< of one block
-  std::set<int> begun_;                 ///< walks above stages in the scratchpad
+  std::set<int> begun_;                 ///< loops above stages in the scratchpad
   double chain_ = 0, waits_ = 0, ends_ = 0;
   double own_calls_ = 0;                           ///< of one instance, one after another
-  std::map<int, double> fetched_, fetched_ahead_;  ///< by walks above: latencies of fetching registers, all steps
+  std::map<int, double> fetched_, fetched_ahead_;  ///< by loops above: latencies of fetching registers, all steps
   double begins_ = 0;  ///< until the first tiles are there, of an instance: once where instances take turns
   KernelTime result_;
 };

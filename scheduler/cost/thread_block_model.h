@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Cycles of a nest whose blocks are dealt out to the processors of a machine and wait their turn there.
+// Cycles of a nest whose blocks are distributed to the processors of a machine and wait their turn there.
 //
 // Blocks come in rounds: ceil(blocks / processors) of them on the busiest processor, one after another or side by side,
 // which share its ports. A round of one block takes the longest of

@@ -75,8 +75,8 @@ bool transposes(const Instruction& move, MemoryId inside) {
 }
 
 /// Points along a coordinate that one use takes.
-std::int64_t points_of_use(const DimRange& range, const Walked& walked) {
-  return walked.regular ? std::min(walked.piece, range.max) : 1;
+std::int64_t points_of_use(const DimRange& range, const Looped& looped) {
+  return looped.regular ? std::min(looped.piece, range.max) : 1;
 }
 
 /// How often uses of a move have these extents along one of its dims.
@@ -98,22 +98,22 @@ double cycles_of_uses(const Instruction& move, const std::vector<AlongDim>& alon
 }
 
 /// Cycles and number of all uses, those at the ends of coordinates short.
-TileMove uses_of_tile(const Instruction& move, const std::vector<Walked>& tile, const HardwareModel& model) {
+TileMove uses_of_tile(const Instruction& move, const std::vector<Looped>& tile, const HardwareModel& model) {
   std::vector<std::int64_t> extents = least_extents(move);
   std::vector<AlongDim> along;
   double uses = 1, others = 1;
   for (std::size_t d = extents.size(); d-- > 0;) {
-    const auto walked =
-        std::find_if(tile.begin(), tile.end(), [&](const Walked& w) { return w.dim == static_cast<int>(d); });
-    if (walked == tile.end()) continue;
-    const std::int64_t points = walked->points, rest = walked->extent % points, least = extents[d];
+    const auto looped =
+        std::find_if(tile.begin(), tile.end(), [&](const Looped& w) { return w.dim == static_cast<int>(d); });
+    if (looped == tile.end()) continue;
+    const std::int64_t points = looped->points, rest = looped->extent % points, least = extents[d];
     if (!move.ranges[d].fixed()) extents[d] = std::max(least, points);
-    along.push_back({d, {{extents[d], static_cast<double>(walked->extent / points)}}});
+    along.push_back({d, {{extents[d], static_cast<double>(looped->extent / points)}}});
     if (rest > 0) along.back().extents.emplace_back(std::max(least, rest), 1);
-    uses *= static_cast<double>(ceil_div(walked->extent, points));
+    uses *= static_cast<double>(ceil_div(looped->extent, points));
   }
-  for (const Walked& walked : tile)
-    if (walked.dim < 0) others *= static_cast<double>(walked.extent);
+  for (const Looped& looped : tile)
+    if (looped.dim < 0) others *= static_cast<double>(looped.extent);
   const double latency = latency_of(move, extents, model);
   const double cycles = others * cycles_of_uses(move, along, 0, extents, model) / ports_of(move, model);
   return {uses * others, cycles, latency};
@@ -121,19 +121,19 @@ TileMove uses_of_tile(const Instruction& move, const std::vector<Walked>& tile, 
 
 }  // namespace
 
-std::vector<Walked> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes) {
+std::vector<Looped> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Access& access = access_of(view.statement, s.access);
   Tiles tiles;
   for (std::size_t d = 0; d < sizes.size(); ++d)
     tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), std::max<std::int64_t>(1, sizes[d])};
-  std::vector<Walked> all;
+  std::vector<Looped> all;
   if (const auto* layout = layout_of(view, stage)) {
     for (const LayoutDigit& digit : *layout) {
       const auto split = split_digit(digit.index);
       const auto name = split ? split->form.as_dim() : std::nullopt;
       if (!split || (name && name->front() == '$')) continue;
-      const auto same = [&](const Walked& w) { return w.form == split->form; };
+      const auto same = [&](const Looped& w) { return w.form == split->form; };
       auto at = std::find_if(all.begin(), all.end(), same);
       if (at == all.end()) {
         const std::int64_t extent = std::max<std::int64_t>(1, range_over(split->form, tiles).extent);
@@ -150,10 +150,10 @@ std::vector<Walked> coordinates_of(const ResolvedNest& view, int stage, const st
   }
   if (s.parent < 0) {
     const std::set<std::string> irregular = irregular_dims(view, access);
-    for (Walked& w : all)
+    for (Looped& w : all)
       for (const std::string& name : w.form.names()) w.regular = w.regular && !irregular.contains(name);
   }
-  std::erase_if(all, [](const Walked& w) { return w.extent <= 1; });
+  std::erase_if(all, [](const Looped& w) { return w.extent <= 1; });
   return all;
 }
 
@@ -164,11 +164,11 @@ std::vector<std::int64_t> least_extents(const Instruction& move) {
   return extents;
 }
 
-std::vector<Walked> taken_by(const ResolvedNest& view, int stage, const Instruction& move,
+std::vector<Looped> taken_by(const ResolvedNest& view, int stage, const Instruction& move,
                              const std::vector<std::int64_t>& sizes) {
-  std::vector<Walked> tile = coordinates_of(view, stage, sizes);
+  std::vector<Looped> tile = coordinates_of(view, stage, sizes);
   if (!tile.empty() && demands_distance(move) && !side_by_side_outside(view, stage, tile.back().form)) {
-    const auto outside = std::find_if(tile.begin(), tile.end(), [&](const Walked& w) {
+    const auto outside = std::find_if(tile.begin(), tile.end(), [&](const Looped& w) {
       return transposes(move, view.memory_of(stage)) && side_by_side_outside(view, stage, w.form);
     });
     if (outside != tile.end())
@@ -181,11 +181,11 @@ std::vector<Walked> taken_by(const ResolvedNest& view, int stage, const Instruct
   for (std::size_t d = move.ranges.size(); d-- > 0 && left > 0;) {
     const DimRange& range = move.ranges[d];
     if (range.max == 1) continue;
-    const auto uses_left = [&](const Walked& w) {
+    const auto uses_left = [&](const Looped& w) {
       return static_cast<double>(ceil_div(w.extent, points_of_use(range, w))) / static_cast<double>(w.extent);
     };
-    Walked* best = last ? &tile.back() : nullptr;
-    for (Walked& w : tile)
+    Looped* best = last ? &tile.back() : nullptr;
+    for (Looped& w : tile)
       if (!last && w.dim < 0 && (best == nullptr || uses_left(w) < uses_left(*best))) best = &w;
     last = false;
     best->points = points_of_use(range, *best);
@@ -197,12 +197,12 @@ std::vector<Walked> taken_by(const ResolvedNest& view, int stage, const Instruct
 
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes) {
-  const std::vector<Walked> tile = taken_by(view, stage, move, sizes);
+  const std::vector<Looped> tile = taken_by(view, stage, move, sizes);
   TileMove result = uses_of_tile(move, tile, *view.model);
   if (const double rate = move.link.valid() ? view.model->link(move.link).bandwidth : 0; rate > 0) {
     const Access& access = access_of(view.statement, view.stages[static_cast<std::size_t>(stage)].access);
     double moved = static_cast<double>(bytes(view.kernel->tensors[access.tensor.index()].dtype));
-    for (const Walked& walked : tile) moved *= static_cast<double>(walked.extent);
+    for (const Looped& looped : tile) moved *= static_cast<double>(looped.extent);
     result.cycles = std::max(result.cycles, moved / rate);  // no faster than its link
   }
   return result;

@@ -10,8 +10,8 @@
 
 namespace isamap {
 
-/// A coordinate of a tile, as moves walk it.
-struct Walked {
+/// A coordinate of a tile, as moves run over it.
+struct Looped {
   AffineExpr form;
   std::int64_t extent = 1;  ///< points in the tile
   std::int64_t piece = 1;   ///< neighbours that lie side by side: the digit `form % piece` of the layout
@@ -22,13 +22,13 @@ struct Walked {
 
 /// Coordinates of a stage's tile with more than one point, the one whose neighbours lie side by side last, where dims
 /// of the statement have these extents. Nothing runs over them.
-std::vector<Walked> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes);
+std::vector<Looped> coordinates_of(const ResolvedNest& view, int stage, const std::vector<std::int64_t>& sizes);
 
 /// The same as the uses of a move take them: its last dim runs over neighbours that lie side by side, each other one
 /// over the coordinate along which that saves most uses. If neighbours lie otherwise where the tile comes from, and the
 /// move must have them side by side, there is a single point of none in the place of the last coordinate; a move that
 /// lays them further apart where they come to takes the coordinate that lies side by side outside.
-std::vector<Walked> taken_by(const ResolvedNest& view, int stage, const Instruction& move,
+std::vector<Looped> taken_by(const ResolvedNest& view, int stage, const Instruction& move,
                              const std::vector<std::int64_t>& sizes);
 
 /// Extents of a use of the move along dims that run over nothing.
@@ -45,7 +45,7 @@ struct TileMove {
 TileMove move_of_tile(const ResolvedNest& view, int stage, const Instruction& move,
                       const std::vector<std::int64_t>& sizes);
 
-/// What one call covers where dims of the statement have these extents below all walks: where a dim of the instruction
+/// What one call covers where dims of the statement have these extents below all loops: where a dim of the instruction
 /// cannot be as short as that, all of it.
 std::vector<std::int64_t> padded_extents(const ResolvedNest& view, const std::vector<std::int64_t>& sizes);
 /// The same of extents of the instruction's dims.

@@ -58,7 +58,7 @@ double padding_of(const ResolvedNest& view, const StagedTile& s) {
   if (std::none_of(s.stage.layout.begin(), s.stage.layout.end(), [](const LayoutDigit& d) { return d.pad > 0; }))
     return 1;
   Tiles tiles;
-  const std::vector<std::int64_t> extents = view.tiles(s.walks);
+  const std::vector<std::int64_t> extents = view.tiles(s.loops);
   for (std::size_t d = 0; d < extents.size(); ++d)
     tiles[view.statement.domain.dims[d].name] = {AffineExpr(0), round_up(extents[d], view.block[d])};
   double factor = 1;
@@ -79,24 +79,24 @@ double padding_of(const ResolvedNest& view, const StagedTile& s) {
 double needed_by(const ResolvedNest& view, const TileCounts& counts, int stage) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   const Memory& m = view.model->memory(s.memory);
-  double own = counts.padded_tile(s.access, s.walks) * bytes(tensor_of(view, s.access).dtype) * copies_of(view, stage);
+  double own = counts.padded_tile(s.access, s.loops) * bytes(tensor_of(view, s.access).dtype) * copies_of(view, stage);
   if (m.is_register() && m.size > 0) {
     const int operand = instruction_access(view.mapping, s.access);
     own = view.instruction && operand >= 0 && operand_memory(view, s.access) == s.memory
-              ? counts.slots(s.access, s.walks) *
+              ? counts.slots(s.access, s.loops) *
                     registers_of(*view.instruction, operand, tensor_of(view, s.access).dtype, m)
               : std::ceil(own / static_cast<double>(m.size));
   } else {
     own *= padding_of(view, s);
   }
-  return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.walks);
+  return own * s.stage.buffers * tiles_per_instance(view, counts, s.access, s.memory, s.loops);
 }
 
 /// An operand that calls take from memory and share is loaded once, into a register that nobody named: one for all.
 int implicit_operand_registers(const ResolvedNest& view, const TileCounts& counts, MemoryId registers) {
   if (!view.instruction || !view.model->memory(registers).named_by_compiler() || operand_memory(view, 0) != registers)
     return 0;
-  const int all = static_cast<int>(view.walks.size());
+  const int all = static_cast<int>(view.loops.size());
   for (int a = 1; a < access_count(view.statement); ++a) {
     const bool in_place = operand_memory(view, a).valid() && !view.model->memory(operand_memory(view, a)).is_register();
     if (in_place && counts.refills(a, all) < counts.visits(all)) return 1;
@@ -120,14 +120,14 @@ double piece(const Instruction& move, DType type) {
 static double partial_sums(const ResolvedNest& view, const TileCounts& counts, int stage, double of_call) {
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
   double parts = 1;
-  for (int w = 0; w < s.walks; ++w)
-    if (!counts.uses_walk(0, w) && !view.walks[static_cast<std::size_t>(w)].unit.valid())
+  for (int w = 0; w < s.loops; ++w)
+    if (!counts.uses_loop(0, w) && !view.loops[static_cast<std::size_t>(w)].unit.valid())
       parts *= static_cast<double>(counts.trip(w));
   if (parts <= 1) return 0;
   const MemoryId from = view.memory_of(s.parent), to = view.memory_of(stage);
   const Instruction* load = move_between(*view.model, from, to, tensor_of(view, 0).dtype);
   const double of_load = load == nullptr ? 0 : latency_of(*load, full_extents(*load), *view.model);
-  return counts.steps(s.walks) * (of_call + of_load);
+  return counts.steps(s.loops) * (of_call + of_load);
 }
 
 /// A core does not foresee the end of a loop with many steps, and begins anew what stands behind it.
@@ -136,8 +136,8 @@ static double ends_of_loops(const ResolvedNest& view, const TileCounts& counts) 
   const double each = view.model->unit(view.instruction->unit).loop_end;
   if (each <= 0) return 0;
   double total = 0;
-  for (std::size_t w = 0; w < view.walks.size(); ++w)
-    if (const LoopLevel& walk = view.walks[w]; !walk.unroll && !walk.unit.valid())
+  for (std::size_t w = 0; w < view.loops.size(); ++w)
+    if (const LoopLevel& loop = view.loops[w]; !loop.unroll && !loop.unit.valid())
       if (const auto at = static_cast<int>(w); counts.trip(at) >= foreseen) total += counts.steps(at) * each;
   return total;
 }
@@ -149,7 +149,7 @@ static double scalar_point(const ResolvedNest& view) {
                       (statement.reads.empty() || std::holds_alternative<Read>(statement.body.op));
   if (!copies) return access_count(statement);
   const std::string inner =
-      view.walks.empty() ? "" : statement.domain.dims[static_cast<std::size_t>(view.walks.back().dim)].name;
+      view.loops.empty() ? "" : statement.domain.dims[static_cast<std::size_t>(view.loops.back().dim)].name;
   double cycles = contiguous_cycles;
   for (int a = 0; a < access_count(statement); ++a) {
     const AffineExpr offset = position(access_of(statement, a).index, tensor_of(view, a));
@@ -160,7 +160,7 @@ static double scalar_point(const ResolvedNest& view) {
 }
 
 Bound compute_bound(const ResolvedNest& view, const TileCounts& counts) {
-  const double steps = counts.steps(static_cast<int>(view.walks.size()));
+  const double steps = counts.steps(static_cast<int>(view.loops.size()));
   if (!view.instruction) return {"scalar code", steps * scalar_point(view)};
   const Instruction& instruction = *view.instruction;
   const std::vector<std::int64_t> extents = view.call_extents();
@@ -171,7 +171,7 @@ Bound compute_bound(const ResolvedNest& view, const TileCounts& counts) {
   const double ends = ends_of_loops(view, counts);
   if (!chained) return {"compute", steps * each + ends};
   const double again = ends + partial_sums(view, counts, stage, latency_of(instruction, extents, *view.model));
-  const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].walks));
+  const double chains = std::max(1.0, counts.slots(0, view.stages[static_cast<std::size_t>(stage)].loops));
   const double latency = latency_of(instruction, extents, *view.model) / chains;
   if (latency <= each) return {"compute", steps * each + again};
   return {fmt::format("latency of {} ({:.0f} accumulators)", instruction.name, chains), steps * latency + again};
@@ -188,7 +188,7 @@ std::vector<Bound> move_bounds(const ResolvedNest& view, const TileCounts& count
     const StagedTile& s = view.stages[static_cast<std::size_t>(t.stage)];
     const bool registers = view.model->memory(t.to).is_register();
     const double calls =
-        registers ? counts.refills(t.access, s.walks) * counts.slots(t.access, s.walks) / t.instances : 0;
+        registers ? counts.refills(t.access, s.loops) * counts.slots(t.access, s.loops) / t.instances : 0;
     ports.add(t.from, t.to, t, t.elements_in / t.instances, t.access == 0 ? 0 : calls);
     const auto asked = [&](const Prefetch& a) { return a.access == t.access; };
     if (registers && std::any_of(view.asked.begin(), view.asked.end(), asked))  // beside each load
@@ -260,7 +260,7 @@ double store_burst_cycles(const ResolvedNest& view, const TileCounts& counts, co
       nearest = &m;
   if (nearest == nullptr || nearest->line < 1) return 0;
   const StagedTile& s = view.stages[static_cast<std::size_t>(stage)];
-  const double lines = counts.tile(0, s.walks) * bytes(tensor_of(view, 0).dtype) / static_cast<double>(nearest->line);
+  const double lines = counts.tile(0, s.loops) * bytes(tensor_of(view, 0).dtype) / static_cast<double>(nearest->line);
   const double waiting = 1 - static_cast<double>(nearest->misses) / 2 / lines;
   if (waiting <= 0) return 0;
   double storing = 0;
@@ -302,7 +302,7 @@ double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& cou
                               [&](const Transfer& one) { return one.stage == stage; });
   if (t == traffic.transfers.end() || t->elements_in <= 0 || t->elements_out <= 0) return 0;
   const double size = bytes(tensor_of(view, 0).dtype), stored = t->elements_out * size;
-  const double tile = counts.tile(0, view.stages[static_cast<std::size_t>(stage)].walks);
+  const double tile = counts.tile(0, view.stages[static_cast<std::size_t>(stage)].loops);
   const double refills = t->elements_in / std::max(1.0, tile);
   double total = 0;
   for (const Link& link : view.model->links()) {
@@ -321,8 +321,8 @@ namespace {
 double instances_in(const ResolvedNest& view, const TileCounts& counts, const Memory& memory) {
   const HardwareModel& model = *view.model;
   double instances = 1;
-  for (std::size_t w = 0; w < view.walks.size(); ++w)
-    if (const UnitId unit = view.walks[w].unit;
+  for (std::size_t w = 0; w < view.loops.size(); ++w)
+    if (const UnitId unit = view.loops[w].unit;
         unit.valid() && unit != memory.pool->unit && model.inside(unit, memory.pool->unit))
       instances *= static_cast<double>(counts.trip(static_cast<int>(w)));
   if (view.instruction)

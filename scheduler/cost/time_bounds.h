@@ -33,7 +33,7 @@ double stream_start_cycles(const Traffic& traffic);
 double store_burst_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic, double computing,
                           double moving);
 
-/// ... and what it takes to fetch tiles of sums again that a walk of the reduction further out has put back: the calls
+/// ... and what it takes to fetch tiles of sums again that a loop of the reduction further out has put back: the calls
 /// that add to them wait for all of their lines, and for the latency of each link that these take.
 double partial_sum_reload_cycles(const ResolvedNest& view, const TileCounts& counts, const Traffic& traffic);
 

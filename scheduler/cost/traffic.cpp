@@ -33,8 +33,8 @@ std::vector<int> chain_of(const ResolvedNest& view, int access) {
   return chain;
 }
 
-int walks_above(const ResolvedNest& view, int stage) {
-  return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].walks;
+int loops_above(const ResolvedNest& view, int stage) {
+  return stage < 0 ? 0 : view.stages[static_cast<std::size_t>(stage)].loops;
 }
 
 const Stage* line_of(const ResolvedNest& view, int stage) {
@@ -67,17 +67,17 @@ class Counting {
   }
 
   void open(int access, int stage) {
-    const int walks = walks_above(view_, stage);
+    const int loops = loops_above(view_, stage);
     Totals& t = totals(access, stage);
     t.element_bytes = element_bytes(view_, access);
-    t.tile = std::max(t.tile, counts_.tile(access, walks));
+    t.tile = std::max(t.tile, counts_.tile(access, loops));
     t.instances = std::max(t.instances, stage < 0 ? 1.0 : instances_of(view_, counts_, view_.memory_of(stage)));
   }
 
   void input(int access, int stage, int child, bool last) {
-    const int all = static_cast<int>(view_.walks.size());
-    const int walks = walks_above(view_, stage);
-    const TileCounts::Sharing shared{walks};
+    const int all = static_cast<int>(view_.loops.size());
+    const int loops = loops_above(view_, stage);
+    const TileCounts::Sharing shared{loops};
     Transfer t{access, last ? -1 : child, view_.memory_of(stage), {}, 0, 0, 1};
     if (last) {
       t.elements_in = counts_.touched(access, all, shared);
@@ -86,7 +86,7 @@ class Counting {
                                : MemoryId{};
     } else {
       const Stage& line = *line_of(view_, child);
-      const int below = walks_above(view_, child);
+      const int below = loops_above(view_, child);
       t.to = view_.memory_of(child);
       if (!line.ahead_of_time && line.from.empty()) {
         t.elements_in = counts_.moved(access, below, shared, line.slide);
@@ -103,18 +103,18 @@ class Counting {
   /// Elements that start from the identity instead of being read: each once, in every copy of the reduction.
   double first_visits(int stage) const {
     const bool starts_full = view_.kernel->tensors[tensor_id_of(view_, 0).index()].inout;
-    return starts_full ? 0 : counts_.first_visits(0, walks_above(view_, stage));
+    return starts_full ? 0 : counts_.first_visits(0, loops_above(view_, stage));
   }
 
   void output(int stage, int child, bool last) {
-    const int walks = walks_above(view_, stage);
-    const TileCounts::Sharing shared{walks};
+    const int loops = loops_above(view_, stage);
+    const TileCounts::Sharing shared{loops};
     Totals& own = totals(0, stage);
     Transfer t{0, last ? -1 : child, view_.memory_of(stage), view_.memory_of(stage), 0, 0, 1};
     if (last) {
-      t.elements_out = counts_.touched(0, static_cast<int>(view_.walks.size()), shared);
+      t.elements_out = counts_.touched(0, static_cast<int>(view_.loops.size()), shared);
     } else {
-      const int below = walks_above(view_, child);
+      const int below = loops_above(view_, child);
       t.to = view_.memory_of(child);
       t.instances = instances_of(view_, counts_, t.to);
       t.elements_out = counts_.moved(0, below, shared, false);
@@ -138,13 +138,13 @@ class Counting {
   /// How many instances add their part of each sum to what stands further out; 0: tiles are stored there.
   double parts_added(int stage) const {
     double parts = 0;
-    for (int w = 0; w < walks_above(view_, stage); ++w) {
-      const LoopLevel& walk = view_.walks[static_cast<std::size_t>(w)];
-      if (!walk.combine.valid() || view_.memory_of(view_.stages[static_cast<std::size_t>(stage)].parent) !=
-                                       combined_in(view_.model->instruction(walk.combine)))
+    for (int w = 0; w < loops_above(view_, stage); ++w) {
+      const LoopLevel& loop = view_.loops[static_cast<std::size_t>(w)];
+      if (!loop.combine.valid() || view_.memory_of(view_.stages[static_cast<std::size_t>(stage)].parent) !=
+                                       combined_in(view_.model->instruction(loop.combine)))
         continue;
       parts = std::max(parts, 1.0);
-      if (!counts_.uses_walk(0, w)) parts *= static_cast<double>(counts_.trip(w));
+      if (!counts_.uses_loop(0, w)) parts *= static_cast<double>(counts_.trip(w));
     }
     return parts;
   }
@@ -165,7 +165,7 @@ class Counting {
     };
     const bool in_place = t.stage < 0 && t.access != 0;  // what stays the same from call to call is loaded once
     add(t.from, t.to,
-        in_place ? counts_.moved(t.access, static_cast<int>(view_.walks.size()), {}, false) : t.elements_in);
+        in_place ? counts_.moved(t.access, static_cast<int>(view_.loops.size()), {}, false) : t.elements_in);
     add(t.to, t.from, t.access == 0 ? t.elements_out : 0);
   }
 
@@ -193,21 +193,21 @@ double copies_of(const ResolvedNest& view, int stage) {
 
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory) {
   double product = 1;
-  for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
-    const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+  for (int w = 0; w < static_cast<int>(view.loops.size()); ++w) {
+    const UnitId unit = view.loops[static_cast<std::size_t>(w)].unit;
     if (unit.valid() && owned_inside(view, memory, unit)) product *= static_cast<double>(counts.trip(w));
   }
   return product;
 }
 
-double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int walks) {
+double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int loops) {
   double tiles = 1;
-  for (int w = 0; w < static_cast<int>(view.walks.size()); ++w) {
-    const UnitId unit = view.walks[static_cast<std::size_t>(w)].unit;
+  for (int w = 0; w < static_cast<int>(view.loops.size()); ++w) {
+    const UnitId unit = view.loops[static_cast<std::size_t>(w)].unit;
     if (!unit.valid()) continue;
     const bool inside = owned_inside(view, memory, unit);
-    if (w < walks && !inside) tiles *= static_cast<double>(counts.trip(w));  // one memory serves the tiles of all
-    if (w >= walks && inside && counts.uses_walk(access, w)) tiles /= static_cast<double>(counts.trip(w));
+    if (w < loops && !inside) tiles *= static_cast<double>(counts.trip(w));  // one memory serves the tiles of all
+    if (w >= loops && inside && counts.uses_loop(access, w)) tiles /= static_cast<double>(counts.trip(w));
   }
   return tiles;
 }

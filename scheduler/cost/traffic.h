@@ -51,9 +51,9 @@ std::map<std::string, std::map<std::string, TensorTraffic>> in_words(const Traff
 /// How often a stage's layout holds each element: digits of dims that only the instruction has ($j) repeat it.
 double copies_of(const ResolvedNest& view, int stage);
 
-/// Instances of a memory that the walks on units occupy.
+/// Instances of a memory that the loops on units occupy.
 double instances_of(const ResolvedNest& view, const TileCounts& counts, MemoryId memory);
-/// The tiles of all instances that a stage stands for, relative to one instance's: walks on the owner below it.
-double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int walks);
+/// The tiles of all instances that a stage stands for, relative to one instance's: loops on the owner below it.
+double tiles_per_instance(const ResolvedNest& view, const TileCounts& counts, int access, MemoryId memory, int loops);
 
 }  // namespace isamap

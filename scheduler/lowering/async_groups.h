@@ -11,8 +11,8 @@
 
 namespace isamap {
 
-/// Every instance of the fence's unit, and every thread, that such calls are dealt out to ends with the fence, once: at
-/// the end of its part of the outermost loop over instances, or else of the program.
+/// Every instance of the fence's unit, and every thread, that such calls are distributed to ends with the fence, once:
+/// at the end of its part of the outermost loop over instances, or else of the program.
 void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model);
 
 /// The object by which calls among the nodes complete, if that is a counter.

@@ -103,7 +103,7 @@ struct Visit {
     const auto [i, over] = order[depth];
     const AffineExpr before = begin[i];
     if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
-    const auto [trip, step] = walked(i, over);
+    const auto [trip, step] = looped(i, over);
     std::string variable;
     if (trip > 1) {
       variable = lowering.variable(hint(i), trip);
@@ -116,7 +116,7 @@ struct Visit {
   }
 
   /// Iterations of a loop, and elements between them.
-  std::pair<std::int64_t, std::int64_t> walked(std::size_t i, BlockLoop::Over over) const {
+  std::pair<std::int64_t, std::int64_t> looped(std::size_t i, BlockLoop::Over over) const {
     const Coordinate& c = tile.coordinates[i];
     switch (over) {
       case BlockLoop::Over::elements:

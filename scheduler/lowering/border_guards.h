@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `outside I skip`: reads beyond a tensor are not made, and what they would have been used for is not computed. Walks
+// `outside I skip`: reads beyond a tensor are not made, and what they would have been used for is not computed. Loops
 // are cut so that only their first and last steps ask.
 
 #include <functional>
@@ -20,7 +20,7 @@ Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles);
 /// What `make` makes knowing these conditions, behind a guard that asks them.
 Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make);
 
-/// Steps [first, last) of a walk of `dim` by `tile` for which nothing is read outside by accesses that are skipped,
+/// Steps [first, last) of a loop of `dim` by `tile` for which nothing is read outside by accesses that are skipped,
 /// of `full` whole ones; all where no access asks.
 struct Interior {
   std::int64_t first = 0, last = 0;

@@ -128,13 +128,13 @@ Diagnostic outside_of_ring(const NestParts& parts, std::size_t line, const std::
   const Stage& s = std::get<Stage>(lines[line].is);
   const std::string written = parts.kernel_.tensors[parts.statement_.write.tensor.index()].name;
   if (s.buffers < 2)
-    return error(moves + ", and this one has one place for all steps of a walk",
-                 "x2 or more, right below a walk in time");
+    return error(moves + ", and this one has one place for all steps of a loop",
+                 "x2 or more, right below a loop in time");
   for (std::size_t l = line; l-- > 0;) {
     if (const auto* above = std::get_if<Stage>(&lines[l].is)) {
       if (above->tensor == written)
-        return error(fmt::format("{}, and between it and the walk stands stage {} of the output", moves, written),
-                     "write it right below a walk in time");
+        return error(fmt::format("{}, and between it and the loop stands stage {} of the output", moves, written),
+                     "write it right below a loop in time");
       if (above->buffers != s.buffers || above->ahead != s.ahead)
         return error(fmt::format("{}, together with stage {}, which has x{} ahead {}; this one has x{} ahead {}", moves,
                                  above->tensor, above->buffers, above->ahead, s.buffers, s.ahead),
@@ -144,15 +144,15 @@ Diagnostic outside_of_ring(const NestParts& parts, std::size_t line, const std::
     const auto* f = std::get_if<For>(&lines[l].is);
     if (f == nullptr) break;
     if (!f->unit.empty())
-      return error(fmt::format("{}, and the walk right above is on {}: its steps are no steps in time", moves, f->unit),
-                   "write it right below a walk without `on`");
+      return error(fmt::format("{}, and the loop right above is on {}: its steps are no steps in time", moves, f->unit),
+                   "write it right below a loop without `on`");
     if (f->unroll)
-      return error(moves + ", and the walk right above is unrolled: a counter counts the steps of a loop",
+      return error(moves + ", and the loop right above is unrolled: a counter counts the steps of a loop",
                    "without `unroll`");
-    return error(moves + ", which the stages right below this walk do not allow",
-                 "stage it right below a walk in time with `tail pad`");
+    return error(moves + ", which the stages right below this loop do not allow",
+                 "stage it right below a loop in time with `tail pad`");
   }
-  return error(moves + ", and no walk stands above it", "stage it right below a walk in time with `tail pad`");
+  return error(moves + ", and no loop stands above it", "stage it right below a loop in time with `tail pad`");
 }
 
 UnitId users_of_tiles(const NestParts& parts) {
@@ -187,13 +187,13 @@ Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& sta
     const Stage& s = stage_at(parts, l);
     const Access& access = access_of(parts.statement_, access_of_stage(parts, s));
     if (s.buffers != first.buffers)
-      return error(fmt::format("stages {} and {} right below one walk are counted together, and have {} and {} places",
+      return error(fmt::format("stages {} and {} right below one loop are counted together, and have {} and {} places",
                                first.tensor, s.tensor, first.buffers, s.buffers),
                    fmt::format("x{} for both", first.buffers));
     const auto by = [](const Stage& one) { return one.role.empty() ? "no role" : "role " + one.role; };
     if (s.role != first.role)
       return error(
-          fmt::format("stages {} and {} right below one walk are counted together, and are filled by {} and {}",
+          fmt::format("stages {} and {} right below one loop are counted together, and are filled by {} and {}",
                       first.tensor, s.tensor, by(first), by(s)),
           fmt::format("{} for both", first.role.empty() ? "role " + s.role : by(first)));
     if (!s.role.empty() && s.ahead + 1 != s.buffers)
@@ -207,7 +207,7 @@ Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& sta
           fmt::format("outside {} pad", s.tensor));
     if (!uses(access, dim))
       return error(fmt::format("stage {}: the tile is the same in all steps of {}", s.tensor, dim),
-                   "stage it above that walk");
+                   "stage it above that loop");
   }
   ring.object = *object;
   ring.tiles = first.buffers;

@@ -28,11 +28,11 @@ Node through_with(const Ring& ring, const AffineExpr& number, UnitId each);
 /// Are these stages filled by a role, or by moves that complete by a counter, of which even a single step must know?
 bool counted_stages(const NestParts& parts, const std::vector<std::size_t>& stages);
 
-/// Why a stage whose moves a counter or a role completes is in no ring: it is not right below a walk in time, has one
+/// Why a stage whose moves a counter or a role completes is in no ring: it is not right below a loop in time, has one
 /// place, or the stages above it there have others.
 Diagnostic outside_of_ring(const NestParts& parts, std::size_t line, const std::string& moves);
 
-/// The counters of stages right below a walk of `dim`, whose first fills are these; without an object where their moves
+/// The counters of stages right below a loop of `dim`, whose first fills are these; without an object where their moves
 /// complete otherwise. Errors: stages that cannot be counted together.
 Result<Ring> ring_of(const NestParts& parts, const std::vector<std::size_t>& stages, const std::string& dim,
                      const Nodes& fills);

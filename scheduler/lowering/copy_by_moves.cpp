@@ -79,9 +79,9 @@ struct MovePiece {
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
         // A move of a part of a block sets nothing behind the last element.
         if (const Coordinate& c = copy.visited().coordinates[i];
-            copy.zero[i] && (!shape.walks(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
+            copy.zero[i] && (!shape.loops(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
           reason(fmt::format(
-              "{} would not set the padding of {} along {} to 0; with `tail pad` on its walk the tile is whole",
+              "{} would not set the padding of {} along {} to 0; with `tail pad` on its loop the tile is whole",
               move.name, lowering.buffer(copy.inner->buffer).name, print(copy.inner->coordinates[i].form)));
           return std::nullopt;
         }
@@ -146,11 +146,11 @@ struct MovePiece {
   // A window at a border begins outside, and even its first element may lie there: the tensor's own first one does not.
   static void at_first_element(std::vector<AffineExpr>& index) {
     for (AffineExpr& e : index) {
-      AffineExpr walked;
+      AffineExpr looped;
       for (const AffineTerm& term : e.terms())
         if (const auto* dim = std::get_if<std::string>(&term.atom); dim && dim->front() == '$')
-          walked += AffineExpr::dim(*dim) * term.coefficient;
-      e = walked;
+          looped += AffineExpr::dim(*dim) * term.coefficient;
+      e = looped;
     }
   }
 
@@ -201,13 +201,13 @@ Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const
   std::size_t i = from;
   while (i < copy.ends.size() && !copy.ends[i]) ++i;
   if (i >= copy.ends.size()) return body(begin, valid);
-  const std::int64_t end = *copy.ends[i], block = shape.walks(i) ? shape.blocks[i] : 1;
+  const std::int64_t end = *copy.ends[i], block = shape.loops(i) ? shape.blocks[i] : 1;
   if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
     return error(fmt::format("blocks of {} do not begin at multiples of it, and the last may be short", block));
   const auto knowing = [&](const AffineExpr& condition, std::int64_t count) {
     lowering.nonnegative.push_back(condition);
     std::vector<std::int64_t> fewer = valid;
-    if (shape.walks(i)) fewer[i] = count;
+    if (shape.loops(i)) fewer[i] = count;
     auto nodes = up_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
     lowering.nonnegative.pop_back();
     return nodes;
@@ -216,7 +216,7 @@ Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const
     if (!copy.into_inner) return std::vector<Node>{};
     std::vector<std::int64_t> nothing = valid;
     for (std::size_t c = 0; c < nothing.size(); ++c)
-      if (shape.walks(c)) nothing[c] = 0;
+      if (shape.loops(c)) nothing[c] = 0;
     return body(begin, nothing);
   };
   const auto branch = [&](const AffineExpr& condition, std::int64_t count,
@@ -280,7 +280,7 @@ Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, 
   if (!then) return then;
   std::vector<std::int64_t> nothing = valid;
   for (std::size_t c = 0; c < nothing.size(); ++c)
-    if (shape.walks(c)) nothing[c] = 0;
+    if (shape.loops(c)) nothing[c] = 0;
   auto otherwise = body(begin, nothing);
   if (!otherwise) return otherwise;
   guard.then = std::move(*then);

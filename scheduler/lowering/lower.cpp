@@ -100,7 +100,7 @@ void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std
     const auto* held = std::get_if<Stage>(&line.is);
     if (held && tile.starts_with(tile_name(*held))) stage = held;
     const auto* loop = std::get_if<For>(&line.is);
-    for (const Walk& w : loop ? loop->walks : std::vector<Walk>{}) {
+    for (const TiledLoop& w : loop ? loop->loops : std::vector<TiledLoop>{}) {
       const auto [around, is_first] = tiles.emplace(w.dim, INT64_MAX);
       const bool one_step = !is_first && w.tile >= around->second;
       around->second = w.tile;

@@ -111,7 +111,7 @@ class CallLowering : NestParts {
     return all;
   }
 
-  // What each dim is at a `do`: its origin, plus the instruction dim that walks it.
+  // What each dim is at a `do`: its origin, plus the instruction dim that runs over it.
   Result<Known> known_here(const Scope& scope) const {
     Known known;
     for (const Dim& dim : statement_.domain.dims) {
@@ -139,12 +139,12 @@ class CallLowering : NestParts {
   Result<std::vector<std::int64_t>> extents_here(const Scope& scope) {
     std::vector<std::int64_t> extents;
     for (std::size_t m = 0; m < instruction_->ranges.size(); ++m) {
-      const std::string& dim = input_.pairing.walked_by[m];
-      const auto walked = scope.tiles.find(dim);
-      if (!dim.empty() && walked == scope.tiles.end())
-        return error(fmt::format("dim {} of {} runs over {}, which the nest does not walk",
+      const std::string& dim = input_.pairing.fused_dim_of[m];
+      const auto looped = scope.tiles.find(dim);
+      if (!dim.empty() && looped == scope.tiles.end())
+        return error(fmt::format("dim {} of {} runs over {}, which the nest does not run over",
                                  instruction_->statement().domain.dims[m].name, instruction_->name, dim));
-      const std::int64_t valid = dim.empty() ? 1 : walked->second.size;
+      const std::int64_t valid = dim.empty() ? 1 : looped->second.size;
       const Dim& own = instruction_->statement().domain.dims[m];
       const std::int64_t full = full_extent(*instruction_, m);
       if (allows(instruction_->ranges[m], valid)) {
@@ -178,7 +178,7 @@ class CallLowering : NestParts {
         access_of(instruction_->statement(), input_.pairing.operand_access[static_cast<std::size_t>(access)]);
     for (std::size_t m = 0; m < extents.size(); ++m) {
       if (!uses(operand, instruction_->statement().domain.dims[m].name)) continue;
-      const std::string& dim = input_.pairing.walked_by[m];
+      const std::string& dim = input_.pairing.fused_dim_of[m];
       const std::int64_t valid = dim.empty() ? 1 : scope.tiles.at(dim).size;
       if (extents[m] == valid || instruction_->statement().domain.dims[m].kind != DimKind::reduction) continue;
       if (in_window(operand, m) && zero_elsewhere(access, m)) continue;

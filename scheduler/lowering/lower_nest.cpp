@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines become nodes from the outside in. At each line it is known which tile of every dim is in work (`tiles`) and
-// where every operand is found (`holders`). A walk whose tile does not divide lowers the lines below it twice: for the
+// where every operand is found (`holders`). A loop whose tile does not divide lowers the lines below it twice: for the
 // whole tiles and for the last one; so sizes are constants everywhere.
 
 #include "scheduler/lowering/lower_nest.h"
@@ -53,7 +53,7 @@ class NestLowering final : public AheadLowering {
   }
 
  private:
-  /// Lines above the one where another nest hands its tile over: its walks are the other nest's, but copies that are
+  /// Lines above the one where another nest hands its tile over: its loops are the other nest's, but copies that are
   /// packed ahead of time are its own.
   Result<Nodes> up_to_handed(std::size_t at, const Scope& scope) {
     if (at == input_.handed->line) return go_on(scope);
@@ -83,13 +83,13 @@ class NestLowering final : public AheadLowering {
       if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
           own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)
         return at_line({error("'" + print(line) + "': in its registers the tile lies otherwise than this nest takes it",
-                              "the dims that the two instructions walk must be the same")},
+                              "the dims that the two instructions run over must be the same")},
                        line);
     }
     if (statement_.reduction != Reduction::assign && needs_start(handed.line + 1) && !input_.starts_from_memory)
       return at_line(
           {error(fmt::format("'{}': sums of {} would begin in memory, once for all tiles", print(line), output().name),
-                 fmt::format("stage {} in registers above the walks over what is added up", output().name))},
+                 fmt::format("stage {} in registers above the runs over what is added up", output().name))},
           line);
     return lines(handed.line + 1, scope);
   }
@@ -104,7 +104,7 @@ class NestLowering final : public AheadLowering {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
     if (input_.handed && at <= input_.handed->line) return up_to_handed(at, scope);
     const Line& line = input_.nest->lines[at];
-    auto nodes = std::visit(overloaded{[&](const For& f) { return walk(f, 0, at, scope); },
+    auto nodes = std::visit(overloaded{[&](const For& f) { return loop(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
                                        [&](const Do&) -> Result<Nodes> {
                                          if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
@@ -122,7 +122,7 @@ class NestLowering final : public AheadLowering {
     const Instruction& by = lowering_.model.instruction(scope.combine);
     const std::string &from = lowering_.model.memory(combined_from(by)).name,
                       &to = lowering_.model.memory(combined_in(by)).name;
-    return {error(fmt::format("combine {}: no tile of {} in {} is below the walk, whose parts it could add to {}",
+    return {error(fmt::format("combine {}: no tile of {} in {} is below the loop, whose parts it could add to {}",
                               by.name, output().name, from, to),
                   fmt::format("stage {} in {} below it", output().name, from))};
   }
@@ -134,17 +134,17 @@ class NestLowering final : public AheadLowering {
     return problems;
   }
 
-  Result<Nodes> walk(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
-    if (which == f.walks.size()) return lines(at + 1, scope);
+  Result<Nodes> loop(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
+    if (which == f.loops.size()) return lines(at + 1, scope);
     if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return combining(f, at, scope);
-    if (which == 0 && (f.wrap || f.raster > 0)) return walk_tiles(f, at, scope);
+    if (which == 0 && (f.wrap || f.raster > 0)) return loop_tiles(f, at, scope);
     if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
       together_ = true;
-      auto calls = walk(f, which, at, scope);
+      auto calls = loop(f, which, at, scope);
       together_ = false;
       return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
     }
-    const Walk& w = f.walks[which];
+    const TiledLoop& w = f.loops[which];
     const auto found = scope.tiles.find(w.dim);
     if (found == scope.tiles.end()) return unknown_dim(w.dim);
     const Tile parent = found->second;
@@ -157,7 +157,7 @@ class NestLowering final : public AheadLowering {
       if (const auto unit = in_threads(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
         return written_at_once(w.dim, f.unit);
     if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
-      return walk_in_threads(f, which, at, scope, *unit, tile);
+      return loop_in_threads(f, which, at, scope, *unit, tile);
     const auto ahead = stages_ahead(f, which, at);
     const bool counted_below = counted_stages(*this, ahead);
     const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
@@ -177,7 +177,7 @@ class NestLowering final : public AheadLowering {
     Interior whole{0, full};
     if (wrap_in_recurrence && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
-      return walk(f, which + 1, at, tile_at(number, size));
+      return loop(f, which + 1, at, tile_at(number, size));
     };
     return one_by_one(f, w.dim, {full, tile, rest}, whole, step);
   }
@@ -219,15 +219,15 @@ class NestLowering final : public AheadLowering {
     if (is_float(output().dtype))
       lowering_.assume(fmt::format("parts of {} are added up in any order: its last digits may differ from run to run",
                                    output().name));
-    return walk(f, 0, at, inner);
+    return loop(f, 0, at, inner);
   }
 
   /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
   /// (`wrap`).
-  Result<Nodes> walk_tiles(const For& f, std::size_t at, const Scope& scope) {
+  Result<Nodes> loop_tiles(const For& f, std::size_t at, const Scope& scope) {
     const auto layout = tile_order(f, scope.tiles, lowering_.model);
     if (!layout) return layout.diagnostics();
-    for (const Walk& w : f.walks)
+    for (const TiledLoop& w : f.loops)
       if (!written_apart(w.dim, f)) return written_at_once(w.dim, f.unit);
     std::vector<std::string> variables;
     std::map<std::string, AffineExpr> numbers;
@@ -238,10 +238,10 @@ class NestLowering final : public AheadLowering {
       number = number * trip + AffineExpr::dim(variables.back());
     }
     Scope inner = scope;
-    for (std::size_t w = 0; w < f.walks.size(); ++w) {
-      const Tile& parent = scope.tiles.at(f.walks[w].dim);
-      const std::int64_t tile = f.walks[w].tile;
-      inner.tiles[f.walks[w].dim] = {parent.origin + substitute(layout->step[w], numbers) * tile, tile,
+    for (std::size_t w = 0; w < f.loops.size(); ++w) {
+      const Tile& parent = scope.tiles.at(f.loops[w].dim);
+      const std::int64_t tile = f.loops[w].tile;
+      inner.tiles[f.loops[w].dim] = {parent.origin + substitute(layout->step[w], numbers) * tile, tile,
                                      parent.beyond || parent.size % tile != 0};
     }
     if (f.wrap) inner.visit = simplify(floordiv(number, layout->instances), lowering_.ranges);
@@ -255,7 +255,7 @@ class NestLowering final : public AheadLowering {
     return nodes;
   }
 
-  /// Are the lines below walks and the calls of an instruction that completes later?
+  /// Are the lines below loops and the calls of an instruction that completes later?
   bool only_calls_below(std::size_t at) const {
     return instruction_ != nullptr && !instruction_->async_by.empty() &&
            std::none_of(input_.nest->lines.begin() + static_cast<std::ptrdiff_t>(at), input_.nest->lines.end(),
@@ -269,13 +269,13 @@ class NestLowering final : public AheadLowering {
   }
 
   /// One loop over all instances, the last with the short tile among them. They must not write the same elements.
-  Result<Nodes> walk_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
+  Result<Nodes> loop_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
                                 std::int64_t tile) {
-    const std::string& dim = f.walks[which].dim;
+    const std::string& dim = f.loops[which].dim;
     if (instruction_ != nullptr && unit != instruction_->unit && lowering_.model.inside(unit, instruction_->unit))
       return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
                                instruction_->name, lowering_.model.unit(instruction_->unit).name),
-                   fmt::format("walk {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
+                   fmt::format("loop {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
     if (!written_apart(dim, f)) return written_at_once(dim, f.unit);
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
         !(held.slots >= 0 &&
@@ -283,7 +283,7 @@ class NestLowering final : public AheadLowering {
         lowering_.model.inside(lowering_.model.memory(held.memory).per, unit))
       return error(fmt::format("for {} on {}: {} stands in {}, which each instance has for itself", dim, f.unit,
                                output().name, lowering_.model.memory(held.memory).name),
-                   "deal out above that stage");
+                   "distribute above that stage");
     const Tile parent = scope.tiles.at(dim);
     const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
     const std::string variable = lowering_.variable(dim, count);
@@ -292,7 +292,7 @@ class NestLowering final : public AheadLowering {
     const auto instance = [&](const AffineExpr& origin, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[dim] = {origin, size, parent.beyond};
-      return walk(f, which + 1, at, inner);
+      return loop(f, which + 1, at, inner);
     };
     const Interval all = lowering_.ranges.at(variable);
     lowering_.ranges[variable].high = full - 1;
@@ -326,7 +326,7 @@ class NestLowering final : public AheadLowering {
                              output().name),
                  id && is_reduction(dim) && instruction_ != nullptr
                      ? combine_hint(statement_, output(), dim, *id, lowering_.model)
-                     : "deal out a dim that each element of the output has to itself");
+                     : "distribute a dim that each element of the output has to itself");
   }
 
   bool together_ = false;  ///< calls are awaited by a line further out

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the parts of lowering a nest share: lower_nest.cpp walks its lines, lower_call.cpp and lower_elements.cpp do the
-// work of its `do` line, by an instruction or element by element.
+// What the parts of lowering a nest share: lower_nest.cpp runs over its lines, lower_call.cpp and lower_elements.cpp do
+// the work of its `do` line, by an instruction or element by element.
 
 #include "scheduler/lowering/lower_nest.h"
 
@@ -9,8 +9,8 @@ namespace isamap {
 
 using Nodes = std::vector<Node>;
 
-/// A walk in time above some line, and the number of its step there.
-struct WalkStep {
+/// A run over in time above some line, and the number of its step there.
+struct LoopStep {
   std::string dim;
   AffineExpr number;  ///< over loop variables
 };
@@ -20,14 +20,14 @@ struct WalkStep {
 struct PrefetchRequest {
   MemoryId cache;
   BufferId from;              ///< where the tensor stands at the line
-  std::string dim;            ///< of the walk whose steps are counted
+  std::string dim;            ///< of the loop whose steps are counted
   std::int64_t distance = 0;  ///< elements of it
 };
 
 /// What is known at one line of the nest.
 struct Scope {
   Tiles tiles;
-  std::vector<WalkStep> steps;         ///< of walks with more than one step, outermost first
+  std::vector<LoopStep> steps;         ///< of loops with more than one step, outermost first
   std::vector<TileLayout> holders;     ///< by access number
   AffineExpr visit;                    ///< how often an instance has come to this line before
   std::optional<Tiles> flagged_since;  ///< `first flag`: the tiles at the accumulator's stage

@@ -10,7 +10,7 @@ namespace isamap {
 
 std::vector<std::size_t> AheadLowering::stages_ahead(const For& f, std::size_t which, std::size_t at) const {
   std::vector<std::size_t> found;
-  if (which + 1 != f.walks.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
+  if (which + 1 != f.loops.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
   for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
     const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
     if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
@@ -112,14 +112,14 @@ Nodes AheadLowering::meeting(const std::vector<std::size_t>& lines_ahead) const 
 }
 
 std::int64_t AheadLowering::tile_size(std::size_t at, const std::string& dim) const {
-  for (const Walk& w : std::get<For>(input_.nest->lines[at].is).walks)
+  for (const TiledLoop& w : std::get<For>(input_.nest->lines[at].is).loops)
     if (w.dim == dim) return w.tile;
   return 1;
 }
 
 std::vector<std::size_t> AheadLowering::fetched_ahead(const For& f, std::size_t which, std::size_t at) const {
   std::vector<std::size_t> found;
-  if (which + 1 != f.walks.size() || !f.unit.empty() || !f.unroll) return found;
+  if (which + 1 != f.loops.size() || !f.unit.empty() || !f.unroll) return found;
   for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
     const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
     if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name || !s->from.empty()) break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Tiles that are asked for some steps of a walk before they are used: rings of places in a scratchpad, whose moves run
-// beside the calls, and sets of registers that take turns along a walk which is printed step by step.
+// Tiles that are asked for some steps of a loop before they are used: rings of places in a scratchpad, whose moves run
+// beside the calls, and sets of registers that take turns along a loop which is printed step by step.
 
 #include "scheduler/lowering/lower_stage.h"
 
@@ -12,10 +12,10 @@ class AheadLowering : public StageLowering {
   using StageLowering::StageLowering;
 
  protected:
-  /// What is known below a walk at this step, whose tile has this size.
+  /// What is known below a loop at this step, whose tile has this size.
   using TileAt = std::function<Scope(const AffineExpr& number, std::int64_t size)>;
 
-  /// The stages right below a walk in time whose tiles are asked for some steps ahead, by line.
+  /// The stages right below a loop in time whose tiles are asked for some steps ahead, by line.
   std::vector<std::size_t> stages_ahead(const For& f, std::size_t which, std::size_t at) const;
   /// The tiles of step n + ahead are asked for while those of step n are used. A tile's place is free again when all
   /// are through with the step before: there is one more of them than steps ahead. That all are is known from a
@@ -23,7 +23,7 @@ class AheadLowering : public StageLowering {
   Result<Nodes> pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
                           const std::string& dim, const AffineExpr& visit, const TileAt& tile_at);
 
-  /// The same in registers, right below an unrolled walk: each step has the set of registers whose turn it is.
+  /// The same in registers, right below an unrolled loop: each step has the set of registers whose turn it is.
   std::vector<std::size_t> fetched_ahead(const For& f, std::size_t which, std::size_t at) const;
   /// Step by step: the registers of step n + ahead are filled before the lines below use those of step n, so that the
   /// calls of one step hide the latency of fetching the next. Nothing has to be waited for: an instance reads what it

@@ -28,8 +28,8 @@ bool StageLowering::needs_start(std::size_t at) const {
   if (statement_.reduction == Reduction::assign) return false;
   for (; at < input_.nest->lines.size(); ++at) {
     if (const auto* f = std::get_if<For>(&input_.nest->lines[at].is))
-      for (const Walk& walk : f->walks)
-        if (is_reduction(walk.dim)) return true;
+      for (const TiledLoop& loop : f->loops)
+        if (is_reduction(loop.dim)) return true;
     if (const auto* s = std::get_if<Stage>(&input_.nest->lines[at].is))
       if (s->tensor == output().name && !is_cache(s->memory)) return input_.starts_from_memory;
   }
@@ -99,14 +99,14 @@ Result<Scope> StageLowering::asking(const Stage& s, std::size_t at, MemoryId cac
   const Access& access = access_of(statement_, accesses->front());
   std::size_t above = at;
   while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
-  const auto* walk = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
-  if (walk == nullptr || walk->walks.empty() || !uses(access, walk->walks.back().dim))
+  const auto* loop = above > 0 ? std::get_if<For>(&lines[above - 1].is) : nullptr;
+  if (loop == nullptr || loop->loops.empty() || !uses(access, loop->loops.back().dim))
     return at_stage(
-        s, {error(fmt::format("ahead {} counts the steps of the walk right above, and no walk of {} is there", s.ahead,
+        s, {error(fmt::format("ahead {} counts the steps of the loop right above, and no loop of {} is there", s.ahead,
                               s.tensor),
                   "write it right below a `for` of a dim that " + s.tensor + " has")});
   Scope below = scope;
-  const Walk& counted = walk->walks.back();
+  const TiledLoop& counted = loop->loops.back();
   for (const int a : *accesses)
     below.asked.emplace(a, PrefetchRequest{cache, scope.holders[static_cast<std::size_t>(a)].buffer, counted.dim,
                                            s.ahead * counted.tile});
@@ -145,7 +145,7 @@ std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, cons
 
 void StageLowering::take_turns(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const {
   const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
-                                 [&](const WalkStep& s) { return uses(access_of(statement_, access), s.dim); });
+                                 [&](const LoopStep& s) { return uses(access_of(statement_, access), s.dim); });
   if (step == scope.steps.rend()) return;  // there is one tile only
   tile.turn = mod(step->number, buffers);
   add_turn_axis(buffer, buffers);
@@ -259,10 +259,10 @@ Result<Nodes> StageLowering::fill_and_go_on(const Stage& s, std::size_t at, cons
     if (!fill) return at_stage(s, fill.diagnostics());
     if (const auto counter = counted_by(*fill, lowering_.model))
       return at_stage(s,
-                      {outside_of_ring(*this, at, "its moves complete by '" + *counter + "', step by step of a walk")});
+                      {outside_of_ring(*this, at, "its moves complete by '" + *counter + "', step by step of a loop")});
     if (!s.role.empty())
       return at_stage(
-          s, {outside_of_ring(*this, at, "role " + s.role + " fills tiles that take turns along a walk in time")});
+          s, {outside_of_ring(*this, at, "role " + s.role + " fills tiles that take turns along a loop in time")});
     *fill = completed(std::move(*fill), lowering_.model);
     append(*fill, fence(s));
   }
@@ -337,10 +337,10 @@ Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const Ti
 Result<Nodes> StageLowering::each_share(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                         const std::function<Result<Nodes>(const TileLayout* part)>& make) {
   if (tile.slots < 0) return make(nullptr);
-  const auto walks =
-      instance_walks(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
-  if (!walks) return walks.diagnostics();
-  return in_every_instance(lowering_, tile, *walks, make);
+  const auto loops =
+      instance_loops(*input_.nest, at, *lowering_.model.find_memory(s.memory), scope.tiles, lowering_.model);
+  if (!loops) return loops.diagnostics();
+  return in_every_instance(lowering_, tile, *loops, make);
 }
 
 Result<Nodes> StageLowering::move_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
@@ -365,7 +365,7 @@ Result<bool> StageLowering::is_part(const Stage& s, const TileLayout& tile, cons
         fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
                     lowering_.model.memory(combined_from(by)).name, lowering_.model.memory(combined_in(by)).name,
                     lowering_.model.memory(here).name, lowering_.model.memory(outside).name),
-        fmt::format("stage {} in {} right below the walk", s.tensor, lowering_.model.memory(combined_from(by)).name));
+        fmt::format("stage {} in {} right below the loop", s.tensor, lowering_.model.memory(combined_from(by)).name));
   if (s.first == First::load)
     return error("first load: each instance would add what stands in memory once more",
                  fmt::format("leave it out: combine {} adds to it", by.name));
@@ -382,7 +382,7 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileLayout& tile
   };
   if (std::all_of(tile.coordinates.begin(), tile.coordinates.end(), is_index)) return {};
   return {error(fmt::format("two places of the tile would hold parts of one element of {}", s.tensor),
-                "walk all but one of the dims that an index of it adds up by 1 above the stage")};
+                "run over all but one of the dims that an index of it adds up by 1 above the stage")};
 }
 
 Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,

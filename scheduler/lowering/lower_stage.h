@@ -22,7 +22,7 @@ class StageLowering : protected NestParts {
   Scalar identity() const;
   bool is_reduction(const std::string& dim) const;
   // Must whatever holds the output before line `at` hold a start value? Not if a stage further in takes over before any
-  // reduction is walked, and not for plain assignments.
+  // reduction is run over, and not for plain assignments.
   bool needs_start(std::size_t at) const;
   // Otherwise elements between those of a tile keep what they hold, and tiles may share elements: the whole output is
   // set at the very start, and every tile begins with what stands in memory.
@@ -36,7 +36,7 @@ class StageLowering : protected NestParts {
   Result<Nodes> asked_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope);
   /// The tile's bytes lie as `swizzle` says; why not, where they cannot.
   std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileLayout& tile, Buffer& buffer) const;
-  // Tiles that follow one another along the innermost walk that the tensor uses lie in different buffers, so that moves
+  // Tiles that follow one another along the innermost loop that the tensor uses lie in different buffers, so that moves
   // of the next one need not wait for uses of this one.
   void take_turns(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
   /// Instances that run in threads and share a memory each have a tile of their own there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the dims of a move or fill walk the coordinates of a tile, cheapest first.
+// Every way in which the dims of a move or fill run over the coordinates of a tile, cheapest first.
 #include <algorithm>
 
 #include "ir/legal.h"
@@ -57,15 +57,15 @@ void assign(const Lowering& lowering, const TileLayout& tile, MoveShape& shape, 
       if (!extents_fit(instruction, extents)) return;
     }
     shape.calls = 1;
-    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {  // what no dim walks is visited element by element
+    for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {  // what no dim loops is visited element by element
       shape.calls *=
-          ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), shape.walks(i) ? shape.blocks[i] : 1);
+          ceil_div(std::max<std::int64_t>(tile.coordinates[i].extent, 1), shape.loops(i) ? shape.blocks[i] : 1);
     }
     out.push_back(shape);
     return;
   }
   for (int i = -1; i < static_cast<int>(tile.coordinates.size()); ++i) {
-    const bool taken = i >= 0 && shape.walks(static_cast<std::size_t>(i));
+    const bool taken = i >= 0 && shape.loops(static_cast<std::size_t>(i));
     if (taken || (i < 0 && !allows(instruction.ranges[d], 1))) continue;
     shape.coordinate.push_back(i);
     if (i < 0) {
@@ -87,13 +87,13 @@ void assign(const Lowering& lowering, const TileLayout& tile, MoveShape& shape, 
 
 }  // namespace
 
-bool MoveShape::walks(std::size_t coordinate_number) const {
+bool MoveShape::loops(std::size_t coordinate_number) const {
   return std::find(coordinate.begin(), coordinate.end(), static_cast<int>(coordinate_number)) != coordinate.end();
 }
 
 std::vector<bool> MoveShape::covered() const {
   std::vector<bool> result;
-  for (std::size_t i = 0; i < blocks.size(); ++i) result.push_back(walks(i));
+  for (std::size_t i = 0; i < blocks.size(); ++i) result.push_back(loops(i));
   return result;
 }
 
@@ -189,14 +189,14 @@ bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& 
   for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
     if (shape.coordinate[d] < 0) continue;
     const auto i = static_cast<std::size_t>(shape.coordinate[d]);
-    const Coordinate& walked = copy.inner->coordinates[i];
-    if (std::min(walked.extent, shape.blocks[i]) <= 1) continue;
+    const Coordinate& looped = copy.inner->coordinates[i];
+    if (std::min(looped.extent, shape.blocks[i]) <= 1) continue;
     for (const int access : {0, 1}) {
       const TileLayout& tile = (access == 0) == copy.into_inner ? *copy.inner : *copy.outer;
       if (tile.slots >= 0) continue;
       const Operand& operand = move.operands[operand_of_access(move, access).index()];
       const Distance needed = demanded_along(operand, dims[d].name);
-      const Distance found = needed ? distance_along(tile, lowering.buffer(tile.buffer), walked.form) : std::nullopt;
+      const Distance found = needed ? distance_along(tile, lowering.buffer(tile.buffer), looped.form) : std::nullopt;
       if (found && *found != *needed) return false;
     }
   }

@@ -89,14 +89,14 @@ struct Gathering {
   }
 
   /// The call for the fragment that begins there.
-  Result<std::vector<Node>> call(const std::vector<AffineExpr>& begin, const std::vector<std::size_t>& walked) {
+  Result<std::vector<Node>> call(const std::vector<AffineExpr>& begin, const std::vector<std::size_t>& looped) {
     Ranges ranges = lowering.ranges;
     for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
     Known known;
     for (std::size_t i = 0; i < begin.size(); ++i) {
       AffineExpr value = begin[i];
-      for (std::size_t a = 0; a < walked.size(); ++a)
-        if (walked[a] == i) value += element[a];
+      for (std::size_t a = 0; a < looped.size(); ++a)
+        if (looped[a] == i) value += element[a];
       known.emplace_back(copy.inner->coordinates[i].form, value);
     }
     std::vector<Ref> refs;
@@ -157,17 +157,17 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
     const Buffer& buffer = lowering.buffer(tile.buffer);
     std::vector<std::int64_t> blocks(tile.coordinates.size(), 1);
     std::vector<bool> covered(tile.coordinates.size(), false);
-    std::vector<std::size_t> walked;
+    std::vector<std::size_t> looped;
     bool fits = true;
     for (std::size_t a = static_cast<std::size_t>(copy.inner->slots); a < copy.inner->axes.size(); ++a) {
       const auto names = copy.inner->axes[a].names();
       if (names.size() != 1) {
         fits = fits && names.empty();
-        walked.push_back(tile.coordinates.size());
+        looped.push_back(tile.coordinates.size());
         continue;
       }
       const std::size_t i = std::stoul(names.begin()->substr(1));
-      walked.push_back(i);
+      looped.push_back(i);
       blocks[i] = buffer.extents[a];
       covered[i] = true;
       fits = fits && tile.coordinates[i].extent % blocks[i] == 0;
@@ -178,7 +178,7 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
     }
     return for_each_block(lowering, tile, blocks, covered, true,
                           [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) {
-                            return gathering.call(begin, walked);
+                            return gathering.call(begin, looped);
                           });
   }
   if (no.empty()) return std::nullopt;

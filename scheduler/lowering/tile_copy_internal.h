@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What moves and fills share: which coordinate of a tile each dim of the instruction walks.
+// What moves and fills share: which coordinate of a tile each dim of the instruction runs over.
 
 #include "scheduler/lowering/tile_copy.h"
 
@@ -8,15 +8,16 @@ namespace isamap {
 
 constexpr std::size_t max_reasons = 6;  ///< that a failed transfer gives
 
-/// A move (or fill) and, for each of its dims, the coordinate of the tile that it walks; -1: the dim has extent 1 here.
+/// A move (or fill) and, for each of its dims, the coordinate of the tile that it runs over; -1: the dim has extent 1
+/// here.
 struct MoveShape {
   InstructionId instruction;
   std::vector<int> coordinate;
   std::vector<std::int64_t> blocks;
   std::int64_t calls = 0;
 
-  bool walks(std::size_t coordinate_number) const;
-  std::vector<bool> covered() const;  ///< by coordinate: some dim walks it
+  bool loops(std::size_t coordinate_number) const;
+  std::vector<bool> covered() const;  ///< by coordinate: some dim runs over it
 };
 
 /// Instructions for which `fits` holds, with every assignment of their dims, fewest calls first, unmasked first.
@@ -27,7 +28,7 @@ std::vector<MoveShape> move_shapes(const Lowering& lowering, const TileLayout& t
 Known known_at(const TileLayout& tile, const std::vector<AffineExpr>& begin, const MoveShape& shape,
                const Instruction& instruction);
 
-/// False: some dim of the move would walk neighbours that lie at other distances than its operands demand.
+/// False: some dim of the move would run over neighbours that lie at other distances than its operands demand.
 bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& shape);
 
 /// By the named moves, if one of them takes an address from each instance of a unit, which puts the elements of a

@@ -11,23 +11,23 @@ Nest canonical(const Nest& nest, const Computation& statement) {
   Nest result;
   std::size_t stages = 0;  // where the run of stages begins that the next one joins
   for (const Line& line : nest.lines) {
-    if (const For* walks = std::get_if<For>(&line.is)) {
-      For kept = *walks;
-      if (walks->wrap || walks->raster > 0) {  // an order of all their steps
-        for (const Walk& walk : walks->walks) tile[walk.dim] = std::min(walk.tile, tile[walk.dim]);
+    if (const For* loops = std::get_if<For>(&line.is)) {
+      For kept = *loops;
+      if (loops->wrap || loops->raster > 0) {  // an order of all their steps
+        for (const TiledLoop& loop : loops->loops) tile[loop.dim] = std::min(loop.tile, tile[loop.dim]);
         result.lines.push_back(line);
         stages = result.lines.size();
         continue;
       }
-      kept.walks.clear();
-      for (Walk walk : walks->walks) {
-        std::int64_t& around = tile[walk.dim];
-        walk.tile = std::min(walk.tile, around);
-        if (walk.tile == around) continue;
-        around = walk.tile;
-        kept.walks.push_back(walk);
+      kept.loops.clear();
+      for (TiledLoop loop : loops->loops) {
+        std::int64_t& around = tile[loop.dim];
+        loop.tile = std::min(loop.tile, around);
+        if (loop.tile == around) continue;
+        around = loop.tile;
+        kept.loops.push_back(loop);
       }
-      if (kept.walks.empty()) continue;
+      if (kept.loops.empty()) continue;
       result.lines.push_back({kept, line.where});
       stages = result.lines.size();
     } else if (const Stage* stage = std::get_if<Stage>(&line.is)) {

@@ -7,7 +7,7 @@
 
 namespace isamap {
 
-/// Tiles are cut to the tile around them, walks of one step go, stages with no walk between them stand in order of
+/// Tiles are cut to the tile around them, loops of one step go, stages with no loop between them stand in order of
 /// their names. `statement` is the fused one.
 Nest canonical(const Nest& nest, const Computation& statement);
 

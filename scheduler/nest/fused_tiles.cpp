@@ -162,13 +162,13 @@ class Checking {
     return std::nullopt;
   }
 
-  static int walks_above(const ResolvedNest& view, std::size_t line) {
-    return static_cast<int>(std::count_if(view.walks.begin(), view.walks.end(),
+  static int loops_above(const ResolvedNest& view, std::size_t line) {
+    return static_cast<int>(std::count_if(view.loops.begin(), view.loops.end(),
                                           [&](const LoopLevel& w) { return w.line < static_cast<int>(line); }));
   }
 
-  static bool split_over_instances(const ResolvedNest& view, int walks, int dim) {
-    return std::any_of(view.walks.begin(), view.walks.begin() + walks,
+  static bool split_over_instances(const ResolvedNest& view, int loops, int dim) {
+    return std::any_of(view.loops.begin(), view.loops.begin() + loops,
                        [&](const LoopLevel& w) { return w.dim == dim && w.combine.valid(); });
   }
 
@@ -186,17 +186,17 @@ class Checking {
     const WrittenElements written = written_elements(kernel_.statements[own.id.index()], tensor);
     if (!written.all || !written.once)
       return error(fmt::format("then {}: tiles of {} share elements or leave some out", name, tensor.name));
-    const int walks = walks_above(own, line), their_walks = walks_above(theirs, their_line);
-    const std::vector<std::int64_t> tiles = own.tiles(walks), their_tiles = theirs.tiles(their_walks);
+    const int loops = loops_above(own, line), their_loops = loops_above(theirs, their_line);
+    const std::vector<std::int64_t> tiles = own.tiles(loops), their_tiles = theirs.tiles(their_loops);
     for (std::size_t d = 0; d < producer.domain.dims.size(); ++d)
       if (const Dim& dim = producer.domain.dims[d]; dim.kind == DimKind::reduction && tiles[d] < dim.extent)
         return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name,
                                  tensor.name, tiles[d], dim.extent, dim.name),
-                     split_over_instances(own, walks, static_cast<int>(d))
+                     split_over_instances(own, loops, static_cast<int>(d))
                          ? fmt::format("its parts are all there when every instance is through: leave it out, and {} "
                                        "follows as a nest of its own",
                                        name)
-                         : fmt::format("write it at a stage above the walk of {}", dim.name));
+                         : fmt::format("write it at a stage above the loop of {}", dim.name));
     std::vector<bool> tied_there(theirs.statement.domain.dims.size(), false);
     std::map<std::string, std::string> first_tied;  // of the producer's dims
     for (const Access& read : theirs.statement.reads) {
@@ -235,11 +235,11 @@ class Checking {
         return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name, dims[d].name,
                                  their_tiles[d], dims[d].extent),
                      fmt::format("hand on tiles with all of {}", dims[d].name));
-    for (int w = 0; w < their_walks; ++w)
-      if (const auto d = static_cast<std::size_t>(theirs.walks[static_cast<std::size_t>(w)].dim); !tied_there[d])
-        return error(fmt::format("then {}: its nest walks {} above the tile, which {} does not have", name,
+    for (int w = 0; w < their_loops; ++w)
+      if (const auto d = static_cast<std::size_t>(theirs.loops[static_cast<std::size_t>(w)].dim); !tied_there[d])
+        return error(fmt::format("then {}: its nest runs over {} above the tile, which {} does not have", name,
                                  theirs.statement.domain.dims[d].name, tensor.name),
-                     "walk it below");
+                     "run over it below");
     return std::nullopt;
   }
 

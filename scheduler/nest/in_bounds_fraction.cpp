@@ -16,7 +16,7 @@ struct Term {
   std::int64_t coefficient = 0, extent = 1;
 };
 
-/// How many points of the terms from `t` on bring `value` into [0, extent). The last term is not walked.
+/// How many points of the terms from `t` on bring `value` into [0, extent). The last term is not run over.
 std::int64_t inside(const std::vector<Term>& terms, std::size_t t, std::int64_t value, std::int64_t extent) {
   if (t == terms.size()) return value >= 0 && value < extent ? 1 : 0;
   const Term& term = terms[t];

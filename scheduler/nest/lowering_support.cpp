@@ -90,7 +90,7 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model) {
   const InstructionForm form = instruction_form(mapping, model);
   if (!form || (!mapping.rolled.empty() && mapping.dims.back().empty()))
     return "the sum over " + mapping.rolled[0].name + " is written out in the instruction, " +
-           (form ? "and nothing walks it"
+           (form ? "and nothing runs over it"
                  : "and lowering needs it added to the output, with a subscript of its own and the first term first");
   if (const std::string no = read_in_several_ways(*form); !no.empty()) return no;
   if (const std::string no = constants_refusal(mapping, *form); !no.empty()) return no;

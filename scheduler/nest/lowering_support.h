@@ -9,7 +9,8 @@
 
 namespace isamap {
 
-/// Empty, or why not: "(q - s) combines dims". Lowering walks whole dims of the statement and finds operands by access.
+/// Empty, or why not: "(q - s) combines dims". Lowering runs over whole dims of the statement and finds operands by
+/// access.
 std::string not_lowered(const Mapping& mapping, const HardwareModel& model);
 
 /// The same of an instruction by itself: lowering places no waits for what completes later, and stores no tile

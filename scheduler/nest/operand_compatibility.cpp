@@ -121,7 +121,7 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
   const auto dollars = dollar_names(instruction);
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
-  const AffineExpr walk = simplify(offset - at_zero(offset), ranges);
+  const AffineExpr loop = simplify(offset - at_zero(offset), ranges);
   const LayoutTerms layout = demanded(instruction, access, operand, dollars);
   if (!layout.apart.empty()) {
     const auto steps = own_addresses(instruction, access, extents, offset);
@@ -139,7 +139,7 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
         e = simplify(substitute(e, {{name, AffineExpr(0)}}), ranges);
     return e;
   };
-  AffineExpr rest = without_single(simplify(walk - layout.fixed, ranges));
+  AffineExpr rest = without_single(simplify(loop - layout.fixed, ranges));
   for (const AffineExpr& apart : layout.apart)  // every value has its own address: leave those dims out
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
   for (const LayoutTerms::Free& free : layout.free) {
@@ -159,9 +159,9 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
   for (const std::string& name : rest.names())
     if (name.front() == '$')
       return fmt::format("neighbours along {} of {} are {} elements apart in {}; {} needs {}", name.substr(1),
-                         operand.name, walk.coefficient(name), buffer.name, instruction.name,
+                         operand.name, loop.coefficient(name), buffer.name, instruction.name,
                          layout.fixed.coefficient(name));
-  return fmt::format("{} lies in {} as {}, which {} cannot address", operand.name, buffer.name, print(walk),
+  return fmt::format("{} lies in {} as {}, which {} cannot address", operand.name, buffer.name, print(loop),
                      instruction.name);
 }
 
@@ -176,12 +176,12 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
   if (own)
     return fmt::format("{} takes {} with its bytes permuted ({}); in {} they lie {}", instruction.name, operand.name,
                        text(*own), buffer.name, buffer.swizzle ? "by " + text(*buffer.swizzle) : "as they come");
-  AffineExpr walk = simplify(flat_offset(buffer, index), ranges);
-  walk = walk - at_zero(walk);
+  AffineExpr loop = simplify(flat_offset(buffer, index), ranges);
+  loop = loop - at_zero(loop);
   const LayoutTerms layout = demanded(instruction, access, operand, dollar_names(instruction));
   for (const AffineExpr& apart : layout.apart)
-    for (const std::string& name : apart.names()) walk = substitute(walk, {{name, AffineExpr(0)}});
-  const auto range = bounds(simplify(walk, ranges), ranges);
+    for (const std::string& name : apart.names()) loop = substitute(loop, {{name, AffineExpr(0)}});
+  const auto range = bounds(simplify(loop, ranges), ranges);
   const std::int64_t size = bytes(buffer.dtype), span = range ? (range->high - range->low + 1) * size : INT64_MAX;
   if (span <= size || (span <= buffer.swizzle->chunk() && std::max<std::int64_t>(operand.align, size) % span == 0))
     return "";

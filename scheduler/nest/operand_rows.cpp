@@ -13,8 +13,8 @@ std::optional<OperandRows> rows_of_operand(const Pairing& pairing, int access) {
   std::vector<std::string> dims;  // fused, by subscript
   for (const AffineExpr& e : subscripts) {
     const int d = e.as_dim() ? instruction.statement().domain.find(*e.as_dim()) : -1;
-    if (d < 0 || pairing.walked_by[static_cast<std::size_t>(d)].empty()) return std::nullopt;
-    dims.push_back(pairing.walked_by[static_cast<std::size_t>(d)]);
+    if (d < 0 || pairing.fused_dim_of[static_cast<std::size_t>(d)].empty()) return std::nullopt;
+    dims.push_back(pairing.fused_dim_of[static_cast<std::size_t>(d)]);
   }
   OperandRows found;
   // The other subscript's neighbours are a row apart.

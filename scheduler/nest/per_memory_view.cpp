@@ -226,9 +226,9 @@ class LevelsWriter {
     for (std::size_t l = 0; l < levels.size(); ++l) {
       const Level& level = levels[l];
       if (l > 0) stages(level, nest);
-      for (const Steps& s : level.loops) walk(s, "", nest);
+      for (const Steps& s : level.loops) loop(s, "", nest);
       for (const Steps& s : level.spatial)
-        if (const auto unit = unit_of(s, level, l + 1 < levels.size() ? &levels[l + 1] : nullptr)) walk(s, *unit, nest);
+        if (const auto unit = unit_of(s, level, l + 1 < levels.size() ? &levels[l + 1] : nullptr)) loop(s, *unit, nest);
     }
     add({do_line(mapping, kernel_, model_)}, levels.back().where, nest);
     return nest;
@@ -251,10 +251,10 @@ class LevelsWriter {
     nest.lines.push_back(std::move(line));
   }
 
-  void walk(const Steps& s, const std::string& unit, Nest& nest) {
+  void loop(const Steps& s, const std::string& unit, Nest& nest) {
     if (s.count == 1) return;
     For f;
-    f.walks = {{statement_.domain.dims[static_cast<std::size_t>(s.dim)].name, s.tile}};
+    f.loops = {{statement_.domain.dims[static_cast<std::size_t>(s.dim)].name, s.tile}};
     f.unit = unit;
     add({f}, s.where, nest);
   }

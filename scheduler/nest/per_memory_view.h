@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The per-memory view of a schedule: for each memory its loops in steps, the walks on the units below it, what it
+// The per-memory view of a schedule: for each memory its loops in steps, the loops on the units below it, what it
 // keeps.
 //
 //   levels:

@@ -65,8 +65,8 @@ std::int64_t innermost_tile(const Nest& nest, const Dim& dim) {
   std::int64_t tile = dim.extent;
   for (const Line& line : nest.lines)
     if (const auto* f = std::get_if<For>(&line.is))
-      for (const Walk& walk : f->walks)
-        if (walk.dim == dim.name) tile = f->tail == Tail::pad ? walk.tile : std::min(tile, walk.tile);
+      for (const TiledLoop& loop : f->loops)
+        if (loop.dim == dim.name) tile = f->tail == Tail::pad ? loop.tile : std::min(tile, loop.tile);
   return tile;
 }
 

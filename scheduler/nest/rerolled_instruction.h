@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The instruction that a schedule walks: as its text has it, or with the sum that the text writes out as a dim.
+// The instruction that a schedule loops: as its text has it, or with the sum that the text writes out as a dim.
 //
 //   C[j] += s32(A[j,0]) * s32(B[j,0]) + s32(A[j,1]) * s32(B[j,1])      as it is written: five accesses, one dim
 //   C[j] += s32(A[j,k]) * s32(B[j,k]),  k = 2                          its form: three accesses, two dims

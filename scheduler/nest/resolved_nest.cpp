@@ -30,11 +30,11 @@ class Resolver {
     if (!find_do()) return std::move(problems_);
     for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
       line_ = static_cast<int>(l);
-      std::visit(overloaded{[&](const For& f) { walk(f); }, [&](const Stage& s) { stage(s); }, [](const Do&) {}},
+      std::visit(overloaded{[&](const For& f) { loop(f); }, [&](const Stage& s) { stage(s); }, [](const Do&) {}},
                  nest_.lines[l].is);
     }
     line_ = static_cast<int>(nest_.lines.size()) - 1;
-    walked_down();
+    looped_down();
     return std::move(problems_);
   }
 
@@ -85,12 +85,12 @@ class Resolver {
     return true;
   }
 
-  void walk(const For& f) {
+  void loop(const For& f) {
     LoopLevel w;
     w.unroll = f.unroll, w.wrap = f.wrap, w.raster = f.raster, w.line = line_;
     if (!f.unit.empty() && !unit(f.unit, w)) return;
     if (!f.combine.empty()) w.combine = combined(f);
-    for (const Walk& step : f.walks) {
+    for (const TiledLoop& step : f.loops) {
       w.dim = view_.statement.domain.find(step.dim);
       if (w.dim < 0) {
         problem("no dim '" + step.dim + "' in " + view_.statement.name,
@@ -103,15 +103,15 @@ class Resolver {
         continue;
       }
       w.tile = std::min(step.tile, tile);
-      std::int64_t& around = walked_[w.dim];  // larger than the dim itself is fine: one schedule serves many sizes
+      std::int64_t& around = looped_[w.dim];  // larger than the dim itself is fine: one schedule serves many sizes
       if (around > 0 && step.tile > around)
         problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
       around = step.tile;
       if (w.unit.valid()) on_unit(w, ceil_div(tile, w.tile));
       tile = w.tile;
-      view_.walks.push_back(w);
+      view_.loops.push_back(w);
     }
-    if (f.walks.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
+    if (f.loops.empty()) problem("a for needs a dim and a tile", "write 'for i by 16'");
   }
 
   /// Invalid: something is wrong with it.
@@ -119,9 +119,9 @@ class Resolver {
     const Tensor& output = view_.kernel->tensors[view_.statement.write.tensor.index()];
     const auto id = combine_of(f, view_.statement, output, *view_.model);
     if (!id) return problem(id.diagnostics().front().message, id.diagnostics().front().hint), InstructionId{};
-    const auto other = std::find_if(view_.walks.begin(), view_.walks.end(),
+    const auto other = std::find_if(view_.loops.begin(), view_.loops.end(),
                                     [&](const LoopLevel& w) { return w.combine.valid() && w.combine != *id; });
-    if (other != view_.walks.end())
+    if (other != view_.loops.end())
       problem("combine " + f.combine + ": the parts are added up by " + view_.model->instruction(other->combine).name +
                   " further out",
               "write the same at both");
@@ -130,7 +130,7 @@ class Resolver {
       problem(fmt::format("combine {}: {} stands in {} here, and it adds to {}", f.combine, output.name,
                           view_.model->memory(view_.stages[static_cast<std::size_t>(held)].memory).name,
                           view_.model->memory(combined_in(view_.model->instruction(*id))).name),
-              "write the walk above the stage of " + output.name);
+              "write the loop above the stage of " + output.name);
     return *id;
   }
 
@@ -152,7 +152,7 @@ class Resolver {
     if (known.empty() && dot == std::string::npos) return true;
     if (dot == std::string::npos)
       return problem(fmt::format("unit {} has the axes {}", u.name, fmt::join(known, ", ")),
-                     fmt::format("say which one is walked: on {}.{}", u.name, known.front())),
+                     fmt::format("say which one is run over: on {}.{}", u.name, known.front())),
              false;
     if (w.axis < 0)
       return problem("unit " + u.name + " has no axis '" + text.substr(dot + 1) + "'",
@@ -161,7 +161,7 @@ class Resolver {
     return true;
   }
 
-  /// All walks on one axis (or on the unit as a whole) together need no more instances than there are.
+  /// All loops on one axis (or on the unit as a whole) together need no more instances than there are.
   void on_unit(const LoopLevel& w, std::int64_t trip) {
     const Unit& u = view_.model->unit(w.unit);
     const std::int64_t count = w.axis < 0 ? u.count : u.axes[static_cast<std::size_t>(w.axis)].second;
@@ -170,7 +170,8 @@ class Resolver {
     if (used == 0) used = 1;
     used *= static_cast<double>(trip);
     if (used > static_cast<double>(count) && !u.queued)
-      problem(fmt::format("needs {:.0f} instances of {}; there are {}", used, name, count), "walk the rest in time");
+      problem(fmt::format("needs {:.0f} instances of {}; there are {}", used, name, count),
+              "run over the rest in time");
   }
 
   void stage(const Stage& s) {
@@ -187,11 +188,11 @@ class Resolver {
       if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
       found = true;
       if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // it keeps what passes by itself
-        if (s.ahead > 0) view_.asked.push_back({a, static_cast<int>(view_.walks.size()), s.ahead});
+        if (s.ahead > 0) view_.asked.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
         continue;
       }
       int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, *memory, static_cast<int>(view_.walks.size()), last, line_, s,
+      view_.stages.push_back({a, *memory, static_cast<int>(view_.loops.size()), last, line_, s,
                               nest_.lines[static_cast<std::size_t>(line_)].where});
       last = static_cast<int>(view_.stages.size()) - 1;
     }
@@ -200,9 +201,9 @@ class Resolver {
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
     if (const auto lacks = lacks_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
-    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_walk())
+    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
       problem(
-          fmt::format("x{}: registers take turns right below an unrolled walk, and here they have one set", s.buffers),
+          fmt::format("x{}: registers take turns right below an unrolled loop, and here they have one set", s.buffers),
           fmt::format("write it right below a `for .. unroll` in time, or leave out x{}", s.buffers));
     const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
     if (found && s.first != First::fill && s.tensor != written)
@@ -220,7 +221,7 @@ class Resolver {
     if (const auto by = s.ahead_of_time ? written_by(s) : std::nullopt)
       problem("aot: " + s.tensor + " is what " + *by + " computes; only inputs are there before the program runs",
               "leave it out: the copy is made at every call");
-    if (s.ahead_of_time && !view_.walks.empty()) problem("a tile packed ahead of time must stand above all walks");
+    if (s.ahead_of_time && !view_.loops.empty()) problem("a tile packed ahead of time must stand above all loops");
     if (s.ahead_of_time && !view_.model->versions().empty())
       problem("aot: what is packed once may lie differently in the versions for other sizes of " + view_.model->name,
               "leave it out: the copy is made at every call");
@@ -239,8 +240,8 @@ class Resolver {
     return std::nullopt;
   }
 
-  /// Between this stage and the next walk above, which is unrolled in time, stand only stages that take turns too.
-  bool below_unrolled_walk() const {
+  /// Between this stage and the next loop above, which is unrolled in time, stand only stages that take turns too.
+  bool below_unrolled_loop() const {
     for (int l = line_ - 1; l >= 0; --l) {
       const auto& line = nest_.lines[static_cast<std::size_t>(l)].is;
       if (const auto* f = std::get_if<For>(&line)) return f->unroll && f->unit.empty();
@@ -288,17 +289,18 @@ class Resolver {
     }
   }
 
-  /// ", or let mma walk it: k=k" where the instruction has dims to which the line gives nothing.
+  /// ", or let mma run over it: k=k" where the instruction has dims to which the line gives nothing.
   std::string free_dims(std::size_t d) const {
     if (!view_.instruction || view_.instruction_dim[d] >= 0) return "";
     std::vector<std::string> ways;
     for (std::size_t m = 0; m < view_.mapping.dims.size(); ++m)
       if (view_.mapping.dims[m].empty())
         ways.push_back(view_.instruction->statement().domain.dims[m].name + "=" + view_.statement.domain.dims[d].name);
-    return ways.empty() ? "" : fmt::format(", or let {} walk it: {}", view_.instruction->name, fmt::join(ways, " or "));
+    return ways.empty() ? ""
+                        : fmt::format(", or let {} run over it: {}", view_.instruction->name, fmt::join(ways, " or "));
   }
 
-  void walked_down() {
+  void looped_down() {
     for (std::size_t d = 0; d < tile_.size(); ++d)
       if (tile_[d] > view_.block[d])
         problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d],
@@ -321,7 +323,7 @@ class Resolver {
   Diagnostics problems_;
   int line_ = 0;
   std::vector<std::int64_t> tile_;
-  std::map<int, std::int64_t> walked_;  // dim -> tile of the last walk
+  std::map<int, std::int64_t> looped_;  // dim -> tile of the last loop
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
 
@@ -331,15 +333,15 @@ std::vector<std::int64_t> ResolvedNest::tiles(int count) const {
   std::vector<std::int64_t> result;
   for (const Dim& d : statement.domain.dims) result.push_back(d.extent);
   for (int w = 0; w < count; ++w) {
-    std::int64_t& t = result[static_cast<std::size_t>(walks[static_cast<std::size_t>(w)].dim)];
-    t = std::min(t, walks[static_cast<std::size_t>(w)].tile);
+    std::int64_t& t = result[static_cast<std::size_t>(loops[static_cast<std::size_t>(w)].dim)];
+    t = std::min(t, loops[static_cast<std::size_t>(w)].tile);
   }
   return result;
 }
 
 std::vector<std::int64_t> ResolvedNest::call_extents() const {
   std::vector<std::int64_t> extents(instruction->ranges.size(), 1);
-  const std::vector<std::int64_t> innermost_tiles = tiles(static_cast<int>(walks.size()));
+  const std::vector<std::int64_t> innermost_tiles = tiles(static_cast<int>(loops.size()));
   for (std::size_t m = 0; m < std::min(extents.size(), mapping.dims.size()); ++m) {
     const int d = mapping.dims[m].empty() ? -1 : statement.domain.find(fused_name(mapping.dims[m]));
     if (d >= 0) extents[m] = innermost_tiles[static_cast<std::size_t>(d)];

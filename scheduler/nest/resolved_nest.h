@@ -2,8 +2,8 @@
 #pragma once
 // A nest with its names resolved: what schedule verification and cost models read.
 //
-// Textual order is meaning. Every dim has a chain of tiles: a walk sets the dim's extent from there inwards, the last
-// tile of a walk may be short. A stage holds the footprint of what stands below it.
+// Textual order is meaning. Every dim has a chain of tiles: a loop sets the dim's extent from there inwards, the last
+// tile of a loop may be short. A stage holds the footprint of what stands below it.
 
 #include <optional>
 #include <string>
@@ -25,7 +25,7 @@ struct LoopLevel {
   int axis = -1;  ///< of the unit; -1: the unit has none
   bool unroll = false;
   bool wrap = false;        ///< instances take turns
-  std::int64_t raster = 0;  ///< so many steps of this walk for each of the next one on its line; 0: in order
+  std::int64_t raster = 0;  ///< so many steps of this loop for each of the next one on its line; 0: in order
   /// By which instances add up their parts of a reduction; invalid: they have no parts of one.
   InstructionId combine = {};
   int line = 0;
@@ -35,16 +35,16 @@ struct LoopLevel {
 struct StagedTile {
   int access = 0;  ///< of the statement
   MemoryId memory;
-  int walks = 0;    ///< how many walks stand above
+  int loops = 0;    ///< how many loops stand above
   int parent = -1;  ///< the stage that fills it; -1: the tensor at home
   int line = 0;
   Stage stage;
   SourceLocation where;  ///< of the line
 };
 
-/// Lines of an access are asked for so many steps of the last of the first `walks` walks before they are used.
+/// Lines of an access are asked for so many steps of the last of the first `loops` loops before they are used.
 struct Prefetch {
-  int access = 0, walks = 0, steps = 0;
+  int access = 0, loops = 0, steps = 0;
 };
 
 struct ResolvedNest {
@@ -56,7 +56,7 @@ struct ResolvedNest {
   InstructionForm instruction;       ///< nullptr: element by element
   std::vector<std::int64_t> block;   ///< per dim: extent that one call covers (1: not a digit)
   std::vector<int> instruction_dim;  ///< per dim: of the instruction, or -1
-  std::vector<LoopLevel> walks;      ///< outermost first
+  std::vector<LoopLevel> loops;      ///< outermost first
   std::vector<StagedTile> stages;    ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
   std::vector<Prefetch> asked;       ///< into caches
@@ -71,9 +71,9 @@ struct ResolvedNest {
     static const std::vector<std::string> any;
     return stage < 0 ? any : stages[static_cast<std::size_t>(stage)].stage.via;
   }
-  /// Extent of each dim below the first `walks` walks: full tiles.
-  std::vector<std::int64_t> tiles(int walks) const;
-  /// Per dim of the instruction: how much of it one call uses, the last tiles apart; 1 where it walks nothing.
+  /// Extent of each dim below the first `loops` loops: full tiles.
+  std::vector<std::int64_t> tiles(int loops) const;
+  /// Per dim of the instruction: how much of it one call uses, the last tiles apart; 1 where it runs over nothing.
   std::vector<std::int64_t> call_extents() const;
 };
 

@@ -76,23 +76,23 @@ std::string combine_hint(const Computation& statement, const Tensor& output, con
                          const HardwareModel& model) {
   const auto fit = names(combines_for(statement, output, unit, model), model);
   if (!fit.empty()) return fmt::format("write 'combine {}', which adds up the parts", fmt::join(fit, "' or 'combine "));
-  return fmt::format("walk {} in time: {} has no combine for sums of {} that instances of {} have", dim, model.name,
+  return fmt::format("loop {} in time: {} has no combine for sums of {} that instances of {} have", dim, model.name,
                      name(output.dtype), model.unit(unit).name);
 }
 
 Result<InstructionId> combine_of(const For& line, const Computation& statement, const Tensor& output,
                                  const HardwareModel& model) {
   const std::string what = "combine " + line.combine + ": ";
-  const auto split =
-      std::find_if(line.walks.begin(), line.walks.end(), [&](const Walk& w) { return is_reduction(statement, w.dim); });
-  if (split == line.walks.end())
+  const auto split = std::find_if(line.loops.begin(), line.loops.end(),
+                                  [&](const TiledLoop& w) { return is_reduction(statement, w.dim); });
+  if (split == line.loops.end())
     return error(what + fmt::format("{} is no reduction dim of {}: each step writes elements of its own",
-                                    line.walks.empty() ? "the walk" : line.walks.front().dim, statement.name),
+                                    line.loops.empty() ? "the loop" : line.loops.front().dim, statement.name),
                  "leave it out");
   const auto unit = model.find_unit(line.unit.substr(0, line.unit.find('.')));
   if (!unit)
-    return error(what + fmt::format("{} is walked in time, where a sum goes on by itself", split->dim),
-                 "leave it out, or walk it on a unit");
+    return error(what + fmt::format("{} is run over in time, where a sum goes on by itself", split->dim),
+                 "leave it out, or run over it on a unit");
   const auto id = model.find_instruction(line.combine);
   const std::string hint = combine_hint(statement, output, split->dim, *unit, model);
   if (!id) {

@@ -30,14 +30,14 @@ std::vector<InstructionId> combines_for(const Computation& statement, const Tens
 MemoryId combined_in(const Instruction& combine);
 MemoryId combined_from(const Instruction& combine);
 
-/// Does the walk give instances that run side by side parts of one sum?
+/// Does the loop give instances that run side by side parts of one sum?
 bool splits_a_reduction(const Computation& statement, const std::string& dim, UnitId unit, const HardwareModel& model);
 
 /// What a line with `combine` names, or what is wrong with it by itself.
 Result<InstructionId> combine_of(const For& line, const Computation& statement, const Tensor& output,
                                  const HardwareModel& model);
 
-/// "combine add_f32, add_pairs_f32 on block": what a walk that splits a reduction could say; else what to do instead.
+/// "combine add_f32, add_pairs_f32 on block": what a loop that splits a reduction could say; else what to do instead.
 std::string combine_hint(const Computation& statement, const Tensor& output, const std::string& dim, UnitId unit,
                          const HardwareModel& model);
 

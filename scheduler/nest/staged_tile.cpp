@@ -26,7 +26,7 @@ std::optional<std::vector<std::size_t>> operand_dims(const Instruction& instruct
 }
 
 bool is_pseudo(const Pairing& p, int access, std::size_t dim) {
-  return p.walked_by[dim].empty() || !uses(access_of(*p.statement, access), p.walked_by[dim]);
+  return p.fused_dim_of[dim].empty() || !uses(access_of(*p.statement, access), p.fused_dim_of[dim]);
 }
 
 // Coordinate of an instruction dim that the tensor does not have: all copies (replicated) or one element (virtual).
@@ -34,7 +34,7 @@ Coordinate pseudo_coordinate(const Pairing& p, std::size_t dim) {
   Coordinate c;
   c.form = AffineExpr::dim("$" + p.instruction->statement().domain.dims[dim].name);
   c.padded = c.block = full_extent(*p.instruction, dim);
-  c.extent = p.walked_by[dim].empty() ? 1 : c.padded;
+  c.extent = p.fused_dim_of[dim].empty() ? 1 : c.padded;
   return c;
 }
 
@@ -43,7 +43,7 @@ Coordinate coordinate(const AffineExpr& form, std::int64_t block, const Tiles& t
   return {form, range.start, range.extent, round_up(range.extent, block), block};
 }
 
-/// Of a window p + r that calls walk: as far as they reach where they run past the ends of p and r.
+/// Of a window p + r that calls loop: as far as they reach where they run past the ends of p and r.
 Coordinate window_coordinate(const Pairing& p, const AffineExpr& form, const Tiles& tiles) {
   Coordinate c = coordinate(form, 1, tiles);
   Tiles reached = tiles;
@@ -93,7 +93,7 @@ Result<NewTile> register_tile(const Pairing& p, int access, const Tiles& tiles) 
   for (std::size_t dim : *dims) {
     const std::size_t i = is_pseudo(p, access, dim)
                               ? add(tile.coordinates, pseudo_coordinate(p, dim))
-                              : add(tile.coordinates, coordinate(AffineExpr::dim(p.walked_by[dim]), 1, tiles));
+                              : add(tile.coordinates, coordinate(AffineExpr::dim(p.fused_dim_of[dim]), 1, tiles));
     const std::int64_t block = full_extent(*p.instruction, dim);
     interior.push_back(block == 1 ? AffineExpr(0) : mod(coordinate_symbol(i), block));
     result.buffer.extents.push_back(block);
@@ -203,8 +203,8 @@ Pairing pair(const Computation& statement, InstructionForm instruction, const Ma
       p.operand_access[static_cast<std::size_t>(mapping.operands[i])] = static_cast<int>(i);
     }
   for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
-    p.walked_by.push_back(mapping.dims[m].empty() ? "" : fused_name(mapping.dims[m]));
-    if (!mapping.dims[m].empty()) p.digit_of[p.walked_by.back()] = m;
+    p.fused_dim_of.push_back(mapping.dims[m].empty() ? "" : fused_name(mapping.dims[m]));
+    if (!mapping.dims[m].empty()) p.digit_of[p.fused_dim_of.back()] = m;
   }
   return p;
 }
@@ -265,7 +265,7 @@ std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access, const 
     for (const SplitDigit& s : divisions(operand, at)) {
       const std::int64_t range = s.modulo != 0 ? s.modulo : ceil_div(block, s.divide);
       if (range > 1)
-        digits.push_back({stride(s.divide), {mod(floordiv(AffineExpr::dim(p.walked_by[d]), s.divide), range), 0}});
+        digits.push_back({stride(s.divide), {mod(floordiv(AffineExpr::dim(p.fused_dim_of[d]), s.divide), range), 0}});
     }
   }
   std::stable_sort(digits.begin(), digits.end(),
@@ -281,13 +281,13 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
   const Access& a = access_of(*p.statement, access);
   const int operand = p.operand_access[static_cast<std::size_t>(access)];
   std::vector<LayoutDigit> outer, reduced, inner;
-  std::vector<std::string> walked, free;
+  std::vector<std::string> looped, free;
   if (p.instruction && operand >= 0) {
     for (const std::size_t d : operand_dims(*p.instruction, operand).value_or(std::vector<std::size_t>{}))
       if (lies_freely(*p.instruction, operand, d))
-        free.push_back(p.walked_by[d]);
+        free.push_back(p.fused_dim_of[d]);
       else if (!is_pseudo(p, access, d))
-        walked.push_back(p.walked_by[d]);
+        looped.push_back(p.fused_dim_of[d]);
     inner = instruction_digits(p, access, read_as);
   }
   // Dims that lie freely stand next to the blocks, those of the output last: blocks along them follow each other.
@@ -302,17 +302,17 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
     auto& list = all_reduced ? (lies ? free_reduced : reduced) : lies ? free_outer : outer;
     if (std::find(list.begin(), list.end(), LayoutDigit{digit, 0}) == list.end()) list.push_back({digit, 0});
   };
-  const auto is_walked = [&](const std::string& n) {
-    return std::find(walked.begin(), walked.end(), n) != walked.end();
+  const auto is_looped = [&](const std::string& n) {
+    return std::find(looped.begin(), looped.end(), n) != looped.end();
   };
   for (const AffineExpr& form : natural_forms(a)) {
     const auto names = form.names();
-    if (std::none_of(names.begin(), names.end(), is_walked)) {
+    if (std::none_of(names.begin(), names.end(), is_looped)) {
       place(form);
       continue;
     }
     for (const std::string& n : names) {
-      const std::int64_t block = is_walked(n) ? full_extent(*p.instruction, p.digit_of.at(n)) : 1;
+      const std::int64_t block = is_looped(n) ? full_extent(*p.instruction, p.digit_of.at(n)) : 1;
       place(floordiv(AffineExpr::dim(n), block));
     }
   }
@@ -325,7 +325,7 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
 
 namespace {
 
-/// Does a reduction dim of a fixed extent walk a dim of the form?
+/// Does a reduction dim of a fixed extent run over a dim of the form?
 bool reduces_in_fixed_steps(const Pairing& p, const AffineExpr& form) {
   const auto names = form.names();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -344,7 +344,7 @@ bool padding_must_be_zero(const Pairing& p, const Coordinate& c) {
   std::size_t dim = 0;
   if (c.pseudo()) {
     dim = static_cast<std::size_t>(p.instruction->statement().domain.find(name->substr(1)));
-    if (!p.walked_by[dim].empty()) return false;
+    if (!p.fused_dim_of[dim].empty()) return false;
   } else {
     const auto it = p.digit_of.find(*name);
     if (it == p.digit_of.end()) return false;

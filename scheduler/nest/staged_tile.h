@@ -15,7 +15,7 @@ struct Pairing {
   InstructionForm instruction;                  ///< nullptr: element by element
   std::vector<int> operand_access;              ///< kernel access number -> instruction access number; -1: none
   std::map<std::string, std::size_t> digit_of;  ///< fused dim -> instruction dim
-  std::vector<std::string> walked_by;           ///< instruction dim -> fused dim; "": virtual
+  std::vector<std::string> fused_dim_of;        ///< instruction dim -> fused dim; "": virtual
   int constant_operand = -1;                    ///< instruction access number that holds `constant`; -1: none
   double constant = 0;
 };
@@ -42,7 +42,7 @@ Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int acce
                           const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model);
 
 /// Tile-blocked digits for an operand of an addressed memory: outer digits of each dim, then the instruction's own, in
-/// the order of their strides: [k/32, c, k%32]. Coordinates that no instruction dim walks stay whole (p + r).
+/// the order of their strides: [k/32, c, k%32]. Coordinates that no instruction dim runs over stay whole (p + r).
 /// `read_as`: an operand of the same box, of a move, whose layout is taken instead of the instruction's own.
 std::vector<LayoutDigit> blocked_layout(const Pairing& pairing, int access, const Operand* read_as = nullptr);
 

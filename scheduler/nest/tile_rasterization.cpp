@@ -25,19 +25,19 @@ std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
   return 1;
 }
 
-/// Further walks, of a batch say, stand on a line of their own.
-Diagnostic other_walks(const For& line, const std::string& text) {
-  const std::string problem = fmt::format("{}raster orders two walks, written on one line, and here {} {}", text,
-                                          line.walks.size(), line.walks.size() == 1 ? "is one" : "are");
-  if (line.walks.size() < 2) return error(problem, "write both on it: for i by 128, j by 128");
-  const std::size_t last = line.walks.size() - 2;
+/// Further loops, of a batch say, stand on a line of their own.
+Diagnostic other_loops(const For& line, const std::string& text) {
+  const std::string problem = fmt::format("{}raster orders two loops, written on one line, and here {} {}", text,
+                                          line.loops.size(), line.loops.size() == 1 ? "is one" : "are");
+  if (line.loops.size() < 2) return error(problem, "write both on it: for i by 128, j by 128");
+  const std::size_t last = line.loops.size() - 2;
   std::string lines;
   for (std::size_t w = 0; w < last; ++w)
-    lines += fmt::format("for {} by {} on {}, then ", line.walks[w].dim, line.walks[w].tile, line.unit);
+    lines += fmt::format("for {} by {} on {}, then ", line.loops[w].dim, line.loops[w].tile, line.unit);
   return error(problem,
-               fmt::format("{}for {} by {}, {} by {} on {} raster grouped({}){}", lines, line.walks[last].dim,
-                           line.walks[last].tile, line.walks[last + 1].dim, line.walks[last + 1].tile, line.unit,
-                           line.raster, line.wrap ? "; wrap takes all walks of its line in turn, without raster" : ""));
+               fmt::format("{}for {} by {}, {} by {} on {} raster grouped({}){}", lines, line.loops[last].dim,
+                           line.loops[last].tile, line.loops[last + 1].dim, line.loops[last + 1].tile, line.unit,
+                           line.raster, line.wrap ? "; wrap takes all loops of its line in turn, without raster" : ""));
 }
 
 }  // namespace
@@ -48,23 +48,23 @@ Result<TileOrder> tile_order(const For& line, const Tiles& tiles, const Hardware
   const auto blocks = unit ? outermost_numbered(model, *unit) : std::nullopt;
   if (!blocks || *blocks != *unit)
     return error(text + "wrap and raster order the instances of the unit that programs are started on",
-                 unit && blocks ? "walk on " + model.unit(*blocks).name : "");
+                 unit && blocks ? "loop on " + model.unit(*blocks).name : "");
   TileOrder order;
   std::vector<std::int64_t> trips;
-  for (const Walk& walk : line.walks) {
-    const auto found = tiles.find(walk.dim);
-    if (found == tiles.end()) return error(text + "'" + walk.dim + "' is no dim of the statement");
-    if (line.tail != Tail::pad && found->second.size % walk.tile != 0)
-      return error(fmt::format("{}{} has {} points, and the last tile of {} would be short", text, walk.dim,
-                               found->second.size, walk.tile),
+  for (const TiledLoop& loop : line.loops) {
+    const auto found = tiles.find(loop.dim);
+    if (found == tiles.end()) return error(text + "'" + loop.dim + "' is no dim of the statement");
+    if (line.tail != Tail::pad && found->second.size % loop.tile != 0)
+      return error(fmt::format("{}{} has {} points, and the last tile of {} would be short", text, loop.dim,
+                               found->second.size, loop.tile),
                    "tail pad");
-    trips.push_back(ceil_div(found->second.size, walk.tile));
+    trips.push_back(ceil_div(found->second.size, loop.tile));
   }
   if (line.raster > 0) {
-    if (trips.size() != 2) return other_walks(line, text);
+    if (trips.size() != 2) return other_loops(line, text);
     if (trips[0] % line.raster != 0)
       return error(
-          fmt::format("{}{} has {} steps, which are no groups of {}", text, line.walks[0].dim, trips[0], line.raster),
+          fmt::format("{}{} has {} steps, which are no groups of {}", text, line.loops[0].dim, trips[0], line.raster),
           fmt::format("raster grouped({})", largest_divisor(trips[0], line.raster)));
     order.trips = {trips[0] / line.raster, trips[1], line.raster};
     order.step = {AffineExpr::dim("#0") * line.raster + AffineExpr::dim("#2"), AffineExpr::dim("#1")};

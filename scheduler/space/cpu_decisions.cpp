@@ -51,7 +51,7 @@ std::int64_t NormalChoices::most_steps(const Dim& dim) const {
         if (digit.column.as_dim() != dim.name) continue;
         const bool begins = &digit == &mapping.dims[m].front();
         const std::int64_t step = instruction_form(mapping, *model)->ranges[m].max;
-        steps = begins ? ceil_div(std::max<std::int64_t>(walked_extent(mapping.dims[m]), 1), step) : 1;
+        steps = begins ? ceil_div(std::max<std::int64_t>(stepped_extent(mapping.dims[m]), 1), step) : 1;
       }
     most = std::max(most, steps);
   }
@@ -92,7 +92,7 @@ void NormalChoices::make_decisions() {
   for (const Dim& dim : unfused().domain.dims)
     if (dim.kind == DimKind::parallel) order.labels.push_back(dim.name);
   decisions.push_back(order);
-  units = walkable_units();
+  units = loopable_units();
   for (const CpuTemplate::OnUnit& unit : units) {
     Decision on{"on " + unit.unit, decisions[order_at()].labels, false};
     on.labels.front() = "nothing";
@@ -146,7 +146,7 @@ bool NormalChoices::inside_calls(UnitId unit) const {
   });
 }
 
-std::vector<CpuTemplate::OnUnit> NormalChoices::walkable_units() const {
+std::vector<CpuTemplate::OnUnit> NormalChoices::loopable_units() const {
   std::vector<CpuTemplate::OnUnit> found;
   for (std::size_t u = 0; u < model->units().size(); ++u) {
     const Unit& unit = model->units()[u];

@@ -22,7 +22,7 @@ inline const std::vector<std::int64_t> register_steps = {1, 2, 3, 4, 5, 6, 7, 8,
 // Parts of a reduction, where its sums stand in memory meanwhile; 0: all of it.
 inline const std::vector<std::int64_t> cut_steps = {0, 512, 256, 128, 64, 32, 16, 8};
 inline constexpr std::int64_t least_cut = 32;  ///< shorter reductions stay whole
-// Blocks of a parallel dim, so that what its tiles share stays in a cache while other dims are walked.
+// Blocks of a parallel dim, so that what its tiles share stays in a cache while other dims are run over.
 inline const std::vector<std::int64_t> block_steps = {1024, 512, 256, 128, 64};
 inline const std::vector<std::int64_t> level_steps = {1,  2,  3,  4,  6,  7,  8,   12,  14,     16,
                                                       24, 28, 32, 48, 64, 96, 128, 256, 1 << 20};
@@ -60,7 +60,7 @@ class NormalChoices {
   std::size_t buffers_at(std::size_t level) const { return unit_at(units.size()) + level; }
   /// Whether the output passes the caches; nothing: it cannot.
   std::optional<std::size_t> passing_at() const { return passing_; }
-  /// Which dim is walked in blocks outside all else, and in blocks of how many; nothing: none is long enough.
+  /// Which dim is run over in blocks outside all else, and in blocks of how many; nothing: none is long enough.
   std::optional<std::size_t> blocked_at() const { return blocked_; }
   /// Nothing for parallel dims, and where memories between home and the registers hold tiles of the inputs.
   std::optional<std::size_t> cut_at(std::size_t dim) const;
@@ -85,7 +85,7 @@ class NormalChoices {
   /// Does every instruction occupy instances of this unit itself, as a warp's does its lanes?
   bool inside_calls(UnitId unit) const;
   /// Units with many addressable instances, or a mesh: outermost first. Of a queue as many as there are tiles.
-  std::vector<CpuTemplate::OnUnit> walkable_units() const;
+  std::vector<CpuTemplate::OnUnit> loopable_units() const;
   std::unique_ptr<PreparedMapping> make(const Mapping& mapping) const;
   std::int64_t extent(const PreparedMapping& p, const std::string& dim) const;
   /// `steps` steps of a dim as a tile; under `dividing` the largest that divides the extent.

@@ -17,7 +17,7 @@ bool is_scratch(const HardwareModel& model, const Hop& hop) {
   return !hop.packed && !model.memory(hop.memory).is_register();
 }
 
-// Collects lines and remembers each dim's tile, so that walks that would have one step are left out.
+// Collects lines and remembers each dim's tile, so that runs over that would have one step are left out.
 class Builder {
  public:
   explicit Builder(const CpuTemplate& form) : form_(form) {
@@ -29,9 +29,9 @@ class Builder {
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (std::size_t level = 0; level < levels; ++level) {
       deal_out(form_.tiles[level], level);
-      walks(DimKind::parallel, form_.tiles[level], false);
+      loops(DimKind::parallel, form_.tiles[level], false);
       scratch(level, true);
-      walks(DimKind::reduction, form_.tiles[level], false);
+      loops(DimKind::reduction, form_.tiles[level], false);
       scratch(level, false);
     }
     in_registers(form_, 0) ? accumulating() : streaming();
@@ -47,10 +47,10 @@ class Builder {
  private:
   std::string tensor(int access) const { return access_name(form_.kernel->tensors, *form_.statement, access); }
 
-  void walk(const std::string& dim, std::int64_t tile, bool unroll) {
+  void loop(const std::string& dim, std::int64_t tile, bool unroll) {
     if (tile >= tile_[dim]) return;
     For line;
-    line.walks = {{dim, tile}};
+    line.loops = {{dim, tile}};
     line.unroll = unroll;
     nest_.lines.push_back({line});
     tile_[dim] = tile;
@@ -68,8 +68,8 @@ class Builder {
     return false;
   }
 
-  // Walks on units stand outside the first memory that their instances own: as many points for each as their number
-  // asks for, and at least a tile. `level` is that of the walks that follow; the registers' is beyond the last.
+  // Loops on units stand outside the first memory that their instances own: as many points for each as their number
+  // asks for, and at least a tile. `level` is that of the loops that follow; the registers' is beyond the last.
   void deal_out(const std::map<std::string, std::int64_t>& tiles, std::size_t level) {
     const std::size_t levels = levels_of(form_.routes, *form_.model);
     for (; units_placed_ < form_.units.size(); ++units_placed_) {
@@ -80,7 +80,7 @@ class Builder {
       const std::int64_t share = on.count > 0 ? round_up(ceil_div(parent, on.count), step) : step;
       const std::int64_t tile = std::max(it == tiles.end() ? step : it->second, share);
       const std::size_t before = nest_.lines.size();
-      walk(on.dim, tile, false);
+      loop(on.dim, tile, false);
       if (nest_.lines.size() > before) std::get<For>(nest_.lines.back().is).unit = on.unit;
     }
   }
@@ -93,10 +93,10 @@ class Builder {
     return names;
   }
 
-  void walks(DimKind kind, const std::map<std::string, std::int64_t>& tiles, bool unroll) {
+  void loops(DimKind kind, const std::map<std::string, std::int64_t>& tiles, bool unroll) {
     for (const std::string& dim : dims(kind)) {
       const auto it = tiles.find(dim);
-      walk(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll);
+      loop(dim, it == tiles.end() ? step_of(form_, dim) : it->second, unroll);
     }
   }
 
@@ -145,7 +145,7 @@ class Builder {
     nest_.lines.push_back({line});
   }
 
-  /// Those inside the outermost walk, or those outside.
+  /// Those inside the outermost loop, or those outside.
   void packed_copies(bool inside) {
     for (int a = 1; a <= access_count(*form_.statement); ++a) {  // inputs first, the output last
       const int access = a % access_count(*form_.statement);
@@ -164,8 +164,8 @@ class Builder {
            });
   }
 
-  /// An input whose tiles along the outermost walk share no elements is packed tile by tile: what is copied then is
-  /// still in the caches when it is used. So it is below walks that are dealt out to threads, if these share nothing.
+  /// An input whose tiles along the outermost loop share no elements is packed tile by tile: what is copied then is
+  /// still in the caches when it is used. So it is below loops that are distributed to threads, if these share nothing.
   bool packs_inside(int access) const {
     if (access == 0 || form_.ahead_of_time[static_cast<std::size_t>(access)] || !form_.tiles.empty() ||
         !in_registers(form_, 0) || form_.parallel_order.empty())
@@ -191,42 +191,42 @@ class Builder {
       if (form_.model->memory(hop.memory).is_register()) stage(access, hop);
   }
 
-  /// How often the walks in the first lines, the innermost first, take the same elements of an input.
-  void count_passes(int a, std::size_t lines, InnermostWalk& innermost) const {
+  /// How often the loops in the first lines, the innermost first, take the same elements of an input.
+  void count_passes(int a, std::size_t lines, InnermostLoop& innermost) const {
     const Access& access = access_of(*form_.statement, a);
     struct Around {
       bool used;
       std::int64_t steps, bytes;  ///< of the input below it
     };
-    std::vector<Around> walks;
+    std::vector<Around> loops;
     std::map<std::string, std::int64_t> tiles;
     for (const Dim& dim : form_.statement->domain.dims) tiles[dim.name] = dim.extent;
     for (std::size_t l = 0; l < lines; ++l)
       if (const auto* loop = std::get_if<For>(&nest_.lines[l].is))
-        for (const Walk& w : loop->walks) {
+        for (const TiledLoop& w : loop->loops) {
           const std::int64_t steps = ceil_div(tiles[w.dim], w.tile);
           tiles[w.dim] = w.tile;
           std::int64_t bytes = isamap::bytes(form_.kernel->tensors[access.tensor.index()].dtype);
           for (const auto& [dim, tile] : tiles)
             if (uses(access, dim)) bytes *= tile;
-          if (steps > 1) walks.push_back({uses(access, w.dim), steps, bytes});
+          if (steps > 1) loops.push_back({uses(access, w.dim), steps, bytes});
         }
-    for (; !walks.empty() && !walks.back().used; walks.pop_back()) innermost.passes *= walks.back().steps;
-    for (; !walks.empty() && innermost.again == 0; walks.pop_back())
-      if (!walks.back().used) innermost.again = walks.back().bytes;
+    for (; !loops.empty() && !loops.back().used; loops.pop_back()) innermost.passes *= loops.back().steps;
+    for (; !loops.empty() && innermost.again == 0; loops.pop_back())
+      if (!loops.back().used) innermost.again = loops.back().bytes;
   }
 
-  /// Right below the innermost walk over a reduction.
+  /// Right below the innermost loop over a reduction.
   void ask(const std::map<std::string, std::int64_t>& tile_before) {
     const auto* innermost = nest_.lines.empty() ? nullptr : std::get_if<For>(&nest_.lines.back().is);
-    if (innermost == nullptr || innermost->walks.empty()) return;
+    if (innermost == nullptr || innermost->loops.empty()) return;
     const std::size_t around = nest_.lines.size() - 1;
-    const std::string dim = innermost->walks.back().dim;
-    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->walks.back().tile);
+    const std::string dim = innermost->loops.back().dim;
+    const std::int64_t steps = ceil_div(tile_before.at(dim), innermost->loops.back().tile);
     for (int a = 1; a < access_count(*form_.statement); ++a) {
-      InnermostWalk walk{dim, steps};
-      count_passes(a, around, walk);
-      const auto asking = uses(access_of(*form_.statement, a), dim) ? choose_prefetch(form_, a, walk) : std::nullopt;
+      InnermostLoop loop{dim, steps};
+      count_passes(a, around, loop);
+      const auto asking = uses(access_of(*form_.statement, a), dim) ? choose_prefetch(form_, a, loop) : std::nullopt;
       if (!asking) continue;
       Stage line;
       line.tensor = tensor(a);
@@ -245,21 +245,21 @@ class Builder {
   }
 
   // Accumulators in registers: everything below them is unrolled. Inputs that fill many registers are fetched inside
-  // the walks of the dims they use, so that one register serves.
+  // the loops of the dims they use, so that one register serves.
   void accumulating() {
     deal_out(form_.register_tile, levels_of(form_.routes, *form_.model));
-    for (const auto& [dim, block] : form_.blocks) walk(dim, block, false);
-    for (const auto& [dim, part] : form_.cuts) walk(dim, part, false);  // then accumulators begin with partial sums
+    for (const auto& [dim, block] : form_.blocks) loop(dim, block, false);
+    for (const auto& [dim, part] : form_.cuts) loop(dim, part, false);  // then accumulators begin with partial sums
     if (!form_.parallel_order.empty()) {
       const std::string& outermost = form_.parallel_order.front();
       const auto it = form_.register_tile.find(outermost);
-      walk(outermost, it == form_.register_tile.end() ? step_of(form_, outermost) : it->second, false);
+      loop(outermost, it == form_.register_tile.end() ? step_of(form_, outermost) : it->second, false);
     }
     packed_copies(true);
-    walks(DimKind::parallel, form_.register_tile, false);
+    loops(DimKind::parallel, form_.register_tile, false);
     register_stage(0);
     const auto before = tile_;
-    walks(DimKind::reduction, {}, false);
+    loops(DimKind::reduction, {}, false);
     ask(before);
     std::vector<int> inputs;
     for (int a = 1; a < access_count(*form_.statement); ++a)
@@ -270,10 +270,10 @@ class Builder {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (i > 0 || skips(inputs[i]))
         for (const std::string& dim : form_.parallel_order)
-          if (uses(access_of(*form_.statement, inputs[i]), dim)) walk(dim, step_of(form_, dim), true);
+          if (uses(access_of(*form_.statement, inputs[i]), dim)) loop(dim, step_of(form_, dim), true);
       register_stage(inputs[i]);
     }
-    walks(DimKind::parallel, {}, true);
+    loops(DimKind::parallel, {}, true);
   }
 
   // The output lives in an addressed memory: inputs that must stand in registers are fetched for one step of the dims
@@ -284,10 +284,10 @@ class Builder {
       if (in_registers(form_, a)) inputs.push_back(a);
     for (int a : inputs)
       for (const Dim& dim : form_.statement->domain.dims)
-        if (uses(access_of(*form_.statement, a), dim.name)) walk(dim.name, step_of(form_, dim.name), false);
+        if (uses(access_of(*form_.statement, a), dim.name)) loop(dim.name, step_of(form_, dim.name), false);
     for (int a : inputs) register_stage(a);
-    walks(DimKind::parallel, {}, false);
-    walks(DimKind::reduction, {}, false);
+    loops(DimKind::parallel, {}, false);
+    loops(DimKind::reduction, {}, false);
   }
 
   const CpuTemplate& form_;

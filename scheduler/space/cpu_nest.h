@@ -3,10 +3,10 @@
 // The levelled normal form of a nest (docs/schedule.md): what a search decides, and the lines it stands for.
 //
 //   packed copies at home
-//   for each memory between home and the registers: walks over parallel dims, the output's tile, walks over reductions,
+//   for each memory between home and the registers: runs over parallel dims, the output's tile, runs over reductions,
 //     the inputs' tiles
-//   walks over blocks of parallel dims, over parts of reductions, over the register tile, accumulators, walks over
-//   reductions, input registers, unrolled walks, do
+//   runs over blocks of parallel dims, over parts of reductions, over the register tile, accumulators, runs over
+//   reductions, input registers, unrolled loops, do
 
 #include <map>
 #include <string>
@@ -27,7 +27,7 @@ struct CpuTemplate {
   std::vector<std::map<std::string, std::int64_t>> tiles;  ///< per level between home and registers, outermost first
   std::vector<int> buffers;                                ///< per level: of each tile there; missing: one
   std::map<std::string, std::int64_t> cuts;    ///< reductions: done in parts of so many, outside; missing: whole
-  std::map<std::string, std::int64_t> blocks;  ///< parallel dims: walked in blocks outside all else; missing: not
+  std::map<std::string, std::int64_t> blocks;  ///< parallel dims: run over in blocks outside all else; missing: not
   std::map<std::string, std::int64_t> register_tile;  ///< extent of each dim that is unrolled; missing: one step
   std::vector<std::string> parallel_order;            ///< parallel dims, outermost first
   struct OnUnit {
@@ -35,7 +35,7 @@ struct CpuTemplate {
     std::int64_t count = 1;
     UnitId id;
   };
-  std::vector<OnUnit> units;  ///< dims dealt out to instances, outermost unit first
+  std::vector<OnUnit> units;  ///< dims distributed to instances, outermost unit first
   bool passing = false;  ///< the output's registers are stored past the caches where `streaming_store_for` finds how
   std::vector<bool> ahead_of_time;  ///< per access: its packed copy is made once, before
 };

@@ -136,7 +136,7 @@ std::vector<Point> NormalPoints::in_parts(const std::vector<Point>& points) cons
 }
 
 // What single steps from a start do not find, because two things must change together: an input in panels, and the
-// walks of the dim that goes through them outermost, so that a panel stays in a cache while it is used.
+// loops of the dim that goes through them outermost, so that a panel stays in a cache while it is used.
 std::vector<Point> NormalPoints::variants(const Point& start) const {
   std::vector<Point> points;
   const NormalChoices& s = choices_;

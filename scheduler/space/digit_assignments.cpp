@@ -26,7 +26,7 @@ std::vector<std::vector<std::size_t>> slots_of(const Computation& unit) {
   return result;
 }
 
-/// Does each subscript walk one dim? Then a spread is a matter of layout alone.
+/// Does each subscript loop one dim? Then a spread is a matter of layout alone.
 bool is_projection(const Computation& unit) {
   for (int a = 0; a < access_count(unit); ++a)
     for (const AffineExpr& index : access_of(unit, a).index)
@@ -34,9 +34,9 @@ bool is_projection(const Computation& unit) {
   return true;
 }
 
-/// The dims that a slot's digits walk, whole: `c`, and `r` from r in one dim and 3*r in another. Nothing: some column
-/// combines dims.
-std::optional<std::vector<std::string>> walked_dims(const Mapping& mapping, const std::vector<std::size_t>& slot) {
+/// The dims that a slot's digits run over, whole: `c`, and `r` from r in one dim and 3*r in another. Nothing: some
+/// column combines dims.
+std::optional<std::vector<std::string>> looped_dims(const Mapping& mapping, const std::vector<std::size_t>& slot) {
   std::vector<std::string> dims;
   for (const std::size_t m : slot)
     for (const Digit& digit : mapping.dims[m]) {
@@ -59,14 +59,14 @@ class Dealing {
   std::vector<Mapping> run() {
     std::set<std::string> seen;
     for (const auto& slot : slots_) {
-      auto dims = walked_dims(mapping_, slot);
+      auto dims = looped_dims(mapping_, slot);
       if (!dims) return {mapping_};
       for (const std::string& dim : *dims)
         if (!seen.insert(dim).second) return {mapping_};  // tied: one digit on two slots
       std::sort(dims->begin(), dims->end(), [&](const std::string& a, const std::string& b) {
         return statement_.domain.find(a) < statement_.domain.find(b);
       });
-      walked_.push_back(std::move(*dims));
+      looped_.push_back(std::move(*dims));
     }
     Mapping empty = mapping_;
     for (auto& digits : empty.dims) digits.clear();
@@ -82,8 +82,8 @@ class Dealing {
       found_.back().utilisation = utilisation(so_far);
       return;
     }
-    if (digit == walked_[slot].size()) return deal(slot + 1, 0, so_far);
-    const std::string& dim = walked_[slot][digit];
+    if (digit == looped_[slot].size()) return deal(slot + 1, 0, so_far);
+    const std::string& dim = looped_[slot][digit];
     const std::int64_t extent = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(dim))].extent;
     for (const std::size_t m : slots_[slot]) {
       Mapping next = so_far;
@@ -97,8 +97,8 @@ class Dealing {
     double used = 1;
     for (std::size_t m = 0; m < mapping.dims.size(); ++m) {
       const std::int64_t holds = instruction_.ranges[m].max;
-      const std::int64_t walked = std::max<std::int64_t>(1, walked_extent(mapping.dims[m]));
-      used *= static_cast<double>(walked) / static_cast<double>(round_up(walked, holds));
+      const std::int64_t looped = std::max<std::int64_t>(1, stepped_extent(mapping.dims[m]));
+      used *= static_cast<double>(looped) / static_cast<double>(round_up(looped, holds));
     }
     return used;
   }
@@ -107,7 +107,7 @@ class Dealing {
   const Computation& statement_;
   const Instruction& instruction_;
   std::vector<std::vector<std::size_t>> slots_;
-  std::vector<std::vector<std::string>> walked_;
+  std::vector<std::vector<std::string>> looped_;
   std::vector<Mapping> found_;
 };
 

@@ -3,8 +3,8 @@
 // How a mapping's digits stand on instruction dims that share their operands.
 //
 // The mapper lists one spread of each mapping (docs/mapping.md: "layout, not identity"): the last digit cut into a
-// chain over the dims. Lowering walks whole dims of the statement, so here the same digits are dealt out whole: k on k
-// and the window r.s on a loop f inside the instruction, or i on i and j on j of a two-dimensional move.
+// chain over the dims. Lowering runs over whole dims of the statement, so here the same digits are distributed whole: k
+// on k and the window r.s on a loop f inside the instruction, or i on i and j on j of a two-dimensional move.
 
 #include <vector>
 

@@ -10,8 +10,8 @@
 namespace isamap {
 
 /// Positions of all mappings of the statement: those with the least work and those with the fewest digits in turn.
-/// Fused digits fill the instruction better, but what they walk may have to be packed element by element, which only a
-/// schedule tells.
+/// Fused digits fill the instruction better, but what they run over may have to be packed element by element, which
+/// only a schedule tells.
 std::vector<std::size_t> ranked_mappings(const Computation& statement, const std::vector<Mapping>& mappings,
                                          const HardwareModel& model);
 

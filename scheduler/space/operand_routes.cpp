@@ -18,19 +18,19 @@ namespace isamap {
 
 namespace {
 
-/// The dims that the operand has in the statement or is walked by.
+/// The dims that the operand has in the statement or is run over by.
 std::set<std::string> dims_of_operand(const Computation& statement, const Pairing& pairing, int access) {
   std::set<std::string> dims;
   for (const AffineExpr& index : access_of(statement, access).index) dims.merge(index.names());
   const int operand = pairing.operand_access[static_cast<std::size_t>(access)];
   for (const AffineExpr& index : access_of(pairing.instruction->statement(), operand).index)
     for (const std::string& own : index.names())
-      dims.insert(pairing.walked_by[static_cast<std::size_t>(pairing.instruction->statement().domain.find(own))]);
+      dims.insert(pairing.fused_dim_of[static_cast<std::size_t>(pairing.instruction->statement().domain.find(own))]);
   dims.erase("");
   return dims;
 }
 
-/// A step of the walk over a dim.
+/// A step of the loop over a dim.
 std::int64_t step_of(const Pairing& pairing, const std::string& dim) {
   const auto digit = pairing.digit_of.find(dim);
   return digit == pairing.digit_of.end() ? 1 : full_extent(*pairing.instruction, digit->second);
@@ -58,9 +58,9 @@ const Tensor& tensor_of(const RouteTrial& trial) {
   return trial.kernel.tensors[access_of(trial.statement, trial.access).tensor.index()];
 }
 
-Line walk_line(const RouteTrial& trial, const Dim& dim) {
+Line loop_line(const RouteTrial& trial, const Dim& dim) {
   For line;
-  line.walks = {{dim.name, step_of(trial.pairing, dim.name)}};
+  line.loops = {{dim.name, step_of(trial.pairing, dim.name)}};
   return {line};
 }
 
@@ -73,20 +73,20 @@ Line stage_line(const RouteTrial& trial, const Hop& hop) {
   return {stage};
 }
 
-// Packed copies stand above all loops; the others below the walks, for an output above those of its reduction.
+// Packed copies stand above all loops; the others below the loops, for an output above those of its reduction.
 Nest trial_nest(const RouteTrial& trial, const Route& route) {
   Nest nest;
   for (const Hop& hop : route.hops)
     if (hop.packed) nest.lines.push_back(stage_line(trial, hop));
-  const auto walks = [&](DimKind kind) {
+  const auto loops = [&](DimKind kind) {
     for (const Dim& dim : trial.statement.domain.dims)
-      if (dim.kind == kind) nest.lines.push_back(walk_line(trial, dim));
+      if (dim.kind == kind) nest.lines.push_back(loop_line(trial, dim));
   };
-  walks(DimKind::parallel);
-  if (trial.access != 0) walks(DimKind::reduction);
+  loops(DimKind::parallel);
+  if (trial.access != 0) loops(DimKind::reduction);
   for (const Hop& hop : route.hops)
     if (!hop.packed) nest.lines.push_back(stage_line(trial, hop));
-  if (trial.access == 0) walks(DimKind::reduction);
+  if (trial.access == 0) loops(DimKind::reduction);
   Do last;
   if (route.skips) last.outside = {{tensor_of(trial).name, Outside::skip}};
   nest.lines.push_back({last});

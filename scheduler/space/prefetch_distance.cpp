@@ -15,7 +15,7 @@ namespace isamap {
 namespace {
 
 constexpr double most_ahead = 64;
-/// Past the last step of a walk other lines follow than those that are next. So many times as many steps as ahead are
+/// Past the last step of a loop other lines follow than those that are next. So many times as many steps as ahead are
 /// needed where the copy fits into the next cache, and where it comes from farther.
 constexpr double least_steps = 4, least_steps_far = 2;
 /// Of rows in place, measured (docs/schedule.md): later passes find the lines in near caches; where links are busy all
@@ -62,7 +62,7 @@ double bandwidth_into(const HardwareModel& model, const Memory& cache) {
   return 1e30;
 }
 
-/// Of all calls in one step of the walks around the register tile.
+/// Of all calls in one step of the loops around the register tile.
 double cycles_of_step(const CpuTemplate& form) {
   const Instruction& instruction = *form.pairing.instruction;
   double calls = 1;
@@ -76,7 +76,7 @@ std::int64_t row_of(const std::vector<LayoutDigit>& layout) {
   return last && last->divide == 1 ? last->modulo : 0;
 }
 
-/// Parts of rows of the tensor itself, of which each step of the walk takes another one.
+/// Parts of rows of the tensor itself, of which each step of the loop takes another one.
 struct Rows {
   std::int64_t part = 0, pitch = 0, load = 0;  ///< bytes; `load`: those of one call
 };
@@ -111,7 +111,7 @@ std::int64_t rows_with_room(const Rows& rows, const Memory& cache) {
 
 }  // namespace
 
-std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostWalk& walk) {
+std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int access, const InnermostLoop& loop) {
   const HardwareModel& model = *form.model;
   const Tensor& tensor = form.kernel->tensors[access_of(*form.statement, access).tensor.index()];
   const auto& hops = form.routes[static_cast<std::size_t>(access)].hops;
@@ -129,18 +129,18 @@ std::optional<PrefetchChoice> choose_prefetch(const CpuTemplate& form, int acces
   if (size <= near.capacity || latency <= 0 || step <= 0) return std::nullopt;
   double ahead = std::clamp(std::ceil(latency / step), 1.0, most_ahead);
   if (packed == hops.end()) {
-    const auto rows = rows_in_place(form, access, walk.dim);
+    const auto rows = rows_in_place(form, access, loop.dim);
     if (!rows || rows->part < near.line || rows->load * most_asks_of_a_line < near.line) return std::nullopt;
-    if (!far || next == nullptr || walk.passes > most_passes) return std::nullopt;
-    if (walk.again > 0 && walk.again <= next->capacity) return std::nullopt;
+    if (!far || next == nullptr || loop.passes > most_passes) return std::nullopt;
+    if (loop.again > 0 && loop.again <= next->capacity) return std::nullopt;
     if (static_cast<double>(rows->part) > most_beside * step * bandwidth_into(model, *next)) return std::nullopt;
     const std::int64_t room = rows_with_room(*rows, near);
-    if (room > most_room && walk.passes < least_passes) return std::nullopt;
+    if (room > most_room && loop.passes < least_passes) return std::nullopt;
     ahead = std::min(ahead, std::floor(static_cast<double>(room) / 3));
     if (ahead < 1) return std::nullopt;
   }
   const double least = far ? least_steps_far : least_steps;
-  if (static_cast<double>(walk.steps) < least * ahead) return std::nullopt;
+  if (static_cast<double>(loop.steps) < least * ahead) return std::nullopt;
   return PrefetchChoice{near.name, static_cast<int>(ahead)};
 }
 

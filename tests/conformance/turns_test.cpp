@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Model, Turns, testing::ValuesIn(accelerator_names()), [
 
 TEST(TurnsOfQueues, TheNextTileArrivesWhileThisOneIsUsed) {
   const HardwareModel model = load_model("vta16");
-  const Kernel kernel = gemm_s8(96, 32, 150);  // short tiles at the ends of both walks
+  const Kernel kernel = gemm_s8(96, 32, 150);  // short tiles at the ends of both loops
   const auto cycles = [&](const std::string& buffers) {
     const auto schedule = parse_schedule("schedule: turns\nkernel: " + kernel.name + R"(
 target: vta16

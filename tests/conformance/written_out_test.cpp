@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose text writes their sum out are walked as if they had a dim for it, where operands allow that.
+// Instructions whose text writes their sum out are run over as if they had a dim for it, where operands allow that.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::string chosen(const Compiled& compiled, const HardwareModel& model) {
   return mapping.instruction.valid() ? model.instruction(mapping.instruction).name : "scalar";
 }
 
-TEST(WrittenOut, SumIsWalkedAndRunsOnEverySize) {
+TEST(WrittenOut, SumIsLoopedAndRunsOnEverySize) {
   for (const auto& model : {written_out(), load_model("x86_avx2")})
     for (const auto& [M, N, K] : {std::tuple{6, 16, 32}, {7, 13, 11}, {1, 1, 1}, {3, 5, 0}}) {
       const Kernel kernel = ranged_gemm(M, N, K);
@@ -62,8 +62,8 @@ TEST(WrittenOut, SumIsWalkedAndRunsOnEverySize) {
     }
 }
 
-/// All three forms map; lowering says which of them it cannot walk.
-TEST(WrittenOut, FormsThatAreNotWalkedSayWhy) {
+/// All three forms map; lowering says which of them it cannot run over.
+TEST(WrittenOut, FormsThatAreNotLoopedSayWhy) {
   const HardwareModel model = written_out();
   const auto mapped = enumerate_mappings(ranged_gemm(6, 16, 32), model, MapOptions{});
   ASSERT_TRUE(mapped) << render(mapped.diagnostics());

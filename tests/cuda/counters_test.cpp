@@ -71,7 +71,7 @@ TEST(Counted, TilesInGroupsOfRows) {
     expect_same(lowered(product("bf16", "f32", 500, 280, 72, true), schedule, model), model, 3);
 }
 
-TEST(Counted, SumsOverSeveralWalksAreCountedOn) {  // a step of the outer walk goes on where the one before stopped
+TEST(Counted, SumsOverSeveralLoopsAreCountedOn) {  // a step of the outer loop goes on where the one before stopped
   const auto model = small_machine();
   const std::string deep =
       changed(in_turns(), "  - for k by 64 tail pad\n", "  - for k by 192 tail pad\n  - for k by 64\n");
@@ -193,7 +193,7 @@ TEST(Counted, WhatCannotBeCountedIsRefused) {
     EXPECT_NE(found.find(words), std::string::npos) << found;
   };
   expect(message(changed(by_one, " x3", "")),
-         "its moves complete by 'phases', step by step of a walk, and this one has one place for all");
+         "its moves complete by 'phases', step by step of a loop, and this one has one place for all");
   expect(message(changed(by_one, "for k by 64 tail pad", "for k by 64 unroll tail pad")), "right above is unrolled");
   expect(message(changed(by_role(), "x3", "x3 ahead 1")),
          "ahead 1 says nothing, as role loader is ahead as far as there are places, 2 here");
@@ -217,7 +217,7 @@ TEST(Counted, WhatCannotBeCountedIsRefused) {
          "hint: for i by 128 on block, then for j by 32, k by 128 on block raster grouped(2)");
   expect(message(changed(in_turns(), "i by 128, j by 96 on block wrap", "i by 128 on block raster grouped(2)")),
          "hint: write both on it");
-  expect(message(changed(in_turns(), "on block wrap", "on warp wrap")), "walk on block");
+  expect(message(changed(in_turns(), "on block wrap", "on warp wrap")), "loop on block");
   expect(message(changed(by_one, "stage C in reg", "stage C in reg role loader")), "fills tiles of inputs");
 }
 

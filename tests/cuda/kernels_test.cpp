@@ -161,7 +161,7 @@ TEST(Kernels, LanesShareReductions) {
       {"Y[i] max= X[i,j]", "{X: {shape: [300, 64]}, Y: {shape: [300]}}", true},
       {"Y[z] += s32(X[z,i,j])", "{X: {shape: [1, 7, 33], dtype: s8}, Y: {shape: [1], dtype: s32}}", true},
       {"Y[i] += X[i,j]", "{X: {shape: [3, 40], dtype: f64}, Y: {shape: [3], dtype: f64}}", true},
-      {"Y[j] += X[i,j]", "{X: {shape: [50, 70]}, Y: {shape: [70]}}", false},  // columns: neighbours are dealt out
+      {"Y[j] += X[i,j]", "{X: {shape: [50, 70]}, Y: {shape: [70]}}", false},  // columns: neighbours are distributed
       {"Y[i] += X[i,j]", "{X: {shape: [40, 31]}, Y: {shape: [40]}}", false},  // not a step for each lane
       {"Y[i] += X[i,j]", "{X: {shape: [3, 0]}, Y: {shape: [3]}}", false},
   };
@@ -199,7 +199,7 @@ TEST(Kernels, IndependentStepsAreDealtOut) {
             std::string::npos);
   const std::string sums = unit("Y[i] += X[i,j]", "{X: {shape: [300, 20]}, Y: {shape: [300]}}");
   EXPECT_NE(sums.find("ISAMAP_LAUNCH(k_2, 2, 256"), std::string::npos) << sums;
-  // elements are shared by steps of p: only those of r are dealt out, and all wait before the next step of p
+  // elements are shared by steps of p: only those of r are distributed, and all wait before the next step of p
   const std::string shared = unit("O[p + r] += I[p] * F[r]", "{I: {shape: [40]}, F: {shape: [64]}, O: {shape: [103]}}");
   EXPECT_NE(shared.find("    __syncthreads();"), std::string::npos) << shared;
 }

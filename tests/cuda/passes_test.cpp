@@ -33,34 +33,34 @@ std::pair<long, long> in_theory(const Memory& memory, const std::map<int, std::i
 }
 
 /// One request of a warp: which lane asks where, as text of C++ and as a function.
-struct Walk {
+struct LaneLoop {
   const char* text;  ///< of `lane`, in elements; negative: this lane does not ask
   long (*index)(long lane);
 };
-#define WALK(expression)                                    \
-  Walk {                                                    \
+#define LOOP(expression)                                    \
+  LaneLoop {                                                \
 #expression, [](long lane) { return long(expression); } \
   }
 
-const std::vector<Walk> walks = {
-    WALK(lane),
-    WALK(2 * lane),
-    WALK(3 * lane),
-    WALK(4 * lane),
-    WALK(8 * lane),
-    WALK(32 * lane),
-    WALK(33 * lane),
-    WALK(0 * lane),                               // all the same
-    WALK(lane / 4),                               // four lanes each
-    WALK(lane % 4 * 32),                          // four words of one bank, each for eight lanes
-    WALK(lane % 8 * 16 + lane / 8),               // columns of rows of 16
-    WALK(lane % 8 * 20 + lane / 8),               // the same, rows apart
-    WALK(lane % 8 * 16 + (lane / 8 ^ lane % 4)),  // the same, permuted
-    WALK(lane % 2 == 1 ? 32 * lane : -1L),        // half of them have nothing to do
-    WALK(lane == 7 ? 5L : -1L),
-    WALK(lane < 16 ? 64 * lane : lane),
-    WALK((lane * 37 + 11) % 64),
-    WALK((lane * lane * 5 + 3) % 101),
+const std::vector<LaneLoop> loops = {
+    LOOP(lane),
+    LOOP(2 * lane),
+    LOOP(3 * lane),
+    LOOP(4 * lane),
+    LOOP(8 * lane),
+    LOOP(32 * lane),
+    LOOP(33 * lane),
+    LOOP(0 * lane),                               // all the same
+    LOOP(lane / 4),                               // four lanes each
+    LOOP(lane % 4 * 32),                          // four words of one bank, each for eight lanes
+    LOOP(lane % 8 * 16 + lane / 8),               // columns of rows of 16
+    LOOP(lane % 8 * 20 + lane / 8),               // the same, rows apart
+    LOOP(lane % 8 * 16 + (lane / 8 ^ lane % 4)),  // the same, permuted
+    LOOP(lane % 2 == 1 ? 32 * lane : -1L),        // half of them have nothing to do
+    LOOP(lane == 7 ? 5L : -1L),
+    LOOP(lane < 16 ? 64 * lane : lane),
+    LOOP((lane * 37 + 11) % 64),
+    LOOP((lane * lane * 5 + 3) % 101),
 };
 const std::vector<std::pair<const char*, int>> elements = {
     {"std::uint8_t", 1}, {"std::uint16_t", 2}, {"float", 4}, {"double", 8}, {"Sixteen", 16}};
@@ -97,22 +97,22 @@ std::string array_of(const std::string& type) {
   return "    const emulation::SharedPointer<" + type + "> S(emulation::shared_bytes(), \"S\");\n";
 }
 
-TEST(Passes, AreThoseOfTheTheoryForEveryWidthAndWalk) {
+TEST(Passes, AreThoseOfTheTheoryForEveryWidthAndLoop) {
   const Memory memory = shared_memory(machine("nvidia_sm80"));
   std::vector<std::pair<std::string, std::string>> cases;
   for (const auto& [type, bytes] : elements)
-    for (std::size_t w = 0; w < walks.size(); ++w) {
-      const std::string index = "    const long at = " + std::string(walks[w].text) + ";\n", T = type;
+    for (std::size_t w = 0; w < loops.size(); ++w) {
+      const std::string index = "    const long at = " + std::string(loops[w].text) + ";\n", T = type;
       cases.emplace_back("read_" + std::to_string(bytes) + "_" + std::to_string(w),
                          array_of(T) + index + "    if (at >= 0) use(" + T + "(S[at]));\n");
     }
   const auto found = passes_of_cases(cases);
   for (const auto& [type, bytes] : elements)
-    for (std::size_t w = 0; w < walks.size(); ++w) {
-      SCOPED_TRACE(std::string(type) + " at " + walks[w].text);
+    for (std::size_t w = 0; w < loops.size(); ++w) {
+      SCOPED_TRACE(std::string(type) + " at " + loops[w].text);
       std::map<int, std::int64_t> at;
       for (int lane = 0; lane < lanes; ++lane)
-        if (const long index = walks[w].index(lane); index >= 0) at[lane] = index * bytes;
+        if (const long index = loops[w].index(lane); index >= 0) at[lane] = index * bytes;
       const auto [wanted, least] = in_theory(memory, at, bytes);
       const std::string kernel = "read_" + std::to_string(bytes) + "_" + std::to_string(w);
       ASSERT_TRUE(found.contains(kernel + " S loads"));

@@ -13,7 +13,7 @@ std::string with_sets(const std::string& a, const std::string& b, const std::str
                  "stage B in reg", "stage B in reg" + b);
 }
 
-TEST(RegisterSets, TakeTurnsAlongAnUnrolledWalk) {
+TEST(RegisterSets, TakeTurnsAlongAnUnrolledLoop) {
   const HardwareModel model = machine("nvidia_sm80");
   for (const auto& [a, b] : {std::pair(" x2", " x2"), {" x3", " x2"}, {" x2", ""}, {" x4", " x3"}})
     for (const std::int64_t k : {200, 8}) {
@@ -80,7 +80,7 @@ TEST(RegisterSets, ElsewhereTheyAreRefused) {
        {std::pair("for k by 16 unroll", "for k by 16"), {"stage C in reg", "stage C in reg x2"}}) {
     const auto parsed = parse_schedule(changed(with_sets(" x2", " x2"), from, to), "s.yaml", kernel, model);
     ASSERT_FALSE(parsed) << to;
-    EXPECT_NE(render(parsed.diagnostics()).find("x2: registers take turns right below an unrolled walk"),
+    EXPECT_NE(render(parsed.diagnostics()).find("x2: registers take turns right below an unrolled loop"),
               std::string::npos)
         << render(parsed.diagnostics());
   }

@@ -15,7 +15,7 @@ TEST(Requests, NeighboursAreTheLeast) {
   EXPECT_EQ(found.at("k_1 Y stores").sectors, 16 * 64 * 4 / 32);
 }
 
-TEST(Requests, LanesThatWalkColumnsTouchASectorEach) {
+TEST(Requests, LanesThatLoopColumnsTouchASectorEach) {
   const auto model = machine("nvidia_sm80");
   const auto found = requests(program_of("Y[i] = X[i,0]", "{X: {shape: [256, 64]}, Y: {shape: [256]}}", model), model);
   EXPECT_EQ(found.at("k_1 X loads"), (Evaluation{8, 8 * 32, 8 * 4}));
@@ -62,7 +62,7 @@ TEST(Requests, CopiesAndFragmentsAreCounted) {
   EXPECT_EQ(found.at("product_1 C stores").least, 64 * 64 * 4 / 32);
 }
 
-TEST(Requests, AWorseWalkIsSeen) {  // planted: threads are numbered warp by warp, not lane by lane
+TEST(Requests, AWorseLoopIsSeen) {  // planted: threads are numbered warp by warp, not lane by lane
   const auto model = machine("nvidia_sm80");
   const Program program =
       program_of("Y[i] = X[i] - Y[i]", "{X: {shape: [256]}, Y: {shape: [256], inout: true}}", model);

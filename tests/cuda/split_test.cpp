@@ -155,7 +155,7 @@ TEST(Split, NamesWhatItRefuses) {
   };
   says(split_schedule("for k by 64 on block"), "its instances would write the same elements of C at once", kernel);
   says(split_schedule("for k by 64 on block tail pad"), "write 'combine add_c_f32'", kernel);
-  says(split_schedule("for k by 64 combine add_c_f32"), "k is walked in time", kernel);
+  says(split_schedule("for k by 64 combine add_c_f32"), "k is run over in time", kernel);
   says(split_schedule("for i by 64 on block tail pad combine add_c_f32"), "i is no reduction dim of s0", kernel);
   says(split_schedule("for k by 64 on block combine add_c_f23"), "did you mean 'add_c_f32'", kernel);
   says(split_schedule("for k by 64 on block combine store_c_f32"), "store_c_f32 adds nothing up", kernel);

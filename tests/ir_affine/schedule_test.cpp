@@ -44,7 +44,7 @@ TEST(ScheduleLine, WordsStandInAnyOrder) {
 }
 
 TEST(ScheduleLine, Errors) {
-  EXPECT_EQ(line_reprinted("walk i by 4"), "s.yaml:6:5: expected 'for', 'stage' or 'do', found 'walk'\n");
+  EXPECT_EQ(line_reprinted("loop i by 4"), "s.yaml:6:5: expected 'for', 'stage' or 'do', found 'loop'\n");
   EXPECT_EQ(line_reprinted("for i 4"), "s.yaml:6:11: expected 'by' and a tile size, found '4'\n");
   EXPECT_EQ(line_reprinted("for i by 0"), "s.yaml:6:14: a tile size is at least 1, found 0\n");
   EXPECT_EQ(line_reprinted("for i by 4 unrol"),
@@ -55,7 +55,7 @@ TEST(ScheduleLine, Errors) {
             "short; known "
             "here: on, wrap, raster, combine, tail, unroll\n");
   EXPECT_EQ(line_reprinted("stage A in L1 drain add"),
-            "s.yaml:6:19: unknown word 'drain'\n  hint: parts of a sum are added by `combine INSTRUCTION` at the walk "
+            "s.yaml:6:19: unknown word 'drain'\n  hint: parts of a sum are added by `combine INSTRUCTION` at the loop "
             "that splits it; known here: xN, ahead, as, xor, via, role, aot, slide, first, then, from\n");
   EXPECT_EQ(line_reprinted("for i by 4 tail mask"),
             "s.yaml:6:21: expected a tail (pad, split), found 'mask'\n  hint: leave it out: what a short tile does is "
@@ -119,7 +119,7 @@ class RandomLine {
 
   For for_line() {
     For line;
-    for (int n = 1 + up_to(2); n > 0; --n) line.walks.push_back({flip() ? name() : "n.p", random_.between(1, 1000)});
+    for (int n = 1 + up_to(2); n > 0; --n) line.loops.push_back({flip() ? name() : "n.p", random_.between(1, 1000)});
     if (flip()) line.unit = flip() ? "core" : "mac.x";
     if (flip()) line.combine = name();
     line.tail = static_cast<Tail>(up_to(2));

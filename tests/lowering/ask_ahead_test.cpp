@@ -41,7 +41,7 @@ TEST(AskAhead, ChangesNoValue) {
                   "stage A in vec", "for j by 16 unroll", "do s0 with fma_f32(j=j)"});
 }
 
-TEST(AskAhead, StandsBesideTheLoadsAndCountsTheWalkAbove) {
+TEST(AskAhead, StandsBesideTheLoadsAndCountsTheLoopAbove) {
   const std::string text = text_of(asking("stage B in l2 ahead 1", "stage B in l1 ahead 4"), "i=8,j=64,k=10");
   // A panel has 10 rows of 32 elements: one step of j is 320 further, four of k are 128.
   EXPECT_NE(text.find(" + 320), _MM_HINT_T1);"), std::string::npos) << text;
@@ -59,7 +59,7 @@ TEST(AskAhead, RefusalsSayWhy) {
   expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 asks for neighbours of B_ram in ram");
   auto below_i = asking("", "");
   below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
-  expect_words(below_i, "ahead 1 counts the steps of the walk right above, and no walk of B is there");
+  expect_words(below_i, "ahead 1 counts the steps of the loop right above, and no loop of B is there");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
                "ahead 2: no line below moves A");

@@ -49,7 +49,7 @@ TEST(Lower, DeviceWithScratchpadAndAccumulator) {
                   "stage B in spad", "for i by 16", "for j by 16", "for k by 16", "do s0 with mma(i=i, j=j, k=k)"});
 }
 
-TEST(Lower, FusedDimsWalkRowsTogether) {
+TEST(Lower, FusedDimsLoopRowsTogether) {
   expect_right(formula("O[n,k,p,q] += I[n,c,p,q] * F[k,c]", "n=2,k=5,p=7,q=7,c=3"), machine("x86_avx512"),
                {"for n by 1", "for k by 4", "for p.q by 32", "stage O in vec", "for c by 1", "stage I in vec",
                 "for k by 1 unroll", "for p.q by 16 unroll", "do s0 with fma_f32_bcast(j=p.q) operands A=F B=I"});

@@ -102,7 +102,7 @@ TEST(Passing, WhereverTheOutputLies) {
   }
 }
 
-/// x86_avx512 with another completion object for the stores that pass the caches.
+/// x86_avx512 with another completion object for the streaming stores.
 HardwareModel completing(const std::string& object, const std::string& number = "1") {
   const std::string folder = std::string(ISAMAP_SOURCE_DIR) + "/hardware_models";
   std::ifstream file(folder + "/x86_avx512.yaml");

@@ -139,7 +139,7 @@ TEST(Certificates, ATextThatIsEditedIsRefuted) {
   EXPECT_GT(edited, 20);
 }
 
-TEST(Certificates, AnySizeOfDimsThatAreWalkedWhole) {
+TEST(Certificates, AnySizeOfDimsThatAreLoopedWhole) {
   const Instruction unit = matrix_unit(4, 4, 4);
   const auto one = [&](const Kernel& kernel, Rule rule) {
     return written_order(map_one(kernel, unit, rule).mappings).back();

@@ -54,14 +54,14 @@ TEST(AccessCounts, AllThreeOperandsAlongTheVector) {
 }
 
 TEST(AccessCounts, BroadcastFormOfDepthwise) {
-  EXPECT_EQ(
-      list(kernel_of("O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", {{"c", 5}, {"p", 16}, {"q", 5}, {"r", 3}, {"s", 2}}),
-           kBroadcast, Rule::access),
-      "unit(j = p) O <- F, I kinds exchange\n"
-      "unit(j = q) O <- F, I kinds exchange; fill j -> 0\n"
-      "unit(j = p.q) O <- F, I kinds exchange\n"
-      "- no dim is used by O and F only, so instruction dim j has nothing to walk; nearest is c, used by O, I and F; "
-      "rule full leaves j virtual (filled up)\n");
+  EXPECT_EQ(list(kernel_of("O[c,p,q] += I[c,p+r,q+s] * F[c,r,s]", {{"c", 5}, {"p", 16}, {"q", 5}, {"r", 3}, {"s", 2}}),
+                 kBroadcast, Rule::access),
+            "unit(j = p) O <- F, I kinds exchange\n"
+            "unit(j = q) O <- F, I kinds exchange; fill j -> 0\n"
+            "unit(j = p.q) O <- F, I kinds exchange\n"
+            "- no dim is used by O and F only, so instruction dim j has nothing to run over; nearest is c, used by O, "
+            "I and F; "
+            "rule full leaves j virtual (filled up)\n");
 }
 
 TEST(FullCounts, RepeatedInputsAndVirtualDims) {
@@ -83,7 +83,7 @@ TEST(FullCounts, TiesOfThree) {
   const Instruction unit = instruction_of("C[i,j,k] += A[i] * B[j] * D[k]", {{"i", 4}, {"j", 4}, {"k", 4}});
   const PairMappings found = map_one(product, unit, Rule::full);
   const auto plain = written_order(found.mappings);
-  ASSERT_EQ(plain.size(), 2U);  // and one that walks nothing
+  ASSERT_EQ(plain.size(), 2U);  // and one that runs over nothing
   EXPECT_EQ(shown(plain[1], product, unit),
             "unit(i = b, j = b, k = b) O <- X, Y, Z kinds block-diagonal; b<=5 -> 0; tie i.j b -> 0; tie i.k b -> 0");
   SolverStatistics statistics;

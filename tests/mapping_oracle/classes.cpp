@@ -193,7 +193,7 @@ class Judge {
 };
 
 void describe(Member& member, const Nest& kernel, const std::vector<DimClass>& classes) {
-  std::vector<bool> walked(classes.size(), false);
+  std::vector<bool> looped(classes.size(), false);
   int ties = 0;
   bool ties_hungry = true, skews_hungry = true;
   std::vector<std::size_t> units(classes.size(), 0);
@@ -202,7 +202,7 @@ void describe(Member& member, const Nest& kernel, const std::vector<DimClass>& c
         std::count_if(classes[m].directions.begin(), classes[m].directions.end(), unit_vector));
   const auto underfilled = [&](int m) { return units[static_cast<std::size_t>(m)] == 0; };  // sizes are large
   for (const Placed& digit : member.digits) {
-    for (const int m : digit.classes) walked[static_cast<std::size_t>(m)] = true;
+    for (const int m : digit.classes) looped[static_cast<std::size_t>(m)] = true;
     if (digit.classes.size() > 1) {
       ++ties;
       ties_hungry = ties_hungry && std::any_of(digit.classes.begin(), digit.classes.end(), underfilled);
@@ -215,7 +215,7 @@ void describe(Member& member, const Nest& kernel, const std::vector<DimClass>& c
   for (const Chained& c : member.chains) member.split = member.split || !c.bounded;
   bool virtual_allowed = true;
   for (std::size_t m = 0; m < classes.size(); ++m) {
-    if (walked[m]) continue;
+    if (looped[m]) continue;
     member.has_virtual = true;
     for (const Vec& v : classes[m].directions) {
       if (!unit_vector(v) ||

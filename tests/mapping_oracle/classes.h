@@ -49,8 +49,8 @@ struct Member {
 std::vector<Member> all_members(const Nest& kernel, const Nest& unit, Orders orders);
 std::string print(const Member& member, const Nest& kernel, const Nest& unit);
 
-/// A mapping of the member's class: unit columns walk their whole dims, others as far as the instruction does; an inner
-/// digit walks a multiple of the ratio and its outer one continues where it ends. Without loops and carriers.
+/// A mapping of the member's class: unit columns loop their whole dims, others as far as the instruction does; an inner
+/// digit runs over a multiple of the ratio and its outer one continues where it ends. Without loops and carriers.
 Mapping realise(const Member& member, const Nest& kernel, const Nest& unit);
 
 }  // namespace isamap::oracle

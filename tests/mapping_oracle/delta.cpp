@@ -76,7 +76,7 @@ DeltaVerdict judge_differences(const Nest& kernel, const Nest& unit, const Mappi
     moves.push_back({y, {}});
   }
   for (std::size_t m = 0; m < unit.dims(); ++m) {
-    if (walked(mapping, m) % unit.extents[m] == 0) continue;
+    if (looped(mapping, m) % unit.extents[m] == 0) continue;
     verdict.neutral = verdict.neutral && has_carrier(unit, moves, [&](const Step& step) { return step.y[m] != 0; });
   }
   return verdict;

@@ -60,7 +60,7 @@ std::string tie_reason(const Nest& kernel, const Nest& unit, const Digit& digit,
          unit.names[static_cast<std::size_t>(place)] + " " + column;
 }
 
-Int walked(const Mapping& mapping, std::size_t m) {
+Int looped(const Mapping& mapping, std::size_t m) {
   Int product = 1;
   for (const Digit& digit : mapping.digits)
     for (const int place : digit.places)

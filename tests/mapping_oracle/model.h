@@ -94,7 +94,7 @@ struct Mapping {
 std::string tie_reason(const Nest& kernel, const Nest& unit, const Digit& digit, int place);
 
 /// Product of the digit extents on instruction dim m.
-Int walked(const Mapping& mapping, std::size_t m);
+Int looped(const Mapping& mapping, std::size_t m);
 std::string print(const Mapping& mapping, const Nest& kernel, const Nest& unit);
 
 }  // namespace isamap::oracle

@@ -89,7 +89,7 @@ class Places {
         Vec rest = x;
         for (std::size_t i = 0; i < x.size(); ++i) rest[i] -= cosets_[c][i];
         digits_.assign(mapping_.digits.size(), 0);
-        walk(0, scaled(rest), x, static_cast<Int>(c));
+        loop(0, scaled(rest), x, static_cast<Int>(c));
       }
       if (places_ != 1 && calls_.problem.empty())
         calls_.problem = "C: point " + shown(x) + " is in " + std::to_string(places_) + " places; ";
@@ -123,7 +123,7 @@ class Places {
       if (!planned[l]) order_.push_back(l);
   }
 
-  void walk(std::size_t depth, const Vec& rest, const Vec& x, Int coset) {
+  void loop(std::size_t depth, const Vec& rest, const Vec& x, Int coset) {
     for (const std::size_t a : decided_[depth])
       if (rest[a] % index_ != 0 || radix_[a].ways(rest[a] / index_).empty()) return;
     if (depth == order_.size()) {
@@ -134,7 +134,7 @@ class Places {
     Vec next = rest;
     for (Int d = 0; d < mapping_.digits[l].extent; ++d) {
       digits_[l] = d;
-      walk(depth + 1, next, x, coset);
+      loop(depth + 1, next, x, coset);
       for (std::size_t a = 0; a < next.size(); ++a) next[a] -= steps_[l][a];
     }
     digits_[l] = 0;
@@ -241,7 +241,7 @@ Calls calls_of(const Nest& kernel, const Nest& unit, const Mapping& mapping) {
 
 namespace {
 
-/// What y stands for: reasons to be padding short of the domain's faces, and the point that its digits walk to.
+/// What y stands for: reasons to be padding short of the domain's faces, and the point that its digits run over to.
 struct Reading {
   std::set<std::string> reasons;
   Vec x;
@@ -252,7 +252,7 @@ Reading read(const Nest& kernel, const Nest& unit, const Mapping& mapping, const
   Vec rest(unit.dims(), 0);
   for (std::size_t m = 0; m < unit.dims(); ++m) {
     rest[m] = unit.extents[m] * call.tiles[m] + y[m];
-    if (rest[m] >= walked(mapping, m)) reading.reasons.insert("fill " + unit.names[m]);
+    if (rest[m] >= looped(mapping, m)) reading.reasons.insert("fill " + unit.names[m]);
   }
   if (!reading.reasons.empty()) return reading;
   for (std::size_t l = mapping.digits.size(); l-- > 0;) {

@@ -100,7 +100,7 @@ class EveryTurn {
   Vec tile_counts() const {
     Vec counts;
     for (std::size_t m = 0; m < unit_.dims(); ++m)
-      counts.push_back((walked(mapping_, m) + unit_.extents[m] - 1) / unit_.extents[m]);
+      counts.push_back((looped(mapping_, m) + unit_.extents[m] - 1) / unit_.extents[m]);
     return counts;
   }
 

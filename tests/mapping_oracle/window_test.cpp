@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An instruction whose input adds two dims, C[i] += A[i+x] * B[x]: columns of different dims are coupled, so all pairs
-// of columns with entries -1, 0, 1 are tried (0: the dim walks nothing). And what the mapper misses of such
+// of columns with entries -1, 0, 1 are tried (0: the dim runs over nothing). And what the mapper misses of such
 // instructions: completeness is not claimed there, so misses are counted.
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ struct Misses {
   std::string first;
 };
 
-/// Digits that walk these columns if they are right by points: whole dims, combined ones as far as the instruction.
+/// Digits that loop these columns if they are right by points: whole dims, combined ones as far as the instruction.
 std::optional<Mapping> right_mapping(const Nest& kernel, const Nest& unit, const std::vector<int>& operands,
                                      const std::vector<Vec>& columns) {
   Mapping mapping;
@@ -110,12 +110,12 @@ void count_misses(const Pair& pair, Random& random, int samples, Misses& misses)
   };
   for (const Vec& choice : box(Vec(pair.unit.dims(), static_cast<Int>(n) + 1))) {
     std::vector<Vec> columns(choice.size(), Vec(n, 0));
-    std::set<Int> walked;
+    std::set<Int> looped;
     bool once = true;
     for (std::size_t m = 0; m < choice.size(); ++m) {
       if (choice[m] == 0) continue;
       columns[m][static_cast<std::size_t>(choice[m] - 1)] = 1;
-      once = walked.insert(choice[m]).second && once;
+      once = looped.insert(choice[m]).second && once;
     }
     if (once) look(columns, misses.right, misses.missed);
   }

@@ -17,14 +17,14 @@ using testing_support::machine;
 using testing_support::Counted;
 using testing_support::Counter;
 
-/// A nest that the check architecture accepts: walks in any order, some on the mesh, stages anywhere between.
+/// A nest that the check architecture accepts: loops in any order, some on the mesh, stages anywhere between.
 std::vector<std::string> random_nest(Random& random, const Computation& statement,
                                      const std::vector<std::string>& tensors, bool slide) {
   std::vector<std::string> lines;
   std::map<std::string, std::int64_t> tile;
   for (const Dim& d : statement.domain.dims) tile[d.name] = d.extent;
-  const auto walk = [&](const std::string& unit) {
-    // A window that slides is dealt out to units in no defined way: only dim c is.
+  const auto loop = [&](const std::string& unit) {
+    // A window that slides is distributed to units in no defined way: only dim c is.
     const auto last = static_cast<std::int64_t>(statement.domain.dims.size()) - 1;
     const Dim& d =
         statement.domain.dims[static_cast<std::size_t>(slide && !unit.empty() ? 1 : random.between(0, last))];
@@ -37,14 +37,14 @@ std::vector<std::string> random_nest(Random& random, const Computation& statemen
     for (const std::string& t : tensors) {
       if (!always && random.between(0, 3) == 0) continue;
       lines.push_back("stage " + t + " in " + memory + (slide ? " slide" : ""));
-      if (random.between(0, 2) == 0) walk("");
+      if (random.between(0, 2) == 0) loop("");
     }
   };
-  for (std::int64_t i = random.between(0, 2); i > 0; --i) walk("");
+  for (std::int64_t i = random.between(0, 2); i > 0; --i) loop("");
   stage("GLB", false);
-  for (std::int64_t i = random.between(0, 2); i > 0; --i) walk("");
-  if (random.between(0, 2) > 0) walk("mac.x");
-  if (random.between(0, 2) > 0) walk("mac.y");
+  for (std::int64_t i = random.between(0, 2); i > 0; --i) loop("");
+  if (random.between(0, 2) > 0) loop("mac.x");
+  if (random.between(0, 2) > 0) loop("mac.y");
   stage("RF", true);
   for (const Dim& d : statement.domain.dims)
     if (tile[d.name] > 1) lines.push_back("for " + d.name + " by 1");

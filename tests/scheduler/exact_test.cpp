@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact search against an enumerator that knows nothing of bounds: every step count of every walk, every order,
+// The exact search against an enumerator that knows nothing of bounds: every step count of every loop, every order,
 // every choice of what is kept and doubled, on shrunk problems.
 
 #include <fstream>
@@ -39,7 +39,7 @@ class Enumerator {
   }
 
  private:
-  // Tiles of one dim below each walk, from the outside: level by level the loop in time, then the axes.
+  // Tiles of one dim below each loop, from the outside: level by level the loop in time, then the axes.
   using Chain = std::vector<std::int64_t>;
 
   std::vector<Chain> chains_of(int d) const {

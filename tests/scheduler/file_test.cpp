@@ -64,10 +64,10 @@ TEST(ScheduleFile, NamesAndTiles) {
 }
 
 TEST(ScheduleFile, WhatALineCannotSay) {
-  const std::vector<std::string> walks{"for i by 1", "for k by 1", "for j by 16"};
+  const std::vector<std::string> loops{"for i by 1", "for k by 1", "for j by 16"};
   const auto with = [&](const std::string& stage, const std::string& last = "do s0 with fma_f32_bcast(j=j)") {
     std::vector<std::string> lines{stage};
-    lines.insert(lines.end(), walks.begin(), walks.end());
+    lines.insert(lines.end(), loops.begin(), loops.end());
     lines.insert(lines.end(), {"stage B in vec", "stage C in vec", last});
     return nest_problems(lines);
   };
@@ -170,7 +170,7 @@ TEST(ScheduleFile, NothingIsSilentlyLeftOut) {
   EXPECT_EQ(levels(", keep: []", "m 16 x"),
             "3:5: tensors live in DRAM, which keeps all of them: Z, A, B | leave keep out\n");
   EXPECT_EQ(levels("", "m 16"),
-            "4:29: 'for m by 4 on mac': unit mac has the axes x, y | say which one is walked: on mac.x\n");
+            "4:29: 'for m by 4 on mac': unit mac has the axes x, y | say which one is run over: on mac.x\n");
 }
 
 TEST(ScheduleFile, LevelsSayWhichStepsAreWrong) {
@@ -206,7 +206,7 @@ levels:
   - {memory: RF, loops: [k 57]}
 )",
                      kernel, "a1"),
-            "4:37: 'for n by 1 on mac.y': needs 32 instances of mac.y; there are 16 | walk the rest in time\n");
+            "4:37: 'for n by 1 on mac.y': needs 32 instances of mac.y; there are 16 | run over the rest in time\n");
 }
 
 TEST(ScheduleFile, CapacityIsSaidWithNumbers) {

@@ -64,7 +64,7 @@ inline Levelled levelled_problem(const Kernel& kernel, const std::string& machin
   return made;
 }
 
-/// Any tiles (`dividing`: each divides the one around it), any order; walks on units as large as there is room.
+/// Any tiles (`dividing`: each divides the one around it), any order; loops on units as large as there is room.
 inline levelled::LevelPoint random_point(const levelled::Problem& problem, Random& random, bool dividing) {
   levelled::LevelPoint point = levelled::plain_point(problem);
   const auto step = [&](std::int64_t tile, std::int64_t most) {  // a tile with at most `most` steps

@@ -19,10 +19,10 @@ struct Counted {
 };
 using Key = std::pair<MemoryId, TensorId>;
 
-/// Executes the definition: a buffer is refilled when the positions of the walks above it that its tensor uses change.
+/// Executes the definition: a buffer is refilled when the positions of the loops above it that its tensor uses change.
 class Counter {
  public:
-  explicit Counter(const ResolvedNest& view) : view_(view), position_(view.walks.size(), 0) {
+  explicit Counter(const ResolvedNest& view) : view_(view), position_(view.loops.size(), 0) {
     for (const Dim& d : view.statement.domain.dims) {
       begin_.push_back(0);
       extent_.push_back(d.extent);
@@ -30,7 +30,7 @@ class Counter {
   }
 
   std::map<Key, Counted> run() {
-    walk(0);
+    loop(0);
     for (int a = 0; a < access_count(view_.statement); ++a)
       for (const auto& [place, sizes] : shared_) {
         const auto& [access, child, parent, instance, step, tile] = place;
@@ -51,16 +51,16 @@ class Counter {
  private:
   Key key(int access, int stage) const { return {view_.memory_of(stage), access_of(view_.statement, access).tensor}; }
 
-  void walk(std::size_t w) {
+  void loop(std::size_t w) {
     for (std::size_t s = 0; s < view_.stages.size(); ++s)
-      if (view_.stages[s].walks == static_cast<int>(w)) visit(static_cast<int>(s));
-    if (w == view_.walks.size()) return call();
-    const auto d = static_cast<std::size_t>(view_.walks[w].dim);
-    const std::int64_t begin = begin_[d], extent = extent_[d], tile = view_.walks[w].tile;
+      if (view_.stages[s].loops == static_cast<int>(w)) visit(static_cast<int>(s));
+    if (w == view_.loops.size()) return call();
+    const auto d = static_cast<std::size_t>(view_.loops[w].dim);
+    const std::int64_t begin = begin_[d], extent = extent_[d], tile = view_.loops[w].tile;
     for (position_[w] = 0; position_[w] * tile < extent; ++position_[w]) {
       begin_[d] = begin + position_[w] * tile;
       extent_[d] = std::min(tile, extent - position_[w] * tile);
-      walk(w + 1);
+      loop(w + 1);
     }
     position_[w] = 0;
     begin_[d] = begin;
@@ -121,42 +121,42 @@ class Counter {
     return result;
   }
 
-  /// Positions of walks above `walks`: on units (the instance) or in time; only those that the access uses, or all.
-  std::vector<std::int64_t> positions(int walks, bool units, int access) const {
+  /// Positions of loops above `loops`: on units (the instance) or in time; only those that the access uses, or all.
+  std::vector<std::int64_t> positions(int loops, bool units, int access) const {
     std::vector<std::int64_t> result;
-    for (int w = 0; w < walks; ++w) {
-      const LoopLevel& walk = view_.walks[static_cast<std::size_t>(w)];
-      if (walk.unit.valid() != units) continue;
+    for (int w = 0; w < loops; ++w) {
+      const LoopLevel& loop = view_.loops[static_cast<std::size_t>(w)];
+      if (loop.unit.valid() != units) continue;
       const bool used = access < 0 || uses(access_of(view_.statement, access),
-                                           view_.statement.domain.dims[static_cast<std::size_t>(walk.dim)].name);
+                                           view_.statement.domain.dims[static_cast<std::size_t>(loop.dim)].name);
       result.push_back(used ? position_[static_cast<std::size_t>(w)] : -1);
     }
     return result;
   }
 
-  int walks_of(int stage) const { return stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].walks; }
+  int loops_of(int stage) const { return stage < 0 ? 0 : view_.stages[static_cast<std::size_t>(stage)].loops; }
 
   /// Moved between a stage (-1: a call) and its parent; instances that move the same tile at the same step share it.
   void move(int access, int child, int parent, double size, const Element& name) {
-    const int walks = child < 0 ? static_cast<int>(view_.walks.size()) : walks_of(child);
+    const int loops = child < 0 ? static_cast<int>(view_.loops.size()) : loops_of(child);
     const auto place =
-        std::tuple(access, child, parent, positions(walks_of(parent), true, -1), positions(walks, false, -1), name);
+        std::tuple(access, child, parent, positions(loops_of(parent), true, -1), positions(loops, false, -1), name);
     shared_[place] = {size, size};
     if (access == 0)
-      for (const Element& e : elements(0)) first_[{parent, positions(walks_of(parent), true, -1)}].insert(e);
+      for (const Element& e : elements(0)) first_[{parent, positions(loops_of(parent), true, -1)}].insert(e);
   }
 
   void visit(int s) {
     const StagedTile& stage = view_.stages[static_cast<std::size_t>(s)];
-    const auto instance = std::pair(s, positions(stage.walks, true, -1));
-    const Element name = positions(stage.walks, false, stage.access);
+    const auto instance = std::pair(s, positions(stage.loops, true, -1));
+    const Element name = positions(stage.loops, false, stage.access);
     const Elements now = elements(stage.access);
     auto& held = held_[instance];
     if (held.valid && held.name == name) return;
     const double size =
         stage.stage.slide ? fresh(stage, held.valid ? &held : nullptr, name, now) : static_cast<double>(now.size());
     Element tile = name;
-    for (std::int64_t p : positions(stage.walks, true, stage.access)) tile.push_back(p);
+    for (std::int64_t p : positions(stage.loops, true, stage.access)) tile.push_back(p);
     move(stage.access, s, stage.parent, size, tile);
     Counted& own = counts_[key(stage.access, s)];
     if (stage.access != 0)
@@ -172,22 +172,22 @@ class Counter {
     Elements elements;
   };
 
-  /// One walk of a window advanced by one step and nothing else changed: only what is new.
+  /// One loop of a window advanced by one step and nothing else changed: only what is new.
   double fresh(const StagedTile& stage, const Held* before, const Element& name, const Elements& now) const {
     const auto whole = static_cast<double>(now.size());
     if (!before) return whole;
     int changed = 0, at = -1, time = 0;
-    for (int w = 0; w < stage.walks; ++w) {
-      if (view_.walks[static_cast<std::size_t>(w)].unit.valid()) continue;
+    for (int w = 0; w < stage.loops; ++w) {
+      if (view_.loops[static_cast<std::size_t>(w)].unit.valid()) continue;
       const auto t = static_cast<std::size_t>(time++);
       if (name[t] == before->name[t]) continue;
-      if (name[t] != before->name[t] + 1) return whole;  // back to its first step: no walk of the window
+      if (name[t] != before->name[t] + 1) return whole;  // back to its first step: no loop of the window
       ++changed;
       at = w;
     }
     if (changed != 1) return whole;
     const std::string& dim =
-        view_.statement.domain.dims[static_cast<std::size_t>(view_.walks[static_cast<std::size_t>(at)].dim)].name;
+        view_.statement.domain.dims[static_cast<std::size_t>(view_.loops[static_cast<std::size_t>(at)].dim)].name;
     for (const AffineExpr& e : access_of(view_.statement, stage.access).index)
       if (e.names().contains(dim) && e.names().size() < 2) return whole;
     double count = 0;
@@ -198,7 +198,7 @@ class Counter {
   void call() {
     for (int a = 0; a < access_count(view_.statement); ++a) {
       Element tile;
-      for (std::int64_t p : positions(static_cast<int>(view_.walks.size()), true, a)) tile.push_back(p);
+      for (std::int64_t p : positions(static_cast<int>(view_.loops.size()), true, a)) tile.push_back(p);
       move(a, -1, view_.innermost[static_cast<std::size_t>(a)], static_cast<double>(elements(a).size()), tile);
     }
   }

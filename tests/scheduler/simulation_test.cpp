@@ -165,16 +165,16 @@ TEST(Simulation, BlocksTakeWhatCallsOneByOneTake) {
     NestFlow flow = flow_of(*view, counts, traffic_of(*view, counts));
     flow.call.each = static_cast<double>(random.between(1, 3));
     flow.call.latency = static_cast<double>(random.between(1, 40));
-    const WalkTable table(*view, counts);
+    const LoopTable table(*view, counts);
     const CallBlock block = block_of(flow, table, table.extents);
     std::map<std::pair<std::int64_t, std::int64_t>, double> updated;
     double free = 0, calls = 0;
-    WalkPosition position(table, static_cast<int>(view->walks.size()));
+    LoopPosition position(table, static_cast<int>(view->loops.size()));
     do {
       std::int64_t m = 0, n = 0;
-      for (int w = 0; w < static_cast<int>(view->walks.size()); ++w) {
-        if (view->walks[static_cast<std::size_t>(w)].dim == 0) m = position.at(w);
-        if (view->walks[static_cast<std::size_t>(w)].dim == 1) n = position.at(w);
+      for (int w = 0; w < static_cast<int>(view->loops.size()); ++w) {
+        if (view->loops[static_cast<std::size_t>(w)].dim == 0) m = position.at(w);
+        if (view->loops[static_cast<std::size_t>(w)].dim == 1) n = position.at(w);
       }
       const auto at = updated.find({m, n});
       const double start = std::max(free, at == updated.end() ? 0 : at->second);

@@ -194,7 +194,7 @@ TEST(Strategies, ReductionsStayInTimeOrTheirPartsAreAddedUp) {
       for (const Line& line : nest->lines)
         if (const For* f = std::get_if<For>(&line.is); f && !f->unit.empty()) {
           EXPECT_NE(f->unit, "lane") << "lanes are inside the instruction";
-          if (f->walks.front().dim != "k") continue;
+          if (f->loops.front().dim != "k") continue;
           split = true;
           EXPECT_FALSE(f->combine.empty()) << print(line);
           EXPECT_FALSE(options.sums_in_order) << print(line);

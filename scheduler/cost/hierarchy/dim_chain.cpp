@@ -25,12 +25,12 @@ void DimChain::read(const Problem& problem, const LevelPoint& point, int dim) {
   std::int64_t tile = extent_;
   Sizes now;
   now.add(extent_, 1);
-  const auto walk = [&](int level, bool time, std::int64_t wanted) -> std::int64_t {
+  const auto loop = [&](int level, bool time, std::int64_t wanted) -> std::int64_t {
     const std::int64_t inner = std::min(tile, wanted);
     if (inner == tile) return 1;
     const bool divides = tile % inner == 0;
     const std::int64_t trip = divides ? tile / inner : tile / inner + 1;
-    walks_[at(count_++)] = {level, time, inner, trip, divides};
+    loops_[at(count_++)] = {level, time, inner, trip, divides};
     even_ = even_ && divides;
     if (even_) {
       now.at[0] = {inner, now.at[0].count * static_cast<double>(trip)};
@@ -48,10 +48,10 @@ void DimChain::read(const Problem& problem, const LevelPoint& point, int dim) {
     begin_[at(l)] = count_;
     tile_at_[at(l)] = tile;
     all_[at(l)] = now;
-    time_[at(l)] = walk(l, true, level.time[at(dim)]) > 1 ? count_ - 1 : -1;
+    time_[at(l)] = loop(l, true, level.time[at(dim)]) > 1 ? count_ - 1 : -1;
     instances_[at(l)] = 1;
     for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x) {
-      axis_trips_[at(l)][x] = walk(l, false, level.axis[x][at(dim)]);
+      axis_trips_[at(l)][x] = loop(l, false, level.axis[x][at(dim)]);
       instances_[at(l)] *= static_cast<double>(axis_trips_[at(l)][x]);
     }
   }
@@ -65,34 +65,34 @@ double DimChain::count(int level, int first, int shared, int later) const {
   if (even_) {
     double product = 1;
     for (int w = 0; w < end; ++w) {
-      const Walk& walk = walks_[at(w)];
-      if (!walk.time)
-        product *= walk.level >= shared ? 1 : static_cast<double>(walk.trip);
-      else if (walk.level == later)
-        product *= static_cast<double>(walk.trip - 1);
-      else if (walk.level < first)
-        product *= static_cast<double>(walk.trip);
+      const TiledLoop& loop = loops_[at(w)];
+      if (!loop.time)
+        product *= loop.level >= shared ? 1 : static_cast<double>(loop.trip);
+      else if (loop.level == later)
+        product *= static_cast<double>(loop.trip - 1);
+      else if (loop.level < first)
+        product *= static_cast<double>(loop.trip);
     }
     return product;
   }
   Sizes now;
   now.add(extent_, 1);
   for (int w = 0; w < end; ++w) {
-    const Walk& walk = walks_[at(w)];
-    const bool advanced = walk.time && walk.level == later;
-    const bool free = walk.time ? walk.level < first : walk.level < shared;
+    const TiledLoop& loop = loops_[at(w)];
+    const bool advanced = loop.time && loop.level == later;
+    const bool free = loop.time ? loop.level < first : loop.level < shared;
     Sizes next;
     for (int i = 0; i < now.n; ++i) {
       const Size& s = now.at[at(i)];
-      const std::int64_t full = s.extent / walk.tile, rest = s.extent % walk.tile;
+      const std::int64_t full = s.extent / loop.tile, rest = s.extent % loop.tile;
       if (advanced) {
-        next.add(walk.tile, static_cast<double>(full - 1) * s.count);
+        next.add(loop.tile, static_cast<double>(full - 1) * s.count);
         if (full > 0) next.add(rest, s.count);
       } else if (free) {
-        next.add(walk.tile, static_cast<double>(full) * s.count);
+        next.add(loop.tile, static_cast<double>(full) * s.count);
         next.add(rest, s.count);
       } else {
-        next.add(std::min(walk.tile, s.extent), s.count);
+        next.add(std::min(loop.tile, s.extent), s.count);
       }
     }
     now = next;
@@ -104,7 +104,7 @@ double DimChain::count(int level, int first, int shared, int later) const {
 
 bool DimChain::is_single(int level, int first) const {
   for (int w = begin_[at(first)]; w < begin_[at(level)]; ++w)
-    if (walks_[at(w)].time) return false;
+    if (loops_[at(w)].time) return false;
   return true;
 }
 
@@ -124,14 +124,14 @@ void DimChain::single(int level, int first, Sizes& result) const {
 
 void DimChain::later(int level, int from, Sizes& result) const {
   const int number = time_[at(from)], end = begin_[at(level)];
-  const Walk& walk = walks_[at(number)];
+  const TiledLoop& loop = loops_[at(number)];
   const Sizes& outer = all_[at(from)];
   for (int i = 0; i < outer.n; ++i) {
     const Size& s = outer.at[at(i)];
-    const std::int64_t full = s.extent / walk.tile, rest = s.extent % walk.tile;
+    const std::int64_t full = s.extent / loop.tile, rest = s.extent % loop.tile;
     Sizes one;
     if (full > 1) {
-      one.add(walk.tile, 1);
+      one.add(loop.tile, 1);
       lone(number + 1, end, one, static_cast<double>(full - 1) * s.count, result);
     }
     if (full > 0 && rest > 0) {
@@ -149,18 +149,18 @@ void DimChain::lone(int w, int end, const Sizes& steps, double weight, Sizes& re
     if (steps.n == 1 && steps.at[0].count == 1) result.add(steps.at[0].extent, weight);
     return;
   }
-  const Walk& walk = walks_[at(w)];
-  if (walk.time) {
+  const TiledLoop& loop = loops_[at(w)];
+  if (loop.time) {
     Sizes next;
-    split(steps, walk.tile, next);
+    split(steps, loop.tile, next);
     return lone(w + 1, end, next, weight, result);
   }
   std::array<std::int64_t, 2 * Sizes::most> ends;  // instances that see the same: cut where a step's last tile ends
   int cuts = 0;
   for (int i = 0; i < steps.n; ++i) {
-    const std::int64_t full = steps.at[at(i)].extent / walk.tile;
+    const std::int64_t full = steps.at[at(i)].extent / loop.tile;
     ends[at(cuts++)] = full;
-    if (full * walk.tile < steps.at[at(i)].extent) ends[at(cuts++)] = full + 1;
+    if (full * loop.tile < steps.at[at(i)].extent) ends[at(cuts++)] = full + 1;
   }
   std::sort(ends.begin(), ends.begin() + cuts);
   std::int64_t begin = 0;
@@ -169,7 +169,7 @@ void DimChain::lone(int w, int end, const Sizes& steps, double weight, Sizes& re
     if (stop <= begin) continue;
     Sizes next;
     for (int i = 0; i < steps.n; ++i)
-      next.add(std::min(walk.tile, steps.at[at(i)].extent - begin * walk.tile), steps.at[at(i)].count);
+      next.add(std::min(loop.tile, steps.at[at(i)].extent - begin * loop.tile), steps.at[at(i)].count);
     lone(w + 1, end, next, weight * static_cast<double>(stop - begin), result);
     begin = stop;
   }
@@ -177,7 +177,7 @@ void DimChain::lone(int w, int end, const Sizes& steps, double weight, Sizes& re
 
 bool DimChain::innermost_loop(int level, int from) const {
   for (int w = time_[at(from)] + 1; w < begin_[at(level)]; ++w)
-    if (walks_[at(w)].time || !walks_[at(w)].divides) return false;
+    if (loops_[at(w)].time || !loops_[at(w)].divides) return false;
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Along one dim: how many tiles of which size a chain of walks meets. At most one full and one short size a walk.
+// Along one dim: how many tiles of which size a chain of loops meets. At most one full and one short size a loop.
 
 #include "scheduler/cost/hierarchy/point.h"
 
@@ -37,7 +37,7 @@ struct Sizes {
   }
 };
 
-/// The walks of one dim that have more than one step. "The stage of level s" is below all walks of levels before s.
+/// The loops of one dim that have more than one step. "The stage of level s" is below all loops of levels before s.
 class DimChain {
  public:
   void read(const Problem& problem, const LevelPoint& point, int dim);
@@ -45,7 +45,7 @@ class DimChain {
   bool even() const { return even_; }  ///< every tile divides the one around it
   bool loops(int level) const { return time_[static_cast<std::size_t>(level)] >= 0; }
   std::int64_t tile(int level) const {
-    return walks_[static_cast<std::size_t>(time_[static_cast<std::size_t>(level)])].tile;
+    return loops_[static_cast<std::size_t>(time_[static_cast<std::size_t>(level)])].tile;
   }
   std::int64_t trip(int level, int axis) const {
     return axis_trips_[static_cast<std::size_t>(level)][static_cast<std::size_t>(axis)];
@@ -56,7 +56,7 @@ class DimChain {
   /// All tiles at the stage of `level`, over all steps and instances.
   const Sizes& all(int level) const { return all_[static_cast<std::size_t>(level)]; }
   /// How many tiles there are at the stage of `level` when loops of levels >= `first` stand at their first step, the
-  /// loop of level `later` has advanced (-1: none), and of walks on units at levels >= `shared` the first one counts.
+  /// loop of level `later` has advanced (-1: none), and of loops on units at levels >= `shared` the first one counts.
   double count(int level, int first, int shared, int later = -1) const;
   /// Tiles of instances that take one step only in the loops of levels [first, level).
   void single(int level, int first, Sizes& result) const;
@@ -68,20 +68,20 @@ class DimChain {
   bool innermost_loop(int level, int from) const;
 
  private:
-  struct Walk {
+  struct TiledLoop {
     int level;
     bool time;
     std::int64_t tile, trip;
     bool divides;
   };
-  void lone(int walk, int end, const Sizes& steps, double weight, Sizes& result) const;
+  void lone(int loop, int end, const Sizes& steps, double weight, Sizes& result) const;
 
-  static constexpr int most_walks = max_levels * (1 + max_axes);
+  static constexpr int most_loops = max_levels * (1 + max_axes);
   int count_ = 0;
   bool even_ = true;  ///< every tile divides the one around it
   std::int64_t extent_ = 1;
-  std::array<Walk, most_walks> walks_;
-  std::array<int, max_levels + 1> begin_;  ///< first walk of a level
+  std::array<TiledLoop, most_loops> loops_;
+  std::array<int, max_levels + 1> begin_;  ///< first loop of a level
   std::array<int, max_levels> time_;
   std::array<double, max_levels> instances_;
   std::array<std::array<std::int64_t, max_axes>, max_levels> axis_trips_;

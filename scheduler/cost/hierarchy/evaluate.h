@@ -14,7 +14,7 @@ struct Moved {
 };
 
 struct Evaluated {
-  bool fits = true;   ///< every tile in its memory, every walk on its units
+  bool fits = true;   ///< every tile in its memory, every loop on its units
   int overfull = -1;  ///< level that does not fit
   double cycles = 0, energy_pJ = 0;
   double compute = 0;  ///< cycles of the calls alone

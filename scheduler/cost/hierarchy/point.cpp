@@ -93,11 +93,11 @@ Nest nest_of(const Problem& problem, const LevelPoint& point, const Do& call) {
   std::array<std::int64_t, max_dims> tile{};
   for (int d = 0; d < problem.dim_count(); ++d) tile[at(d)] = problem.dims[at(d)].extent;
   Nest nest;
-  const auto walk = [&](int d, std::int64_t inner, const std::string& unit) {
+  const auto loop = [&](int d, std::int64_t inner, const std::string& unit) {
     if (inner == tile[at(d)]) return;
     tile[at(d)] = inner;
     For line;
-    line.walks = {{problem.dims[at(d)].name, inner}};
+    line.loops = {{problem.dims[at(d)].name, inner}};
     line.unit = unit;
     nest.lines.push_back({line});
   };
@@ -112,9 +112,9 @@ Nest nest_of(const Problem& problem, const LevelPoint& point, const Do& call) {
       stage.slide = a > 0 && problem.operands[at(a)].window;
       nest.lines.push_back({stage});
     }
-    for (int i = 0; i < problem.dim_count(); ++i) walk(level.order[at(i)], level.time[at(level.order[at(i)])], "");
+    for (int i = 0; i < problem.dim_count(); ++i) loop(level.order[at(i)], level.time[at(level.order[at(i)])], "");
     for (std::size_t x = 0; x < problem.levels[at(l)].axes.size(); ++x)
-      for (int d = 0; d < problem.dim_count(); ++d) walk(d, level.axis[x][at(d)], problem.levels[at(l)].axes[x].unit);
+      for (int d = 0; d < problem.dim_count(); ++d) loop(d, level.axis[x][at(d)], problem.levels[at(l)].axes[x].unit);
   }
   nest.lines.push_back({call});
   return nest;

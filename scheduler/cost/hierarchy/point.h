@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A point of the levelled space: the tile below every walk, the order of the loops, what each level keeps and doubles.
+// A point of the levelled space: the tile below every loop, the order of the loops, what each level keeps and doubles.
 
 #include <array>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace isamap::levelled {
 
-/// Walks of a dim from the outside: at each level the loop in time, then one walk on each axis. Tiles never grow
-/// inwards; a walk whose tile is its parent's has one step and is not there.
+/// Loops of a dim from the outside: at each level the loop in time, then one loop on each axis. Tiles never grow
+/// inwards; a loop whose tile is its parent's has one step and is not there.
 struct LevelPoint {
   using Tiles = std::array<std::int64_t, max_dims>;
   struct At {
     Tiles time{};                                ///< tile below the loop of each dim
-    std::array<Tiles, max_axes> axis{};          ///< tile below the walk on each axis, one axis after the other
+    std::array<Tiles, max_axes> axis{};          ///< tile below the loop on each axis, one axis after the other
     std::array<std::uint8_t, max_dims> order{};  ///< dims, outermost loop first
     std::uint32_t keep = 0;                      ///< bit per operand
     std::uint32_t doubled = 0;                   ///< kept in two buffers

@@ -4,7 +4,7 @@
 // form read.
 //
 //   level 0 (home) > level 1 > ... > level n - 1, where the calls take their operands
-//   at each level: the tiles that it keeps, loops in time, then walks on the units that own the next level
+//   at each level: the tiles that it keeps, loops in time, then loops on the units that own the next level
 //
 // Access model: docs/cost.md. Only machines on which transfers overlap the computation perfectly are described this
 // way.
@@ -43,7 +43,7 @@ struct Operand {
   bool uses(int dim) const { return (dims >> dim & 1U) != 0; }
 };
 
-/// Instances that a walk may occupy.
+/// Instances that a loop may occupy.
 struct Axis {
   std::string unit;  ///< as a `for` line names it: "mac.x"
   std::int64_t count = 1;

@@ -48,7 +48,7 @@ void add_energy(const ResolvedNest& view, const TileCounts& counts, const Traffi
   }
   for (const auto& [link, moved] : traffic.link_bytes) cost.energy_pJ += moved * view.model->link(link).energy;
   if (view.instruction)
-    cost.energy_pJ += counts.visits(static_cast<int>(view.walks.size())) * view.instruction->energy_pJ;
+    cost.energy_pJ += counts.visits(static_cast<int>(view.loops.size())) * view.instruction->energy_pJ;
 }
 
 void add_time(PricedNest& nest, double code) {

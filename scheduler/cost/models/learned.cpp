@@ -67,11 +67,12 @@ std::vector<double> nest_features(const Nest& nest, const Cost& predicted) {
   double loops = 0, unrolled = 0, units = 0, stages = 0, packed = 0, tile = 0;
   for (const Line& line : nest.lines) {
     if (const For* f = std::get_if<For>(&line.is)) {
-      loops += static_cast<double>(f->walks.size());
-      unrolled += f->unroll ? static_cast<double>(f->walks.size()) : 0;
+      loops += static_cast<double>(f->loops.size());
+      unrolled += f->unroll ? static_cast<double>(f->loops.size()) : 0;
       units += f->unit.empty() ? 0 : 1;
       if (f->unroll)
-        for (const Walk& walk : f->walks) tile += std::log2(static_cast<double>(std::max<std::int64_t>(walk.tile, 1)));
+        for (const TiledLoop& loop : f->loops)
+          tile += std::log2(static_cast<double>(std::max<std::int64_t>(loop.tile, 1)));
     } else if (const Stage* s = std::get_if<Stage>(&line.is)) {
       stages += 1;
       packed += s->layout.empty() ? 0 : 1;

@@ -295,7 +295,7 @@ class Search {
     return steps;
   }
 
-  /// Is the dim dealt out at more than one level?
+  /// Is the dim distributed at more than one level?
   bool several_spreads(int d) const {
     int levels = 0;
     for (int l = 0; l + 1 < problem_.level_count(); ++l) levels += spread_->steps[at(l)][at(d)] > 1 ? 1 : 0;
@@ -335,7 +335,7 @@ class Search {
     return found;
   }
 
-  /// Do the walks on units outside a tile have all their steps?
+  /// Do the loops on units outside a tile have all their steps?
   bool busy(int l, int d, std::int64_t t) const {
     for (int o = l - 1; o >= 0; --o) {
       const std::int64_t s = spread_->steps[at(o)][at(d)];

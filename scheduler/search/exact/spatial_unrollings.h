@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a search decides before any tile: how dims are dealt out to units, and which level keeps which operand.
+// What a search decides before any tile: how dims are distributed to units, and which level keeps which operand.
 
 #include <vector>
 

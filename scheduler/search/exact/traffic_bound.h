@@ -13,7 +13,7 @@
 
 namespace isamap::levelled {
 
-/// Walks on units: steps on each axis, and their product by level.
+/// Loops on units: steps on each axis, and their product by level.
 struct SpatialUnrolling {
   std::array<std::array<std::array<std::int16_t, max_dims>, max_axes>, max_levels> axis{};
   std::array<std::array<std::int64_t, max_dims>, max_levels> steps{};  ///< product over the axes
@@ -34,7 +34,7 @@ struct Known {
   const LevelPoint::Tiles* unit = nullptr;  ///< by level: below its loops in time
 };
 
-/// Constants of one problem under one choice of what is kept and of walks on units.
+/// Constants of one problem under one choice of what is kept and of loops on units.
 class TrafficBound {
  public:
   TrafficBound(const Problem& problem, const std::array<std::uint32_t, max_levels>& keep, bool dividing, int buffers);

@@ -37,7 +37,7 @@ std::int64_t pad_of_rows(const Memory& memory, std::int64_t row, std::int64_t el
 
 /// The dim of the fused statement that begins with this one; empty: it is a later digit of one.
 std::string fused_dim(const BlockMapping& m, const std::string& dim);
-/// Points of the dim that one call takes; 0: calls do not walk it.
+/// Points of the dim that one call takes; 0: calls do not run over it.
 std::int64_t call_step(const BlockMapping& m, const std::string& dim);
 /// A dim that is part of the instruction's name: one call of an eighth, two eighths .. of its largest extent, no more
 /// than there is. 0: its extent is fixed.

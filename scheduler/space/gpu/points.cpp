@@ -42,7 +42,7 @@ constexpr double noticeably_less = 0.98;  // of bytes
 enum Copies { by_all, by_one, by_role, in_turns };
 const std::vector<std::string> copies_labels = {"all", "one", "role", "turns"};
 
-/// A dim that calls walk, from the outside in.
+/// A dim that calls loop, from the outside in.
 struct Tiled {
   std::string dim;
   std::int64_t block = 1, part = 1, step = 1, extent = 1;
@@ -54,13 +54,13 @@ struct Tiled {
 /// What a point says of the dims.
 struct Tiling {
   std::vector<Tiled> tiled;
-  std::vector<std::string> lone, alone;  ///< reductions and parallel dims that calls do not walk
+  std::vector<std::string> lone, alone;  ///< reductions and parallel dims that calls do not run over
   std::int64_t parts = 1;                ///< instances side by side in a block
   bool split = false;                    ///< several blocks share a reduction
   int buffers = 1, copies = by_all;
 };
 
-void add_walk(Nest& nest, const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
+void add_loop(Nest& nest, const std::string& dim, std::int64_t tile, const std::string& unit, bool pads, bool unroll) {
   nest.lines.push_back({For{{{dim, tile}}, unit, pads ? Tail::pad : Tail::none, unroll, ""}});
 }
 
@@ -164,13 +164,13 @@ class BlockPoints final : public SpaceTemplate {
   /// How many rows of tiles are taken together: as many as let blocks fetch least, if that is noticeably less than in
   /// order; otherwise `usual`, or what divides rows. 0: none.
   std::int64_t group_of_rows(const BlockMapping& p, const std::vector<Tiled>& tiled, std::int64_t usual) const {
-    std::vector<const Tiled*> walked;
+    std::vector<const Tiled*> looped;
     for (const Tiled& t : tiled)
-      if (t.parallel) walked.push_back(&t);
-    if (walked.size() != 2) return 0;
+      if (t.parallel) looped.push_back(&t);
+    if (looped.size() != 2) return 0;
     std::vector<BlockInput> inputs;
-    BlockLoop rows{static_cast<double>(ceil_div(walked[0]->extent, walked[0]->block)), {}},
-        columns{static_cast<double>(ceil_div(walked[1]->extent, walked[1]->block)), {}};
+    BlockLoop rows{static_cast<double>(ceil_div(looped[0]->extent, looped[0]->block)), {}},
+        columns{static_cast<double>(ceil_div(looped[1]->extent, looped[1]->block)), {}};
     for (int a = 1; a < access_count(p.statement); ++a) {
       const Access& access = access_of(p.statement, a);
       const Tensor& tensor = kernel_.tensors[access.tensor.index()];
@@ -182,13 +182,13 @@ class BlockPoints final : public SpaceTemplate {
       for (const Dim& dim : p.statement.domain.dims) {
         if (!names.contains(dim.name)) continue;
         std::int64_t points = dim.extent;
-        for (const Tiled* t : walked)
+        for (const Tiled* t : looped)
           if (t->dim == dim.name) points = std::min(t->block, t->extent);
         input.tile *= static_cast<double>(points);
       }
       inputs.push_back(input);
-      rows.used.push_back(names.contains(walked[0]->dim));
-      columns.used.push_back(names.contains(walked[1]->dim));
+      rows.used.push_back(names.contains(looped[0]->dim));
+      columns.used.push_back(names.contains(looped[1]->dim));
     }
     const auto divides = [&](std::int64_t group) { return static_cast<std::int64_t>(rows.trip) % group == 0; };
     const SharedCache cache = shared_cache(model_, p.machine.scratch, p.machine.block);
@@ -216,7 +216,7 @@ class BlockPoints final : public SpaceTemplate {
     double blocks = 1;
     for (const Line& line : nest->lines)
       if (const auto* f = std::get_if<For>(&line.is); f && f->unit == model_.unit(p.machine.block).name)
-        for (const Walk& w : f->walks)
+        for (const TiledLoop& w : f->loops)
           blocks *= static_cast<double>(ceil_div(
               p.statement.domain.dims[static_cast<std::size_t>(p.statement.domain.find(w.dim))].extent, w.tile));
     const double idle = static_cast<double>(model_.instances(around)) / std::max(blocks, 1.0);
@@ -328,15 +328,15 @@ void BlockPoints::blocks_in_turns(const BlockMapping& p, const Tiling& tiling, N
   const auto on_blocks = [](const Tiled& t) { return t.parallel ? t.block : t.share; };  // 0: none
   For all{{}, model_.unit(p.machine.block).name, Tail::none, false, "", true, 0};
   if (tiling.split) all.combine = combine_name(p);
-  for (const std::string& dim : tiling.alone) all.walks.push_back({dim, 1});
+  for (const std::string& dim : tiling.alone) all.loops.push_back({dim, 1});
   for (const bool parallel : {false, true})
     for (const Tiled& t : tiling.tiled) {
       const std::int64_t tile = on_blocks(t);
       if (t.parallel != parallel || tile == 0) continue;
-      all.walks.push_back({t.dim, tile});
+      all.loops.push_back({t.dim, tile});
       if (t.extent % tile != 0) all.tail = Tail::pad;
     }
-  if (all.walks.size() == 2 && !tiling.split) all.raster = group_of_rows(p, tiling.tiled, raster_group);
+  if (all.loops.size() == 2 && !tiling.split) all.raster = group_of_rows(p, tiling.tiled, raster_group);
   nest.lines.push_back({std::move(all)});
 }
 
@@ -348,20 +348,20 @@ void BlockPoints::blocks(const BlockMapping& p, const Tiling& tiling, Nest& nest
     For all{{}, block, Tail::none, false, "", false, group};
     for (const Tiled& t : tiling.tiled) {
       if (!t.parallel) continue;
-      all.walks.push_back({t.dim, t.block});
+      all.loops.push_back({t.dim, t.block});
       if (t.extent % t.block != 0) all.tail = Tail::pad;
     }
     nest.lines.push_back({all});
     return;
   }
-  for (const std::string& dim : tiling.alone) add_walk(nest, dim, 1, block, false, false);
+  for (const std::string& dim : tiling.alone) add_loop(nest, dim, 1, block, false, false);
   for (const Tiled& t : tiling.tiled) {
     if (t.share == 0) continue;
-    add_walk(nest, t.dim, t.share, block, t.extent % t.share != 0, false);
+    add_loop(nest, t.dim, t.share, block, t.extent % t.share != 0, false);
     std::get<For>(nest.lines.back().is).combine = combine_name(p);
   }
   for (const Tiled& t : tiling.tiled)
-    if (t.parallel) add_walk(nest, t.dim, t.block, block, t.extent % t.block != 0, false);
+    if (t.parallel) add_loop(nest, t.dim, t.block, block, t.extent % t.block != 0, false);
 }
 
 Stage BlockPoints::stage_of(const BlockMapping& p, int access, MemoryId memory) const {
@@ -378,7 +378,7 @@ void BlockPoints::tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, N
     const OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
     line.layout = feed.layout;
     if (feed.padded) {
-      Tiles tile;  // of one step: dims that calls do not walk have one point in it
+      Tiles tile;  // of one step: dims that calls do not run over have one point in it
       for (const Dim& dim : p.statement.domain.dims) tile[dim.name] = {AffineExpr(0), 1};
       for (const Tiled& t : tiling.tiled) tile[t.dim].size = t.block;
       line.layout.back().pad =
@@ -399,12 +399,12 @@ void BlockPoints::tiles_of_inputs(const BlockMapping& p, const Tiling& tiling, N
 void BlockPoints::parts_of_step(const BlockMapping& p, const Tiling& tiling, const Point& point, Nest& nest) const {
   const std::string part = model_.unit(p.machine.part).name;
   for (const Tiled& t : tiling.tiled)
-    if (t.parallel && t.block > t.part) add_walk(nest, t.dim, t.part, part, false, false);
+    if (t.parallel && t.block > t.part) add_loop(nest, t.dim, t.part, part, false, false);
   int sets = 1;  // more where the innermost reduction has several steps
   for (const Tiled& t : tiling.tiled) {
     if (t.parallel) continue;
     sets = t.block > t.step ? static_cast<int>(register_sets[static_cast<std::size_t>(point.choice[sets_at()])]) : 1;
-    if (t.block > t.step) add_walk(nest, t.dim, t.step, "", false, true);
+    if (t.block > t.step) add_loop(nest, t.dim, t.step, "", false, true);
   }
   for (int a = 1; a < access_count(p.statement); ++a) {
     const OperandFeed& feed = p.feeds[static_cast<std::size_t>(a)];
@@ -416,7 +416,7 @@ void BlockPoints::parts_of_step(const BlockMapping& p, const Tiling& tiling, con
     nest.lines.push_back({line});
   }
   for (const Tiled& t : tiling.tiled)
-    if (t.parallel && t.part > t.step) add_walk(nest, t.dim, t.step, "", false, true);
+    if (t.parallel && t.part > t.step) add_loop(nest, t.dim, t.step, "", false, true);
 }
 
 Result<Nest> BlockPoints::build(const Point& point) const {
@@ -427,9 +427,9 @@ Result<Nest> BlockPoints::build(const Point& point) const {
   Nest nest;
   blocks(p, tiling, nest);
   nest.lines.push_back({stage_of(p, 0, p.machine.registers)});
-  for (const std::string& dim : tiling.lone) add_walk(nest, dim, 1, "", false, false);
+  for (const std::string& dim : tiling.lone) add_loop(nest, dim, 1, "", false, false);
   for (const Tiled& t : tiling.tiled)
-    if (!t.parallel) add_walk(nest, t.dim, t.block, "", t.share == 0 && t.extent % t.block != 0, false);
+    if (!t.parallel) add_loop(nest, t.dim, t.block, "", t.share == 0 && t.extent % t.block != 0, false);
   tiles_of_inputs(p, tiling, nest);
   parts_of_step(p, tiling, point, nest);
   nest.lines.push_back({do_line(mappings_[m], kernel_, model_)});

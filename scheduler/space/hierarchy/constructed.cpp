@@ -15,7 +15,7 @@ namespace isamap::levelled {
 
 namespace {
 
-constexpr std::size_t most_spreads = 6, most_walked = 4096;
+constexpr std::size_t most_spreads = 6, most_looped = 4096;
 
 class Constructing {
  public:
@@ -71,7 +71,7 @@ class Constructing {
 
   /// Each axis gets a dim, or nothing; what room it leaves goes to the longest other ones.
   void spread(Genome genome, std::size_t a) {
-    if (spreads_.size() >= most_walked) return;
+    if (spreads_.size() >= most_looped) return;
     if (a == axes_.size()) {
       double steps = 1;
       for (int d = 0; d < problem_.dim_count(); ++d) steps *= static_cast<double>(left(genome, d));
