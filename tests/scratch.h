@@ -15,7 +15,7 @@ namespace isamap {
 /// among the temporary ones are no neighbours.
 inline std::string scratch(const std::string& name) {
   static const struct Folder {
-    std::string path = testing::TempDir() + "isamap_" + std::to_string(::getpid());
+    std::string path = ::testing::TempDir() + "isamap_" + std::to_string(::getpid());
     Folder() { std::filesystem::create_directories(path); }
     ~Folder() {
       std::error_code ignored;

@@ -8,7 +8,7 @@
 namespace isamap::cli_test {
 namespace {
 
-const std::string machine = R"yaml(hardware: h
+const std::string legal_machine = R"yaml(hardware: h
 program: {language: asm, comment: "#"}
 units: [{name: host, scalar: true}, {name: u}]
 memories: [{name: ram, per: host, kind: dram, capacity: 1MiB}, {name: v, per: u, kind: scratchpad, capacity: 4KiB}]
@@ -34,7 +34,7 @@ instructions:
 )yaml";
 
 std::string with(const std::string& conditions) {
-  std::string text = machine;
+  std::string text = legal_machine;
   return text.replace(text.find("OF_LOAD"), 7, conditions);
 }
 

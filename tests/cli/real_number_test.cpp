@@ -9,7 +9,7 @@
 namespace isamap::cli_test {
 namespace {
 
-const char* machine = R"yaml(hardware: requantiser
+const char* written_machine = R"yaml(hardware: requantiser
 program: {language: asm}
 units: [{name: host, scalar: true}, {name: npu}]
 memories:
@@ -35,7 +35,7 @@ std::string with(std::string text, const std::string& mark, const std::string& v
 }
 
 std::string file_of(const Folder& folder, const std::string& scale, const std::string& printed) {
-  return folder.write("machine.yaml", with(with(machine, "SCALE", scale), "TEXT", printed));
+  return folder.write("machine.yaml", with(with(written_machine, "SCALE", scale), "TEXT", printed));
 }
 
 std::vector<std::string> words(const std::string& verb, const std::string& file, const std::string& scale) {
@@ -76,7 +76,7 @@ TEST(RealNumbers, AStateFieldFollowsTheSameRule) {
 
 TEST(RealNumbers, WhatCannotBePrintedIsNoWrongResult) {
   const Folder folder;
-  const std::string file = folder.write("machine.yaml", with(with(with(machine, "SCALE", "immediate: [4]"), "TEXT",
+  const std::string file = folder.write("machine.yaml", with(with(with(written_machine, "SCALE", "immediate: [4]"), "TEXT",
                                                                   "{scale}\"\n    encoding: {format: w, shift: S}  #"),
                                                              "capacity: 4KiB", "capacity: 4KiB, base: 0x1000"));
   EXPECT_EQ(isamap(words("emit", file, "4")).code, 3);

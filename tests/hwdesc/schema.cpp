@@ -10,10 +10,9 @@ namespace {
 
 using nlohmann::json;
 using yaml::Kind;
-using yaml::Node;
 
 /// Scalars as YAML 1.2 types them: what is quoted is text.
-std::string type_of(const Node& node) {
+std::string type_of(const yaml::Node& node) {
   if (node.kind == Kind::map) return "object";
   if (node.kind == Kind::list) return "array";
   if (node.kind == Kind::null) return "null";
@@ -33,7 +32,7 @@ class Validator {
  public:
   explicit Validator(const json& root) : root_(root) {}
 
-  std::string check(const json& written, const Node& node, const std::string& at) const {
+  std::string check(const json& written, const yaml::Node& node, const std::string& at) const {
     const json& schema = resolved(written);
     if (const std::string no = check_known(schema); !no.empty()) return no;
     const std::string type = type_of(node);
@@ -76,12 +75,12 @@ class Validator {
       if (has_type(one, type)) return true;
     return false;
   }
-  static bool in_enum(const json& values, const Node& node) {
+  static bool in_enum(const json& values, const yaml::Node& node) {
     for (const json& value : values)
       if (value == node.scalar) return true;
     return false;
   }
-  std::string check_map(const json& schema, const Node& node, const std::string& at) const {
+  std::string check_map(const json& schema, const yaml::Node& node, const std::string& at) const {
     for (const json& key : schema.value("required", json::array()))
       if (!node.find(key.get<std::string>())) return at + ": has no " + key.dump();
     const json none = json::object();
@@ -105,6 +104,6 @@ class Validator {
 
 }  // namespace
 
-std::string violation(const json& schema, const Node& node) { return Validator(schema).check(schema, node, ""); }
+std::string violation(const json& schema, const yaml::Node& node) { return Validator(schema).check(schema, node, ""); }
 
 }  // namespace isamap

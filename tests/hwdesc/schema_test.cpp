@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using yaml::Kind;
-using yaml::Node;
 
 const std::string root = ISAMAP_SOURCE_DIR;
 const std::vector<std::string> folders{root + "/tests/hwdesc/data", root + "/hardware_models"};
@@ -39,10 +38,10 @@ std::vector<std::string> files_in(const std::string& folder) {
 }
 
 /// The node as text that means the same.
-std::string written(const Node& node) {
+std::string written(const yaml::Node& node) {
   std::string text;
   if (node.kind == Kind::list) {
-    for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + written(item);
+    for (const yaml::Node& item : node.items) text += (text.empty() ? "" : ", ") + written(item);
     return "[" + text + "]";
   }
   if (node.kind == Kind::map) {
@@ -56,7 +55,7 @@ std::string written(const Node& node) {
   return plain ? node.scalar : nlohmann::json(node.scalar).dump();
 }
 
-bool loads(const Node& node, std::string* messages = nullptr) {
+bool loads(const yaml::Node& node, std::string* messages = nullptr) {
   const std::string path = scratch("schema.yaml");
   std::ofstream(path) << written(node);
   const auto loaded = load_hardware(path, folders);
@@ -103,9 +102,9 @@ TEST(Schema, RefusesEveryFileWhoseStructureIsWrong) {
 }
 
 /// Every map of a tree, the tree itself first.
-void for_each_map(Node& node, const std::function<void(Node&)>& visit) {
+void for_each_map(yaml::Node& node, const std::function<void(yaml::Node&)>& visit) {
   if (node.kind == Kind::map) visit(node);
-  for (Node& item : node.items) for_each_map(item, visit);
+  for (yaml::Node& item : node.items) for_each_map(item, visit);
   for (auto& [key, value] : node.entries) for_each_map(value, visit);
 }
 
@@ -118,8 +117,8 @@ TEST(Schema, AgreesWithTheLoaderOnKeysThatAreUnknownOrMissing) {
     ASSERT_TRUE(tree) << name;
     std::string messages;
     ASSERT_TRUE(loads(*tree, &messages)) << name << messages;
-    for_each_map(*tree, [&](Node& map) {
-      Node extra;
+    for_each_map(*tree, [&](yaml::Node& map) {
+      yaml::Node extra;
       extra.kind = Kind::scalar;
       extra.scalar = "1";
       map.entries.emplace_back("zzz_unknown", extra);

@@ -57,7 +57,7 @@ TEST(Gram, IsComputedByInstructions) {
   }
 }
 
-const char* const by_hand = R"(schedule: gram
+const char* const gram_by_hand = R"(schedule: gram
 kernel: formula
 target: npu16
 nest:
@@ -76,9 +76,9 @@ nest:
 TEST(Gram, TilesOfEachReadAreNamed) {
   const HardwareModel model = machine("npu16");
   const Kernel kernel = formula("G[i,j] += s32(X[i,k]) * s32(X[j,k])", "i=40,j=40,k=50", "X=s8,G=s32");
-  const auto schedule = parse_schedule(by_hand, "gram.yaml", kernel, model);
+  const auto schedule = parse_schedule(gram_by_hand, "gram.yaml", kernel, model);
   ASSERT_TRUE(schedule) << render(schedule.diagnostics());
-  EXPECT_EQ(print(*schedule), by_hand);
+  EXPECT_EQ(print(*schedule), gram_by_hand);
   expect_schedule_right(kernel, model, *schedule);
   const auto program =
       lower(*schedule, formula("G[i,j] += s32(X[i,k]) * s32(X[j,k])", "i=32,j=16,k=32", "X=s8,G=s32"), model);
@@ -98,12 +98,12 @@ std::string why_wrong(std::string text, const std::string& what, const std::stri
 }
 
 TEST(Gram, OperandsNameTheRead) {
-  EXPECT_EQ(why_wrong(by_hand, "k=k)", "k=k) operands A=X B=X.2"), "taken");
+  EXPECT_EQ(why_wrong(gram_by_hand, "k=k)", "k=k) operands A=X B=X.2"), "taken");
   EXPECT_NE(
-      why_wrong(by_hand, "(i=i, j=j, k=k)", "(i=i, j=j, k=k) operands A=X B=X").find("no operand of mma takes X.2"),
+      why_wrong(gram_by_hand, "(i=i, j=j, k=k)", "(i=i, j=j, k=k) operands A=X B=X").find("no operand of mma takes X.2"),
       std::string::npos);
-  EXPECT_NE(why_wrong(by_hand, "X.2 in spad", "X.3 in spad").find("no tensor 'X.3' in s0"), std::string::npos);
-  EXPECT_NE(why_wrong(by_hand, "  - stage X.2 in spad\n", "").find("add 'stage X.2 in spad'"), std::string::npos);
+  EXPECT_NE(why_wrong(gram_by_hand, "X.2 in spad", "X.3 in spad").find("no tensor 'X.3' in s0"), std::string::npos);
+  EXPECT_NE(why_wrong(gram_by_hand, "  - stage X.2 in spad\n", "").find("add 'stage X.2 in spad'"), std::string::npos);
 }
 
 /// The second read on the first operand, and the other way round.
