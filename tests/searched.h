@@ -16,6 +16,7 @@ inline Program searched(const Kernel& kernel, const HardwareModel& model, std::i
   if (!mapped) return {};
   ScheduleOptions options;
   if (evaluations > 0) options.max_evaluations = evaluations;
+  options.compare_scalar = false;  // kernels of tests are small, and their instructions are what is tested
   const auto scheduled = schedule(kernel, *mapped, model, options);
   EXPECT_TRUE(scheduled) << render(scheduled.diagnostics());
   if (!scheduled) return {};

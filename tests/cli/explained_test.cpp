@@ -102,7 +102,7 @@ TEST(Explained, FiguresNameTheirLines) {
   ASSERT_EQ(said.code, 0) << said.err;
   for (const std::string needed :
        {"for n: 2 steps of 32", "Z in GLB: m 64 x n 32 (2048 words), renewed 2 times", "for k on mac.y: 8 steps of 2",
-        "reads of A in DRAM", "8192 words x 200 pJ", "a1.yaml:12", "calls of mac", "a1.yaml:22",
+        "reads of A in DRAM", "8192 words x 200 pJ", "a1.yaml:13", "calls of mac", "a1.yaml:23",
         "to_rf     Z       24576", "bound by compute: 2048 cycles with perfect overlap"})
     EXPECT_NE(said.out.find(needed), std::string::npos) << needed << "\n" << said.out;
   // Terms of the energy add up to it, bytes of links to theirs.
@@ -151,7 +151,7 @@ TEST(Explained, TheReportStandsAlone) {
   ASSERT_EQ(said.code, 0) << said.err;
   const std::string html = read_file(folder / "r.html");
   EXPECT_EQ(html.rfind("<!doctype html>", 0), 0u);
-  for (const std::string needed : {"<svg", "where each tensor lives", "calls of mac", "a1.yaml:14", "</html>"})
+  for (const std::string needed : {"<svg", "where each tensor lives", "calls of mac", "a1.yaml:15", "</html>"})
     EXPECT_NE(html.find(needed), std::string::npos) << needed;
   for (const std::string outside : {"<script", "src=", "@import", "<link"})
     EXPECT_EQ(html.find(outside), std::string::npos) << outside;

@@ -31,6 +31,8 @@ constexpr Case cases[] = {{"O[n+k] += I[n] * F[k]", "n=20,k=7"},
 
 class Written : public testing::TestWithParam<std::string> {};
 
+constexpr std::size_t convolution = 3;  ///< searched for longest, most of all where no schedule of it exists
+
 /// Every `step`-th case, beginning with `first`.
 void expect_written(const std::string& name, std::size_t first, std::size_t step) {
   const HardwareModel model = load_model(name);
@@ -38,6 +40,7 @@ void expect_written(const std::string& name, std::size_t first, std::size_t step
   for (std::size_t i = first; i < std::size(cases); i += step)
     for (const char* types : {"f32", "s8"}) {
       const Case& c = cases[i];
+      if (i == convolution && step > 1) continue;
       auto kernel = kernel_from_formula(c.compute, c.dims, "");
       ASSERT_TRUE(kernel) << render(kernel.diagnostics());
       const TensorId out = kernel->statements[0].write.tensor;
@@ -58,7 +61,7 @@ void expect_written(const std::string& name, std::size_t first, std::size_t step
     GTEST_SKIP() << model.name << " has neither these types nor a scalar unit that sets the rest";
 }
 
-/// A third of the cases for each model, another third for the next one.
+/// A third of the cases for each model, another third for the next one; HeavyWritten takes all.
 TEST_P(Written, ElementsBetweenAndSharedOnes) {
   const std::vector<std::string> models = fixed_model_names();
   const auto number = std::find(models.begin(), models.end(), GetParam()) - models.begin();

@@ -99,9 +99,9 @@ std::string why_wrong(std::string text, const std::string& what, const std::stri
 
 TEST(Gram, OperandsNameTheRead) {
   EXPECT_EQ(why_wrong(gram_by_hand, "k=k)", "k=k) operands A=X B=X.2"), "taken");
-  EXPECT_NE(
-      why_wrong(gram_by_hand, "(i=i, j=j, k=k)", "(i=i, j=j, k=k) operands A=X B=X").find("no operand of mma takes X.2"),
-      std::string::npos);
+  EXPECT_NE(why_wrong(gram_by_hand, "(i=i, j=j, k=k)", "(i=i, j=j, k=k) operands A=X B=X")
+                .find("no operand of mma takes X.2"),
+            std::string::npos);
   EXPECT_NE(why_wrong(gram_by_hand, "X.2 in spad", "X.3 in spad").find("no tensor 'X.3' in s0"), std::string::npos);
   EXPECT_NE(why_wrong(gram_by_hand, "  - stage X.2 in spad\n", "").find("add 'stage X.2 in spad'"), std::string::npos);
 }

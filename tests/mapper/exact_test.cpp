@@ -104,9 +104,8 @@ TEST(Exact, AnInstructionThatOverwritesAddsUpEverythingAtOnce) {
                                           {{"j", 4}}, kBytes, DType::s16);
   EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 2), unit),
             "3 mappings, needs A in [0, 127], k: 2 written out");
-  EXPECT_EQ(
-      answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
-      "each call writes C anew, so one call has to add up all: instruction dim k takes 2, and 4 would be run over");
+  EXPECT_EQ(answer(dot(kDotText, {{0, 127}}, {}, DType::s16, 4), unit),
+            "each call writes C anew, so one call has to add up all: instruction dim k takes 2, and 4 are needed");
   Kernel updates = dot(kDotText, {{0, 127}}, {}, DType::s16, 2);
   updates.tensors[0].inout = true;
   EXPECT_EQ(answer(updates, unit), "each call writes C anew, and C holds a value that is added to");

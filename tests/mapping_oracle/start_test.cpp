@@ -131,11 +131,7 @@ TEST(Start, ReductionsInsideAndOutsideOfACall) {
            {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 4}}, mma, ""},
            {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 3}}, mma, ""},  // padding along k
            {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 1}}, mma, ""},
-           {gemm,
-            gemm,
-            {{"i", 3}, {"j", 5}, {"k", 5}},
-            mma,
-            over + ": instruction dim k takes 4, and 5 would be run over"},
+           {gemm, gemm, {{"i", 3}, {"j", 5}, {"k", 5}}, mma, over + ": instruction dim k takes 4, and 5 are needed"},
            {fused, "C[i] += A[i,k] * B[k]", {{"i", 3}, {"r", 2}, {"s", 2}}, {{"i", 2}, {"k", 4}}, ""},
            {fused,
             "C[i] += A[i,k] * B[k]",
@@ -152,7 +148,7 @@ TEST(Start, ReductionsInsideAndOutsideOfACall) {
             "C[i] max= A[i,k]",
             {{"i", 3}, {"k", 6}},
             {{"i", 2}, {"k", 4}},
-            over + ": instruction dim k takes 4, and 6 would be run over"},
+            over + ": instruction dim k takes 4, and 6 are needed"},
            {"C[p+r] += A[p] * B[r]", "C[i+j] += A[i] * B[j]", {{"p", 3}, {"r", 2}}, {{"i", 3}, {"j", 2}}, ""},
        }) {
     const Kernel kernel = testing::kernel_of(e.kernel, e.sizes, {}, DType::s32);

@@ -183,7 +183,7 @@ EMULATION_API void switch_to_scheduler();
 /// Until somebody releases this thread.
 EMULATION_API void wait(const char* what);
 EMULATION_API void run_thread();
-EMULATION_API void resume(Thread& thread);
+__attribute__((noinline)) EMULATION_API void resume(Thread& thread);  // returns twice: not inlined
 
 [[noreturn]] EMULATION_API void report_deadlock(const Block& block);
 
@@ -282,7 +282,7 @@ EMULATION_API void run_thread() {
   for (;;) switch_to_scheduler();
 }
 
-__attribute__((noinline)) EMULATION_API void resume(Thread& thread) {  // what returns twice stands alone
+EMULATION_API void resume(Thread& thread) {
   state.thread = &thread;
   if (_setjmp(state.scheduler) == 0) {
     if (thread.started) _longjmp(thread.at, 1);
