@@ -166,7 +166,7 @@ class Machine {
   }
 
   /// Each index may leave the tensor for itself.
-  void knows_outside(Operand& operand, const Ref& ref, double value) {
+  void set_out_of_bounds(Operand& operand, const Ref& ref, double value) {
     const Buffer& buffer = program_.buffers[ref.buffer.index()];
     operand.outside = convert({value, 0}, DType::f64, buffer.dtype, false);
     for (std::size_t i = 0; i < ref.index.size(); ++i) {
@@ -233,7 +233,8 @@ class Machine {
         if (const DType stored = program_.buffers[id.index()].dtype;
             stored != *own.dtype && same_ring(*own.dtype, stored))
           it->second.operands.back().other_sign = own.dtype;
-      if (!own.object.empty() && own.outside) knows_outside(it->second.operands.back(), c.operands[i], *own.outside);
+      if (!own.object.empty() && own.outside)
+        set_out_of_bounds(it->second.operands.back(), c.operands[i], *own.outside);
     }
     return it->second;
   }

@@ -155,12 +155,12 @@ struct Verifier {
                             name(*operand.dtype)));
       if (operand.object.empty()) aligned(c.operands[i], operand, instruction);
     }
-    together(c.operands[0], instruction.atomic, instruction.name);
+    check_write_conflict(c.operands[0], instruction.atomic, instruction.name);
   }
 
   // Instances that run side by side and share the memory do not write one element, unless what does so is atomic among
   // them. Only what is certain is said: an index without the loop's variable, under no condition that has it.
-  void together(const Ref& written, UnitId atomic, const std::string& who) {
+  void check_write_conflict(const Ref& written, UnitId atomic, const std::string& who) {
     if (!written.buffer.valid()) return;
     const Buffer& buffer = program.buffers[written.buffer.index()];
     for (const auto& [variable, unit] : open_units) {
@@ -196,7 +196,7 @@ struct Verifier {
 
   void element(const Element& e) {
     ref(e.write, ranges, "element statement");
-    if (e.reduction != Reduction::assign) together(e.write, {}, "element statement");
+    if (e.reduction != Reduction::assign) check_write_conflict(e.write, {}, "element statement");
     for (const Ref& r : e.reads) ref(r, ranges, "element statement");
     for (const Ref* r : all(e)) {
       const Buffer& buffer = program.buffers[r->buffer.index()];
@@ -293,7 +293,7 @@ struct Verifier {
     if (needed <= available) return;
     Diagnostic d = error(fmt::format("memory {} holds {} {}; {} are needed at once", memory.name, available,
                                      is_register ? "registers" : "bytes", needed));
-    d.notes.push_back("alive together: " + who);
+    d.notes.push_back("alive check_write_conflict: " + who);
     problems.push_back(d);
   }
 };

@@ -71,12 +71,12 @@ bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const 
 
 }  // namespace
 
-void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model) {
+void append_fences(std::vector<Node>& nodes, const HardwareModel& model) {
   for (const AsyncObject& object : model.async_objects())
     if (object.kind == "fence" && fence_instances(nodes, object, model)) nodes.push_back(fence_of(object));
 }
 
-std::optional<std::string> counted_by(const std::vector<Node>& nodes, const HardwareModel& model) {
+std::optional<std::string> completion_counter(const std::vector<Node>& nodes, const HardwareModel& model) {
   std::set<std::string> objects;
   collect(nodes, model, objects);
   for (const AsyncObject& object : model.async_objects())
@@ -99,7 +99,7 @@ std::vector<Node> opens(const std::vector<Node>& nodes, const HardwareModel& mod
   return all;
 }
 
-std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model) {
+std::vector<Node> with_completion(std::vector<Node> nodes, const HardwareModel& model) {
   const std::vector<Node> first = opens(nodes, model), group = commits(nodes, model), all = waits(nodes, 0, model);
   nodes.insert(nodes.begin(), first.begin(), first.end());
   nodes.insert(nodes.end(), group.begin(), group.end());

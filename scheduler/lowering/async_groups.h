@@ -13,10 +13,10 @@ namespace isamap {
 
 /// Every instance of the fence's unit, and every thread, that such calls are distributed to ends with the fence, once:
 /// at the end of its part of the outermost loop over instances, or else of the program.
-void end_with_fences(std::vector<Node>& nodes, const HardwareModel& model);
+void append_fences(std::vector<Node>& nodes, const HardwareModel& model);
 
 /// The object by which calls among the nodes complete, if that is a counter.
-std::optional<std::string> counted_by(const std::vector<Node>& nodes, const HardwareModel& model);
+std::optional<std::string> completion_counter(const std::vector<Node>& nodes, const HardwareModel& model);
 
 /// For every completion object by which calls among the nodes complete in groups: a node that makes what came so far a
 /// group.
@@ -29,6 +29,6 @@ std::vector<Node> waits(const std::vector<Node>& nodes, int pending, const Hardw
 std::vector<Node> opens(const std::vector<Node>& nodes, const HardwareModel& model);
 
 /// The nodes, behind them what awaits all that they began, and before them what opens it.
-std::vector<Node> completed(std::vector<Node> nodes, const HardwareModel& model);
+std::vector<Node> with_completion(std::vector<Node> nodes, const HardwareModel& model);
 
 }  // namespace isamap

@@ -33,7 +33,7 @@ AffineExpr at_origin(const AffineExpr& e, const Tiles& tiles) {
 
 }  // namespace
 
-Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
+Result<BoundsConditions> bounds_conditions(const NestParts& parts, int access, const Tiles& tiles) {
   const Tensor& tensor = tensor_of(parts, access);
   if (!may_skip(parts.kernel_, parts.statement_, access_of(parts.statement_, access).tensor))
     return error(
@@ -44,7 +44,7 @@ Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
     parts.lowering_.assume("inputs are finite: products with what lies outside a tensor are left out");
   const Access& read = access_of(parts.statement_, access);
   const Ranges ranges = ranges_of(parts, tiles);
-  Inside result;
+  BoundsConditions result;
   for (std::size_t i = 0; i < read.index.size(); ++i) {
     const AffineExpr& e = read.index[i];
     const auto range = bounds(e, ranges);
@@ -62,15 +62,16 @@ Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles) {
   return result;
 }
 
-Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make) {
-  if (inside.never) return Nodes{};
+Result<Nodes> under_conditions(Lowering& lowering, const BoundsConditions& bounds,
+                               const std::function<Result<Nodes>()>& make) {
+  if (bounds.never) return Nodes{};
   const std::size_t known = lowering.nonnegative.size();
-  lowering.nonnegative.insert(lowering.nonnegative.end(), inside.conditions.begin(), inside.conditions.end());
+  lowering.nonnegative.insert(lowering.nonnegative.end(), bounds.conditions.begin(), bounds.conditions.end());
   auto nodes = make();
   lowering.nonnegative.resize(known);
-  if (!nodes || inside.conditions.empty()) return nodes;
+  if (!nodes || bounds.conditions.empty()) return nodes;
   Guard guard;
-  guard.conditions = inside.conditions;
+  guard.conditions = bounds.conditions;
   guard.then = std::move(*nodes);
   return Nodes{Node{std::move(guard)}};
 }

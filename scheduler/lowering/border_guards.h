@@ -12,13 +12,14 @@ namespace isamap {
 
 /// What must be >= 0 for all points of these tiles to be read inside; what always holds is left out. `never`: there is
 /// no such point. Tiles whose points may differ are refused.
-struct Inside {
+struct BoundsConditions {
   std::vector<AffineExpr> conditions;
   bool never = false;
 };
-Result<Inside> inside(const NestParts& parts, int access, const Tiles& tiles);
+Result<BoundsConditions> bounds_conditions(const NestParts& parts, int access, const Tiles& tiles);
 /// What `make` makes knowing these conditions, behind a guard that asks them.
-Result<Nodes> where_inside(Lowering& lowering, const Inside& inside, const std::function<Result<Nodes>()>& make);
+Result<Nodes> under_conditions(Lowering& lowering, const BoundsConditions& bounds,
+                               const std::function<Result<Nodes>()>& make);
 
 /// Steps [first, last) of a loop of `dim` by `tile` for which nothing is read outside by accesses that are skipped,
 /// of `full` whole ones; all where no access asks.

@@ -16,7 +16,7 @@ namespace {
 /// What is taken of a buffer at once, one number for each subscript.
 using Shapes = std::set<std::vector<std::int64_t>>;
 
-struct Held {
+struct LiveBuffer {
   Interval live;
   /// Registers carry state that follows from the shape of what they hold. It is set while none of the file lives, so
   /// over `run`, in which always some do, a register has one shape.
@@ -25,18 +25,19 @@ struct Held {
 };
 
 struct Placed {
-  Held held;
+  LiveBuffer held;
   Interval place;
 };
 
 bool overlap(const Interval& a, const Interval& b) { return a.low <= b.high && b.low <= a.high; }
 
-bool may_share(const Held& a, const Held& b) {
+bool may_share(const LiveBuffer& a, const LiveBuffer& b) {
   return !overlap(a.live, b.live) && !(a.run && b.run && overlap(*a.run, *b.run) && a.shapes != b.shapes);
 }
 
 // The lowest aligned address at which `size` units meet nothing that may not share them.
-std::int64_t first_fit(const std::vector<Placed>& placed, const Held& held, std::int64_t size, std::int64_t align) {
+std::int64_t first_fit(const std::vector<Placed>& placed, const LiveBuffer& held, std::int64_t size,
+                       std::int64_t align) {
   std::int64_t at = 0;
   std::vector<Interval> taken;
   for (const Placed& p : placed)
@@ -87,13 +88,13 @@ std::vector<Interval> runs_of(std::vector<Interval> live) {
 }
 
 /// What each buffer holds its place for.
-std::vector<Held> held_by(const Program& program, const HardwareModel& model) {
+std::vector<LiveBuffer> live_buffers(const Program& program, const HardwareModel& model) {
   const auto live = live_ranges(program);
   std::vector<Shapes> shapes(program.buffers.size());
   find_shapes(program.body, model, shapes);
   std::map<MemoryId, std::vector<Interval>> in_memory;
   for (std::size_t i = 0; i < live.size(); ++i) in_memory[program.buffers[i].memory].push_back(live[i]);
-  std::vector<Held> held;
+  std::vector<LiveBuffer> held;
   for (std::size_t i = 0; i < live.size(); ++i) {
     held.push_back({live[i], std::nullopt, std::move(shapes[i])});
     const MemoryId memory = program.buffers[i].memory;
@@ -107,7 +108,7 @@ std::vector<Held> held_by(const Program& program, const HardwareModel& model) {
 }  // namespace
 
 void allocate(Program& program, const HardwareModel& model) {
-  const auto held = held_by(program, model);
+  const auto held = live_buffers(program, model);
   std::vector<std::size_t> order(held.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),

@@ -20,7 +20,7 @@ namespace {
 // At the end of a tile, does the outer tile hold padding after the valid elements?
 bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
                       std::int64_t valid) {
-  const Coordinate& c = copy.visited().coordinates[i];
+  const Coordinate& c = copy.copied_tile().coordinates[i];
   for (const Coordinate& o : copy.outer->coordinates)
     if (o.form == c.form) return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
   return false;
@@ -30,7 +30,7 @@ bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i,
 bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
                      std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent,
                      std::int64_t block) {
-  const Coordinate& c = copy.visited().coordinates[i];
+  const Coordinate& c = copy.copied_tile().coordinates[i];
   const bool whole = valid == block || (c.block == 1 && extent == valid);
   if (whole) return extent == valid;
   const bool must_be_zero = copy.zero[i];
@@ -58,9 +58,9 @@ void name_inactive_points(const Instruction& move, int access, const std::vector
 
 /// What each dim of a move takes of a block: the elements that are valid; those where the dim can, else all of the
 /// block; all of it.
-enum class Takes { valid, valid_where_it_can, whole };
+enum class BlockPart { valid, valid_if_allowed, whole };
 
-struct MovePiece {
+struct MoveBlock {
   Lowering& lowering;
   const Copy& copy;
   const MoveShape& shape;
@@ -73,12 +73,12 @@ struct MovePiece {
 
   // One move of this instruction.
   std::optional<std::vector<Node>> attempt(InstructionId id, const std::vector<AffineExpr>& begin,
-                                           const std::vector<std::int64_t>& valid, Takes takes) {
+                                           const std::vector<std::int64_t>& valid, BlockPart part) {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner && !copy.cleared)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
         // A move of a part of a block sets nothing behind the last element.
-        if (const Coordinate& c = copy.visited().coordinates[i];
+        if (const Coordinate& c = copy.copied_tile().coordinates[i];
             copy.zero[i] && (!shape.loops(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
           reason(fmt::format(
               "{} would not set the padding of {} along {} to 0; with `tail pad` on its loop the tile is whole",
@@ -89,8 +89,8 @@ struct MovePiece {
     for (std::size_t d = 0; d < shape.coordinate.size(); ++d) {
       const int i = shape.coordinate[d];
       const std::size_t at = static_cast<std::size_t>(std::max(i, 0));
-      const bool exact =
-          takes == Takes::valid || (takes == Takes::valid_where_it_can && i >= 0 && allows(move.ranges[d], valid[at]));
+      const bool exact = part == BlockPart::valid ||
+                         (part == BlockPart::valid_if_allowed && i >= 0 && allows(move.ranges[d], valid[at]));
       const std::int64_t extent = i < 0 ? 1 : exact ? valid[at] : shape.blocks[at];
       if (!allows(move.ranges[d], extent)) {
         const std::string& along = move.statement().domain.dims[d].name;
@@ -195,9 +195,9 @@ struct MovePiece {
 
 /// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known,
 /// or nothing.
-Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                     const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
-                                     std::size_t from, const BlockBody& body) {
+Result<std::vector<Node>> clipped_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                          const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
+                                          std::size_t from, const BlockBody& body) {
   std::size_t i = from;
   while (i < copy.ends.size() && !copy.ends[i]) ++i;
   if (i >= copy.ends.size()) return body(begin, valid);
@@ -208,7 +208,7 @@ Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const
     lowering.nonnegative.push_back(condition);
     std::vector<std::int64_t> fewer = valid;
     if (shape.loops(i)) fewer[i] = count;
-    auto nodes = up_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
+    auto nodes = clipped_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
     lowering.nonnegative.pop_back();
     return nodes;
   };
@@ -243,8 +243,8 @@ Result<std::vector<Node>> up_to_ends(Lowering& lowering, const Copy& copy, const
 /// What lies outside the tensor and yields 0 there is not read by a move that sets what it does not read to 0: blocks
 /// of which no element is inside are filled so. The conditions under which all are; a block that the border cuts has
 /// none that say so, and is refused by its bounds.
-std::vector<AffineExpr> inside_when(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                    const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
+std::vector<AffineExpr> tensor_bounds(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                      const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
   const Instruction& move = lowering.model.instruction(shape.instruction);
   if (!copy.into_inner || copy.outside != 0.0 || !copy.outer->whole_tensor || move.inactive != Inactive::zero ||
       std::none_of(move.ranges.begin(), move.ranges.end(), [](const DimRange& r) { return allows(r, 0); }))
@@ -267,11 +267,11 @@ std::vector<AffineExpr> inside_when(const Lowering& lowering, const Copy& copy, 
   return conditions;
 }
 
-Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                          const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
-                                          const BlockBody& body) {
+Result<std::vector<Node>> guarded_in_tensor(Lowering& lowering, const Copy& copy, const MoveShape& shape,
+                                            const std::vector<AffineExpr>& begin,
+                                            const std::vector<std::int64_t>& valid, const BlockBody& body) {
   Guard guard;
-  guard.conditions = inside_when(lowering, copy, shape, begin, valid);
+  guard.conditions = tensor_bounds(lowering, copy, shape, begin, valid);
   if (guard.conditions.empty()) return body(begin, valid);
   const std::size_t known = lowering.nonnegative.size();
   lowering.nonnegative.insert(lowering.nonnegative.end(), guard.conditions.begin(), guard.conditions.end());
@@ -289,7 +289,7 @@ Result<std::vector<Node>> where_in_tensor(Lowering& lowering, const Copy& copy, 
 }
 
 /// What lies outside the tensor is not read, and is what it has to be.
-bool knows_outside(const Instruction& move, const Copy& copy) {
+bool fills_out_of_bounds(const Instruction& move, const Copy& copy) {
   const Operand& from = move.operands[operand_of_access(move, 1).index()];
   return !from.object.empty() && from.outside && from.outside == copy.outside.value_or(0);
 }
@@ -299,7 +299,7 @@ bool named_in(const std::vector<std::string>& via, const std::string& name) {
 }
 
 /// How a tile lies into which a named move writes permuted rows of a tensor: `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
-std::string rows_as_asked(const Lowering& lowering, const Copy& copy) {
+std::string swizzled_rows_hint(const Lowering& lowering, const Copy& copy) {
   if (!copy.into_inner || !copy.outer->whole_tensor || copy.outer->axes.size() < 2) return "";
   std::vector<std::string> dims;
   for (const AffineExpr& axis : copy.outer->axes) {
@@ -333,7 +333,7 @@ std::string later_refusal(const Instruction& move, const Copy& copy) {
 
 bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move) {
   if (completes_by_fence(move, lowering.model)) return !copy.into_inner;
-  return copy.awaited && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
+  return copy.has_wait && (completes_in_groups(move, lowering.model) || completes_by_counter(move, lowering.model));
 }
 
 namespace {
@@ -348,23 +348,23 @@ class NamedMoves {
         from_(lowering.buffer((copy.into_inner ? copy.outer : copy.inner)->buffer).memory) {}
 
   Result<std::vector<Node>> run() {
-    all_ = move_shapes(lowering_, copy_.visited(), [&](const Instruction& i) { return fits(i); });
-    if (!unawaited_.empty()) {  // the line asks for it, so others do not stand in for it
+    all_ = move_shapes(lowering_, copy_.copied_tile(), [&](const Instruction& i) { return fits(i); });
+    if (!not_lowered_.empty()) {  // the line asks for it, so others do not stand in for it
       all_.clear();
-      reasons_ = {unawaited_};
+      reasons_ = {not_lowered_};
     }
-    std::vector<const MoveShape*> hopeless;
+    std::vector<const MoveShape*> ruled_out;
     for (const MoveShape& shape : all_) {
       if (has_failed(shape)) continue;
       if (!distances_fit(lowering_, copy_, shape)) {
-        hopeless.push_back(&shape);
+        ruled_out.push_back(&shape);
         continue;
       }
       if (auto nodes = with(shape)) return nodes;
       failed_shapes_.push_back(&shape);
     }
-    hopeless.resize(std::min(hopeless.size(), max_reasons));  // only for the words with which they are refused
-    for (const MoveShape* shape : hopeless) {
+    ruled_out.resize(std::min(ruled_out.size(), max_reasons));  // only for the words with which they are refused
+    for (const MoveShape* shape : ruled_out) {
       if (has_failed(*shape)) continue;
       if (auto nodes = with(*shape)) return nodes;
       failed_shapes_.push_back(shape);
@@ -379,7 +379,7 @@ class NamedMoves {
       return false;
     if (const std::string no = not_lowered(i, lowering_.model);
         !no.empty() && (copy_.via.empty() || !may_complete_later(lowering_, copy_, i))) {
-      if (!copy_.via.empty()) unawaited_ = i.async_by.empty() ? no : later_refusal(i, copy_);
+      if (!copy_.via.empty()) not_lowered_ = i.async_by.empty() ? no : later_refusal(i, copy_);
       return false;
     }
     const DType type = lowering_.buffer(copy_.inner->buffer).dtype;
@@ -390,23 +390,24 @@ class NamedMoves {
   }
 
   Result<std::vector<Node>> with(const MoveShape& shape) {
-    MovePiece piece{lowering_, copy_, shape, reasons_};
+    MoveBlock piece{lowering_, copy_, shape, reasons_};
     const BlockBody one = [&](const std::vector<AffineExpr>& begin,
                               const std::vector<std::int64_t>& valid) -> Result<std::vector<Node>> {
-      for (const Takes takes : {Takes::valid, Takes::valid_where_it_can, Takes::whole})
+      for (const BlockPart part : {BlockPart::valid, BlockPart::valid_if_allowed, BlockPart::whole})
         for (const MoveShape& other : all_)
           if (other.coordinate == shape.coordinate && other.blocks == shape.blocks)
-            if (auto node = piece.attempt(other.instruction, begin, valid, takes)) return std::move(*node);
+            if (auto node = piece.attempt(other.instruction, begin, valid, part)) return std::move(*node);
       return error("no move fits");
     };
     const BlockBody in_tensor = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return where_in_tensor(lowering_, copy_, shape, begin, valid, one);
+      return guarded_in_tensor(lowering_, copy_, shape, begin, valid, one);
     };
-    const bool reaches_out = copy_.into_inner && knows_outside(lowering_.model.instruction(shape.instruction), copy_);
+    const bool reaches_out =
+        copy_.into_inner && fills_out_of_bounds(lowering_.model.instruction(shape.instruction), copy_);
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return reaches_out ? one(begin, valid) : up_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
+      return reaches_out ? one(begin, valid) : clipped_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
     };
-    return for_each_block(lowering_, copy_.visited(), shape.blocks, shape.covered(), copy_.unroll, body,
+    return for_each_block(lowering_, copy_.copied_tile(), shape.blocks, shape.covered(), copy_.unroll, body,
                           copy_.along_rows);
   }
 
@@ -422,10 +423,10 @@ class NamedMoves {
     failed.notes = reasons_;
     for (const std::string& no : other_types_)
       if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
-    failed.hint = rows_as_asked(lowering_, copy_);
+    failed.hint = swizzled_rows_hint(lowering_, copy_);
     if (all_.empty() && copy_.via.empty() && other_types_.empty())
       failed.notes.push_back("the machine has no move between these memories");
-    if (all_.empty() && !copy_.via.empty() && unawaited_.empty())
+    if (all_.empty() && !copy_.via.empty() && not_lowered_.empty())
       failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy_.via, ", ")));
     return failed;
   }
@@ -436,13 +437,13 @@ class NamedMoves {
   std::vector<MoveShape> all_;
   std::vector<const MoveShape*> failed_shapes_;
   std::vector<std::string> reasons_, other_types_;  ///< the second kind is far from working, and may be long
-  std::string unawaited_;
+  std::string not_lowered_;
 };
 
 }  // namespace
 
 Result<std::vector<Node>> moves_by_name(Lowering& lowering, const Copy& copy) {
-  if (auto gathered = by_gathering_move(lowering, copy)) return std::move(*gathered);
+  if (auto gathered = per_lane_load(lowering, copy)) return std::move(*gathered);
   return NamedMoves(lowering, copy).run();
 }
 

@@ -19,8 +19,8 @@ std::vector<Node> set_all(Lowering& lowering, const TileLayout& tile, UnitId uni
   std::vector<std::pair<std::string, std::int64_t>> loops;
   for (std::size_t axis = 0; axis < buffer.extents.size(); ++axis) {
     const std::int64_t extent = buffer.extents[axis];
-    if (tile.turn && axis + 1 == buffer.extents.size()) {
-      element.write.index.push_back(*tile.turn);
+    if (tile.buffer_number && axis + 1 == buffer.extents.size()) {
+      element.write.index.push_back(*tile.buffer_number);
       continue;
     }
     const std::int64_t first = last && last->axis == axis ? last->first : 0;

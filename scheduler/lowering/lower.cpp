@@ -27,14 +27,14 @@ const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std:
 constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
 
 /// Statements that a program repeats, as a kernel of one step.
-struct InSteps {
+struct TimeLoop {
   const Kernel* whole = nullptr;
   OneStep step;
   std::string variable;  ///< of the loop over steps
 };
 
-void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const HardwareModel& model, const InSteps* steps,
-                 const std::vector<Strides>& strides) {
+void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const HardwareModel& model,
+                 const TimeLoop* steps, const std::vector<Strides>& strides) {
   const Kernel& kernel = lowering.program.kernel;
   std::vector<TensorId> order = arguments(kernel);
   for (std::size_t t = 0; t < kernel.tensors.size(); ++t)
@@ -130,7 +130,7 @@ Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, co
 /// A schedule's nests, and what they hand to one another.
 class Nests {
  public:
-  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, InSteps* steps,
+  Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, TimeLoop* steps,
         const std::vector<Strides>& strides)
       : lowering_(lowering), schedule_(schedule), lines_(lines), steps_(steps) {
     add_tensors(lowering, tensors_, lowering.model, steps, strides);
@@ -138,31 +138,31 @@ class Nests {
 
   Result<std::vector<Node>> run() {
     const Kernel& kernel = lowering_.program.kernel;
-    auto found = handovers(schedule_, kernel, lowering_.model);
+    auto found = tile_fusions(schedule_, kernel, lowering_.model);
     if (!found) return found.diagnostics();
     for (const TileFusion& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
       if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
-        handovers_.push_back(h);
+        fusions_.push_back(h);
     std::vector<Node> all;
-    Loop in_steps;
+    Loop time_loop_node;
     for (std::size_t s = 0; s < schedule_.nests.size(); ++s) {
       const bool repeats = steps_ && steps_->whole->repeat->contains(s);
-      if (repeats && s == steps_->whole->repeat->first) in_steps = loop_over_steps();
-      const auto takes_over = [&](const TileFusion& h) { return h.to.index() == s; };
-      if (!std::any_of(handovers_.begin(), handovers_.end(), takes_over)) {
+      if (repeats && s == steps_->whole->repeat->first) time_loop_node = time_loop();
+      const auto is_consumer = [&](const TileFusion& h) { return h.to.index() == s; };
+      if (!std::any_of(fusions_.begin(), fusions_.end(), is_consumer)) {
         auto nodes = statement(s, std::nullopt);
         if (!nodes) return at_last_line(nodes.diagnostics(), schedule_.nests[s]);
-        auto& into = repeats ? in_steps.body : all;
+        auto& into = repeats ? time_loop_node.body : all;
         into.insert(into.end(), nodes->begin(), nodes->end());
       }
       const bool last = repeats && s + 1 == steps_->whole->repeat->first + steps_->whole->repeat->count;
-      if (last) all.push_back(Node{std::move(in_steps)});
+      if (last) all.push_back(Node{std::move(time_loop_node)});
     }
     return all;
   }
 
  private:
-  Loop loop_over_steps() const {
+  Loop time_loop() const {
     const Repeat& repeat = *steps_->whole->repeat;
     steps_->variable = lowering_.variable(repeat.dim, repeat.steps);
     return Loop{steps_->variable, repeat.steps, false, "", {}};
@@ -174,7 +174,7 @@ class Nests {
   }
 
   /// After the statement itself as a comment.
-  Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> handed) {
+  Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> fused_tile) {
     const Kernel& kernel = lowering_.program.kernel;
     const Nest& nest = schedule_.nests[s];
     const Do* line = do_line(nest);
@@ -205,8 +205,8 @@ class Nests {
       instruction = form_in(nest, mapping, fused, lowering_.model);
     }
     input.pairing = pair(fused, instruction, mapping);
-    input.handed = std::move(handed);
-    if (hands_on(s))
+    input.fused_tile = std::move(fused_tile);
+    if (has_consumer(s))
       input.continue_with = [&, s](const std::string& name, const TileLayout& tile, const Tiles& tiles) {
         return continue_with(s, fused, name, tile, tiles);
       };
@@ -217,32 +217,32 @@ class Nests {
     return nodes;
   }
 
-  bool hands_on(std::size_t s) const {
-    return std::any_of(handovers_.begin(), handovers_.end(), [&](const TileFusion& h) { return h.from.index() == s; });
+  bool has_consumer(std::size_t s) const {
+    return std::any_of(fusions_.begin(), fusions_.end(), [&](const TileFusion& h) { return h.from.index() == s; });
   }
 
   Result<std::vector<Node>> continue_with(std::size_t from, const Computation& producer, const std::string& name,
                                           const TileLayout& tile, const Tiles& tiles) {
     const Kernel& kernel = lowering_.program.kernel;
-    const auto h = std::find_if(handovers_.begin(), handovers_.end(), [&](const TileFusion& one) {
+    const auto h = std::find_if(fusions_.begin(), fusions_.end(), [&](const TileFusion& one) {
       return one.from.index() == from && kernel.statements[one.to.index()].name == name;
     });
-    if (h == handovers_.end()) return std::vector<Node>{};
+    if (h == fusions_.end()) return std::vector<Node>{};
     const Computation& consumer = kernel.statements[h->to.index()];
-    return statement(h->to.index(), handed_tile(producer, tile, tiles, consumer, h->to_line));
+    return statement(h->to.index(), make_fused_tile(producer, tile, tiles, consumer, h->to_line));
   }
 
   Lowering& lowering_;
   const Schedule& schedule_;
   DoLines lines_;
-  InSteps* steps_;  ///< nullptr: nothing is repeated
+  TimeLoop* steps_;  ///< nullptr: nothing is repeated
   std::vector<TileLayout> tensors_;
-  std::vector<TileFusion> handovers_;
+  std::vector<TileFusion> fusions_;
 };
 
 /// `kernel`: what the schedule is for, one step where statements are repeated.
 Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
-                             InSteps* steps, const std::vector<Strides>& strides) {
+                             TimeLoop* steps, const std::vector<Strides>& strides) {
   if (schedule.nests.size() != kernel.statements.size())
     return error(fmt::format("the schedule has {} nests; kernel {} has {} statements", schedule.nests.size(),
                              kernel.name, kernel.statements.size()));
@@ -255,7 +255,7 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
   auto body = Nests(lowering, schedule, lines, steps, strides).run();
   if (!body) return body.diagnostics();
   program.body = std::move(*body);
-  end_with_fences(program.body, model);
+  append_fences(program.body, model);
   program.body.insert(program.body.begin(), lowering.mask_fills.begin(), lowering.mask_fills.end());
   return std::move(program);
 }
@@ -264,12 +264,12 @@ Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, con
 
 Result<Program> lower(const Schedule& schedule, const Kernel& whole, const HardwareModel& model, DoLines lines,
                       const std::vector<Strides>& strides) {
-  if (const auto problem = refused(strides, whole)) return Diagnostics{*problem};
+  if (const auto problem = strides_problem(strides, whole)) return Diagnostics{*problem};
   const auto laned = scheduled_kernel(whole, schedule);
   if (!laned) return laned.diagnostics();
   const Kernel& kernel = *laned;
-  std::optional<InSteps> steps;
-  if (kernel.repeat) steps = InSteps{&kernel, one_step(kernel), ""};
+  std::optional<TimeLoop> steps;
+  if (kernel.repeat) steps = TimeLoop{&kernel, one_step(kernel), ""};
   auto program =
       lower_kernel(schedule, steps ? steps->step.kernel : kernel, model, lines, steps ? &*steps : nullptr, strides);
   if (!program) return program;

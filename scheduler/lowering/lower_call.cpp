@@ -30,9 +30,9 @@ class CallLowering : NestParts {
     if (!extents) return extents.diagnostics();
     Ranges ranges = lowering_.ranges;
     for (const auto& [name, range] : dim_ranges(*instruction_, *extents)) ranges[name] = range;
-    const auto around = inside_of_operands(scope);
+    const auto around = operand_bounds(scope);
     if (!around) return around.diagnostics();
-    return where_inside(lowering_, *around, [&] { return call_inside(scope, *known, *extents, ranges); });
+    return under_conditions(lowering_, *around, [&] { return call_inside(scope, *known, *extents, ranges); });
   }
 
  private:
@@ -96,14 +96,14 @@ class CallLowering : NestParts {
   }
 
   /// What must hold for operands that are taken where they lie to be read inside their tensors.
-  Result<Inside> inside_of_operands(const Scope& scope) {
-    Inside all;
+  Result<BoundsConditions> operand_bounds(const Scope& scope) {
+    BoundsConditions all;
     for (int a = 1; a < access_count(statement_); ++a) {
       if (!skipped(a)) continue;
       if (scope.flagged_since)
         return error("outside skip: the first visit of an accumulator may be left out", "do without `first flag`");
       if (!scope.holders[static_cast<std::size_t>(a)].whole_tensor) continue;
-      auto one = inside(*this, a, scope.tiles);
+      auto one = bounds_conditions(*this, a, scope.tiles);
       if (!one) return one;
       all.never = all.never || one->never;
       all.conditions.insert(all.conditions.end(), one->conditions.begin(), one->conditions.end());

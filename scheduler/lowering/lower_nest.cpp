@@ -23,9 +23,9 @@ namespace isamap {
 
 namespace {
 
-class NestLowering final : public AheadLowering {
+class NestLowering final : public PipelineLowering {
  public:
-  using AheadLowering::AheadLowering;
+  using PipelineLowering::PipelineLowering;
 
   Result<Nodes> run() {
     Scope scope;
@@ -36,7 +36,7 @@ class NestLowering final : public AheadLowering {
       whole.axes = access.index;
       scope.holders.push_back(whole);
     }
-    if (input_.handed) return lines(0, scope);
+    if (input_.fused_tile) return lines(0, scope);
     Nodes nodes;
     if (needs_start(0) && !input_.starts_from_memory && input_.only_access < 0) {
       auto start = set_tensor(lowering_, scope.holders[0], identity());
@@ -55,18 +55,18 @@ class NestLowering final : public AheadLowering {
  private:
   /// Lines above the one where another nest hands its tile over: its loops are the other nest's, but copies that are
   /// packed ahead of time are its own.
-  Result<Nodes> up_to_handed(std::size_t at, const Scope& scope) {
-    if (at == input_.handed->line) return go_on(scope);
+  Result<Nodes> above_fused_tile(std::size_t at, const Scope& scope) {
+    if (at == input_.fused_tile->line) return consume_tile(scope);
     const auto* copy = std::get_if<Stage>(&input_.nest->lines[at].is);
     return copy != nullptr && copy->ahead_of_time ? stage(*copy, at, scope) : lines(at + 1, scope);
   }
 
   /// From the line where another nest hands its tile over. In registers it must lie as this nest's own tile would.
-  Result<Nodes> go_on(Scope scope) {
-    const FusedTile& handed = *input_.handed;
-    const Line& line = input_.nest->lines[handed.line];
-    scope.tiles = handed.tiles;
-    for (const auto& [access, holder] : handed.holders) {
+  Result<Nodes> consume_tile(Scope scope) {
+    const FusedTile& fused = *input_.fused_tile;
+    const Line& line = input_.nest->lines[fused.line];
+    scope.tiles = fused.tiles;
+    for (const auto& [access, holder] : fused.holders) {
       scope.holders[static_cast<std::size_t>(access)] = holder;
       const Buffer& buffer = lowering_.buffer(holder.buffer);
       const Tensor& tensor = kernel_.tensors[access_of(statement_, access).tensor.index()];
@@ -86,12 +86,12 @@ class NestLowering final : public AheadLowering {
                               "the dims that the two instructions run over must be the same")},
                        line);
     }
-    if (statement_.reduction != Reduction::assign && needs_start(handed.line + 1) && !input_.starts_from_memory)
+    if (statement_.reduction != Reduction::assign && needs_start(fused.line + 1) && !input_.starts_from_memory)
       return at_line(
           {error(fmt::format("'{}': sums of {} would begin in memory, once for all tiles", print(line), output().name),
                  fmt::format("stage {} in registers above the runs over what is added up", output().name))},
           line);
-    return lines(handed.line + 1, scope);
+    return lines(fused.line + 1, scope);
   }
 
   // Nothing to compute: the output, if it has elements, is the identity.
@@ -102,7 +102,7 @@ class NestLowering final : public AheadLowering {
 
   Result<Nodes> lines(std::size_t at, const Scope& scope) override {
     if (at == input_.nest->lines.size()) return error("the nest ends without a `do` line");
-    if (input_.handed && at <= input_.handed->line) return up_to_handed(at, scope);
+    if (input_.fused_tile && at <= input_.fused_tile->line) return above_fused_tile(at, scope);
     const Line& line = input_.nest->lines[at];
     auto nodes = std::visit(overloaded{[&](const For& f) { return loop(f, 0, at, scope); },
                                        [&](const Stage& s) { return stage(s, at, scope); },
@@ -110,8 +110,8 @@ class NestLowering final : public AheadLowering {
                                          if (scope.combine.valid() && !scope.combined) return nothing_combined(scope);
                                          if (!instruction_) return lower_elements(*this, scope);
                                          auto calls = lower_call(*this, scope);
-                                         return calls && !together_
-                                                    ? Result<Nodes>(completed(std::move(*calls), lowering_.model))
+                                         return calls && !completes_outside_
+                                                    ? Result<Nodes>(with_completion(std::move(*calls), lowering_.model))
                                                     : std::move(calls);
                                        }},
                             line.is);
@@ -120,8 +120,8 @@ class NestLowering final : public AheadLowering {
 
   Diagnostics nothing_combined(const Scope& scope) const {
     const Instruction& by = lowering_.model.instruction(scope.combine);
-    const std::string &from = lowering_.model.memory(combined_from(by)).name,
-                      &to = lowering_.model.memory(combined_in(by)).name;
+    const std::string &from = lowering_.model.memory(combine_source(by)).name,
+                      &to = lowering_.model.memory(combine_target(by)).name;
     return {error(fmt::format("combine {}: no tile of {} in {} is below the loop, whose parts it could add to {}",
                               by.name, output().name, from, to),
                   fmt::format("stage {} in {} below it", output().name, from))};
@@ -136,13 +136,13 @@ class NestLowering final : public AheadLowering {
 
   Result<Nodes> loop(const For& f, std::size_t which, std::size_t at, const Scope& scope) {
     if (which == f.loops.size()) return lines(at + 1, scope);
-    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return combining(f, at, scope);
-    if (which == 0 && (f.wrap || f.raster > 0)) return loop_tiles(f, at, scope);
-    if (which == 0 && f.unroll && !together_ && only_calls_below(at)) {  // all of them are awaited together
-      together_ = true;
+    if (which == 0 && !f.combine.empty() && !scope.combine.valid()) return split_reduction(f, at, scope);
+    if (which == 0 && (f.wrap || f.raster > 0)) return rasterized_loop(f, at, scope);
+    if (which == 0 && f.unroll && !completes_outside_ && only_calls_below(at)) {  // all of them are awaited together
+      completes_outside_ = true;
       auto calls = loop(f, which, at, scope);
-      together_ = false;
-      return calls ? Result<Nodes>(completed(std::move(*calls), lowering_.model)) : calls;
+      completes_outside_ = false;
+      return calls ? Result<Nodes>(with_completion(std::move(*calls), lowering_.model)) : calls;
     }
     const TiledLoop& w = f.loops[which];
     const auto found = scope.tiles.find(w.dim);
@@ -153,43 +153,43 @@ class NestLowering final : public AheadLowering {
     const std::int64_t full = pads ? ceil_div(parent.size, tile) : parent.size / tile,
                        rest = pads ? 0 : parent.size % tile;
     const bool beyond = parent.beyond || (pads && parent.size % tile != 0);
-    if (f.combine.empty() && full + rest > 1 && !input_.handed)
-      if (const auto unit = in_threads(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
-        return written_at_once(w.dim, f.unit);
-    if (const auto unit = in_threads(f); unit && full + rest > 1 && !pads)
-      return loop_in_threads(f, which, at, scope, *unit, tile);
-    const auto ahead = stages_ahead(f, which, at);
-    const bool counted_below = counted_stages(*this, ahead);
+    if (f.combine.empty() && full + rest > 1 && !input_.fused_tile)
+      if (const auto unit = thread_unit(f); unit && splits_a_reduction(statement_, w.dim, *unit, lowering_.model))
+        return write_conflict(w.dim, f.unit);
+    if (const auto unit = thread_unit(f); unit && full + rest > 1 && !pads)
+      return parallel_loop(f, which, at, scope, *unit, tile);
+    const auto staged = pipelined_stages(f, which, at);
+    const bool counters_below = use_counters(*this, staged);
     const auto tile_at = [&](const AffineExpr& number, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[w.dim] = {parent.origin + number * tile, size, beyond};
       if (f.unit.empty()) inner.visit = scope.visit * (full + (rest > 0 ? 1 : 0)) + number;
-      if (f.unit.empty() && (full > 1 || rest > 0 || counted_below))
-        inner.steps.push_back({w.dim, counted_below ? inner.visit : number});
+      if (f.unit.empty() && (full > 1 || rest > 0 || counters_below))
+        inner.steps.push_back({w.dim, counters_below ? inner.visit : number});
       return inner;
     };
-    if (!ahead.empty() && rest == 0 && (full > 1 || counted_below))
-      return pipelined(ahead, at, full, w.dim, scope.visit, tile_at);
-    if (const auto fetched = fetched_ahead(f, which, at); !fetched.empty() && rest == 0 && full > 1)
-      return fetching(fetched, at, full, tile, tile_at);
+    if (!staged.empty() && rest == 0 && (full > 1 || counters_below))
+      return pipelined(staged, at, full, w.dim, scope.visit, tile_at);
+    if (const auto fetched = prefetched_register_stages(f, which, at); !fetched.empty() && rest == 0 && full > 1)
+      return prefetch_registers(fetched, at, full, tile, tile_at);
 
-    const bool wrap_in_recurrence = f.unit.empty() && (full > 1 || rest > 0);
+    const bool in_time = f.unit.empty() && (full > 1 || rest > 0);
     Interior whole{0, full};
-    if (wrap_in_recurrence && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
+    if (in_time && !f.unroll) whole = interior(*this, w.dim, tile, full, scope.tiles);
     const auto step = [&](const AffineExpr& number, std::int64_t size) {
       return loop(f, which + 1, at, tile_at(number, size));
     };
-    return one_by_one(f, w.dim, {full, tile, rest}, whole, step);
+    return peeled_loops(f, w.dim, {full, tile, rest}, whole, step);
   }
 
-  struct Steps {
+  struct StepCounts {
     std::int64_t full = 0, tile = 1, rest = 0;  ///< whole tiles, of this size, and what is left behind them
   };
   using StepAt = std::function<Result<Nodes>(const AffineExpr& number, std::int64_t size)>;
 
   /// Loops over the steps before, in and behind what lies whole inside the tensors, and the short step.
-  Result<Nodes> one_by_one(const For& f, const std::string& dim, const Steps& all, const Interior& whole,
-                           const StepAt& step) {
+  Result<Nodes> peeled_loops(const For& f, const std::string& dim, const StepCounts& all, const Interior& whole,
+                             const StepAt& step) {
     const auto& [full, tile, rest] = all;
     Nodes nodes;
     for (const auto& [from, to] :
@@ -211,7 +211,7 @@ class NestLowering final : public AheadLowering {
   }
 
   /// Below this line tiles of the output are parts, which are added to what stands in memory.
-  Result<Nodes> combining(const For& f, std::size_t at, const Scope& scope) {
+  Result<Nodes> split_reduction(const For& f, std::size_t at, const Scope& scope) {
     const auto by = combine_of(f, statement_, output(), lowering_.model);
     if (!by) return by.diagnostics();
     Scope inner = scope;
@@ -224,11 +224,11 @@ class NestLowering final : public AheadLowering {
 
   /// All steps of a line as one number, in an order of their own (`raster`), of which an instance does every so many-th
   /// (`wrap`).
-  Result<Nodes> loop_tiles(const For& f, std::size_t at, const Scope& scope) {
+  Result<Nodes> rasterized_loop(const For& f, std::size_t at, const Scope& scope) {
     const auto layout = tile_order(f, scope.tiles, lowering_.model);
     if (!layout) return layout.diagnostics();
     for (const TiledLoop& w : f.loops)
-      if (!written_apart(w.dim, f)) return written_at_once(w.dim, f.unit);
+      if (!writes_are_disjoint(w.dim, f)) return write_conflict(w.dim, f.unit);
     std::vector<std::string> variables;
     std::map<std::string, AffineExpr> numbers;
     AffineExpr number;
@@ -263,20 +263,20 @@ class NestLowering final : public AheadLowering {
   }
 
   /// The unit, if programs run its instances in threads.
-  std::optional<UnitId> in_threads(const For& f) const {
+  std::optional<UnitId> thread_unit(const For& f) const {
     const auto unit = lowering_.model.find_unit(f.unit);
     return unit && side_by_side(lowering_.model, *unit) ? unit : std::nullopt;
   }
 
   /// One loop over all instances, the last with the short tile among them. They must not write the same elements.
-  Result<Nodes> loop_in_threads(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
-                                std::int64_t tile) {
+  Result<Nodes> parallel_loop(const For& f, std::size_t which, std::size_t at, const Scope& scope, UnitId unit,
+                              std::int64_t tile) {
     const std::string& dim = f.loops[which].dim;
     if (instruction_ != nullptr && unit != instruction_->unit && lowering_.model.inside(unit, instruction_->unit))
       return error(fmt::format("for {} on {}: one call of {} is the work of a whole {}", dim, f.unit,
                                instruction_->name, lowering_.model.unit(instruction_->unit).name),
                    fmt::format("loop {} on {}, or in time", dim, lowering_.model.unit(instruction_->unit).name));
-    if (!written_apart(dim, f)) return written_at_once(dim, f.unit);
+    if (!writes_are_disjoint(dim, f)) return write_conflict(dim, f.unit);
     if (const Buffer& held = lowering_.buffer(scope.holders[0].buffer);
         !(held.slots >= 0 &&
           !lowering_.model.unit(unit).index.empty()) &&  // shared out: scheduler/lowering/distributed_tile.h
@@ -288,7 +288,7 @@ class NestLowering final : public AheadLowering {
     const std::int64_t full = parent.size / tile, rest = parent.size % tile, count = full + (rest > 0 ? 1 : 0);
     const std::string variable = lowering_.variable(dim, count);
     const AffineExpr number = AffineExpr::dim(variable);
-    lowering_.side_by_side.push_back({unit, number, count});
+    lowering_.thread_loops.push_back({unit, number, count});
     const auto instance = [&](const AffineExpr& origin, std::int64_t size) {
       Scope inner = scope;
       inner.tiles[dim] = {origin, size, parent.beyond};
@@ -299,7 +299,7 @@ class NestLowering final : public AheadLowering {
     auto whole = instance(parent.origin + number * tile, tile);
     lowering_.ranges[variable] = all;
     auto last = rest > 0 ? instance(parent.origin + full * tile, rest) : Result<Nodes>(Nodes{});
-    lowering_.side_by_side.pop_back();
+    lowering_.thread_loops.pop_back();
     if (!whole) return whole;
     if (!last) return last;
     Nodes body = std::move(*whole);
@@ -316,11 +316,11 @@ class NestLowering final : public AheadLowering {
   }
 
   /// Do instances write different elements, or add to them by what may do so at once?
-  bool written_apart(const std::string& dim, const For& f) const {
+  bool writes_are_disjoint(const std::string& dim, const For& f) const {
     if (!f.combine.empty() && is_reduction(dim)) return true;
     return input_.written.once && uses(access_of(statement_, 0), dim);
   }
-  Diagnostic written_at_once(const std::string& dim, const std::string& unit) const {
+  Diagnostic write_conflict(const std::string& dim, const std::string& unit) const {
     const auto id = lowering_.model.find_unit(unit);
     return error(fmt::format("for {} on {}: its instances would write the same elements of {} at once", dim, unit,
                              output().name),
@@ -329,7 +329,7 @@ class NestLowering final : public AheadLowering {
                      : "distribute a dim that each element of the output has to itself");
   }
 
-  bool together_ = false;  ///< calls are awaited by a line further out
+  bool completes_outside_ = false;  ///< calls are awaited by a line further out
 
   Diagnostics unknown_dim(const std::string& dim) const {
     std::string dims;

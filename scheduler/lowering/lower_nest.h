@@ -19,7 +19,7 @@ struct NestInput {
   std::vector<TileLayout> tensors;      ///< where each tensor of the kernel lies as a whole, by tensor
   bool starts_from_memory = false;      ///< the output holds a value already: inout, or an earlier statement wrote it
   WrittenElements written{true, true};  ///< by the whole statement
-  std::optional<FusedTile> handed;      ///< begin at its line, with it
+  std::optional<FusedTile> fused_tile;  ///< begin at its line, with it
   /// `then`: what the named statement's nest becomes with this tile.
   std::function<Result<std::vector<Node>>(const std::string& statement, const TileLayout& tile, const Tiles& tiles)>
       continue_with;

@@ -35,7 +35,7 @@ struct Scope {
   /// to; invalid: they are stored.
   InstructionId combine = {};
   std::optional<Tiles> combined;  ///< the tiles at the stage that is drained so: what is below has its sums to itself
-  std::multimap<int, PrefetchRequest> asked;  ///< by access number
+  std::multimap<int, PrefetchRequest> prefetches;  ///< by access number
 };
 
 struct NestParts {

@@ -8,9 +8,9 @@
 
 namespace isamap {
 
-std::vector<std::size_t> AheadLowering::stages_ahead(const For& f, std::size_t which, std::size_t at) const {
+std::vector<std::size_t> PipelineLowering::pipelined_stages(const For& f, std::size_t which, std::size_t at) const {
   std::vector<std::size_t> found;
-  if (which + 1 != f.loops.size() || !f.unit.empty() || f.unroll || !overlaps()) return found;
+  if (which + 1 != f.loops.size() || !f.unit.empty() || f.unroll || !has_async_moves()) return found;
   for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
     const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
     if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
@@ -20,38 +20,40 @@ std::vector<std::size_t> AheadLowering::stages_ahead(const For& f, std::size_t w
   return found;
 }
 
-bool AheadLowering::overlaps() const {
+bool PipelineLowering::has_async_moves() const {
   const auto& objects = lowering_.model.async_objects();
   return std::any_of(objects.begin(), objects.end(),
                      [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
 }
 
-Result<Nodes> AheadLowering::pipelined(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
-                                       const std::string& dim, const AffineExpr& visit, const TileAt& tile_at) {
-  const Stage& first = std::get<Stage>(input_.nest->lines[lines_ahead[0]].is);
+Result<Nodes> PipelineLowering::pipelined(const std::vector<std::size_t>& stage_lines, std::size_t at,
+                                          std::int64_t steps, const std::string& dim, const AffineExpr& visit,
+                                          const TileAt& tile_at) {
+  const Stage& first = std::get<Stage>(input_.nest->lines[stage_lines[0]].is);
   const UnitId owner = lowering_.model.memory(*lowering_.model.find_memory(first.memory)).per;
   const int ahead = first.ahead;
   const std::string variable = lowering_.variable(dim, steps);
   const AffineExpr number = AffineExpr::dim(variable);
-  filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
+  pipelined_lines_.insert(stage_lines.begin(), stage_lines.end());
   auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
   if (!body) return body;
-  Ring ring;
+  CircularBuffer circular;
   const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
     Scope scope = tile_at(step, tile_size(at, dim));
     Nodes nodes;
-    for (const std::size_t l : lines_ahead) {
+    for (const std::size_t l : stage_lines) {
       auto fill = refill(l, scope);
       if (!fill) return fill;
       append(nodes, std::move(*fill));
     }
-    if (ring.object.empty()) {
-      auto made = ring_of(*this, lines_ahead, dim, nodes);
+    if (circular.object.empty()) {
+      auto made = make_circular_buffer(*this, stage_lines, dim, nodes);
       if (!made) return made.diagnostics();
-      ring = std::move(*made);
+      circular = std::move(*made);
     }
-    if (ring.object.empty()) return nodes;
-    auto by_counter = counted(std::move(nodes), ring, visit * steps + step, owner, lowering_.program, lowering_.model);
+    if (circular.object.empty()) return nodes;
+    auto by_counter = complete_by_counter(std::move(nodes), circular, visit * steps + step, owner, lowering_.program,
+                                          lowering_.model);
     if (!by_counter || first.role.empty()) return by_counter;
     Guard part;
     part.role = first.role;
@@ -69,9 +71,9 @@ Result<Nodes> AheadLowering::pipelined(const std::vector<std::size_t>& lines_ahe
   const bool roles = !first.role.empty();
   const auto arrived = [&](const Nodes& fill, int pending) {
     append(loop, waits(fill, pending, lowering_.model));
-    if (!ring.object.empty()) loop.push_back(until_ready(ring, visit * steps + number, owner));
-    append(loop, fences(lines_ahead));
-    if (!roles) append(loop, meeting(lines_ahead));
+    if (!circular.object.empty()) loop.push_back(wait_for_tile(circular, visit * steps + number, owner));
+    append(loop, fences(stage_lines));
+    if (!roles) append(loop, barrier(stage_lines));
   };
   if (steps > ahead) {
     const Interval all = lowering_.ranges.at(variable);
@@ -91,33 +93,34 @@ Result<Nodes> AheadLowering::pipelined(const std::vector<std::size_t>& lines_ahe
     arrived(nodes, 0);
   }
   append(loop, std::move(*body));
-  if (roles) loop.push_back(through_with(ring, visit * steps + number, users_of_tiles(*this)));
+  if (roles) loop.push_back(release_tile(circular, visit * steps + number, consumer_unit(*this)));
   append(nodes, loop_around(variable, steps, false, std::move(loop)));
   return nodes;
 }
 
-Nodes AheadLowering::fences(const std::vector<std::size_t>& stages) const {
+Nodes PipelineLowering::fences(const std::vector<std::size_t>& stages) const {
   Nodes nodes;
   for (const std::size_t l : stages) append(nodes, fence(std::get<Stage>(input_.nest->lines[l].is)));
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 
-Nodes AheadLowering::meeting(const std::vector<std::size_t>& lines_ahead) const {
+Nodes PipelineLowering::barrier(const std::vector<std::size_t>& stage_lines) const {
   Sync sync;
   sync.unit = lowering_.model
-                  .memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[lines_ahead[0]].is).memory))
+                  .memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[stage_lines[0]].is).memory))
                   .per;
   return {Node{std::move(sync)}};
 }
 
-std::int64_t AheadLowering::tile_size(std::size_t at, const std::string& dim) const {
+std::int64_t PipelineLowering::tile_size(std::size_t at, const std::string& dim) const {
   for (const TiledLoop& w : std::get<For>(input_.nest->lines[at].is).loops)
     if (w.dim == dim) return w.tile;
   return 1;
 }
 
-std::vector<std::size_t> AheadLowering::fetched_ahead(const For& f, std::size_t which, std::size_t at) const {
+std::vector<std::size_t> PipelineLowering::prefetched_register_stages(const For& f, std::size_t which,
+                                                                      std::size_t at) const {
   std::vector<std::size_t> found;
   if (which + 1 != f.loops.size() || !f.unit.empty() || !f.unroll) return found;
   for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
@@ -130,37 +133,37 @@ std::vector<std::size_t> AheadLowering::fetched_ahead(const For& f, std::size_t 
   return found;
 }
 
-Result<Nodes> AheadLowering::fetching(const std::vector<std::size_t>& lines_ahead, std::size_t at, std::int64_t steps,
-                                      std::int64_t tile, const TileAt& tile_at) {
+Result<Nodes> PipelineLowering::prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at,
+                                                   std::int64_t steps, std::int64_t tile, const TileAt& tile_at) {
   const auto stage_of = [&](std::size_t l) -> const Stage& { return std::get<Stage>(input_.nest->lines[l].is); };
-  const auto take_turn = [&](std::int64_t step) {
-    for (const std::size_t l : lines_ahead) register_set_[l] = static_cast<std::size_t>(step % stage_of(l).buffers);
+  const auto select_set = [&](std::int64_t step) {
+    for (const std::size_t l : stage_lines) register_set_[l] = static_cast<std::size_t>(step % stage_of(l).buffers);
   };
   // Registers of an instance that comes here again are filled again: sets are those of this visit.
-  for (const std::size_t l : lines_ahead)
+  for (const std::size_t l : stage_lines)
     registers_of_line_[l].assign(static_cast<std::size_t>(stage_of(l).buffers), {});
-  filled_ahead_.insert(lines_ahead.begin(), lines_ahead.end());
+  pipelined_lines_.insert(stage_lines.begin(), stage_lines.end());
   Nodes nodes;
   const auto fetch = [&](std::int64_t step, std::size_t l) -> Diagnostics {
     if (step >= steps) return {};
-    take_turn(step);
+    select_set(step);
     auto fill = refill(l, tile_at(AffineExpr(step), tile));
     if (!fill) return fill.diagnostics();
-    append(nodes, completed(std::move(*fill), lowering_.model));
+    append(nodes, with_completion(std::move(*fill), lowering_.model));
     return {};
   };
-  for (const std::size_t l : lines_ahead)
+  for (const std::size_t l : stage_lines)
     for (std::int64_t step = 0; step < stage_of(l).ahead; ++step)
       if (auto problems = fetch(step, l); has_errors(problems)) return problems;
   for (std::int64_t step = 0; step < steps; ++step) {
-    for (const std::size_t l : lines_ahead)
+    for (const std::size_t l : stage_lines)
       if (auto problems = fetch(step + stage_of(l).ahead, l); has_errors(problems)) return problems;
-    take_turn(step);
+    select_set(step);
     auto body = lines(at + 1, tile_at(AffineExpr(step), tile));
     if (!body) return body;
     append(nodes, std::move(*body));
   }
-  for (const std::size_t l : lines_ahead) filled_ahead_.erase(l), registers_of_line_.erase(l);
+  for (const std::size_t l : stage_lines) pipelined_lines_.erase(l), registers_of_line_.erase(l);
   return nodes;
 }
 

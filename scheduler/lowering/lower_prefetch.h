@@ -9,7 +9,7 @@ namespace isamap {
 /// Calls that ask for what `tile` is a tile of, that much further along the loop. Past the ends of the buffer too:
 /// there, lines are asked for that nobody needs. Refused: the machine has no move into the cache that takes neighbours
 /// of the tile.
-Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& asked, const TileLayout& tile,
+Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& request, const TileLayout& tile,
                              const TileLayout& from);
 
 }  // namespace isamap

@@ -31,30 +31,30 @@ class StageLowering : protected NestParts {
   Result<std::vector<int>> staged_accesses(const Stage& s) const;
   Result<Nodes> stage(const Stage& s, std::size_t at, const Scope& scope);
   /// A stage in a cache with `ahead`: what it says to those below.
-  Result<Scope> asking(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const;
+  Result<Scope> with_prefetch(const Stage& s, std::size_t at, MemoryId cache, const Scope& scope) const;
   /// What is asked for beside the move of this tile.
-  Result<Nodes> asked_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope);
+  Result<Nodes> prefetches_at(const Stage& s, int access, const TileLayout& tile, const Scope& scope);
   /// The tile's bytes lie as `swizzle` says; why not, where they cannot.
   std::optional<Diagnostic> permute(const XorSwizzle& swizzle, const TileLayout& tile, Buffer& buffer) const;
   // Tiles that follow one another along the innermost loop that the tensor uses lie in different buffers, so that moves
   // of the next one need not wait for uses of this one.
-  void take_turns(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
+  void use_circular_buffer(int buffers, int access, const Scope& scope, TileLayout& tile, Buffer& buffer) const;
   /// Instances that run in threads and share a memory each have a tile of their own there.
-  void own_place(MemoryId memory, TileLayout& tile, Buffer& buffer) const;
-  static void add_turn_axis(Buffer& buffer, std::int64_t extent);
+  void privatize(MemoryId memory, TileLayout& tile, Buffer& buffer) const;
+  static void add_buffer_axis(Buffer& buffer, std::int64_t extent);
   BufferId add_buffer(Buffer buffer, const Stage& s);
   /// The buffer of a tile at this line: a new one, or the set of registers whose turn it is.
   BufferId buffer_at(std::size_t line, Buffer buffer, const Stage& s);
   /// `combine`: is a tile in this memory, filled from that of the next one further out, a part that is added to it?
-  Result<bool> is_part(const Stage& s, const TileLayout& tile, const Scope& scope) const;
+  Result<bool> is_partial_sum(const Stage& s, const TileLayout& tile, const Scope& scope) const;
   /// The move within a memory that lays this packed copy out.
-  std::optional<PackingMove> arranged_by(const TileLayout& inner, const TileLayout& outer, const Stage& s,
-                                         bool into_inner, const Tiles& tiles) const;
+  std::optional<PackingMove> packing_move_for(const TileLayout& inner, const TileLayout& outer, const Stage& s,
+                                              bool into_inner, const Tiles& tiles) const;
   Result<Copy> copy_of(const TileLayout& inner, const TileLayout& outer, const Stage& s, bool into_inner,
                        const Tiles& tiles) const;
   Result<Nodes> stage_input(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                             const Scope& inner);
-  Result<Nodes> fill_and_go_on(const Stage& s, std::size_t at, const TileLayout& tile, int access, const Scope& scope,
+  Result<Nodes> fill_and_lower(const Stage& s, std::size_t at, const TileLayout& tile, int access, const Scope& scope,
                                const Scope& inner);
   /// Makes what was written to the tile visible to the instruction; nothing where it reads it by the same path.
   Nodes fence(const Stage& s) const;
@@ -63,8 +63,8 @@ class StageLowering : protected NestParts {
   // where a tile further in takes over.
   Result<Nodes> start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, Scope& inner);
   /// Of a tile that instances of a unit share, each does its part.
-  Result<Nodes> each_share(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
-                           const std::function<Result<Nodes>(const TileLayout* part)>& make);
+  Result<Nodes> per_instance(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
+                             const std::function<Result<Nodes>(const TileLayout* part)>& make);
   Result<Nodes> move_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope, bool into_inner,
                             InstructionId combine = {});
   // Two places with parts of one element would each be stored over the other: where several points of the tile write
@@ -74,7 +74,7 @@ class StageLowering : protected NestParts {
   /// What fills the tile of stage `line` as it is where `scope` says; its buffer is there already.
   Result<Nodes> refill(std::size_t line, const Scope& scope);
 
-  std::set<std::size_t> filled_ahead_;  ///< lines of stages whose fills stand elsewhere
+  std::set<std::size_t> pipelined_lines_;  ///< lines of stages whose fills stand elsewhere
   std::map<std::size_t, BufferId> buffer_of_line_;
   /// Of stages in registers whose tiles take turns: the buffer of each set, made when it is first used.
   std::map<std::size_t, std::vector<BufferId>> registers_of_line_;

@@ -17,7 +17,7 @@
 namespace isamap {
 namespace {
 
-bool gathers(const Instruction& move) {
+bool is_per_lane_load(const Instruction& move) {
   if (!is_move(move)) return false;
   const auto* from = std::get_if<StridedLayout>(&move.operands[operand_of_access(move, 1).index()].layout);
   return from != nullptr &&
@@ -54,7 +54,7 @@ std::optional<AffineExpr> linear_positions(const Instruction& move) {
   return sum;
 }
 
-struct Gathering {
+struct PerLaneLoad {
   Lowering& lowering;
   const Copy& copy;
   const Instruction& move;
@@ -142,18 +142,18 @@ struct Gathering {
 
 }  // namespace
 
-std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy) {
+std::optional<Result<std::vector<Node>>> per_lane_load(Lowering& lowering, const Copy& copy) {
   if (!copy.into_inner || copy.via.empty() || copy.inner->slots < 0) return std::nullopt;
   std::string no;
   for (const std::string& name : copy.via) {
     const auto id = lowering.model.find_instruction(name);
-    if (!id || !gathers(lowering.model.instruction(*id))) continue;
-    if (!lowering.model.instruction(*id).async_by.empty() && !copy.awaited) continue;
-    Gathering gathering{lowering, copy, lowering.model.instruction(*id), *id, {}, {}};
-    no = gathering.prepare();
+    if (!id || !is_per_lane_load(lowering.model.instruction(*id))) continue;
+    if (!lowering.model.instruction(*id).async_by.empty() && !copy.has_wait) continue;
+    PerLaneLoad load{lowering, copy, lowering.model.instruction(*id), *id, {}, {}};
+    no = load.prepare();
     if (!no.empty()) continue;
     // One block is one fragment: the interior axes of the tile are coordinate % extent, or 0 where it is 1.
-    const TileLayout& tile = copy.visited();
+    const TileLayout& tile = copy.copied_tile();
     const Buffer& buffer = lowering.buffer(tile.buffer);
     std::vector<std::int64_t> blocks(tile.coordinates.size(), 1);
     std::vector<bool> covered(tile.coordinates.size(), false);
@@ -178,7 +178,7 @@ std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, c
     }
     return for_each_block(lowering, tile, blocks, covered, true,
                           [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) {
-                            return gathering.call(begin, looped);
+                            return load.call(begin, looped);
                           });
   }
   if (no.empty()) return std::nullopt;

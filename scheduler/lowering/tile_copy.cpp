@@ -95,7 +95,7 @@ Node or_value(std::vector<AffineExpr> conditions, Node then, const Element& elem
 std::optional<std::size_t> along_rows(const Copy& copy) {
   if (!copy.outer->whole_tensor || copy.outer->axes.empty()) return std::nullopt;
   const AffineExpr& last = copy.outer->axes.back();
-  const auto& coordinates = copy.visited().coordinates;
+  const auto& coordinates = copy.copied_tile().coordinates;
   for (std::size_t i = 0; i < coordinates.size(); ++i)
     if (last - last.constant() == coordinates[i].form) return i;
   return std::nullopt;
@@ -105,7 +105,7 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
   const Buffer& inner_buffer = lowering.buffer(copy.inner->buffer);
   std::vector<Node> nodes = padding_set(lowering, copy, unit);
 
-  TileLayout clipped = copy.visited();
+  TileLayout clipped = copy.copied_tile();
   const bool each_its_own = has_two_borders(copy);
   if (!each_its_own) clip(lowering, copy, clipped);
   std::vector<std::int64_t> blocks;
@@ -161,9 +161,9 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
 Result<std::vector<Node>> transfer(Lowering& lowering, const Copy& copy) {
   const auto unit = scalar_unit(lowering, copy);
   if (!copy.via.empty() || !unit) return by_moves(lowering, copy);
-  if (!copy.arranged_by.empty() && !copy.outside) {
+  if (!copy.packing_move.empty() && !copy.outside) {
     Copy named = copy;
-    named.via = {copy.arranged_by};
+    named.via = {copy.packing_move};
     named.along_rows = along_rows(copy);
     std::vector<Node> nodes = padding_set(lowering, copy, *unit);
     named.cleared = !nodes.empty();

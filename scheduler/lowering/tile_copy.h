@@ -13,7 +13,7 @@
 namespace isamap {
 
 /// Instances of a unit that run in threads (`threads` of the description).
-struct SideBySide {
+struct ThreadLoop {
   UnitId unit;
   AffineExpr number;  ///< of the instance, over loop variables
   std::int64_t count = 1;
@@ -28,7 +28,7 @@ struct Lowering {
   Ranges ranges;                         ///< of every loop variable made so far
   std::vector<Node> mask_fills;          ///< run before everything else
   std::vector<AffineExpr> nonnegative;   ///< what guards around say
-  std::vector<SideBySide> side_by_side;  ///< what runs in threads around
+  std::vector<ThreadLoop> thread_loops;  ///< what runs in threads around
   int variables = 0;
 
   std::string variable(const std::string& hint, std::int64_t trip);  ///< a fresh loop variable
@@ -47,11 +47,11 @@ struct Copy {
   bool into_inner = true;
   std::vector<bool> zero;        ///< per coordinate of inner: padding must hold 0
   std::vector<std::string> via;  ///< only these moves; empty: any
-  std::string arranged_by =
+  std::string packing_move =
       {};  ///< if `via` is empty: the move to try before single elements (scheduler/lowering/packing_moves.h)
-  bool cleared = false;  ///< padding holds 0 already
-  bool awaited = false;  ///< what moves begin is complete before anything goes on (scheduler/lowering/async_groups.h)
-  bool adds = false;     ///< out of the tile, by `via`: a combine, which adds to what stands there
+  bool cleared = false;   ///< padding holds 0 already
+  bool has_wait = false;  ///< what moves begin is complete before anything goes on (scheduler/lowering/async_groups.h)
+  bool adds = false;      ///< out of the tile, by `via`: a combine, which adds to what stands there
   std::optional<double> outside;  ///< what reads beyond the outer tensor yield
   bool unroll = false;
   const TileLayout* part = nullptr;  ///< only its coordinates, which are some of inner's; nullptr: all
@@ -62,7 +62,7 @@ struct Copy {
   /// The coordinate of inner along which outer's rows run, if whole rows are to be copied one after another.
   std::optional<std::size_t> along_rows = {};
 
-  const TileLayout& visited() const { return part != nullptr ? *part : *inner; }
+  const TileLayout& copied_tile() const { return part != nullptr ? *part : *inner; }
 };
 
 /// By moves where some move can, else element by element where a scalar unit reaches both memories.

@@ -33,7 +33,7 @@ bool distances_fit(const Lowering& lowering, const Copy& copy, const MoveShape& 
 
 /// By the named moves, if one of them takes an address from each instance of a unit, which puts the elements of a
 /// fragment where the instruction wants them (hwdesc/layout/layout_compose.h): nothing if none of them does.
-std::optional<Result<std::vector<Node>>> by_gathering_move(Lowering& lowering, const Copy& copy);
+std::optional<Result<std::vector<Node>>> per_lane_load(Lowering& lowering, const Copy& copy);
 
 /// May a named move be used here whose result is there only later?
 bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instruction& move);

@@ -8,7 +8,7 @@
 #include "isamap/scheduler.h"
 
 namespace isamap {
-std::optional<Diagnostic> refused(const std::vector<Strides>& strides, const Kernel& kernel) {
+std::optional<Diagnostic> strides_problem(const std::vector<Strides>& strides, const Kernel& kernel) {
   if (kernel.repeat && std::any_of(strides.begin(), strides.end(), [](const Strides& s) { return !s.empty(); }))
     return error("tensors of repeated statements are dense: their slices have strides of their own",
                  "copy them, or call the kernel of one step");

@@ -20,9 +20,9 @@ bool reads(const Computation& statement, TensorId tensor) {
 namespace {
 
 /// What is wrong with carrying `to` out as soon as a tile of `from` is complete; nothing: it may be.
-std::optional<Diagnostic> too_early(const Kernel& kernel, std::size_t from, std::size_t to) {
+std::optional<Diagnostic> order_problem(const Kernel& kernel, std::size_t from, std::size_t to) {
   const Computation& consumer = kernel.statements[to];
-  const TensorId handed = kernel.statements[from].write.tensor;
+  const TensorId produced = kernel.statements[from].write.tensor;
   if (!consumer.domain.faces.empty())
     return error(fmt::format("then {}: its domain is cut", consumer.name), "leave it out");
   for (std::size_t s = from; s < to; ++s) {
@@ -37,31 +37,31 @@ std::optional<Diagnostic> too_early(const Kernel& kernel, std::size_t from, std:
                                kernel.tensors[consumer.write.tensor.index()].name),
                    "leave it out");
   }
-  return reads(consumer, handed) ? std::nullopt
-                                 : std::optional(error(fmt::format("then {}: it does not read {}", consumer.name,
-                                                                   kernel.tensors[handed.index()].name)));
+  return reads(consumer, produced) ? std::nullopt
+                                   : std::optional(error(fmt::format("then {}: it does not read {}", consumer.name,
+                                                                     kernel.tensors[produced.index()].name)));
 }
 
 /// The consumer's dim for each of the producer's that the tensor has; constants stand for whole axes.
-using Tied = std::vector<std::pair<std::string, AffineExpr>>;
+using MatchedDims = std::vector<std::pair<std::string, AffineExpr>>;
 
 /// Nothing: an index of either side is no plain dim, or a dim stands in two.
-std::optional<Tied> tied_dims(const Access& write, const Access& read) {
-  Tied tied;
+std::optional<MatchedDims> matched_dims(const Access& write, const Access& read) {
+  MatchedDims matched;
   for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
     const auto own = write.index[axis].as_dim();
     const AffineExpr& theirs = read.index[axis];
     if (!own || !(theirs.as_dim() || theirs.names().empty())) return std::nullopt;
-    for (const auto& [dim, other] : tied)
+    for (const auto& [dim, other] : matched)
       if (dim == *own || (other == theirs && theirs.as_dim())) return std::nullopt;
-    tied.emplace_back(*own, theirs);
+    matched.emplace_back(*own, theirs);
   }
-  return tied;
+  return matched;
 }
 
-class Checking {
+class FusionCheck {
  public:
-  Checking(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model)
+  FusionCheck(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model)
       : schedule_(schedule), kernel_(kernel), model_(model) {}
 
   Result<std::vector<TileFusion>> run() {
@@ -122,7 +122,7 @@ class Checking {
     const auto to = statement(name);
     if (!to) return problem(s, l, unknown(name));
     if (*to <= s) return problem(s, l, error(fmt::format("then {}: it comes before", name)));
-    if (auto no = too_early(kernel_, s, *to)) return problem(s, l, std::move(*no));
+    if (auto no = order_problem(kernel_, s, *to)) return problem(s, l, std::move(*no));
     std::vector<std::size_t> lines;
     const Nest& nest = schedule_.nests[*to];
     for (std::size_t k = 0; k < nest.lines.size(); ++k)
@@ -137,15 +137,15 @@ class Checking {
     const auto own = resolve(schedule_.nests[s], kernel_, make_id<StatementId>(s), model_);
     const auto theirs = resolve(nest, kernel_, make_id<StatementId>(*to), model_);
     if (!own || !theirs) return;  // told where each nest is checked
-    if (auto no = other_tile(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
-    if (auto no = other_order(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
+    if (auto no = tile_mismatch(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
+    if (auto no = order_mismatch(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
       return problem(*to, lines.front(), std::move(*no));
     found_.push_back({make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()});
   }
 
   /// The tiles come as the producer's nest takes them: an order that is only in the consumer's would be ignored.
-  static std::optional<Diagnostic> other_order(const Nest& own, const Nest& theirs, std::size_t line,
-                                               const std::string& producer) {
+  static std::optional<Diagnostic> order_mismatch(const Nest& own, const Nest& theirs, std::size_t line,
+                                                  const std::string& producer) {
     for (std::size_t l = 0; l < line; ++l) {
       const auto* f = std::get_if<For>(&theirs.lines[l].is);
       if (f == nullptr || (!f->wrap && f->raster == 0)) continue;
@@ -173,8 +173,8 @@ class Checking {
   }
 
   /// Why the consumer's line does not stand at the producer's tile, or this is not complete there.
-  std::optional<Diagnostic> other_tile(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
-                                       std::size_t their_line) const {
+  std::optional<Diagnostic> tile_mismatch(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
+                                          std::size_t their_line) const {
     const Computation& producer = own.statement;
     const std::string& name = theirs.statement.name;
     const Tensor& tensor = kernel_.tensors[producer.write.tensor.index()];
@@ -197,15 +197,15 @@ class Checking {
                                        "follows as a nest of its own",
                                        name)
                          : fmt::format("write it at a stage above the loop of {}", dim.name));
-    std::vector<bool> tied_there(theirs.statement.domain.dims.size(), false);
-    std::map<std::string, std::string> first_tied;  // of the producer's dims
+    std::vector<bool> matched_there(theirs.statement.domain.dims.size(), false);
+    std::map<std::string, std::string> first_match;  // of the producer's dims
     for (const Access& read : theirs.statement.reads) {
       if (read.tensor != producer.write.tensor) continue;
-      const auto tied = tied_dims(producer.write, read);
-      if (!tied)
+      const auto matched = matched_dims(producer.write, read);
+      if (!matched)
         return error(fmt::format("then {}: an index of {} is no plain dim on both sides", name, tensor.name),
                      "dims that are fused for an instruction cannot be handed on");
-      for (const auto& [dim, other] : *tied) {
+      for (const auto& [dim, other] : *matched) {
         const auto d = static_cast<std::size_t>(producer.domain.find(dim));
         if (!other.as_dim()) {
           if (tiles[d] == producer.domain.dims[d].extent) continue;
@@ -213,8 +213,8 @@ class Checking {
                                    producer.domain.dims[d].extent));
         }
         const auto o = static_cast<std::size_t>(theirs.statement.domain.find(*other.as_dim()));
-        tied_there[o] = true;
-        const std::string& before = first_tied.emplace(dim, *other.as_dim()).first->second;
+        matched_there[o] = true;
+        const std::string& before = first_match.emplace(dim, *other.as_dim()).first->second;
         if (before != *other.as_dim() && tiles[d] < producer.domain.dims[d].extent)  // T[i] * T[j]
           return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name,
                                    tensor.name, before, *other.as_dim(), tiles[d], producer.domain.dims[d].extent, dim),
@@ -236,7 +236,7 @@ class Checking {
                                  their_tiles[d], dims[d].extent),
                      fmt::format("hand on tiles with all of {}", dims[d].name));
     for (int w = 0; w < their_loops; ++w)
-      if (const auto d = static_cast<std::size_t>(theirs.loops[static_cast<std::size_t>(w)].dim); !tied_there[d])
+      if (const auto d = static_cast<std::size_t>(theirs.loops[static_cast<std::size_t>(w)].dim); !matched_there[d])
         return error(fmt::format("then {}: its nest runs over {} above the tile, which {} does not have", name,
                                  theirs.statement.domain.dims[d].name, tensor.name),
                      "run over it below");
@@ -252,8 +252,9 @@ class Checking {
 
 }  // namespace
 
-Result<std::vector<TileFusion>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model) {
-  return Checking(schedule, kernel, model).run();
+Result<std::vector<TileFusion>> tile_fusions(const Schedule& schedule, const Kernel& kernel,
+                                             const HardwareModel& model) {
+  return FusionCheck(schedule, kernel, model).run();
 }
 
 bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage) {
@@ -265,25 +266,25 @@ bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage) {
   });
 }
 
-FusedTile handed_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
-                      const Computation& consumer, std::size_t line) {
-  FusedTile handed;
-  handed.line = line;
-  for (const Dim& dim : consumer.domain.dims) handed.tiles[dim.name] = {AffineExpr(0), dim.extent};
+FusedTile make_fused_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
+                          const Computation& consumer, std::size_t line) {
+  FusedTile fused;
+  fused.line = line;
+  for (const Dim& dim : consumer.domain.dims) fused.tiles[dim.name] = {AffineExpr(0), dim.extent};
   for (int a = 1; a < access_count(consumer); ++a) {
     const Access& read = access_of(consumer, a);
     if (read.tensor != producer.write.tensor) continue;
     std::map<std::string, AffineExpr> theirs;
-    const Tied tied = tied_dims(producer.write, read).value_or(Tied{});
-    for (const auto& [dim, other] : tied) {
+    const MatchedDims matched = matched_dims(producer.write, read).value_or(MatchedDims{});
+    for (const auto& [dim, other] : matched) {
       theirs.emplace(dim, other);
-      if (const auto name = other.as_dim()) handed.tiles[*name] = tiles.at(dim);
+      if (const auto name = other.as_dim()) fused.tiles[*name] = tiles.at(dim);
     }
     TileLayout seen = tile;
     for (Coordinate& c : seen.coordinates) c.form = substitute(c.form, theirs);
-    handed.holders.emplace(a, std::move(seen));
+    fused.holders.emplace(a, std::move(seen));
   }
-  return handed;
+  return fused;
 }
 
 }  // namespace isamap

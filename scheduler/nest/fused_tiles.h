@@ -23,7 +23,8 @@ struct TileFusion {
 /// All of a schedule, by consumer. Diagnostics, at the place of the line: a statement or counterpart that is not there,
 /// another tile or memory, a producer whose tile is not complete, a consumer that may not run so early (it adds up
 /// more than the tile has; it reads what another statement between the two writes; it overwrites what is still read).
-Result<std::vector<TileFusion>> handovers(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model);
+Result<std::vector<TileFusion>> tile_fusions(const Schedule& schedule, const Kernel& kernel,
+                                             const HardwareModel& model);
 
 /// Is a tile that is handed on stored too? Not if its tensor is read by nobody else.
 bool is_stored(const Kernel& kernel, StatementId producer, const Stage& stage);
@@ -36,8 +37,8 @@ struct FusedTile {
   std::map<int, TileLayout> holders;  ///< by access number of the consumer
 };
 /// `tile`, of the producer's statement (fused) where `tiles` are in work, as `consumer` (fused) sees it. Only for pairs
-/// that `handovers` found nothing wrong with.
-FusedTile handed_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
-                      const Computation& consumer, std::size_t line);
+/// that `tile_fusions` found nothing wrong with.
+FusedTile make_fused_tile(const Computation& producer, const TileLayout& tile, const Tiles& tiles,
+                          const Computation& consumer, std::size_t line);
 
 }  // namespace isamap

@@ -52,7 +52,7 @@ double share(const AffineExpr& index, std::int64_t extent, const IterationDomain
 
 }  // namespace
 
-double inside_share(const Nest& nest, const Kernel& kernel, const Computation& statement) {
+double in_bounds_fraction(const Nest& nest, const Kernel& kernel, const Computation& statement) {
   double all = 1;
   for (const Access& read : statement.reads) {
     const Tensor& tensor = kernel.tensors[read.tensor.index()];

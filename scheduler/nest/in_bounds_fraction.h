@@ -11,6 +11,6 @@ namespace isamap {
 /// shape, from 0 to 1; 1 where nothing is skipped. Each index is counted exactly and taken to be independent of the
 /// others, which it is where no two of them use the same dim; an index with divisions, or over too many points to be
 /// counted, is taken to lie inside.
-double inside_share(const Nest& nest, const Kernel& kernel, const Computation& statement);
+double in_bounds_fraction(const Nest& nest, const Kernel& kernel, const Computation& statement);
 
 }  // namespace isamap

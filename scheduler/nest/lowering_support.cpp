@@ -79,7 +79,7 @@ std::string not_lowered(const Instruction& instruction, const HardwareModel& mod
   return "";
 }
 
-double as_held(const Instruction& instruction, int access, double number) {
+double round_to_operand(const Instruction& instruction, int access, double number) {
   const TensorId t = operand_of_access(instruction, access);
   const DType type = instruction.operands[t.index()].dtype.value_or(instruction.tensors[t.index()].dtype);
   return is_float(type) ? round_to(type, number) : number;

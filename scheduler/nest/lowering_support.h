@@ -18,6 +18,6 @@ std::string not_lowered(const Mapping& mapping, const HardwareModel& model);
 std::string not_lowered(const Instruction& instruction, const HardwareModel& model);
 
 /// A number as the operand of this access holds it: 0.03 in an f32 is the f32 next to it.
-double as_held(const Instruction& instruction, int access, double number);
+double round_to_operand(const Instruction& instruction, int access, double number);
 
 }  // namespace isamap

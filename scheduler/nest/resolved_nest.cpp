@@ -34,7 +34,7 @@ class Resolver {
                  nest_.lines[l].is);
     }
     line_ = static_cast<int>(nest_.lines.size()) - 1;
-    looped_down();
+    check_call_extents();
     return std::move(problems_);
   }
 
@@ -65,7 +65,7 @@ class Resolver {
               "leave it out");
     for (const auto& [tensor, how] : last->outside)
       if (const auto no = outside_problem(*view_.kernel, original, tensor)) problem(no->message, no->hint);
-    view_.inside = inside_share(nest_, *view_.kernel, original);
+    view_.in_bounds = in_bounds_fraction(nest_, *view_.kernel, original);
     auto mapping = mapping_of(*last, *view_.kernel, view_.id, *view_.model);
     if (!mapping) return problem(mapping.diagnostics().front().message, mapping.diagnostics().front().hint), false;
     view_.mapping = std::move(*mapping);
@@ -103,7 +103,7 @@ class Resolver {
         continue;
       }
       w.tile = std::min(step.tile, tile);
-      std::int64_t& around = looped_[w.dim];  // larger than the dim itself is fine: one schedule serves many sizes
+      std::int64_t& around = last_tile_[w.dim];  // larger than the dim itself is fine: one schedule serves many sizes
       if (around > 0 && step.tile > around)
         problem(fmt::format("tile {} of {} is larger than the tile {} around it", step.tile, step.dim, around));
       around = step.tile;
@@ -126,10 +126,11 @@ class Resolver {
                   " further out",
               "write the same at both");
     const int held = view_.innermost[0];
-    if (held >= 0 && view_.stages[static_cast<std::size_t>(held)].memory != combined_in(view_.model->instruction(*id)))
+    if (held >= 0 &&
+        view_.stages[static_cast<std::size_t>(held)].memory != combine_target(view_.model->instruction(*id)))
       problem(fmt::format("combine {}: {} stands in {} here, and it adds to {}", f.combine, output.name,
                           view_.model->memory(view_.stages[static_cast<std::size_t>(held)].memory).name,
-                          view_.model->memory(combined_in(view_.model->instruction(*id))).name),
+                          view_.model->memory(combine_target(view_.model->instruction(*id))).name),
               "write the loop above the stage of " + output.name);
     return *id;
   }
@@ -188,7 +189,7 @@ class Resolver {
       if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
       found = true;
       if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // it keeps what passes by itself
-        if (s.ahead > 0) view_.asked.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
+        if (s.ahead > 0) view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
         continue;
       }
       int& last = view_.innermost[static_cast<std::size_t>(a)];
@@ -200,7 +201,7 @@ class Resolver {
     moves(s);
     if (!s.layout.empty()) layout(s, *memory);
     if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
-    if (const auto lacks = lacks_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
+    if (const auto lacks = missing_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
     if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
       problem(
           fmt::format("x{}: registers take turns right below an unrolled loop, and here they have one set", s.buffers),
@@ -300,7 +301,7 @@ class Resolver {
                         : fmt::format(", or let {} run over it: {}", view_.instruction->name, fmt::join(ways, " or "));
   }
 
-  void looped_down() {
+  void check_call_extents() {
     for (std::size_t d = 0; d < tile_.size(); ++d)
       if (tile_[d] > view_.block[d])
         problem(fmt::format("{} points of {} are left; one call of {} takes {}", tile_[d],
@@ -323,7 +324,7 @@ class Resolver {
   Diagnostics problems_;
   int line_ = 0;
   std::vector<std::int64_t> tile_;
-  std::map<int, std::int64_t> looped_;  // dim -> tile of the last loop
+  std::map<int, std::int64_t> last_tile_;  // dim -> tile of the last loop
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
 
@@ -371,7 +372,7 @@ Result<ResolvedNest> resolve(const Nest& nest, const Kernel& kernel, StatementId
   return view;
 }
 
-std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory) {
+std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory) {
   if (stage.ahead < 1 || stage.ahead < stage.buffers || memory.kind == MemoryKind::cache) return std::nullopt;
   return error(fmt::format("ahead {} needs {} buffers: the tile in use has one too", stage.ahead, stage.ahead + 1),
                fmt::format("write x{} ahead {}; only caches are asked without", stage.ahead + 1, stage.ahead));
@@ -460,7 +461,7 @@ Result<Mapping> mapping_of(const Do& line, const Kernel& kernel, StatementId sta
     if (std::count(order->begin(), order->end(), access_count(computation)) == 0)
       return error(fmt::format("no operand '{}' in {}", line.constants.front().first, instruction.name));
     const auto held = std::find(order->begin(), order->end(), access_count(computation)) - order->begin();
-    mapping.constant = as_held(instruction, static_cast<int>(held), *mapping.constant);
+    mapping.constant = round_to_operand(instruction, static_cast<int>(held), *mapping.constant);
     if (const std::string no = not_lowered(mapping, model); !no.empty()) return error(no);
   }
   const std::vector<std::string> dims = dim_names(instruction.statement());

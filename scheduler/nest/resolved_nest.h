@@ -59,8 +59,8 @@ struct ResolvedNest {
   std::vector<LoopLevel> loops;      ///< outermost first
   std::vector<StagedTile> stages;    ///< in textual order
   std::vector<int> innermost;        ///< per access: its last stage, or -1
-  std::vector<Prefetch> asked;       ///< into caches
-  double inside = 1;                 ///< share of the points that are computed (scheduler/nest/in_bounds_fraction.h)
+  std::vector<Prefetch> prefetches;  ///< into caches
+  double in_bounds = 1;              ///< share of the points that are computed (scheduler/nest/in_bounds_fraction.h)
 
   int dim_count() const { return static_cast<int>(statement.domain.dims.size()); }
   MemoryId memory_of(int stage) const {
@@ -91,6 +91,6 @@ int instruction_access(const Mapping& mapping, int access);
 MemoryId operand_memory(const ResolvedNest& view, int access);
 
 /// Tiles that are filled ahead need buffers; caches are asked without. Nothing: the stage has what it needs.
-std::optional<Diagnostic> lacks_buffers(const Stage& stage, const Memory& memory);
+std::optional<Diagnostic> missing_buffers(const Stage& stage, const Memory& memory);
 
 }  // namespace isamap

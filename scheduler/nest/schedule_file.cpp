@@ -61,8 +61,8 @@ void check(const Schedule& schedule, const Kernel& kernel, const HardwareModel& 
     problems.insert(problems.end(), view.diagnostics().begin(), view.diagnostics().end());
   }
   if (!has_errors(problems)) {
-    const auto handed = handovers(schedule, kernel, model);
-    problems.insert(problems.end(), handed.diagnostics().begin(), handed.diagnostics().end());
+    const auto fusions = tile_fusions(schedule, kernel, model);
+    problems.insert(problems.end(), fusions.diagnostics().begin(), fusions.diagnostics().end());
   }
 }
 

@@ -26,10 +26,10 @@ std::vector<std::string> names(const std::vector<InstructionId>& ids, const Hard
 
 }  // namespace
 
-MemoryId combined_in(const Instruction& combine) {
+MemoryId combine_target(const Instruction& combine) {
   return combine.operands[operand_of_access(combine, 0).index()].memory;
 }
-MemoryId combined_from(const Instruction& combine) {
+MemoryId combine_source(const Instruction& combine) {
   return combine.operands[operand_of_access(combine, 1).index()].memory;
 }
 

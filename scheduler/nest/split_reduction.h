@@ -27,8 +27,8 @@ std::vector<InstructionId> combines_for(const Computation& statement, const Tens
                                         const HardwareModel& model);
 
 /// The memory to which it adds, and the one from which it takes parts.
-MemoryId combined_in(const Instruction& combine);
-MemoryId combined_from(const Instruction& combine);
+MemoryId combine_target(const Instruction& combine);
+MemoryId combine_source(const Instruction& combine);
 
 /// Does the loop give instances that run side by side parts of one sum?
 bool splits_a_reduction(const Computation& statement, const std::string& dim, UnitId unit, const HardwareModel& model);

@@ -209,7 +209,7 @@ Pairing pair(const Computation& statement, InstructionForm instruction, const Ma
   return p;
 }
 
-bool lies_freely(const Instruction& instruction, int operand, std::size_t dim) {
+bool any_stride(const Instruction& instruction, int operand, std::size_t dim) {
   const DimRange& range = instruction.ranges[dim];
   const auto* strided =
       std::get_if<StridedLayout>(&instruction.operands[operand_of_access(instruction, operand).index()].layout);
@@ -251,7 +251,7 @@ std::vector<LayoutDigit> instruction_digits(const Pairing& p, int access, const 
   std::vector<OwnDigit> digits;
   for (std::size_t at = 0; at < dims->size(); ++at) {
     const std::size_t d = (*dims)[at];
-    if (lies_freely(*p.instruction, number, d)) continue;
+    if (any_stride(*p.instruction, number, d)) continue;
     const std::int64_t block = full_extent(*p.instruction, d);
     const auto stride = [&](std::int64_t step) {
       return places && box[at] > step ? (*places)[static_cast<std::size_t>(row[at] * step)] : row[at] * step;
@@ -284,7 +284,7 @@ std::vector<LayoutDigit> blocked_layout(const Pairing& p, int access, const Oper
   std::vector<std::string> looped, free;
   if (p.instruction && operand >= 0) {
     for (const std::size_t d : operand_dims(*p.instruction, operand).value_or(std::vector<std::size_t>{}))
-      if (lies_freely(*p.instruction, operand, d))
+      if (any_stride(*p.instruction, operand, d))
         free.push_back(p.fused_dim_of[d]);
       else if (!is_pseudo(p, access, d))
         looped.push_back(p.fused_dim_of[d]);
@@ -357,12 +357,12 @@ namespace {
 
 /// Where an operand's tile stands in registers on its way: the side of a move between `memory` and the operand's own
 /// that is in `memory`, if the move takes the same box of elements.
-struct Passage {
+struct StagingMove {
   const Instruction* move = nullptr;
   int access = 0;
 };
-std::optional<Passage> passage(const Pairing& p, int operand, bool output, MemoryId memory, DType dtype,
-                               const HardwareModel& model) {
+std::optional<StagingMove> staging_move(const Pairing& p, int operand, bool output, MemoryId memory, DType dtype,
+                                        const HardwareModel& model) {
   const MemoryId own = p.instruction->operands[operand_of_access(*p.instruction, operand).index()].memory;
   const auto box = operand_box(*p.instruction, operand);
   for (const Instruction& move : model.instructions()) {
@@ -373,7 +373,7 @@ std::optional<Passage> passage(const Pairing& p, int operand, bool output, Memor
     const bool connects =
         here.memory == own && there.memory == memory && operand_box(move, near) == box && operand_box(move, far) == box;
     if (connects && type_refusal(move, near, dtype).empty() && type_refusal(move, far, dtype).empty())
-      return Passage{&move, far};
+      return StagingMove{&move, far};
   }
   return std::nullopt;
 }
@@ -399,7 +399,7 @@ Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, Me
   int registers = 0;  // of one slot, where the operand itself does not say
   if (model.memory(memory).is_register()) {
     const auto through =
-        is_operand_memory || operand < 0 ? std::nullopt : passage(p, operand, access == 0, memory, dtype, model);
+        is_operand_memory || operand < 0 ? std::nullopt : staging_move(p, operand, access == 0, memory, dtype, model);
     if (!is_operand_memory && !through)
       return error(
           fmt::format("{} is staged in {}, but the instruction does not take it from there, and no move passes "

@@ -29,7 +29,7 @@ bool can_start_at_zero(const Instruction& instruction);
 std::int64_t full_extent(const Instruction& instruction, std::size_t dim);
 
 /// A dim of any extent whose neighbours may lie at any distance (`{i: any}`): a tile needs no blocks for it.
-bool lies_freely(const Instruction& instruction, int operand, std::size_t dim);
+bool any_stride(const Instruction& instruction, int operand, std::size_t dim);
 
 /// The tile of access number `access` below a place where `tiles` are in work, in a buffer of `memory` that is not yet
 /// in the program: its description and the Buffer. An empty `layout` means what the instruction takes when `memory` is

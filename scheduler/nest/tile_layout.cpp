@@ -49,7 +49,7 @@ std::optional<std::vector<AffineExpr>> index_at(const TileLayout& tile, const Kn
     local["#" + std::to_string(i)] = *value - tile.coordinates[i].start;
   }
   for (const AffineExpr& axis : tile.axes) index.push_back(simplify(substitute(axis, local), ranges));
-  if (tile.turn) index.push_back(simplify(*tile.turn, ranges));
+  if (tile.buffer_number) index.push_back(simplify(*tile.buffer_number, ranges));
   return index;
 }
 

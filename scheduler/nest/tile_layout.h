@@ -36,11 +36,11 @@ struct Coordinate {
 struct TileLayout {
   BufferId buffer;
   std::vector<Coordinate> coordinates;
-  std::vector<AffineExpr> axes;    ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
-  std::optional<AffineExpr> turn;  ///< over loop variables: which of several buffers, the last axis
-  bool whole_tensor = false;       ///< an argument or intermediate: axes are the access's index expressions over dims
-  bool zero_padded = false;        ///< what lies between extent and padded holds 0
-  int slots = -1;                  ///< as Buffer::slots
+  std::vector<AffineExpr> axes;             ///< one for each buffer axis, over "#0", "#1", ... (the coordinates)
+  std::optional<AffineExpr> buffer_number;  ///< over loop variables: which of several buffers, the last axis
+  bool whole_tensor = false;  ///< an argument or intermediate: axes are the access's index expressions over dims
+  bool zero_padded = false;   ///< what lies between extent and padded holds 0
+  int slots = -1;             ///< as Buffer::slots
   std::vector<std::int64_t> positions;     ///< registers: physical position of each interior point (row-major)
   std::optional<FragmentLayout> fragment;  ///< registers of several instances: which of them has which interior point
 };
