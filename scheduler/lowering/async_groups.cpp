@@ -42,13 +42,14 @@ Node fence_of(const AsyncObject& object) {
   return Node{std::move(sync)};
 }
 
-/// A fence orders what the thread that executes it has stored, whatever unit it is said to count for.
+/// A fence orders the stores of the thread that executes it, whatever its unit.
 bool in_threads(const Loop& loop, const HardwareModel& model) {
   const auto unit = loop.unit.empty() ? std::nullopt : model.find_unit(loop.unit);
   return unit && !model.unit(*unit).threads.loop.empty();
 }
 
-/// Into the outermost loops over instances of the unit, or over threads. What is begun outside of them: is anything?
+/// Appends fences to the outermost loops over instances of the unit, or over threads. True: some calls are outside of
+/// them.
 bool fence_instances(std::vector<Node>& nodes, const AsyncObject& object, const HardwareModel& model) {
   bool outside = false;
   for (Node& node : nodes) {

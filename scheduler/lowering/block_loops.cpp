@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the blocks of a tile, in the order of the buffer's axes: the last axis runs fastest.
+// Loops over the blocks of a tile, in the order of the buffer's axes, the last one innermost.
 
 #include "scheduler/lowering/tile_copy.h"
 #include "support/arithmetic.h"
@@ -31,8 +31,9 @@ std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bo
 
 namespace {
 
-// One loop of the nest: the blocks of a coordinate, or the elements inside a block. Where several blocks make up one of
-// the layout's, those of the layout and their pieces are two loops, each where its digit stands.
+// One loop of the nest: over the blocks of a coordinate, or over the elements of a block. If a block of the layout is
+// several of the instruction's, there are two loops, over blocks of the layout and over their pieces, each at its
+// digit.
 struct BlockLoop {
   enum class Over { blocks, blocks_of_layout, pieces, elements };
   std::size_t coordinate = 0;
@@ -49,8 +50,8 @@ bool is_inner_digit(const AffineExpr& axis) {
   return false;
 }
 
-// Coordinates in the order of the axes that show them. Coordinates without an axis of their own come first. The blocks
-// of `last` come late if its elements, or pieces, come last.
+// Coordinates in the order of their axes, those without an axis first. The blocks of `last` move next to its elements,
+// or pieces, if these are innermost.
 std::vector<BlockLoop> loop_order(const TileLayout& tile, const std::vector<std::int64_t>& blocks,
                                   const std::vector<bool>& covered, std::optional<std::size_t> last) {
   using Over = BlockLoop::Over;
@@ -96,7 +97,7 @@ struct Visit {
   bool unroll;
   const BlockBody& body;
   std::vector<BlockLoop> order;
-  std::vector<bool> tail;  // which coordinates are at their short last block
+  std::vector<bool> tail;  // by coordinate: at its tail
 
   Result<std::vector<Node>> loops(std::size_t depth, std::vector<AffineExpr>& begin) {
     if (depth == order.size()) return body(begin, valid_counts());
@@ -151,7 +152,7 @@ struct Visit {
 Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile,
                                          const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
                                          bool unroll, const BlockBody& body, std::optional<std::size_t> last) {
-  // Whole blocks of the layout, in pieces, and what is left of one by itself.
+  // Peels a partial block of the layout, whose pieces are fewer.
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
     if (!covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
@@ -169,7 +170,7 @@ Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& t
   }
   Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered, last), {}};
   const std::size_t n = tile.coordinates.size();
-  std::vector<std::size_t> ragged;  // coordinates with both whole blocks and a short one, or only a short one
+  std::vector<std::size_t> ragged;  // coordinates with whole blocks and a tail
   std::vector<bool> tail(n, false);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t extent = tile.coordinates[i].extent;

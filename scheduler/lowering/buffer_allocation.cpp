@@ -13,13 +13,13 @@ namespace isamap {
 
 namespace {
 
-/// What is taken of a buffer at once, one number for each subscript.
+/// Shapes in which calls access a buffer, one extent for each subscript.
 using Shapes = std::set<std::vector<std::int64_t>>;
 
 struct LiveBuffer {
   Interval live;
-  /// Registers carry state that follows from the shape of what they hold. It is set while none of the file lives, so
-  /// over `run`, in which always some do, a register has one shape.
+  /// Tile registers with state (shape) are configured only when none of the file is live. So over `run`, during which
+  /// some always are, a register has one shape.
   std::optional<Interval> run;
   Shapes shapes;
 };
@@ -35,7 +35,7 @@ bool may_share(const LiveBuffer& a, const LiveBuffer& b) {
   return !overlap(a.live, b.live) && !(a.run && b.run && overlap(*a.run, *b.run) && a.shapes != b.shapes);
 }
 
-// The lowest aligned address at which `size` units meet nothing that may not share them.
+// First fit: the lowest aligned address where `size` units overlap no buffer that interferes.
 std::int64_t first_fit(const std::vector<Placed>& placed, const LiveBuffer& held, std::int64_t size,
                        std::int64_t align) {
   std::int64_t at = 0;
@@ -73,7 +73,7 @@ void find_shapes(const std::vector<Node>& nodes, const HardwareModel& model, std
   }
 }
 
-/// Intervals in which something of a memory lives without a break.
+/// Maximal intervals during which some buffer of a memory is live.
 std::vector<Interval> runs_of(std::vector<Interval> live) {
   std::sort(live.begin(), live.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
   std::vector<Interval> runs;
@@ -87,7 +87,7 @@ std::vector<Interval> runs_of(std::vector<Interval> live) {
   return runs;
 }
 
-/// What each buffer holds its place for.
+/// Live ranges and shapes of each buffer.
 std::vector<LiveBuffer> live_buffers(const Program& program, const HardwareModel& model) {
   const auto live = live_ranges(program);
   std::vector<Shapes> shapes(program.buffers.size());

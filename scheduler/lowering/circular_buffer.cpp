@@ -12,7 +12,7 @@ namespace isamap {
 
 namespace {
 
-/// Gives the calls their counter; the bytes that they bring, or nothing where that depends on a condition.
+/// Sets the counter of the calls and returns the bytes they transfer; nothing: the number depends on a condition.
 std::optional<std::int64_t> give_counter(std::vector<Node>& nodes, const Ref& counter, const std::string& object,
                                          const HardwareModel& model) {
   std::int64_t sum = 0;
@@ -56,13 +56,13 @@ Result<std::vector<Node>> complete_by_counter(std::vector<Node> fills, const Cir
                                               const HardwareModel& model) {
   const auto bytes = give_counter(fills, {circular.ready, {mod(number, circular.tiles)}}, circular.object, model);
   if (!bytes)
-    return error(fmt::format("how many bytes complete '{}' depends on a condition",
+    return error(fmt::format("the number of bytes that complete '{}' depends on a condition",
                              program.buffers[circular.ready.index()].name),
-                 "with `tail pad` all tiles are whole");
+                 "use `tail pad`: then all tiles are whole");
   Node expect = step_of(circular, circular.ready, number, Sync::Step::expect, executor);
   std::get<Sync>(expect.is).bytes = *bytes;
   fills.insert(fills.begin(), std::move(expect));
-  if (circular.free.valid()) {  // the tile that stood there before: in the first round there was none
+  if (circular.free.valid()) {  // until the previous tile in this buffer is released; the first pass has none
     Node wait = step_of(circular, circular.free, number, Sync::Step::wait, executor);
     std::get<Sync>(wait.is).phase += -1;
     fills.insert(fills.begin(), std::move(wait));
@@ -129,13 +129,12 @@ Diagnostic no_circular_buffer(const NestParts& parts, std::size_t line, const st
   const Stage& s = std::get<Stage>(lines[line].is);
   const std::string written = parts.kernel_.tensors[parts.statement_.write.tensor.index()].name;
   if (s.buffers < 2)
-    return error(moves + ", and this one has one place for all steps of a loop",
-                 "x2 or more, right below a loop in time");
+    return error(moves + ", and this stage has a single buffer", "x2 or more, right below a sequential loop");
   for (std::size_t l = line; l-- > 0;) {
     if (const auto* above = std::get_if<Stage>(&lines[l].is)) {
       if (above->tensor == written)
-        return error(fmt::format("{}, and between it and the loop stands stage {} of the output", moves, written),
-                     "write it right below a loop in time");
+        return error(fmt::format("{}, and stage {} of the output is between it and the loop", moves, written),
+                     "write it right below a sequential loop");
       if (above->buffers != s.buffers || above->ahead != s.ahead)
         return error(fmt::format("{}, together with stage {}, which has x{} ahead {}; this one has x{} ahead {}", moves,
                                  above->tensor, above->buffers, above->ahead, s.buffers, s.ahead),
@@ -145,15 +144,14 @@ Diagnostic no_circular_buffer(const NestParts& parts, std::size_t line, const st
     const auto* f = std::get_if<For>(&lines[l].is);
     if (f == nullptr) break;
     if (!f->unit.empty())
-      return error(fmt::format("{}, and the loop right above is on {}: its steps are no steps in time", moves, f->unit),
+      return error(fmt::format("{}, and the loop right above is parallel, on {}", moves, f->unit),
                    "write it right below a loop without `on`");
     if (f->unroll)
-      return error(moves + ", and the loop right above is unrolled: a counter counts the steps of a loop",
-                   "without `unroll`");
-    return error(moves + ", which the stages right below this loop do not allow",
-                 "stage it right below a loop in time with `tail pad`");
+      return error(moves + ", and the loop right above is unrolled, which a counter cannot follow", "without `unroll`");
+    return error(moves + ", which other stages below this loop prevent",
+                 "stage it right below a sequential loop with `tail pad`");
   }
-  return error(moves + ", and no loop stands above it", "stage it right below a loop in time with `tail pad`");
+  return error(moves + ", and no loop is above it", "stage it right below a sequential loop with `tail pad`");
 }
 
 UnitId consumer_unit(const NestParts& parts) {
@@ -175,39 +173,37 @@ Result<CircularBuffer> make_circular_buffer(const NestParts& parts, const std::v
   if (!object && first.role.empty()) return circular;
   if (!object)
     return error(
-        fmt::format("stage {} in {}: role {} fills it by moves that no counter completes, of whose end only "
-                    "those who began them know",
-                    first.tensor, first.memory, first.role),
-        fmt::format("name a move behind `via` that completes by a counter, or leave out `role {}`", first.role));
+        fmt::format(
+            "stage {} in {}: the moves of role {} complete without a counter, so other warps cannot wait for them",
+            first.tensor, first.memory, first.role),
+        fmt::format("name a move in `via` that completes by a counter, or leave out `role {}`", first.role));
   if (!commits(fills, parts.lowering_.model).empty())
-    return error(fmt::format("stages {}: some of their moves complete by '{}', others in groups, and one step waits "
-                             "for all of them together",
+    return error(fmt::format("stages {}: some of their moves complete by '{}', others in groups, and a step waits for "
+                             "all of them at once",
                              stage_names(parts, stages), *object),
-                 "moves of one kind for all of them: the same completion behind each `via`");
+                 "use moves with the same completion in each `via`");
   for (const std::size_t l : stages) {
     const Stage& s = stage_at(parts, l);
     const Access& access = access_of(parts.statement_, access_of_stage(parts, s));
     if (s.buffers != first.buffers)
-      return error(fmt::format("stages {} and {} right below one loop are counted together, and have {} and {} places",
+      return error(fmt::format("stages {} and {} right below one loop share counters, and have {} and {} buffers",
                                first.tensor, s.tensor, first.buffers, s.buffers),
                    fmt::format("x{} for both", first.buffers));
     const auto by = [](const Stage& one) { return one.role.empty() ? "no role" : "role " + one.role; };
     if (s.role != first.role)
-      return error(
-          fmt::format("stages {} and {} right below one loop are counted together, and are filled by {} and {}",
-                      first.tensor, s.tensor, by(first), by(s)),
-          fmt::format("{} for both", first.role.empty() ? "role " + s.role : by(first)));
+      return error(fmt::format("stages {} and {} right below one loop share counters, and are filled by {} and {}",
+                               first.tensor, s.tensor, by(first), by(s)),
+                   fmt::format("{} for both", first.role.empty() ? "role " + s.role : by(first)));
     if (!s.role.empty() && s.ahead + 1 != s.buffers)
-      return error(
-          fmt::format("stage {}: ahead {} says nothing, as role {} is ahead as far as there are places, {} here",
-                      s.tensor, s.ahead, s.role, s.buffers - 1),
-          fmt::format("x{} without `ahead`, for {} tiles under way", s.ahead + 1, s.ahead));
+      return error(fmt::format("stage {}: ahead {} has no effect, as role {} prefetches into all free buffers, {} here",
+                               s.tensor, s.ahead, s.role, s.buffers - 1),
+                   fmt::format("x{} without `ahead`, for a distance of {}", s.ahead + 1, s.ahead));
     if (skips(*parts.input_.nest, parts.kernel_.tensors[access.tensor.index()]))
       return error(
-          fmt::format("stage {}: steps that `outside {} skip` leaves out would not be counted", s.tensor, s.tensor),
+          fmt::format("stage {}: steps skipped by `outside {} skip` would not signal its counters", s.tensor, s.tensor),
           fmt::format("outside {} pad", s.tensor));
     if (!uses(access, dim))
-      return error(fmt::format("stage {}: the tile is the same in all steps of {}", s.tensor, dim),
+      return error(fmt::format("stage {}: the tile is invariant in the loop over {}", s.tensor, dim),
                    "stage it above that loop");
   }
   circular.object = *object;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy by moves: instructions found by meaning, block by block, masked where the machine can and padding allows.
+// A copy by move instructions, found by their semantics: block by block, tails masked if the machine can, else padded.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,7 @@ namespace isamap {
 
 namespace {
 
-// At the end of a tile, does the outer tile hold padding after the valid elements?
+// Are the elements after the valid ones padding of the outer tile?
 bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
                       std::int64_t valid) {
   const Coordinate& c = copy.copied_tile().coordinates[i];
@@ -26,7 +26,7 @@ bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i,
   return false;
 }
 
-// May coordinate i be moved with `extent` elements when only `valid` of its block are elements of the tensor?
+// May a block of coordinate i be moved with `extent` elements if only `valid` of them are elements of the tensor?
 bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
                      std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent,
                      std::int64_t block) {
@@ -42,8 +42,8 @@ bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instructi
   return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
 }
 
-// A masked move writes its inactive points too. Where one point is active the tile's index says 0 for all of them;
-// inside a register each point has the place that its own subscript names: D[0] becomes D[$j].
+// A masked move also writes its inactive points. If one point is active, the tile's index is 0 for all of them; in a
+// register each point is at its own subscript: D[0] becomes D[$j].
 void name_inactive_points(const Instruction& move, int access, const std::vector<std::int64_t>& extents,
                           const Buffer& buffer, std::vector<AffineExpr>& index) {
   const std::vector<AffineExpr>& subscripts = access_of(move.statement(), access).index;
@@ -56,8 +56,7 @@ void name_inactive_points(const Instruction& move, int access, const std::vector
   }
 }
 
-/// What each dim of a move takes of a block: the elements that are valid; those where the dim can, else all of the
-/// block; all of it.
+/// Elements of a block that a move transfers: the valid ones; those in dims that allow it, else all; all.
 enum class BlockPart { valid, valid_if_allowed, whole };
 
 struct MoveBlock {
@@ -77,7 +76,7 @@ struct MoveBlock {
     const Instruction& move = lowering.model.instruction(id);
     if (copy.into_inner && !copy.cleared)
       for (std::size_t i = 0; i < copy.zero.size(); ++i)
-        // A move of a part of a block sets nothing behind the last element.
+        // A move smaller than the block sets nothing after the last element.
         if (const Coordinate& c = copy.copied_tile().coordinates[i];
             copy.zero[i] && (!shape.loops(i) || shape.blocks[i] < c.block) && c.padded != c.extent) {
           reason(fmt::format(
@@ -96,15 +95,16 @@ struct MoveBlock {
         const std::string& along = move.statement().domain.dims[d].name;
         const std::string found =
             i < 0 ? "1" : fmt::format("{} along {}", extent, print(copy.inner->coordinates[at].form));
-        reason(extent == 0 ? fmt::format("{} cannot carry nothing along {}, and a tile may lie past the end of {}",
-                                         move.name, along, print(copy.inner->coordinates[at].form))
-                           : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max,
-                                         along, found));
+        reason(extent == 0
+                   ? fmt::format("{} does not support extent 0 along {}, and a tile may be entirely past the end of {}",
+                                 move.name, along, print(copy.inner->coordinates[at].form))
+                   : fmt::format("{} moves {} along its {}; the tile has {}", move.name, move.ranges[d].max, along,
+                                 found));
         return std::nullopt;
       }
       if (i >= 0 &&
           !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent, shape.blocks[at])) {
-        reason(fmt::format("{} cannot leave out the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
+        reason(fmt::format("{} cannot mask the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
                            shape.blocks[at], print(copy.inner->coordinates[at].form)));
         return std::nullopt;
       }
@@ -113,7 +113,7 @@ struct MoveBlock {
     return call(id, begin, extents);
   }
 
-  // A move that also sets what lies beyond its extents: all of its box must be this tile's, each dim in its own place.
+  // A move that also sets elements beyond its extents: its whole box must be in the tile, injectively.
   std::string whole_box_refusal(const Instruction& move, const std::vector<std::int64_t>& extents,
                                 const TileLayout& tile, const std::vector<AffineExpr>& index) {
     const std::vector<std::int64_t> full = touched_extents(move, extents);
@@ -129,7 +129,7 @@ struct MoveBlock {
     return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.known());
   }
 
-  // Nothing is read where nothing is valid: then the outer address is any inside the tensor.
+  // With extent 0 nothing is read: any outer address inside the tensor will do.
   std::vector<AffineExpr> outer_begin(const std::vector<AffineExpr>& begin,
                                       const std::vector<std::int64_t>& extents) const {
     std::vector<AffineExpr> out = begin;
@@ -143,7 +143,7 @@ struct MoveBlock {
     return std::find(extents.begin(), extents.end(), 0) != extents.end();
   }
 
-  // A window at a border begins outside, and even its first element may lie there: the tensor's own first one does not.
+  // A window at a border may start out of bounds; the first element of the tensor is always in bounds.
   static void at_first_element(std::vector<AffineExpr>& index) {
     for (AffineExpr& e : index) {
       AffineExpr looped;
@@ -169,7 +169,7 @@ struct MoveBlock {
       auto index = index_at(*tile, tile == copy.inner ? inner_known : outer_known, ranges);
       if (index && tile == copy.outer && copy.outside && reads_nothing(extents)) at_first_element(*index);
       if (!index) {
-        reason("the tile's coordinates cannot be said in those of " + lowering.buffer(tile->buffer).name);
+        reason("the tile's coordinates cannot be expressed in those of " + lowering.buffer(tile->buffer).name);
         return std::nullopt;
       }
       const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
@@ -193,8 +193,7 @@ struct MoveBlock {
   }
 };
 
-/// One block of a tile that may reach past the end of the tensor: all of it is inside, or a part whose size is known,
-/// or nothing.
+/// Guards for one block of a tile that may exceed the tensor: it is inside, partly inside by a known size, or outside.
 Result<std::vector<Node>> clipped_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
                                           const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
                                           std::size_t from, const BlockBody& body) {
@@ -203,7 +202,7 @@ Result<std::vector<Node>> clipped_to_ends(Lowering& lowering, const Copy& copy, 
   if (i >= copy.ends.size()) return body(begin, valid);
   const std::int64_t end = *copy.ends[i], block = shape.loops(i) ? shape.blocks[i] : 1;
   if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
-    return error(fmt::format("blocks of {} do not begin at multiples of it, and the last may be short", block));
+    return error(fmt::format("blocks of {} do not start at multiples of it, and the last may be partial", block));
   const auto knowing = [&](const AffineExpr& condition, std::int64_t count) {
     lowering.nonnegative.push_back(condition);
     std::vector<std::int64_t> fewer = valid;
@@ -235,14 +234,14 @@ Result<std::vector<Node>> clipped_to_ends(Lowering& lowering, const Copy& copy, 
   };
   const auto part = [&]() -> Result<std::vector<Node>> {
     if (end % block == 0) return none();
-    return branch(AffineExpr(end - end % block) - begin[i], end % block, none);  // it begins at a multiple of the block
+    // Blocks start at multiples of their size.
+    return branch(AffineExpr(end - end % block) - begin[i], end % block, none);
   };
   return branch(AffineExpr(end - block) - begin[i], block, part);
 }
 
-/// What lies outside the tensor and yields 0 there is not read by a move that sets what it does not read to 0: blocks
-/// of which no element is inside are filled so. The conditions under which all are; a block that the border cuts has
-/// none that say so, and is refused by its bounds.
+/// Out-of-bounds blocks that yield 0 are zero-filled by a move of extent 0. Returns the conditions for a block to be
+/// inside; a block that straddles the border meets neither case and is refused by its bounds.
 std::vector<AffineExpr> tensor_bounds(const Lowering& lowering, const Copy& copy, const MoveShape& shape,
                                       const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
   const Instruction& move = lowering.model.instruction(shape.instruction);
@@ -288,7 +287,7 @@ Result<std::vector<Node>> guarded_in_tensor(Lowering& lowering, const Copy& copy
   return std::vector<Node>{Node{std::move(guard)}};
 }
 
-/// What lies outside the tensor is not read, and is what it has to be.
+/// Does the move itself fill out-of-bounds elements (TMA), with the value that the tensor yields there?
 bool fills_out_of_bounds(const Instruction& move, const Copy& copy) {
   const Operand& from = move.operands[operand_of_access(move, 1).index()];
   return !from.object.empty() && from.outside && from.outside == copy.outside.value_or(0);
@@ -298,7 +297,7 @@ bool named_in(const std::vector<std::string>& via, const std::string& name) {
   return via.empty() || std::find(via.begin(), via.end(), name) != via.end();
 }
 
-/// How a tile lies into which a named move writes permuted rows of a tensor: `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
+/// Hint: the swizzled layout that a named move fills, `as [b, k/64, i, k%64] xor 3 from 7 to 4`.
 std::string swizzled_rows_hint(const Lowering& lowering, const Copy& copy) {
   if (!copy.into_inner || !copy.outer->whole_tensor || copy.outer->axes.size() < 2) return "";
   std::vector<std::string> dims;
@@ -325,8 +324,9 @@ std::string swizzled_rows_hint(const Lowering& lowering, const Copy& copy) {
 }
 
 std::string later_refusal(const Instruction& move, const Copy& copy) {
-  return fmt::format("{} completes later, by '{}', and {}", move.name, move.async_by,
-                     copy.into_inner ? "only tiles of inputs are awaited" : "only a fence is placed behind stores");
+  return fmt::format(
+      "{} is asynchronous, completed by '{}', and {}", move.name, move.async_by,
+      copy.into_inner ? "waits are placed for tiles of inputs only" : "stores are followed by fences only");
 }
 
 }  // namespace
@@ -338,7 +338,7 @@ bool may_complete_later(const Lowering& lowering, const Copy& copy, const Instru
 
 namespace {
 
-/// The moves between the memories of a copy, each tried in every shape that it has, and why none does.
+/// Tries the moves between the memories of a copy in each of their shapes; else the reasons why none fits.
 class NamedMoves {
  public:
   NamedMoves(Lowering& lowering, const Copy& copy)
@@ -349,7 +349,7 @@ class NamedMoves {
 
   Result<std::vector<Node>> run() {
     all_ = move_shapes(lowering_, copy_.copied_tile(), [&](const Instruction& i) { return fits(i); });
-    if (!not_lowered_.empty()) {  // the line asks for it, so others do not stand in for it
+    if (!not_lowered_.empty()) {  // named by the line: no other replaces it
       all_.clear();
       reasons_ = {not_lowered_};
     }
@@ -363,7 +363,7 @@ class NamedMoves {
       if (auto nodes = with(shape)) return nodes;
       failed_shapes_.push_back(&shape);
     }
-    ruled_out.resize(std::min(ruled_out.size(), max_reasons));  // only for the words with which they are refused
+    ruled_out.resize(std::min(ruled_out.size(), max_reasons));  // lowered for their refusal only
     for (const MoveShape* shape : ruled_out) {
       if (has_failed(*shape)) continue;
       if (auto nodes = with(*shape)) return nodes;
@@ -411,15 +411,16 @@ class NamedMoves {
                           copy_.along_rows);
   }
 
-  bool has_failed(const MoveShape& shape) const {  // with one move as with the others
+  bool has_failed(const MoveShape& shape) const {  // independent of the move
     return std::any_of(failed_shapes_.begin(), failed_shapes_.end(), [&](const MoveShape* other) {
       return other->coordinate == shape.coordinate && other->blocks == shape.blocks;
     });
   }
 
   Diagnostic refusal() const {
-    Diagnostic failed = error(fmt::format("no move takes {} from {} to {}", lowering_.buffer(copy_.inner->buffer).name,
-                                          lowering_.model.memory(from_).name, lowering_.model.memory(to_).name));
+    Diagnostic failed =
+        error(fmt::format("no move transfers {} from {} to {}", lowering_.buffer(copy_.inner->buffer).name,
+                          lowering_.model.memory(from_).name, lowering_.model.memory(to_).name));
     failed.notes = reasons_;
     for (const std::string& no : other_types_)
       if (failed.notes.size() < max_reasons) failed.notes.push_back(no);
@@ -427,7 +428,7 @@ class NamedMoves {
     if (all_.empty() && copy_.via.empty() && other_types_.empty())
       failed.notes.push_back("the machine has no move between these memories");
     if (all_.empty() && !copy_.via.empty() && not_lowered_.empty())
-      failed.notes.push_back(fmt::format("of the moves behind 'via' none does: {}", fmt::join(copy_.via, ", ")));
+      failed.notes.push_back(fmt::format("none of the moves in 'via' does: {}", fmt::join(copy_.via, ", ")));
     return failed;
   }
 
@@ -436,7 +437,7 @@ class NamedMoves {
   const MemoryId to_, from_;
   std::vector<MoveShape> all_;
   std::vector<const MoveShape*> failed_shapes_;
-  std::vector<std::string> reasons_, other_types_;  ///< the second kind is far from working, and may be long
+  std::vector<std::string> reasons_, other_types_;  ///< type mismatches are less relevant, and may be many
   std::string not_lowered_;
 };
 

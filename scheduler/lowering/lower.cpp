@@ -24,9 +24,9 @@ namespace {
 
 const Do* do_line(const Nest& nest) { return nest.lines.empty() ? nullptr : std::get_if<Do>(&nest.lines.back().is); }
 
-constexpr std::int64_t device_align = 16;  // of arrays on a device, whose allocators give 256: asked of callers
+constexpr std::int64_t device_align = 16;  // required of arrays on a device, in bytes; allocators give 256
 
-/// Statements that a program repeats, as a kernel of one step.
+/// The time loop of a recurrence: a kernel of one step, and the loop around it.
 struct TimeLoop {
   const Kernel* whole = nullptr;
   OneStep step;
@@ -49,7 +49,7 @@ void add_tensors(Lowering& lowering, std::vector<TileLayout>& tensors, const Har
     buffer.extents = tensor.shape;
     buffer.strides = steps ? strides_of(*steps->whole, steps->step.slices[id.index()]) : strides_of(tensor);
     if (role_of(kernel, id) == Role::intermediate) buffer.strides = dense_strides(tensor.shape);
-    // Arguments come first, in the order in which they are passed.
+    // Arguments come first, in the order of the signature.
     if (const std::size_t a = lowering.program.buffers.size(); a < strides.size() && !strides[a].empty())
       buffer.strides = strides[a];
     buffer.tensor = id;
@@ -69,17 +69,17 @@ bool written_before(const Kernel& kernel, std::size_t statement) {
   return false;
 }
 
-/// Why the `do` line cannot be taken at its word; empty: it is proved, and of a kind that is lowered.
+/// Why the mapping of a `do` line is refused; empty: it is proved and supported by lowering.
 std::string unproved(const Do& line, const Kernel& kernel, const Mapping& mapping, const HardwareModel& model) {
   const CheckedMapping stated = judge_stated(kernel, model, mapping);
   if (!stated.mapping)
-    return fmt::format("{} does not compute {} as this line says: {}", line.instruction, line.statement,
+    return fmt::format("{} does not compute {} with this mapping: {}", line.instruction, line.statement,
                        stated.refusal);
   const std::string no = not_lowered(*stated.mapping, model);
-  return no.empty() ? "" : fmt::format("{} is not lowered as this line says: {}", line.instruction, no);
+  return no.empty() ? "" : fmt::format("this mapping of {} cannot be lowered: {}", line.instruction, no);
 }
 
-// What no line is to blame for alone stands at the `do` line, where all of them have had their say.
+// Problems without a line of their own are reported at the `do` line, which depends on all others.
 Diagnostics at_last_line(Diagnostics problems, const Nest& nest) {
   for (Diagnostic& problem : problems)
     if (problem.where.file.empty() && !nest.lines.empty()) problem.where = nest.lines.back().where;
@@ -92,7 +92,7 @@ bool is_loop_over(const std::string& variable, const std::string& dim) {
          variable.find_first_not_of("0123456789", dim.size()) == std::string::npos;
 }
 
-/// The lines below the stage of a tile in registers whose steps choose among these registers, and are not unrolled.
+/// Loops below the stage of a register tile whose variable indexes its registers, and that are not unrolled.
 void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std::string& tile, Diagnostics& found) {
   const Stage* stage = nullptr;
   std::map<std::string, std::int64_t> tiles;  // of dims, so far
@@ -106,10 +106,9 @@ void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std
       around->second = w.tile;
       if (!stage || one_step || loop->unroll || !loop->unit.empty() || !is_loop_over(chosen.variable, w.dim)) continue;
       const std::string text = print(line);
-      Diagnostic wrong =
-          error_at(line.where, fmt::format("'{}': each of its steps has registers of {} in {} of its own, so the loop "
-                                           "must be unrolled",
-                                           text, stage->tensor, stage->memory));
+      Diagnostic wrong = error_at(
+          line.where, fmt::format("'{}': its variable selects registers of {} in {}, so the loop must be unrolled",
+                                  text, stage->tensor, stage->memory));
       wrong.hint = "add unroll" + (line.where.line > 0 ? fmt::format(" at line {}", line.where.line) : "") + ": " +
                    text + " unroll";
       const auto same = [&](const Diagnostic& d) { return d.where == wrong.where && d.message == wrong.message; };
@@ -118,7 +117,7 @@ void lines_that_choose(const Nest& nest, const ChosenRegister& chosen, const std
   }
 }
 
-/// What `verify` says of registers that loops choose, in the words of the schedule; empty: it says something else.
+/// Problems of `verify` with registers indexed by loops, in terms of the schedule; empty: there are none.
 Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, const HardwareModel& model) {
   Diagnostics found;
   for (const ChosenRegister& chosen : registers_chosen_by_loops(program, model))
@@ -127,7 +126,7 @@ Diagnostics loops_to_unroll(const Schedule& schedule, const Program& program, co
   return found;
 }
 
-/// A schedule's nests, and what they hand to one another.
+/// Lowers the nests of a schedule, fused consumers inside of their producers.
 class Nests {
  public:
   Nests(Lowering& lowering, const Schedule& schedule, DoLines lines, TimeLoop* steps,
@@ -140,7 +139,7 @@ class Nests {
     const Kernel& kernel = lowering_.program.kernel;
     auto found = tile_fusions(schedule_, kernel, lowering_.model);
     if (!found) return found.diagnostics();
-    for (const TileFusion& h : *found)  // a statement without points has no tiles: it, or the next one, runs by itself
+    for (const TileFusion& h : *found)  // statements without points have no tiles and are not fused
       if (!without_points(kernel.statements[h.from.index()]) && !without_points(kernel.statements[h.to.index()]))
         fusions_.push_back(h);
     std::vector<Node> all;
@@ -173,7 +172,7 @@ class Nests {
                        [](const Dim& d) { return d.extent == 0; });
   }
 
-  /// After the statement itself as a comment.
+  /// Preceded by the statement as a comment.
   Result<std::vector<Node>> statement(std::size_t s, std::optional<FusedTile> fused_tile) {
     const Kernel& kernel = lowering_.program.kernel;
     const Nest& nest = schedule_.nests[s];
@@ -197,7 +196,7 @@ class Nests {
       mapping = *found;
       if (lines_ == DoLines::proved)
         if (const std::string no = unproved(*line, kernel, mapping, lowering_.model); !no.empty())
-          return error(no, "isamap map lists what does");
+          return error(no, "isamap map lists mappings that do");
       if (!fused.domain.faces.empty())
         return error(
             fmt::format("statement {} has a cut domain; lowering it to instructions is not supported", fused.name));
@@ -240,7 +239,7 @@ class Nests {
   std::vector<TileFusion> fusions_;
 };
 
-/// `kernel`: what the schedule is for, one step where statements are repeated.
+/// `kernel`: with the schedule's splits applied; of one step for recurrences.
 Result<Program> lower_kernel(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model, DoLines lines,
                              TimeLoop* steps, const std::vector<Strides>& strides) {
   if (schedule.nests.size() != kernel.statements.size())
@@ -277,7 +276,7 @@ Result<Program> lower(const Schedule& schedule, const Kernel& whole, const Hardw
   for (const LaneParts& parts : schedule.lanes)
     if (is_float(kernel.statements.front().body.type))
       program->assumptions.push_back(
-          fmt::format("{} of {} is added up in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
+          fmt::format("{} of {} is summed in any order: in {} lanes", parts.dim, parts.statement, parts.lanes));
   for (const Nest& nest : schedule.nests)
     for (const Instruction& instruction : model.instructions())
       if (const Do* line = do_line(nest);

@@ -82,7 +82,7 @@ Result<Nodes> PipelineLowering::pipelined(const std::vector<std::size_t>& stage_
     lowering_.ranges[variable] = all;
     if (!fill) return fill;
     if (!roles) arrived(*fill, ahead - 1);
-    Nodes group = commits(*fill, lowering_.model);  // an empty group too counts as one that is waited for
+    Nodes group = commits(*fill, lowering_.model);  // also if empty: waits count groups
     Guard guard;
     guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
     guard.then = std::move(*fill);
@@ -139,7 +139,7 @@ Result<Nodes> PipelineLowering::prefetch_registers(const std::vector<std::size_t
   const auto select_set = [&](std::int64_t step) {
     for (const std::size_t l : stage_lines) register_set_[l] = static_cast<std::size_t>(step % stage_of(l).buffers);
   };
-  // Registers of an instance that comes here again are filled again: sets are those of this visit.
+  // Register sets are local to this execution of the loop.
   for (const std::size_t l : stage_lines)
     registers_of_line_[l].assign(static_cast<std::size_t>(stage_of(l).buffers), {});
   pipelined_lines_.insert(stage_lines.begin(), stage_lines.end());

@@ -10,7 +10,7 @@
 namespace isamap {
 namespace {
 
-/// The elements themselves: where they stand in registers does not matter.
+/// The tile's elements, without their register layout.
 TileLayout elements_of(const TileLayout& tile) {
   TileLayout plain = tile;
   plain.slots = -1;
@@ -45,11 +45,11 @@ Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& request,
       for (const int i : shape.coordinate) extents.push_back(i < 0 ? 1 : valid[static_cast<std::size_t>(i)]);
       Ranges ranges = lowering.ranges;
       for (const auto& [name, range] : dim_ranges(move, extents)) ranges[name] = range;
-      // What the tile itself could be moved by takes what is further along too, only that it may lie past the end.
+      // Layout is checked at the tile itself; the prefetched place differs by an offset only, and may be past the end.
       const auto here = index_at(from, known_at(elements, begin, shape, move), ranges);
       const auto there = index_at(from, known_at(elements, further, shape, move), ranges);
       const std::string no = here && there ? refusal(move, 1, extents, buffer, from, *here, lowering.known())
-                                           : "its coordinates cannot be said in those of " + buffer.name;
+                                           : "its coordinates cannot be expressed in those of " + buffer.name;
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
         return error(no);
@@ -59,7 +59,7 @@ Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& request,
     if (auto nodes = for_each_block(lowering, elements, shape.blocks, shape.covered(), true, one)) return nodes;
   }
   Diagnostic failed = error(
-      fmt::format("ahead: no move into {} asks for neighbours of {} in {}", lowering.model.memory(request.cache).name,
+      fmt::format("ahead: no move into {} prefetches lines of {} from {}", lowering.model.memory(request.cache).name,
                   buffer.name, lowering.model.memory(buffer.memory).name),
       "describe a move whose destination is the cache, or leave `ahead` out");
   failed.notes = reasons;

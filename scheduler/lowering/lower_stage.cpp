@@ -62,12 +62,12 @@ Result<std::vector<int>> StageLowering::staged_accesses(const Stage& s) const {
 Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& scope) {
   const auto memory = lowering_.model.find_memory(s.memory);
   if (!memory) return error("stage " + s.tensor + ": the machine has no memory '" + s.memory + "'");
-  if (is_cache(s.memory)) {  // a claim of residency: no effect on values
+  if (is_cache(s.memory)) {  // states residency only: caches are filled by accesses
     const auto below = s.ahead > 0 ? with_prefetch(s, at, *memory, scope) : Result<Scope>(scope);
     return below ? lines(at + 1, *below) : Result<Nodes>(below.diagnostics());
   }
   if (const auto lacks = missing_buffers(s, lowering_.model.memory(*memory))) return at_stage(s, {*lacks});
-  // Nobody hands it over (the other statement has no points): it stands in memory already.
+  // Not fused, as the producer has no points: the tensor is in memory.
   if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
   const auto accesses = staged_accesses(s);
   if (!accesses) return accesses.diagnostics();
@@ -94,9 +94,9 @@ Result<Scope> StageLowering::with_prefetch(const Stage& s, std::size_t at, Memor
   };
   const auto& lines = input_.nest->lines;
   if (std::none_of(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end(), loads))
-    return at_stage(s, {error(fmt::format("ahead {}: no line below moves {}, beside which its lines would be asked for",
-                                          s.ahead, s.tensor),
-                              "stage it in registers further in")});
+    return at_stage(
+        s, {error(fmt::format("ahead {}: no line below loads {}, where prefetches would be placed", s.ahead, s.tensor),
+                  "stage it in registers further in")});
   const Access& access = access_of(statement_, accesses->front());
   std::size_t above = at;
   while (above > 0 && std::holds_alternative<Stage>(lines[above - 1].is)) --above;
@@ -118,7 +118,7 @@ Result<Nodes> StageLowering::prefetches_at(const Stage& s, int access, const Til
   Nodes all;
   const TileLayout& from = scope.holders[static_cast<std::size_t>(access)];
   for (auto [a, end] = scope.prefetches.equal_range(access); a != end; ++a) {
-    if (a->second.from != from.buffer) continue;  // another stage moves it there
+    if (a->second.from != from.buffer) continue;  // another stage loads it there
     auto nodes = lower_prefetch(lowering_, a->second, tile, from);
     if (!nodes) return at_stage(s, nodes.diagnostics());
     append(all, std::move(*nodes));
@@ -128,11 +128,11 @@ Result<Nodes> StageLowering::prefetches_at(const Stage& s, int access, const Til
 
 std::optional<Diagnostic> StageLowering::permute(const XorSwizzle& swizzle, const TileLayout& tile,
                                                  Buffer& buffer) const {
-  if (tile.slots >= 0) return error("registers have no addresses that xor could change", "leave it out");
+  if (tile.slots >= 0) return error("registers have no addresses to swizzle", "leave it out");
   if (lowering_.model.program.language == "asm")
-    return error("in a program of commands tiles lie as the commands take them", "leave xor out");
+    return error("commands determine the layout of their tiles", "leave xor out");
   if (bytes(buffer.dtype) > swizzle.chunk())
-    return error(fmt::format("an element of {} bytes does not stay in one piece", bytes(buffer.dtype)),
+    return error(fmt::format("a swizzle of {} byte elements would split them", bytes(buffer.dtype)),
                  fmt::format("change bits from {} on", swizzle.to + 1));
   const std::int64_t group = swizzle.chunk() << swizzle.bits, all = element_span(buffer) * bytes(buffer.dtype);
   if (all % group != 0)
@@ -148,7 +148,7 @@ void StageLowering::use_circular_buffer(int buffers, int access, const Scope& sc
                                         Buffer& buffer) const {
   const auto step = std::find_if(scope.steps.rbegin(), scope.steps.rend(),
                                  [&](const LoopStep& s) { return uses(access_of(statement_, access), s.dim); });
-  if (step == scope.steps.rend()) return;  // there is one tile only
+  if (step == scope.steps.rend()) return;  // a single tile
   tile.buffer_number = mod(step->number, buffers);
   add_buffer_axis(buffer, buffers);
 }
@@ -222,7 +222,7 @@ Result<Copy> StageLowering::copy_of(const TileLayout& inner, const TileLayout& o
         if (tile == tiles.end() || !tile->second.beyond) continue;
         if (c.form != AffineExpr::dim(name))
           return error(fmt::format("tail pad of {}: {} is accessed at {}", name, s.tensor, print(c.form)),
-                       "only dims that are an index by themselves can be padded; without it the last tile is short");
+                       "only dims that are an index by themselves can be padded; without it the last tile is a tail");
         end = statement_.domain.dims[static_cast<std::size_t>(statement_.domain.find(name))].extent;
       }
     }
@@ -261,10 +261,10 @@ Result<Nodes> StageLowering::fill_and_lower(const Stage& s, std::size_t at, cons
     if (!fill) return at_stage(s, fill.diagnostics());
     if (const auto counter = completion_counter(*fill, lowering_.model))
       return at_stage(
-          s, {no_circular_buffer(*this, at, "its moves complete by '" + *counter + "', step by step of a loop")});
+          s, {no_circular_buffer(*this, at, "its moves complete by '" + *counter + "', which needs a pipelined loop")});
     if (!s.role.empty())
       return at_stage(
-          s, {no_circular_buffer(*this, at, "role " + s.role + " fills tiles that take turns along a loop in time")});
+          s, {no_circular_buffer(*this, at, "role " + s.role + " fills a circular buffer along a sequential loop")});
     *fill = with_completion(std::move(*fill), lowering_.model);
     append(*fill, fence(s));
   }
@@ -312,7 +312,7 @@ Diagnostics StageLowering::at_stage(const Stage& s, Diagnostics diagnostics) con
 
 Result<Nodes> StageLowering::start_tile(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                         Scope& inner) {
-  if (inner.combined && !scope.combined)  // a part begins with nothing: what is there is in memory, and added to
+  if (inner.combined && !scope.combined)  // partial sums start with the identity: memory holds the accumulator
     return per_instance(s, at, tile, scope, [&](const TileLayout* part) -> Result<Nodes> {
       if (s.first == First::flag) return inner.flagged_since = scope.tiles, Nodes{};
       return fill_tile(lowering_, tile, identity(), tile.slots >= 0, part);
@@ -364,12 +364,12 @@ Result<bool> StageLowering::is_partial_sum(const Stage& s, const TileLayout& til
                  here = lowering_.buffer(tile.buffer).memory;
   if (outside != combine_target(by) || here != combine_source(by))
     return error(
-        fmt::format("combine {} adds parts in {} to {}; these stand in {}, above them {}", by.name,
+        fmt::format("combine {} adds partial sums in {} to {}; these are in {}, above them {}", by.name,
                     lowering_.model.memory(combine_source(by)).name, lowering_.model.memory(combine_target(by)).name,
                     lowering_.model.memory(here).name, lowering_.model.memory(outside).name),
         fmt::format("stage {} in {} right below the loop", s.tensor, lowering_.model.memory(combine_source(by)).name));
   if (s.first == First::load)
-    return error("first load: each instance would add what stands in memory once more",
+    return error("first load: each instance would add the initial value in memory once more",
                  fmt::format("leave it out: combine {} adds to it", by.name));
   return true;
 }
@@ -383,15 +383,15 @@ Diagnostics StageLowering::shared_element(const Stage& s, const TileLayout& tile
                        [&](const AffineExpr& e) { return e - e.constant() == c.form; });
   };
   if (std::all_of(tile.coordinates.begin(), tile.coordinates.end(), is_index)) return {};
-  return {error(fmt::format("two places of the tile would hold parts of one element of {}", s.tensor),
-                "run over all but one of the dims that an index of it adds up by 1 above the stage")};
+  return {error(fmt::format("two places of the tile would hold partial sums of one element of {}", s.tensor),
+                "loop by 1 above the stage over all but one of the dims that an index of it adds")};
 }
 
 Result<Nodes> StageLowering::stage_output(const Stage& s, std::size_t at, const TileLayout& tile, const Scope& scope,
                                           Scope inner) {
   if (!s.role.empty())
     return at_stage(s, {error(fmt::format("role {} fills tiles of inputs; {} is the output", s.role, s.tensor),
-                              "write it behind `via` of inputs in the scratchpad")});
+                              "write `role` at stages of inputs in the scratchpad")});
   if (Diagnostics shared = shared_element(s, tile, scope); has_errors(shared)) return at_stage(s, std::move(shared));
   auto prefetch = prefetches_at(s, 0, tile, scope);
   if (!prefetch) return prefetch;

@@ -12,13 +12,13 @@
 namespace isamap {
 namespace {
 
-/// Places along one dim of the statement, in elements from its first point: in the tensor and in the copy. Both are
-/// sums of one part for each dim, so dims can be looked at one by one.
+/// Offsets along one dim of the statement, in elements: in the tensor and in the copy. Both are sums over the dims, so
+/// that each dim can be checked by itself.
 struct DimPlaces {
   std::size_t dim = 0;
-  std::int64_t stride = 0;  ///< in the tensor
-  std::int64_t block = 1;   ///< elements of the innermost digit; 1: it is not split
-  std::int64_t room = 1;    ///< ... and of all digits but the outermost
+  std::int64_t stride = 0;                                       ///< in the tensor
+  std::int64_t block = 1;                                        ///< elements of the innermost digit; 1: not split
+  std::int64_t room = 1;                                         ///< elements of all digits but the outermost
   std::vector<std::pair<SplitDigit, std::int64_t>> digits = {};  ///< of the copy, with their strides
 
   std::int64_t in_tensor(std::int64_t at) const { return stride * at; }
@@ -32,8 +32,8 @@ struct DimPlaces {
   }
 };
 
-/// Dims that are a subscript by themselves and nothing else, with their digits. Nothing: the layout is not of that
-/// kind.
+/// Dims that are a whole subscript and in no other, with their digits. Nothing: a digit of the layout is no digit of a
+/// dim.
 std::optional<std::vector<DimPlaces>> dims_of(const PackedCopy& copy) {
   const IterationDomain& domain = *copy.domain;
   std::vector<DimPlaces> found;
@@ -65,7 +65,8 @@ std::optional<std::vector<DimPlaces>> dims_of(const PackedCopy& copy) {
   return found;
 }
 
-/// Do `count` points along a dim of the move lie where its operand demands? A free stride is any one number.
+/// Does the operand's layout give `count` points along a dim of the move these offsets? A free stride may be any
+/// number.
 bool has_layout(const Operand& operand, const std::string& dim, std::int64_t count,
                 const std::function<std::int64_t(std::int64_t)>& place) {
   const auto* layout = std::get_if<StridedLayout>(&operand.layout);
@@ -97,7 +98,7 @@ class MoveFit {
  public:
   MoveFit(const PackedCopy& copy, const std::vector<DimPlaces>& dims) : copy_(copy), dims_(dims) {}
 
-  /// Most elements that one use carries; 0: it cannot.
+  /// The most elements of one call; 0: the move does not fit.
   double elements_per_move(const Instruction& move) {
     move_ = &move;
     taken_.assign(dims_.size(), false);
@@ -107,7 +108,7 @@ class MoveFit {
   }
 
  private:
-  /// As the search for shapes of moves does: several blocks, one, or a part of it.
+  /// As move_tilings.cpp: several blocks, one, or a divisor of it.
   static std::int64_t part(const DimPlaces& one, const DimRange& range) {
     if (one.block <= 1) return range.max;
     if (range.max % one.block == 0 && one.room % range.max == 0) return range.max;
@@ -125,7 +126,7 @@ class MoveFit {
                           : has_layout(to, name, count, tensor) && has_layout(from, name, count, packed);
   }
 
-  /// What a move sets beyond its extents must belong to the tile: in a block of its own, or not at all.
+  /// A move must not set elements beyond its extents outside of the tile.
   bool keeps_to_tile(const DimPlaces& one, const DimRange& range, std::int64_t count) const {
     if (range.kept || move_->inactive == Inactive::keep) return true;
     if (count != range.max) return false;

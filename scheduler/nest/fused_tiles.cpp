@@ -19,21 +19,21 @@ bool reads(const Computation& statement, TensorId tensor) {
 
 namespace {
 
-/// What is wrong with carrying `to` out as soon as a tile of `from` is complete; nothing: it may be.
+/// Data dependences that forbid computing `to` once a tile of `from` is complete; nothing: fusion is legal.
 std::optional<Diagnostic> order_problem(const Kernel& kernel, std::size_t from, std::size_t to) {
   const Computation& consumer = kernel.statements[to];
   const TensorId produced = kernel.statements[from].write.tensor;
   if (!consumer.domain.faces.empty())
-    return error(fmt::format("then {}: its domain is cut", consumer.name), "leave it out");
+    return error(fmt::format("then {}: its domain is not rectangular", consumer.name), "leave it out");
   for (std::size_t s = from; s < to; ++s) {
     const Computation& between = kernel.statements[s];
     const std::string& written = kernel.tensors[between.write.tensor.index()].name;
     if (s > from && reads(consumer, between.write.tensor))
       return error(fmt::format("then {}: it reads {}, which {} writes after {}", consumer.name, written, between.name,
                                kernel.statements[from].name),
-                   fmt::format("hand the tile of {} to it", written));
+                   fmt::format("fuse it with the tile of {}", written));
     if (reads(between, consumer.write.tensor) || between.write.tensor == consumer.write.tensor)
-      return error(fmt::format("then {}: {} still needs {} as it is", consumer.name, between.name,
+      return error(fmt::format("then {}: {} accesses {}, which it overwrites", consumer.name, between.name,
                                kernel.tensors[consumer.write.tensor.index()].name),
                    "leave it out");
   }
@@ -42,10 +42,10 @@ std::optional<Diagnostic> order_problem(const Kernel& kernel, std::size_t from, 
                                                                      kernel.tensors[produced.index()].name)));
 }
 
-/// The consumer's dim for each of the producer's that the tensor has; constants stand for whole axes.
+/// The producer's dims in the tensor, each with the consumer's index there: a dim, or a constant along a whole axis.
 using MatchedDims = std::vector<std::pair<std::string, AffineExpr>>;
 
-/// Nothing: an index of either side is no plain dim, or a dim stands in two.
+/// Nothing: an index on either side is not a plain dim, or a dim is in two indices.
 std::optional<MatchedDims> matched_dims(const Access& write, const Access& read) {
   MatchedDims matched;
   for (std::size_t axis = 0; axis < write.index.size(); ++axis) {
@@ -97,7 +97,7 @@ class FusionCheck {
     if (!stage.then.empty() && stage.tensor != written)
       return problem(s, l,
                      error(fmt::format("then: {} only reads {}", kernel_.statements[s].name, stage.tensor),
-                           "results are handed on: write it at a stage of " + written));
+                           "only results are fused: write it at a stage of " + written));
     for (const std::string& name : stage.then) check_then(s, l, stage, name);
     if (stage.from.empty()) return;
     const auto producer = statement(stage.from);
@@ -109,7 +109,7 @@ class FusionCheck {
           other && other->tensor == stage.tensor && contains(other->then, kernel_.statements[s].name))
         return;
     problem(s, l,
-            error(fmt::format("from {}: its nest hands no tile of {} on", stage.from, stage.tensor),
+            error(fmt::format("from {}: its nest has no stage of {} with this consumer", stage.from, stage.tensor),
                   fmt::format("write there: stage {} in {} then {}", stage.tensor, stage.memory,
                               kernel_.statements[s].name)));
   }
@@ -133,17 +133,17 @@ class FusionCheck {
       return problem(s, l,
                      error(fmt::format("then {}: its nest has no single line 'stage {} in {} from {}'", name,
                                        stage.tensor, stage.memory, kernel_.statements[s].name),
-                           "write it where that nest has the same tile in work"));
+                           "write it where that nest has the same tile"));
     const auto own = resolve(schedule_.nests[s], kernel_, make_id<StatementId>(s), model_);
     const auto theirs = resolve(nest, kernel_, make_id<StatementId>(*to), model_);
-    if (!own || !theirs) return;  // told where each nest is checked
+    if (!own || !theirs) return;  // reported where each nest is checked
     if (auto no = tile_mismatch(*own, l, *theirs, lines.front())) return problem(s, l, std::move(*no));
     if (auto no = order_mismatch(schedule_.nests[s], nest, lines.front(), kernel_.statements[s].name))
       return problem(*to, lines.front(), std::move(*no));
     found_.push_back({make_id<StatementId>(s), make_id<StatementId>(*to), l, lines.front()});
   }
 
-  /// The tiles come as the producer's nest takes them: an order that is only in the consumer's would be ignored.
+  /// The producer's nest decides the order of tiles: one that is only in the consumer's would be ignored.
   static std::optional<Diagnostic> order_mismatch(const Nest& own, const Nest& theirs, std::size_t line,
                                                   const std::string& producer) {
     for (std::size_t l = 0; l < line; ++l) {
@@ -154,7 +154,7 @@ class FusionCheck {
         return g != nullptr && g->wrap == f->wrap && g->raster == f->raster;
       });
       if (!same)
-        return error(fmt::format("from {}: tiles come in the order of its nest, which is not that of '{}'", producer,
+        return error(fmt::format("from {}: the producer's nest orders the tiles, and not as '{}' does", producer,
                                  print(theirs.lines[l])),
                      fmt::format("write {} in the nest of {}, or leave it out here",
                                  f->raster > 0 ? fmt::format("raster grouped({})", f->raster) : "wrap", producer));
@@ -172,7 +172,7 @@ class FusionCheck {
                        [&](const LoopLevel& w) { return w.dim == dim && w.combine.valid(); });
   }
 
-  /// Why the consumer's line does not stand at the producer's tile, or this is not complete there.
+  /// Why the tiles at the two lines differ, or the producer's is incomplete there.
   std::optional<Diagnostic> tile_mismatch(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
                                           std::size_t their_line) const {
     const Computation& producer = own.statement;
@@ -193,7 +193,7 @@ class FusionCheck {
         return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name,
                                  tensor.name, tiles[d], dim.extent, dim.name),
                      split_over_instances(own, loops, static_cast<int>(d))
-                         ? fmt::format("its parts are all there when every instance is through: leave it out, and {} "
+                         ? fmt::format("its partial sums are complete after all instances: leave it out, and {} "
                                        "follows as a nest of its own",
                                        name)
                          : fmt::format("write it at a stage above the loop of {}", dim.name));
@@ -204,7 +204,7 @@ class FusionCheck {
       const auto matched = matched_dims(producer.write, read);
       if (!matched)
         return error(fmt::format("then {}: an index of {} is no plain dim on both sides", name, tensor.name),
-                     "dims that are fused for an instruction cannot be handed on");
+                     "fusion needs plain dims: those fused for an instruction are not");
       for (const auto& [dim, other] : *matched) {
         const auto d = static_cast<std::size_t>(producer.domain.find(dim));
         if (!other.as_dim()) {
@@ -218,7 +218,7 @@ class FusionCheck {
         if (before != *other.as_dim() && tiles[d] < producer.domain.dims[d].extent)  // T[i] * T[j]
           return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name,
                                    tensor.name, before, *other.as_dim(), tiles[d], producer.domain.dims[d].extent, dim),
-                       "hand on tiles with all of " + dim);
+                       "use tiles with all of " + dim);
         if (theirs.statement.domain.dims[o].extent != producer.domain.dims[d].extent)
           return error(fmt::format("then {}: its {} has {} points, {} has {}", name,
                                    theirs.statement.domain.dims[o].name, theirs.statement.domain.dims[o].extent, dim,
@@ -234,12 +234,12 @@ class FusionCheck {
       if (dims[d].kind == DimKind::reduction && their_tiles[d] < dims[d].extent)
         return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name, dims[d].name,
                                  their_tiles[d], dims[d].extent),
-                     fmt::format("hand on tiles with all of {}", dims[d].name));
+                     fmt::format("use tiles with all of {}", dims[d].name));
     for (int w = 0; w < their_loops; ++w)
       if (const auto d = static_cast<std::size_t>(theirs.loops[static_cast<std::size_t>(w)].dim); !matched_there[d])
-        return error(fmt::format("then {}: its nest runs over {} above the tile, which {} does not have", name,
+        return error(fmt::format("then {}: its nest loops over {} above the tile, and {} has no such dim", name,
                                  theirs.statement.domain.dims[d].name, tensor.name),
-                     "run over it below");
+                     "loop over it below");
     return std::nullopt;
   }
 

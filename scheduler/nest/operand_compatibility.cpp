@@ -33,7 +33,7 @@ bool only_dollars(const AffineExpr& e) {
   return std::all_of(names.begin(), names.end(), [](const std::string& n) { return n.front() == '$'; });
 }
 
-// A point at which `term` is 1 and independent terms are 0: `j` at j = 1, `k/4` at k = 4.
+// A point where `term` is 1 and independent terms are 0: `j` at j = 1, `k/4` at k = 4.
 Bindings unit_point(const AffineExpr& term, const AffineExpr& e) {
   Bindings point;
   for (const std::string& name : e.names()) point[name] = 0;
@@ -49,13 +49,13 @@ Bindings unit_point(const AffineExpr& term, const AffineExpr& e) {
 }
 
 struct LayoutTerms {
-  AffineExpr fixed;  // what the layout demands, in elements
+  AffineExpr fixed;  // prescribed strides, in elements
   struct Free {
     AffineExpr term;
-    std::string name;  // as strides are referred to: "i" of {X.stride[i]}
+    std::string name;  // in references: "i" of {X.stride[i]}
   };
   std::vector<Free> free;         // `any`: one unknown stride each
-  std::vector<AffineExpr> apart;  // `each`: an address of its own for every value
+  std::vector<AffineExpr> apart;  // `each`: an address for every value
 };
 
 LayoutTerms demanded(const Instruction& instruction, int access, const Operand& operand,
@@ -82,7 +82,7 @@ LayoutTerms demanded(const Instruction& instruction, int access, const Operand& 
   return terms;
 }
 
-/// A stride stands in a state, or in the word of the command: is there room for it?
+/// Strides are encoded in a state field or in the command: is this one encodable?
 std::string room_refusal(const Instruction& instruction, const Operand& operand, const std::string& term,
                          std::int64_t stride, DType type, const HardwareModel& model) {
   const Lookup value_of = [&](const Reference& r) -> std::optional<std::int64_t> {
@@ -126,21 +126,21 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
   if (!layout.apart.empty()) {
     const auto steps = own_addresses(instruction, access, extents, offset);
     if (!steps)
-      return fmt::format("the elements of {} that belong together for {} do not lie together in {}", operand.name,
+      return fmt::format("the elements of {} that {} reads at one address are not adjacent in {}", operand.name,
                          instruction.name, buffer.name);
     for (const std::int64_t step : *steps)
       if (step * bytes(buffer.dtype) % operand.align != 0)
-        return fmt::format("{} takes addresses at multiples of {} B, and the rows of {} do not begin so",
+        return fmt::format("{} needs addresses that are multiples of {} B; rows of {} are not aligned so",
                            instruction.name, operand.align, buffer.name);
   }
-  const auto without_single = [&](AffineExpr e) {  // a dim of extent 1 has no neighbours
+  const auto without_single = [&](AffineExpr e) {  // a dim of extent 1 has no stride
     for (const std::string& name : e.names())
       if (const auto it = ranges.find(name); name.front() == '$' && it != ranges.end() && it->second.high <= 0)
         e = simplify(substitute(e, {{name, AffineExpr(0)}}), ranges);
     return e;
   };
   AffineExpr rest = without_single(simplify(loop - layout.fixed, ranges));
-  for (const AffineExpr& apart : layout.apart)  // every value has its own address: leave those dims out
+  for (const AffineExpr& apart : layout.apart)  // dims with an address for every value need no stride
     for (const std::string& name : apart.names()) rest = substitute(rest, {{name, AffineExpr(0)}});
   for (const LayoutTerms::Free& free : layout.free) {
     const AffineExpr term = without_single(simplify(free.term, ranges));
@@ -165,7 +165,7 @@ std::string strides_refusal(const Instruction& instruction, int access, const st
                      instruction.name);
 }
 
-/// Of rows that lie permuted an instruction may know, or it touches no more than what stays together.
+/// A swizzled tile is accepted by an operand with the same swizzle, or by one that only accesses bytes within a chunk.
 std::string swizzle_refusal(const Instruction& instruction, int access, const Buffer& buffer,
                             const std::vector<AffineExpr>& index, const Ranges& ranges) {
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
@@ -174,8 +174,8 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
   if (own == buffer.swizzle) return "";
   const auto text = [](const XorSwizzle& s) { return fmt::format("xor {} from {} to {}", s.bits, s.from, s.to); };
   if (own)
-    return fmt::format("{} takes {} with its bytes permuted ({}); in {} they lie {}", instruction.name, operand.name,
-                       text(*own), buffer.name, buffer.swizzle ? "by " + text(*buffer.swizzle) : "as they come");
+    return fmt::format("{} needs {} swizzled ({}); {} is {}", instruction.name, operand.name, text(*own), buffer.name,
+                       buffer.swizzle ? "swizzled by " + text(*buffer.swizzle) : "not");
   AffineExpr loop = simplify(flat_offset(buffer, index), ranges);
   loop = loop - at_zero(loop);
   const LayoutTerms layout = demanded(instruction, access, operand, dollar_names(instruction));
@@ -185,11 +185,11 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
   const std::int64_t size = bytes(buffer.dtype), span = range ? (range->high - range->low + 1) * size : INT64_MAX;
   if (span <= size || (span <= buffer.swizzle->chunk() && std::max<std::int64_t>(operand.align, size) % span == 0))
     return "";
-  return fmt::format("{} takes {} in one piece; in {} only {} bytes stay together ({})", instruction.name, operand.name,
+  return fmt::format("{} needs {} contiguous; in {} only {} bytes are, by {}", instruction.name, operand.name,
                      buffer.name, buffer.swizzle->chunk(), text(*buffer.swizzle));
 }
 
-// Registers: every point's place as the instruction sees it must be its place as the tile has it.
+// Registers: each point must have the same place in the operand's layout and in the tile's.
 std::string register_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                              const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index) {
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
@@ -208,7 +208,7 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   for (const AffineExpr& e : access_of(instruction.statement(), access).index)
     ours.emplace_back(substitute(e, dollar_names(instruction)), names);
 
-  // A fragment of fewer elements is the beginning of one of more: instance and element are compared.
+  // A smaller fragment is a prefix of a larger one: instance and element are compared.
   const auto* fragment = std::get_if<FragmentLayout>(&operand.layout);
   const bool fragments = fragment != nullptr && tile.fragment;
   const std::int64_t own_elements = fragments ? fragment->over.back().second : 1,
@@ -227,15 +227,14 @@ std::string register_refusal(const Instruction& instruction, int access, const s
   while (true) {
     const std::int64_t a = place(ours, box, *own), b = place(theirs, inner_box, tile.positions);
     if (a < 0 || b < 0 || a / own_elements != b / tile_elements || a % own_elements != b % tile_elements)
-      return fmt::format("{} of {} has its elements elsewhere in the register than {}", operand.name, instruction.name,
-                         buffer.name);
+      return fmt::format("{} of {} has another register layout than {}", operand.name, instruction.name, buffer.name);
     std::size_t d = point.size();
     while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
     if (d == 0) return "";
   }
 }
 
-// The address of a use is the offset at $dims 0: all of it must keep the alignment that operand and memory ask for.
+// The address of a call is the offset at $dims 0: each of its terms must keep the alignment of operand and memory.
 std::string alignment_refusal(const Instruction& instruction, const Operand& operand, const Buffer& buffer,
                               const std::vector<AffineExpr>& index, const Ranges& ranges, const HardwareModel& model) {
   const std::int64_t unit = std::max(operand.align, model.memory(buffer.memory).granularity);
@@ -269,13 +268,14 @@ std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& 
   return "";
 }
 
-/// Of a tensor that the host describes: positions, not addresses, are given, and they may lie outside.
+/// For tensors with a host-side descriptor (TMA): the call gives coordinates instead of addresses, which may be out of
+/// bounds.
 std::string described_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
                               const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
                               const KnownHere& known) {
   const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
   if (buffer.role != BufferRole::argument)
-    return fmt::format("{} takes {} as the host describes it, and {} is none of its arrays", instruction.name,
+    return fmt::format("{} needs {} with a tensor descriptor of the host, and {} is not an argument", instruction.name,
                        operand.name, buffer.name);
   if (const auto made = described_tensor(instruction, access, buffer, index, extents, ranges); !made)
     return made.diagnostics().front().message;

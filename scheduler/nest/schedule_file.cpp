@@ -75,7 +75,7 @@ void same_name(yaml::MapReader& reader, const std::string& key, const std::strin
                                 fmt::format("this schedule is for {} '{}', not for '{}'", key, *text, expected)));
 }
 
-/// Tiles are chosen for one size of the machine: a schedule made for another one is refused.
+/// Tiles depend on the sizes of the machine: a schedule made for other sizes is refused.
 void same_sizes(const yaml::Node* written, const HardwareModel& model, Schedule& schedule, Diagnostics& problems) {
   schedule.sizes = model.sizes();
   if (!written) return;
@@ -90,14 +90,14 @@ void same_sizes(const yaml::Node* written, const HardwareModel& model, Schedule&
     else if (!value)
       problems.push_back(error_at(node.where, fmt::format("size '{}' must be an integer", name)));
     else if (*value != own->second)
-      problems.push_back(error_at(node.where,
-                                  fmt::format("this schedule is for {} = {}; '{}' is taken with {} = {}", name, *value,
-                                              model.name, name, own->second),
-                                  fmt::format("--set {}={} takes it with that size", name, *value)));
+      problems.push_back(error_at(
+          node.where,
+          fmt::format("this schedule is for {} = {}; '{}' has {} = {}", name, *value, model.name, name, own->second),
+          fmt::format("--set {}={} selects that size", name, *value)));
   }
 }
 
-/// `lanes: [s0 k 16]`: the nests are those of the kernel with these reductions in lanes.
+/// `lanes: [s0 k 16]`: the nests are for the kernel with these reductions vectorized.
 Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
   if (!written) return kernel;
   if (written->kind != yaml::Kind::list) {
@@ -118,7 +118,7 @@ Kernel read_lanes(const yaml::Node* written, const Kernel& kernel, Schedule& sch
   return made;
 }
 
-/// `splits: [s0 1]`: the nests are those of the kernel with these statements in two.
+/// `splits: [s0 1]`: the nests are for the kernel with these statements split.
 Kernel read_splits(const yaml::Node* written, const Kernel& kernel, Schedule& schedule, Diagnostics& problems) {
   if (!written) return kernel;
   if (written->kind != yaml::Kind::list) {

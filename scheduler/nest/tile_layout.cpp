@@ -10,7 +10,7 @@ namespace isamap {
 
 namespace {
 
-// Every name of `e`, replaced by what is known of it as a form of its own.
+// Substitutes the known value of each dim of `e`.
 std::optional<AffineExpr> express_by_dims(const AffineExpr& e, const Known& known) {
   std::map<std::string, AffineExpr> by;
   for (const std::string& name : e.names()) {

@@ -56,13 +56,13 @@ TEST(AskAhead, RefusalsSayWhy) {
     const std::string text = text_of(lines, "i=8,j=64,k=10");
     EXPECT_NE(text.find(what), std::string::npos) << text;
   };
-  expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 asks for neighbours of B_ram in ram");
+  expect_words(asking("", "stage B in l3 ahead 4"), "ahead: no move into l3 prefetches lines of B_ram from ram");
   auto below_i = asking("", "");
   below_i.insert(below_i.begin() + 3, "stage B in l1 ahead 1");
   expect_words(below_i, "ahead 1 counts the steps of the loop right above, and no loop of B is there");
   expect_words({"for i by 4", "for j by 32", "stage C in vec", "for k by 1", "stage A in l1 ahead 2", "stage B in vec",
                 "for i by 1 unroll", "for j by 16 unroll", "do s0 with fma_f32_bcast(j=j)"},
-               "ahead 2: no line below moves A");
+               "ahead 2: no line below loads A");
   expect_words(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
 }
 

@@ -69,7 +69,7 @@ TEST(Bands, RefusalsSayWhatIsMissing) {
   EXPECT_EQ(said(parts), "'stage D in ram then pw': then pw: it adds up c, and the tile has 16 of its 32 points");
   Nests below = banded(2);
   below[1][3] = "for c by 8";  // above the accumulators
-  EXPECT_EQ(said(below), "'stage D in ram from dw': sums of O would begin in memory, once for all tiles");
+  EXPECT_EQ(said(below), "'stage D in ram from dw': sums of O would be initialized in memory, once for all tiles");
 }
 
 /// The search makes bands where the whole outgrows the caches, also through a statement between the two, and not where

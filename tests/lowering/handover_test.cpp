@@ -128,7 +128,7 @@ TEST(TileFusion, RefusalsSayWhichLineAndWhy) {
   EXPECT_EQ(said(kernel, changed(0, 2, "stage T in vec then baas")),
             "'stage T in vec then baas': no statement 'baas' in linear");
   EXPECT_EQ(said(kernel, changed(0, 2, "stage T in vec")),
-            "'stage T in vec from mm': from mm: its nest hands no tile of T on");
+            "'stage T in vec from mm': from mm: its nest has no stage of T with this consumer");
   EXPECT_EQ(said(kernel, changed(1, 2, "stage T in vec")),
             "'stage T in vec then bias': then bias: its nest has no single line 'stage T in vec from mm'");
   EXPECT_EQ(said(kernel, changed(0, 4, "stage W in vec then bias")),

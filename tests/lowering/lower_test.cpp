@@ -133,7 +133,7 @@ TEST(Lower, WhatIsSkippedIsCounted) {
     const Kernel kernel = depthwise(p, q, 16, size, stride, dilation, pad, height);
     const auto view = resolve(schedule_of(window_lines(2, 4)).nests[0], kernel, make_id<StatementId>(0), model);
     ASSERT_TRUE(view) << render(view.diagnostics());
-    EXPECT_DOUBLE_EQ(view->inside, along(p) * along(q));
+    EXPECT_DOUBLE_EQ(view->in_bounds, along(p) * along(q));
   }
   auto whole = window_lines(2, 4);
   whole.back() = "do s0 with fma_f32(j=c)";
@@ -179,7 +179,7 @@ TEST(Lower, TheInteriorAsksNothing) {
   // the other 56 tiles clear, store and fetch weights without being asked, and take some inputs so.
   const int inner = 18 * 8 * (16 + 9 * 17), border = 56 * (16 + 9);
   EXPECT_GE(calls_without_guard(program->body), inner + border);
-  EXPECT_NE(print(*program, model).find("inputs are finite: products with what lies outside a tensor are left out"),
+  EXPECT_NE(print(*program, model).find("inputs are finite: products with out-of-bounds values are skipped"),
             std::string::npos);
 }
 
@@ -190,7 +190,7 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
     return program ? "lowered" : program.diagnostics()[0].message;
   };
   EXPECT_EQ(said(depthwise(4, 4, 16, 3, 1, 1, 1, 4, 2.5), window_lines(2, 2)),
-            "outside I skip: what I yields outside its shape changes the result");
+            "outside I skip: out-of-bounds values of I change the result");
   const auto resolved = [&](const std::string& last) {
     auto lines = window_lines(2, 2);
     lines.back() = last;
@@ -208,7 +208,7 @@ TEST(Lower, SkippingThatWouldChangeTheResultIsRefused) {
   auto wide = window_lines(2, 4);
   std::swap(wide[8], wide[9]);  // the tile of I holds four neighbours
   EXPECT_EQ(said(depthwise(8, 8, 16, 3, 1, 1, 1, 8), wide),
-            "outside I skip: its tile here has 4 points along q, of which some may lie outside");
+            "outside I skip: its tile here has 4 points along q, some of which may be out of bounds");
 }
 
 /// A term that is left out must not have changed the result: I is a factor of the whole term, or the term itself.
@@ -265,8 +265,8 @@ TEST(Lower, NothingIsPackedAheadForSeveralLengths) {
   };
   EXPECT_EQ(said("x86_avx512"), "resolved");
   EXPECT_EQ(said("arm_sve"),
-            "'stage B in ram as [j/16, k, j%16] aot': aot: what is packed once may lie differently in the versions for "
-            "other sizes of arm_sve");
+            "'stage B in ram as [j/16, k, j%16] aot': aot: the packed layout may differ between the versions for other "
+            "sizes of arm_sve");
 }
 
 /// A `do` line is a claim; one that does not hold is refused with the reason, wherever the schedule comes from.
@@ -281,14 +281,14 @@ TEST(Lower, ProvesWhatDoLinesState) {
   EXPECT_EQ(refusal(formula(gemm, "i=3,j=16,k=8"), plain), "lowered");
   EXPECT_EQ(
       refusal(formula("C[i,j] += A[i,k] + B[k,j]", "i=3,j=16,k=8"), plain),
-      "fma_f32 does not compute s0 as this line says: body: the instruction computes A * B; the statement computes "
+      "fma_f32 does not compute s0 with this mapping: body: the instruction computes A * B; the statement computes "
       "A + B");
   EXPECT_EQ(refusal(formula("C[i,j] max= A[i,k] * B[k,j]", "i=3,j=16,k=8"), plain).substr(0, 58),
-            "fma_f32 does not compute s0 as this line says: reduction: ");
+            "fma_f32 does not compute s0 with this mapping: reduction: ");
   std::vector<std::string> partial = plain;
   partial.back() = "do s0 with fma_f32(j=k)";  // the lanes would hold partial sums
   EXPECT_EQ(refusal(formula(gemm, "i=3,j=16,k=8"), partial),
-            "fma_f32 is not lowered as this line says: partial sums have to be added up after it");
+            "this mapping of fma_f32 cannot be lowered: partial sums have to be added up after it");
 
   const std::vector<std::string> pairs = {"stage B in ram as [j/8, k/4, j%8, k%4]",
                                           "stage C in vec",
@@ -299,7 +299,7 @@ TEST(Lower, ProvesWhatDoLinesState) {
                                           "for j by 8 unroll",
                                           "do s0 with maddubs(j=j, k=k)"};
   Kernel bytes = formula(gemm, "i=3,j=16,k=8", "A=u8,B=s8,C=s32");
-  EXPECT_EQ(refusal(bytes, pairs).substr(0, 57), "maddubs does not compute s0 as this line says: saturation");
+  EXPECT_EQ(refusal(bytes, pairs).substr(0, 57), "maddubs does not compute s0 with this mapping: saturation");
   bytes.tensors[0].range = {0, 127};
   EXPECT_EQ(refusal(bytes, pairs), "lowered");
 }

@@ -127,10 +127,10 @@ TEST(Passing, StoresThatNothingAwaitsAreRefused) {
   const auto program = lower(schedule_of(lines), formula("C[i,j] = A[i,j] + B[i,j]", "i=8,j=64"), groups);
   ASSERT_FALSE(program) << text_of(*program, groups);
   const Diagnostic& said = program.diagnostics()[0];
-  EXPECT_NE(said.message.find("stage C in vec: no move takes C_vec from vec to ram"), std::string::npos)
+  EXPECT_NE(said.message.find("stage C in vec: no move transfers C_vec from vec to ram"), std::string::npos)
       << said.message;
   ASSERT_EQ(said.notes.size(), 1u);
-  EXPECT_EQ(said.notes[0], "pass_f32 completes later, by 'passing', and only a fence is placed behind stores");
+  EXPECT_EQ(said.notes[0], "pass_f32 is asynchronous, completed by 'passing', and stores are followed by fences only");
   EXPECT_EQ(said.hint, "write 'via store_f32_masked'");
 }
 
