@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what program_print.cpp writes: sections by indent 0, then one node a line, nested by indent.
+// Parser of the text that program_print.cpp writes: sections at indent 0, then one node a line, nested by indent.
 
 #include <fmt/format.h>
 
@@ -221,7 +221,7 @@ struct Reader {
     return {};
   }
 
-  // Text up to the closing bracket, split at commas that stand in no inner bracket.
+  // Splits text at commas outside of inner brackets.
   static std::vector<std::string> pieces(const std::string& text) {
     std::vector<std::string> list(1);
     int depth = 0;
@@ -269,7 +269,7 @@ struct Reader {
     return r;
   }
 
-  // The text between the bracket at `open` and its partner, and the offset behind it.
+  // The text between the bracket at `open` and its match; `after` is the offset after it.
   std::string bracketed(const std::string& text, std::size_t open, std::size_t& after) const {
     int depth = 0;
     for (std::size_t i = open; i < text.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines asked for ahead of their use: they change no value, wherever they lie.
+// Software prefetch: it changes no value, also past the end of a tensor.
 
 #include "backends/cpp/translation_unit.h"
 #include "isamap/cost_model.h"
@@ -66,7 +66,7 @@ TEST(AskAhead, RefusalsSayWhy) {
   expect_words(asking("", "stage B in ram ahead 2"), "ahead 2 needs 3 buffers: the tile in use has one too");
 }
 
-/// Three places of which none is filled ahead of time hide nothing.
+/// Three buffers without a prefetch distance hide no latency.
 TEST(AskAhead, PlacesHideAsManyStepsAsAreAskedForAhead) {
   const Kernel kernel = formula("C[i,j] += A[i,k] * B[k,j]", "i=128,j=128,k=2048", "A=bf16,B=bf16,C=f32");
   const HardwareModel model = machine("nvidia_sm80");
