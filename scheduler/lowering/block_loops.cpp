@@ -52,8 +52,8 @@ bool is_inner_digit(const AffineExpr& axis) {
 
 // Coordinates in the order of their axes, those without an axis first. The blocks of `last` move next to its elements,
 // or pieces, if these are innermost.
-std::vector<BlockLoop> loop_order(const TileLayout& tile, const std::vector<std::int64_t>& blocks,
-                                  const std::vector<bool>& covered, std::optional<std::size_t> last) {
+std::vector<BlockLoop> loop_order(const TileLayout& tile, const BlockTiling& tiling) {
+  const auto& [blocks, covered, unroll, last] = tiling;
   using Over = BlockLoop::Over;
   std::vector<BlockLoop> order;
   std::vector<bool> outer_seen(tile.coordinates.size()), inner_seen(tile.coordinates.size());
@@ -92,9 +92,7 @@ std::vector<BlockLoop> loop_order(const TileLayout& tile, const std::vector<std:
 struct Visit {
   Lowering& lowering;
   const TileLayout& tile;
-  const std::vector<std::int64_t>& blocks;
-  const std::vector<bool>& covered;
-  bool unroll;
+  const BlockTiling& tiling;
   const BlockBody& body;
   std::vector<BlockLoop> order;
   std::vector<bool> tail;  // by coordinate: at its tail
@@ -103,7 +101,7 @@ struct Visit {
     if (depth == order.size()) return body(begin, valid_counts());
     const auto [i, over] = order[depth];
     const AffineExpr before = begin[i];
-    if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / blocks[i] * blocks[i];
+    if (over == BlockLoop::Over::blocks && tail[i]) begin[i] += tile.coordinates[i].extent / block(i) * block(i);
     const auto [trip, step] = looped(i, over);
     std::string variable;
     if (trip > 1) {
@@ -113,7 +111,7 @@ struct Visit {
     auto nodes = loops(depth + 1, begin);
     begin[i] = before;
     if (!nodes || trip == 1) return nodes;
-    return loop_around(variable, trip, unroll, std::move(*nodes));
+    return loop_around(variable, trip, tiling.unroll, std::move(*nodes));
   }
 
   /// Iterations of a loop, and elements between them.
@@ -125,19 +123,21 @@ struct Visit {
       case BlockLoop::Over::blocks_of_layout:
         return {c.extent / c.block, c.block};
       case BlockLoop::Over::pieces:
-        return {c.block / blocks[i], blocks[i]};
+        return {c.block / block(i), block(i)};
       case BlockLoop::Over::blocks:
         break;
     }
-    return {tail[i] ? 1 : c.extent / blocks[i], blocks[i]};
+    return {tail[i] ? 1 : c.extent / block(i), block(i)};
   }
 
+  std::int64_t block(std::size_t i) const { return tiling.blocks[i]; }
+
   std::int64_t valid(std::size_t i) const {
-    return tail[i] ? tile.coordinates[i].extent % blocks[i] : std::min(blocks[i], tile.coordinates[i].extent);
+    return tail[i] ? tile.coordinates[i].extent % block(i) : std::min(block(i), tile.coordinates[i].extent);
   }
   std::vector<std::int64_t> valid_counts() const {
     std::vector<std::int64_t> counts;
-    for (std::size_t i = 0; i < blocks.size(); ++i) counts.push_back(valid(i));
+    for (std::size_t i = 0; i < tiling.blocks.size(); ++i) counts.push_back(valid(i));
     return counts;
   }
   std::string hint(std::size_t i) const {
@@ -149,26 +149,26 @@ struct Visit {
 
 }  // namespace
 
-Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile,
-                                         const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
-                                         bool unroll, const BlockBody& body, std::optional<std::size_t> last) {
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile, const BlockTiling& tiling,
+                                         const BlockBody& body) {
+  const std::vector<std::int64_t>& blocks = tiling.blocks;
   // Peels a partial block of the layout, whose pieces are fewer.
   for (std::size_t i = 0; i < tile.coordinates.size(); ++i) {
     const Coordinate& c = tile.coordinates[i];
-    if (!covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
+    if (!tiling.covered[i] || c.block <= blocks[i] || c.extent <= c.block || c.extent % c.block == 0) continue;
     TileLayout whole = tile, rest = tile;
     const std::int64_t left = c.extent % c.block;
     whole.coordinates[i].extent -= left;
     rest.coordinates[i].start += whole.coordinates[i].extent;
     rest.coordinates[i].extent = left;
-    auto nodes = for_each_block(lowering, whole, blocks, covered, unroll, body, last);
+    auto nodes = for_each_block(lowering, whole, tiling, body);
     if (!nodes) return nodes;
-    auto more = for_each_block(lowering, rest, blocks, covered, unroll, body, last);
+    auto more = for_each_block(lowering, rest, tiling, body);
     if (!more) return more;
     nodes->insert(nodes->end(), more->begin(), more->end());
     return nodes;
   }
-  Visit visit{lowering, tile, blocks, covered, unroll, body, loop_order(tile, blocks, covered, last), {}};
+  Visit visit{lowering, tile, tiling, body, loop_order(tile, tiling), {}};
   const std::size_t n = tile.coordinates.size();
   std::vector<std::size_t> ragged;  // coordinates with whole blocks and a tail
   std::vector<bool> tail(n, false);

@@ -126,7 +126,7 @@ struct MoveBlock {
         return fmt::format("{} also sets {} positions along {} that the tile does not have", move.name,
                            full[d] - extents[d], move.statement().domain.dims[d].name);
     }
-    return refusal(move, 0, full, lowering.buffer(tile.buffer), tile, index, lowering.known());
+    return refusal({move, 0, full}, lowering.buffer(tile.buffer), tile, index, lowering.known());
   }
 
   // With extent 0 nothing is read: any outer address inside the tensor will do.
@@ -173,9 +173,9 @@ struct MoveBlock {
         return std::nullopt;
       }
       const bool all_written = access == 0 && (move.inactive == Inactive::zero || move.inactive == Inactive::undefined);
-      const std::string no =
-          all_written ? whole_box_refusal(move, extents, *tile, *index)
-                      : refusal(move, access, extents, lowering.buffer(tile->buffer), *tile, *index, lowering.known());
+      const std::string no = all_written ? whole_box_refusal(move, extents, *tile, *index)
+                                         : refusal({move, access, extents}, lowering.buffer(tile->buffer), *tile,
+                                                   *index, lowering.known());
       ++access;
       if (!no.empty()) {
         reason(no);
@@ -407,8 +407,8 @@ class NamedMoves {
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
       return reaches_out ? one(begin, valid) : clipped_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
     };
-    return for_each_block(lowering_, copy_.copied_tile(), shape.blocks, shape.covered(), copy_.unroll, body,
-                          copy_.along_rows);
+    return for_each_block(lowering_, copy_.copied_tile(),
+                          {shape.blocks, shape.covered(), copy_.unroll, copy_.along_rows}, body);
   }
 
   bool has_failed(const MoveShape& shape) const {  // independent of the move

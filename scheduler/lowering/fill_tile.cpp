@@ -90,7 +90,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, 
       for (const auto& [name, range] : dim_ranges(fill, all)) ranges[name] = range;
       const auto index = index_at(whole, known_at(whole, begin, shape, fill), ranges);
       const std::string no =
-          index ? refusal(fill, 0, all, buffer, whole, *index, lowering.known()) : "its coordinates are not known";
+          index ? refusal({fill, 0, all}, buffer, whole, *index, lowering.known()) : "its coordinates are not known";
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
         return error(no);
@@ -102,7 +102,7 @@ Result<std::vector<Node>> fill_tile(Lowering& lowering, const TileLayout& tile, 
     for (const TileLayout* each : {&elements, static_cast<const TileLayout*>(&visited)}) {
       if (each == &elements && !(wanted == 0 && fill.inactive == Inactive::zero && reaches_end(elements, shape)))
         continue;
-      auto nodes = for_each_block(lowering, *each, shape.blocks, shape.covered(), unroll, body);
+      auto nodes = for_each_block(lowering, *each, {shape.blocks, shape.covered(), unroll}, body);
       if (nodes) return nodes;
     }
   }

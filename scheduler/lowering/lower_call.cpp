@@ -44,8 +44,8 @@ class CallLowering : NestParts {
       if (operand < 0 || (input_.only_access >= 0 && input_.only_access != a)) continue;
       const TileLayout& holder = scope.holders[static_cast<std::size_t>(a)];
       const auto index = index_at(holder, known, ranges);
-      std::string no = index ? refusal(*instruction_, operand, extents, lowering_.buffer(holder.buffer), holder, *index,
-                                       lowering_.known())
+      std::string no = index ? refusal({*instruction_, operand, extents}, lowering_.buffer(holder.buffer), holder,
+                                       *index, lowering_.known())
                              : "its layout cannot be expressed in the dims of the statement";
       if (no.empty()) no = zero_refusal(scope, a, extents);
       if (!no.empty()) return operand_refused(a, operand, lowering_.buffer(holder.buffer), no);

@@ -76,7 +76,7 @@ class NestLowering final : public PipelineLowering {
                               "do not fuse: leave out `then` and `from`")},
                        line);
       if (holder.slots < 0) continue;
-      const auto own = make_tile(input_.pairing, kernel_, access, buffer.memory, {}, scope.tiles, lowering_.model);
+      const auto own = make_tile(input_.pairing, kernel_, {access, buffer.memory}, scope.tiles, lowering_.model);
       if (!own) return at_line(own.diagnostics(), line);
       if (own->tile.axes != holder.axes || own->tile.positions != holder.positions || own->tile.slots != holder.slots ||
           own->buffer.extents != buffer.extents || own->buffer.registers_per_slot != buffer.registers_per_slot)

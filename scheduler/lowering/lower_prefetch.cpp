@@ -48,7 +48,7 @@ Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& request,
       // Layout is checked at the tile itself; the prefetched place differs by an offset only, and may be past the end.
       const auto here = index_at(from, known_at(elements, begin, shape, move), ranges);
       const auto there = index_at(from, known_at(elements, further, shape, move), ranges);
-      const std::string no = here && there ? refusal(move, 1, extents, buffer, from, *here, lowering.known())
+      const std::string no = here && there ? refusal({move, 1, extents}, buffer, from, *here, lowering.known())
                                            : "its coordinates cannot be expressed in those of " + buffer.name;
       if (!no.empty()) {
         if (reasons.size() < max_reasons) reasons.push_back(no);
@@ -56,7 +56,7 @@ Result<Nodes> lower_prefetch(Lowering& lowering, const PrefetchRequest& request,
       }
       return Nodes{Node{Call{shape.instruction, {Ref{}, Ref{request.from, *there}}, extents, {}, Start::keep, {}}}};
     };
-    if (auto nodes = for_each_block(lowering, elements, shape.blocks, shape.covered(), true, one)) return nodes;
+    if (auto nodes = for_each_block(lowering, elements, {shape.blocks, shape.covered(), true}, one)) return nodes;
   }
   Diagnostic failed = error(
       fmt::format("ahead: no move into {} prefetches lines of {} from {}", lowering.model.memory(request.cache).name,

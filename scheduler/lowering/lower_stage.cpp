@@ -71,7 +71,7 @@ Result<Nodes> StageLowering::stage(const Stage& s, std::size_t at, const Scope& 
   if (!s.from.empty() && *memory == lowering_.model.home()) return lines(at + 1, scope);
   const auto accesses = staged_accesses(s);
   if (!accesses) return accesses.diagnostics();
-  auto made = make_tile(input_.pairing, kernel_, accesses->front(), *memory, s.layout, scope.tiles, lowering_.model);
+  auto made = make_tile(input_.pairing, kernel_, {accesses->front(), *memory, s.layout}, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
   TileLayout tile = std::move(made->tile);
   if (s.swizzle) {
@@ -423,7 +423,7 @@ Result<Nodes> StageLowering::refill(std::size_t line, const Scope& scope) {
   const Stage& s = std::get<Stage>(input_.nest->lines[line].is);
   const int access = staged_accesses(s)->front();
   const MemoryId memory = *lowering_.model.find_memory(s.memory);
-  auto made = make_tile(input_.pairing, kernel_, access, memory, s.layout, scope.tiles, lowering_.model);
+  auto made = make_tile(input_.pairing, kernel_, {access, memory, s.layout}, scope.tiles, lowering_.model);
   if (!made) return made.diagnostics();
   if (registers_of_line_.contains(line)) {
     made->tile.buffer = buffer_at(line, std::move(made->buffer), s);

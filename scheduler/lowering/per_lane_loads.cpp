@@ -109,7 +109,7 @@ struct PerLaneLoad {
       refs.push_back({tile->buffer, *index});
       for (AffineExpr& e : refs.back().index) e = simplify(e, ranges);
       if (access == 0) {
-        if (const std::string no = refusal(move, 0, extents, buffer, *tile, refs.back().index, lowering.known());
+        if (const std::string no = refusal({move, 0, extents}, buffer, *tile, refs.back().index, lowering.known());
             !no.empty())
           return error(no);
         continue;
@@ -176,7 +176,7 @@ std::optional<Result<std::vector<Node>>> per_lane_load(Lowering& lowering, const
       no = fmt::format("{} fills whole fragments, which the tile of {} is no multiple of", name, buffer.name);
       continue;
     }
-    return for_each_block(lowering, tile, blocks, covered, true,
+    return for_each_block(lowering, tile, {blocks, covered, true},
                           [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>&) {
                             return load.call(begin, looped);
                           });

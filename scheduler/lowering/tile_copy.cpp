@@ -148,8 +148,8 @@ Result<std::vector<Node>> by_elements(Lowering& lowering, const Copy& copy, Unit
     guard.then = {Node{std::move(element)}};
     return std::vector<Node>{Node{std::move(guard)}};
   };
-  auto copied =
-      for_each_block(lowering, clipped, blocks, std::vector<bool>(blocks.size(), false), false, body, along_rows(copy));
+  auto copied = for_each_block(lowering, clipped,
+                               {blocks, std::vector<bool>(blocks.size(), false), false, along_rows(copy)}, body);
   if (!copied) return copied;
   nodes.insert(nodes.end(), copied->begin(), copied->end());
   return nodes;

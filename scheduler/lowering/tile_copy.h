@@ -78,16 +78,20 @@ Result<Call> make_call(Lowering& lowering, InstructionId id, std::vector<Ref> op
 /// A loop around `body`; trip 1 gives the body alone (its variable must then not occur).
 std::vector<Node> loop_around(const std::string& variable, std::int64_t trip, bool unroll, std::vector<Node> body);
 
-/// Visits a tile block by block. `blocks[i]`: elements of coordinate i in one block; `covered[i]`: the block is one
-/// instruction's doing (the body adds `$dim`s), else its elements are looped over. The body gets each coordinate's
-/// value at the block's (or element's) begin and the number of valid elements of each block; a coordinate that its
-/// block does not divide has its last, shorter block visited by a body of its own. In the order of the tile's axes;
-/// where the last of them is part of the coordinate `last`, all of that coordinate is visited before others go on.
+/// How a tile is divided into blocks, and how their loops are emitted.
+struct BlockTiling {
+  std::vector<std::int64_t> blocks;  ///< elements of each coordinate in one block
+  std::vector<bool> covered;  ///< by coordinate: one instruction covers the block; else its elements are looped over
+  bool unroll = false;
+  std::optional<std::size_t> last = {};  ///< a coordinate to visit completely, if the last axis is part of it
+};
+
+/// The nodes of one block: `begin` is each coordinate's value at the block (or element), `valid` the number of valid
+/// elements of each coordinate in it. Instructions add their `$dim`s.
 using BlockBody = std::function<Result<std::vector<Node>>(const std::vector<AffineExpr>& begin,
                                                           const std::vector<std::int64_t>& valid)>;
-Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile,
-                                         const std::vector<std::int64_t>& blocks, const std::vector<bool>& covered,
-                                         bool unroll, const BlockBody& body,
-                                         std::optional<std::size_t> last = std::nullopt);
+/// Loops over a tile block by block, in the order of its axes; the tail of a coordinate has a body of its own.
+Result<std::vector<Node>> for_each_block(Lowering& lowering, const TileLayout& tile, const BlockTiling& tiling,
+                                         const BlockBody& body);
 
 }  // namespace isamap

@@ -115,16 +115,16 @@ std::string room_refusal(const Instruction& instruction, const Operand& operand,
   return "";
 }
 
-std::string strides_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                            const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
-                            const HardwareModel& model) {
+std::string strides_refusal(const OperandUse& use, const Buffer& buffer, const std::vector<AffineExpr>& index,
+                            const Ranges& ranges, const HardwareModel& model) {
+  const Instruction& instruction = use.instruction;
   const auto dollars = dollar_names(instruction);
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const Operand& operand = use.operand();
   const AffineExpr offset = simplify(flat_offset(buffer, index), ranges);
   const AffineExpr loop = simplify(offset - at_zero(offset), ranges);
-  const LayoutTerms layout = demanded(instruction, access, operand, dollars);
+  const LayoutTerms layout = demanded(instruction, use.access, operand, dollars);
   if (!layout.apart.empty()) {
-    const auto steps = own_addresses(instruction, access, extents, offset);
+    const auto steps = own_addresses(instruction, use.access, use.extents, offset);
     if (!steps)
       return fmt::format("the elements of {} that {} reads at one address are not adjacent in {}", operand.name,
                          instruction.name, buffer.name);
@@ -190,10 +190,11 @@ std::string swizzle_refusal(const Instruction& instruction, int access, const Bu
 }
 
 // Registers: each point must have the same place in the operand's layout and in the tile's.
-std::string register_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                             const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index) {
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
-  const auto box = operand_box(instruction, access);
+std::string register_refusal(const OperandUse& use, const Buffer& buffer, const TileLayout& tile,
+                             const std::vector<AffineExpr>& index) {
+  const Instruction& instruction = use.instruction;
+  const Operand& operand = use.operand();
+  const auto box = operand_box(instruction, use.access);
   const auto own = positions(operand, box);
   const std::size_t slots = static_cast<std::size_t>(tile.slots);
   const std::vector<std::int64_t> inner_box(buffer.extents.begin() + tile.slots, buffer.extents.end());
@@ -205,7 +206,7 @@ std::string register_refusal(const Instruction& instruction, int access, const s
     if (!only_dollars(index[i])) return operand.name + " does not begin at a register of " + buffer.name;
     theirs.emplace_back(index[i], names);
   }
-  for (const AffineExpr& e : access_of(instruction.statement(), access).index)
+  for (const AffineExpr& e : access_of(instruction.statement(), use.access).index)
     ours.emplace_back(substitute(e, dollar_names(instruction)), names);
 
   // A smaller fragment is a prefix of a larger one: instance and element are compared.
@@ -229,7 +230,7 @@ std::string register_refusal(const Instruction& instruction, int access, const s
     if (a < 0 || b < 0 || a / own_elements != b / tile_elements || a % own_elements != b % tile_elements)
       return fmt::format("{} of {} has another register layout than {}", operand.name, instruction.name, buffer.name);
     std::size_t d = point.size();
-    while (d > 0 && ++point[d - 1] >= extents[d - 1]) point[--d] = 0;
+    while (d > 0 && ++point[d - 1] >= use.extents[d - 1]) point[--d] = 0;
     if (d == 0) return "";
   }
 }
@@ -270,19 +271,18 @@ std::string bounds_refusal(const Buffer& buffer, const std::vector<AffineExpr>& 
 
 /// For tensors with a host-side descriptor (TMA): the call gives coordinates instead of addresses, which may be out of
 /// bounds.
-std::string described_refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                              const Buffer& buffer, const std::vector<AffineExpr>& index, const Ranges& ranges,
-                              const KnownHere& known) {
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+std::string described_refusal(const OperandUse& use, const Buffer& buffer, const std::vector<AffineExpr>& index,
+                              const Ranges& ranges, const KnownHere& known) {
+  const Instruction& instruction = use.instruction;
+  const Operand& operand = use.operand();
   if (buffer.role != BufferRole::argument)
     return fmt::format("{} needs {} with a tensor descriptor of the host, and {} is not an argument", instruction.name,
                        operand.name, buffer.name);
-  if (const auto made = described_tensor(instruction, access, buffer, index, extents, ranges); !made)
+  if (const auto made = described_tensor(instruction, use.access, buffer, index, use.extents, ranges); !made)
     return made.diagnostics().front().message;
   if (!operand.outside)
     if (std::string no = bounds_refusal(buffer, index, ranges, known.nonnegative); !no.empty()) return no;
-  if (std::string no = strides_refusal(instruction, access, extents, buffer, index, ranges, known.model); !no.empty())
-    return no;
+  if (std::string no = strides_refusal(use, buffer, index, ranges, known.model); !no.empty()) return no;
   if (buffer.align % operand.align == 0) return "";
   return fmt::format("{} of {} has align {}; {} begins at multiples of {} B", operand.name, instruction.name,
                      operand.align, buffer.name, buffer.align);
@@ -315,34 +315,33 @@ Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t
   return ranges;
 }
 
-std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                    const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index,
-                    const KnownHere& known) {
+std::string refusal(const OperandUse& use, const Buffer& buffer, const TileLayout& tile,
+                    const std::vector<AffineExpr>& index, const KnownHere& known) {
   const HardwareModel& model = known.model;
-  const Operand& operand = instruction.operands[operand_of_access(instruction, access).index()];
+  const Instruction& instruction = use.instruction;
+  const Operand& operand = use.operand();
   if (buffer.memory != operand.memory)
     return fmt::format("{} of {} lives in {}; the tile is in {}", operand.name, instruction.name,
                        operand.memory.valid() ? model.memory(operand.memory).name : "no memory",
                        model.memory(buffer.memory).name);
-  if (std::string reason = tile.slots < 0 ? type_refusal_in_memory(instruction, access, buffer.dtype)
-                                          : type_refusal(instruction, access, buffer.dtype);
+  if (std::string reason = tile.slots < 0 ? type_refusal_in_memory(instruction, use.access, buffer.dtype)
+                                          : type_refusal(instruction, use.access, buffer.dtype);
       !reason.empty())
     return reason;
   Ranges ranges = known.ranges;
-  for (const auto& [name, range] : dim_ranges(instruction, extents)) ranges[name] = range;
+  for (const auto& [name, range] : dim_ranges(instruction, use.extents)) ranges[name] = range;
   std::vector<AffineExpr> simple;
   for (const AffineExpr& e : index) simple.push_back(simplify(e, ranges));
-  if (!operand.object.empty()) return described_refusal(instruction, access, extents, buffer, simple, ranges, known);
+  if (!operand.object.empty()) return described_refusal(use, buffer, simple, ranges, known);
   if (std::string reason = bounds_refusal(buffer, simple, ranges, known.nonnegative); !reason.empty()) return reason;
   const bool fragment = std::holds_alternative<FragmentLayout>(operand.layout);
   if (tile.slots >= 0 && !fragment && operand.group != buffer.registers_per_slot)
     return fmt::format("{} of {} takes groups of {} registers; {} holds groups of {}", operand.name, instruction.name,
                        operand.group, buffer.name, buffer.registers_per_slot);
-  if (tile.slots >= 0) return register_refusal(instruction, access, extents, buffer, tile, simple);
-  if (std::string reason = strides_refusal(instruction, access, extents, buffer, simple, ranges, model);
-      !reason.empty())
+  if (tile.slots >= 0) return register_refusal(use, buffer, tile, simple);
+  if (std::string reason = strides_refusal(use, buffer, simple, ranges, model); !reason.empty()) return reason;
+  if (std::string reason = swizzle_refusal(instruction, use.access, buffer, simple, ranges); !reason.empty())
     return reason;
-  if (std::string reason = swizzle_refusal(instruction, access, buffer, simple, ranges); !reason.empty()) return reason;
   return alignment_refusal(instruction, operand, buffer, simple, ranges, model);
 }
 

@@ -19,14 +19,22 @@ struct KnownHere {
   const std::vector<AffineExpr>& nonnegative;
 };
 
+/// One operand of a call: the instruction's access number, and the extents of the call.
+struct OperandUse {
+  const Instruction& instruction;
+  int access = 0;
+  const std::vector<std::int64_t>& extents;
+
+  const Operand& operand() const { return instruction.operands[operand_of_access(instruction, access).index()]; }
+};
+
 /// The ranges of an instruction's dims `$d` for these extents.
 Ranges dim_ranges(const Instruction& instruction, const std::vector<std::int64_t>& extents);
 
 /// Empty: accepted. Otherwise the reason: "neighbours along j are 29 elements apart in B; load_f32 needs 1". `index`
 /// has one expression for each buffer axis, over loop variables (in `ranges`) and `$dim`s.
-std::string refusal(const Instruction& instruction, int access, const std::vector<std::int64_t>& extents,
-                    const Buffer& buffer, const TileLayout& tile, const std::vector<AffineExpr>& index,
-                    const KnownHere& known);
+std::string refusal(const OperandUse& use, const Buffer& buffer, const TileLayout& tile,
+                    const std::vector<AffineExpr>& index, const KnownHere& known);
 
 /// The first of its checks: does the operand accept the tile's type?
 std::string type_refusal(const Instruction& instruction, int access, DType tile);

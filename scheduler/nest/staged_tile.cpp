@@ -387,8 +387,9 @@ DType tile_type(const Pairing& p, int operand, DType tensor) {
 
 }  // namespace
 
-Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, int access, MemoryId memory,
-                          const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model) {
+Result<NewTile> make_tile(const Pairing& p, const Kernel& kernel, const TileSpec& spec, const Tiles& tiles,
+                          const HardwareModel& model) {
+  const auto& [access, memory, layout] = spec;
   const Access& a = access_of(*p.statement, access);
   const Tensor& tensor = kernel.tensors[a.tensor.index()];
   const int operand = p.operand_access[static_cast<std::size_t>(access)];

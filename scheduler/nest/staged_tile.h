@@ -37,8 +37,13 @@ struct NewTile {
   TileLayout tile;
   Buffer buffer;
 };
-Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, int access, MemoryId memory,
-                          const std::vector<LayoutDigit>& layout, const Tiles& tiles, const HardwareModel& model);
+struct TileSpec {
+  int access = 0;  ///< of the statement
+  MemoryId memory;
+  std::vector<LayoutDigit> layout = {};
+};
+Result<NewTile> make_tile(const Pairing& pairing, const Kernel& kernel, const TileSpec& spec, const Tiles& tiles,
+                          const HardwareModel& model);
 
 /// Packed layout for an operand of an addressed memory: outer digits of each dim, then the instruction's, by decreasing
 /// stride: [k/32, c, k%32]. Coordinates without an instruction dim stay whole (p + r). `read_as`: a move's operand of
