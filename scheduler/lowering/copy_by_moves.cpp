@@ -17,29 +17,34 @@ namespace isamap {
 
 namespace {
 
+/// One block of a coordinate, and how a move would transfer it.
+struct BlockTransfer {
+  std::size_t coordinate = 0;
+  const AffineExpr& begin;
+  std::int64_t block = 1, valid = 1;  ///< elements of the block, and those of the tensor among them
+  std::int64_t extent = 1;            ///< of the move
+  Inactive beyond = Inactive::keep;   ///< what the move does with elements beyond its extent
+};
+
 // Are the elements after the valid ones padding of the outer tile?
-bool outer_is_padding(const Lowering& lowering, const Copy& copy, std::size_t i, const AffineExpr& begin,
-                      std::int64_t valid) {
-  const Coordinate& c = copy.copied_tile().coordinates[i];
+bool outer_is_padding(const Lowering& lowering, const Copy& copy, const BlockTransfer& b) {
+  const Coordinate& c = copy.copied_tile().coordinates[b.coordinate];
   for (const Coordinate& o : copy.outer->coordinates)
-    if (o.form == c.form) return simplify(begin + valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
+    if (o.form == c.form) return simplify(b.begin + b.valid - o.start - o.extent, lowering.ranges) == AffineExpr(0);
   return false;
 }
 
-// May a block of coordinate i be moved with `extent` elements if only `valid` of them are elements of the tensor?
-bool padding_allowed(const Lowering& lowering, const Copy& copy, const Instruction& move, const DimRange& dim,
-                     std::size_t i, const AffineExpr& begin, std::int64_t valid, std::int64_t extent,
-                     std::int64_t block) {
-  const Coordinate& c = copy.copied_tile().coordinates[i];
-  const bool whole = valid == block || (c.block == 1 && extent == valid);
-  if (whole) return extent == valid;
-  const bool must_be_zero = copy.zero[i];
-  const Inactive beyond = dim.kept ? Inactive::keep : move.inactive;
-  if (extent == valid)
-    return copy.into_inner ? !must_be_zero || copy.cleared || beyond == Inactive::zero : beyond != Inactive::zero;
-  if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, i, begin, valid);
+// May a block be moved with this extent if only the valid elements are in the tensor?
+bool padding_allowed(const Lowering& lowering, const Copy& copy, const BlockTransfer& b) {
+  const Coordinate& c = copy.copied_tile().coordinates[b.coordinate];
+  const bool whole = b.valid == b.block || (c.block == 1 && b.extent == b.valid);
+  if (whole) return b.extent == b.valid;
+  const bool must_be_zero = copy.zero[b.coordinate];
+  if (b.extent == b.valid)
+    return copy.into_inner ? !must_be_zero || copy.cleared || b.beyond == Inactive::zero : b.beyond != Inactive::zero;
+  if (c.pseudo()) return copy.into_inner ? !must_be_zero : outer_is_padding(lowering, copy, b);
   if (copy.into_inner && !must_be_zero) return true;
-  return outer_is_padding(lowering, copy, i, begin, valid) && (!copy.into_inner || copy.outer->zero_padded);
+  return outer_is_padding(lowering, copy, b) && (!copy.into_inner || copy.outer->zero_padded);
 }
 
 // A masked move also writes its inactive points. If one point is active, the tile's index is 0 for all of them; in a
@@ -102,8 +107,8 @@ struct MoveBlock {
                                  found));
         return std::nullopt;
       }
-      if (i >= 0 &&
-          !padding_allowed(lowering, copy, move, move.ranges[d], at, begin[at], valid[at], extent, shape.blocks[at])) {
+      const Inactive beyond = move.ranges[d].kept ? Inactive::keep : move.inactive;
+      if (i >= 0 && !padding_allowed(lowering, copy, {at, begin[at], shape.blocks[at], valid[at], extent, beyond})) {
         reason(fmt::format("{} cannot mask the last {} of {} along {}", move.name, shape.blocks[at] - valid[at],
                            shape.blocks[at], print(copy.inner->coordinates[at].form)));
         return std::nullopt;
@@ -193,52 +198,66 @@ struct MoveBlock {
   }
 };
 
-/// Guards for one block of a tile that may exceed the tensor: it is inside, partly inside by a known size, or outside.
-Result<std::vector<Node>> clipped_to_ends(Lowering& lowering, const Copy& copy, const MoveShape& shape,
-                                          const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid,
-                                          std::size_t from, const BlockBody& body) {
-  std::size_t i = from;
-  while (i < copy.ends.size() && !copy.ends[i]) ++i;
-  if (i >= copy.ends.size()) return body(begin, valid);
-  const std::int64_t end = *copy.ends[i], block = shape.loops(i) ? shape.blocks[i] : 1;
-  if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
-    return error(fmt::format("blocks of {} do not start at multiples of it, and the last may be partial", block));
-  const auto knowing = [&](const AffineExpr& condition, std::int64_t count) {
-    lowering.nonnegative.push_back(condition);
-    std::vector<std::int64_t> fewer = valid;
-    if (shape.loops(i)) fewer[i] = count;
-    auto nodes = clipped_to_ends(lowering, copy, shape, begin, fewer, i + 1, body);
-    lowering.nonnegative.pop_back();
-    return nodes;
-  };
-  const auto none = [&]() -> Result<std::vector<Node>> {
+/// Guards for one block of a tile that may exceed the tensor: along each coordinate it is inside, partly inside by a
+/// known number of elements, or outside.
+struct EndGuards {
+  Lowering& lowering;
+  const Copy& copy;
+  const MoveShape& shape;
+  const std::vector<AffineExpr>& begin;
+  const BlockBody& body;
+
+  /// The guards of coordinates from `i` on.
+  Result<std::vector<Node>> from(std::size_t i, const std::vector<std::int64_t>& valid) const {
+    while (i < copy.ends.size() && !copy.ends[i]) ++i;
+    if (i >= copy.ends.size()) return body(begin, valid);
+    const std::int64_t end = *copy.ends[i], block = shape.loops(i) ? shape.blocks[i] : 1;
+    if (simplify(mod(begin[i], block), lowering.ranges) != AffineExpr(0))
+      return error(fmt::format("blocks of {} do not start at multiples of it, and the last may be partial", block));
+    const auto with = [&](std::int64_t count) {
+      return [this, i, count, &valid] {
+        std::vector<std::int64_t> fewer = valid;
+        if (shape.loops(i)) fewer[i] = count;
+        return from(i + 1, fewer);
+      };
+    };
+    const auto outside = [&] { return all_outside(valid); };
+    const auto part = [&]() -> Result<std::vector<Node>> {
+      if (end % block == 0) return outside();
+      // Blocks start at multiples of their size.
+      return branch(AffineExpr(end - end % block) - begin[i], with(end % block), outside);
+    };
+    return branch(AffineExpr(end - block) - begin[i], with(block), part);
+  }
+
+ private:
+  using Make = std::function<Result<std::vector<Node>>()>;
+
+  Result<std::vector<Node>> all_outside(const std::vector<std::int64_t>& valid) const {
     if (!copy.into_inner) return std::vector<Node>{};
     std::vector<std::int64_t> nothing = valid;
     for (std::size_t c = 0; c < nothing.size(); ++c)
       if (shape.loops(c)) nothing[c] = 0;
     return body(begin, nothing);
-  };
-  const auto branch = [&](const AffineExpr& condition, std::int64_t count,
-                          const std::function<Result<std::vector<Node>>()>& otherwise) -> Result<std::vector<Node>> {
+  }
+
+  /// `then` where the condition is >= 0, which it may assume; only one of the two if the condition is decided.
+  Result<std::vector<Node>> branch(const AffineExpr& condition, const Make& then, const Make& otherwise) const {
     const auto range = bounds(condition, lowering.ranges);
     if (range && range->high < 0) return otherwise();
-    auto then = knowing(condition, count);
-    if (!then || (range && range->low >= 0)) return then;
+    lowering.nonnegative.push_back(condition);
+    auto inside = then();
+    lowering.nonnegative.pop_back();
+    if (!inside || (range && range->low >= 0)) return inside;
     auto rest = otherwise();
     if (!rest) return rest;
     Guard guard;
     guard.conditions = {condition};
-    guard.then = std::move(*then);
+    guard.then = std::move(*inside);
     guard.otherwise = std::move(*rest);
     return std::vector<Node>{Node{std::move(guard)}};
-  };
-  const auto part = [&]() -> Result<std::vector<Node>> {
-    if (end % block == 0) return none();
-    // Blocks start at multiples of their size.
-    return branch(AffineExpr(end - end % block) - begin[i], end % block, none);
-  };
-  return branch(AffineExpr(end - block) - begin[i], block, part);
-}
+  }
+};
 
 /// Out-of-bounds blocks that yield 0 are zero-filled by a move of extent 0. Returns the conditions for a block to be
 /// inside; a block that straddles the border meets neither case and is refused by its bounds.
@@ -405,7 +424,7 @@ class NamedMoves {
     const bool reaches_out =
         copy_.into_inner && fills_out_of_bounds(lowering_.model.instruction(shape.instruction), copy_);
     const BlockBody body = [&](const std::vector<AffineExpr>& begin, const std::vector<std::int64_t>& valid) {
-      return reaches_out ? one(begin, valid) : clipped_to_ends(lowering_, copy_, shape, begin, valid, 0, in_tensor);
+      return reaches_out ? one(begin, valid) : EndGuards{lowering_, copy_, shape, begin, in_tensor}.from(0, valid);
     };
     return for_each_block(lowering_, copy_.copied_tile(),
                           {shape.blocks, shape.covered(), copy_.unroll, copy_.along_rows}, body);

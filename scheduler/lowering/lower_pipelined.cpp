@@ -14,7 +14,7 @@ std::vector<std::size_t> PipelineLowering::pipelined_stages(const For& f, std::s
   for (std::size_t l = at + 1; l < input_.nest->lines.size(); ++l) {
     const auto* s = std::get_if<Stage>(&input_.nest->lines[l].is);
     if (s == nullptr || s->ahead < 1 || s->buffers <= s->ahead || s->tensor == output().name) break;
-    if (!found.empty() && s->ahead != std::get<Stage>(input_.nest->lines[found[0]].is).ahead) break;
+    if (!found.empty() && s->ahead != stage_of(found[0]).ahead) break;
     found.push_back(l);
   }
   return found;
@@ -26,90 +26,112 @@ bool PipelineLowering::has_async_moves() const {
                      [](const AsyncObject& o) { return o.kind == "groups" || o.kind == "phases"; });
 }
 
+struct PipelineLowering::PipelinedLoop {
+  const std::vector<std::size_t>& stages;  ///< by line
+  std::int64_t steps = 0, tile = 1;
+  const std::string& dim;
+  const AffineExpr& visit;
+  const TileAt& tile_at;
+  UnitId owner = {};             ///< of the scratchpad
+  CircularBuffer circular = {};  ///< made with the first fills
+
+  AffineExpr tile_number(const AffineExpr& step) const { return visit * steps + step; }  ///< since the kernel began
+};
+
 Result<Nodes> PipelineLowering::pipelined(const std::vector<std::size_t>& stage_lines, std::size_t at,
                                           std::int64_t steps, const std::string& dim, const AffineExpr& visit,
                                           const TileAt& tile_at) {
-  const Stage& first = std::get<Stage>(input_.nest->lines[stage_lines[0]].is);
+  const Stage& first = stage_of(stage_lines[0]);
   const UnitId owner = lowering_.model.memory(*lowering_.model.find_memory(first.memory)).per;
-  const int ahead = first.ahead;
+  PipelinedLoop pipeline{stage_lines, steps, tile_size(at, dim), dim, visit, tile_at, owner};
   const std::string variable = lowering_.variable(dim, steps);
   const AffineExpr number = AffineExpr::dim(variable);
   pipelined_lines_.insert(stage_lines.begin(), stage_lines.end());
-  auto body = lines(at + 1, tile_at(number, tile_size(at, dim)));
+  auto body = lines(at + 1, tile_at(number, pipeline.tile));
   if (!body) return body;
-  CircularBuffer circular;
-  const auto fills = [&](const AffineExpr& step) -> Result<Nodes> {
-    Scope scope = tile_at(step, tile_size(at, dim));
-    Nodes nodes;
-    for (const std::size_t l : stage_lines) {
-      auto fill = refill(l, scope);
-      if (!fill) return fill;
-      append(nodes, std::move(*fill));
-    }
-    if (circular.object.empty()) {
-      auto made = make_circular_buffer(*this, stage_lines, dim, nodes);
-      if (!made) return made.diagnostics();
-      circular = std::move(*made);
-    }
-    if (circular.object.empty()) return nodes;
-    auto by_counter = complete_by_counter(std::move(nodes), circular, visit * steps + step, owner, lowering_.program,
-                                          lowering_.model);
-    if (!by_counter || first.role.empty()) return by_counter;
-    Guard part;
-    part.role = first.role;
-    part.then = std::move(*by_counter);
-    return Nodes{Node{std::move(part)}};
-  };
-  Nodes nodes, loop;
-  for (std::int64_t step = 0; step < std::min<std::int64_t>(ahead, steps); ++step) {
-    auto fill = fills(AffineExpr(step));
+  Nodes nodes;
+  for (std::int64_t step = 0; step < std::min<std::int64_t>(first.ahead, steps); ++step) {
+    auto fill = fills(pipeline, AffineExpr(step));
     if (!fill) return fill;
     Nodes group = commits(*fill, lowering_.model);
     append(nodes, std::move(*fill));
     append(nodes, std::move(group));
   }
-  const bool roles = !first.role.empty();
-  const auto arrived = [&](const Nodes& fill, int pending) {
-    append(loop, waits(fill, pending, lowering_.model));
-    if (!circular.object.empty()) loop.push_back(wait_for_tile(circular, visit * steps + number, owner));
-    append(loop, fences(stage_lines));
-    if (!roles) append(loop, barrier(stage_lines));
-  };
-  if (steps > ahead) {
-    const Interval all = lowering_.ranges.at(variable);
-    lowering_.ranges[variable].high = steps - 1 - ahead;
-    auto fill = fills(number + ahead);
-    lowering_.ranges[variable] = all;
+  auto loop = steps > first.ahead ? steady_state(pipeline, variable) : tile_ready(pipeline, nodes, 0, number);
+  if (!loop) return loop;
+  append(*loop, std::move(*body));
+  if (!first.role.empty())
+    loop->push_back(release_tile(pipeline.circular, pipeline.tile_number(number), consumer_unit(*this)));
+  append(nodes, loop_around(variable, steps, false, std::move(*loop)));
+  return nodes;
+}
+
+Result<Nodes> PipelineLowering::fills(PipelinedLoop& pipeline, const AffineExpr& step) {
+  const Scope scope = pipeline.tile_at(step, pipeline.tile);
+  Nodes nodes;
+  for (const std::size_t l : pipeline.stages) {
+    auto fill = refill(l, scope);
     if (!fill) return fill;
-    if (!roles) arrived(*fill, ahead - 1);
-    Nodes group = commits(*fill, lowering_.model);  // also if empty: waits count groups
-    Guard guard;
-    guard.conditions = {AffineExpr(steps - 1 - ahead) - number};
-    guard.then = std::move(*fill);
-    loop.push_back(Node{std::move(guard)});
-    append(loop, std::move(group));
-    if (roles) arrived({}, 0);
-  } else {
-    arrived(nodes, 0);
+    append(nodes, std::move(*fill));
   }
-  append(loop, std::move(*body));
-  if (roles) loop.push_back(release_tile(circular, visit * steps + number, consumer_unit(*this)));
-  append(nodes, loop_around(variable, steps, false, std::move(loop)));
+  CircularBuffer& circular = pipeline.circular;
+  if (circular.object.empty()) {
+    auto made = make_circular_buffer(*this, pipeline.stages, pipeline.dim, nodes);
+    if (!made) return made.diagnostics();
+    circular = std::move(*made);
+  }
+  if (circular.object.empty()) return nodes;
+  auto by_counter = complete_by_counter(std::move(nodes), circular, pipeline.tile_number(step), pipeline.owner,
+                                        lowering_.program, lowering_.model);
+  const Stage& first = stage_of(pipeline.stages[0]);
+  if (!by_counter || first.role.empty()) return by_counter;
+  Guard part;
+  part.role = first.role;
+  part.then = std::move(*by_counter);
+  return Nodes{Node{std::move(part)}};
+}
+
+Nodes PipelineLowering::tile_ready(const PipelinedLoop& pipeline, const Nodes& fill, int pending,
+                                   const AffineExpr& number) const {
+  Nodes nodes = waits(fill, pending, lowering_.model);
+  if (!pipeline.circular.object.empty())
+    nodes.push_back(wait_for_tile(pipeline.circular, pipeline.tile_number(number), pipeline.owner));
+  append(nodes, fences(pipeline.stages));
+  if (stage_of(pipeline.stages[0]).role.empty()) append(nodes, barrier(pipeline.stages));
+  return nodes;
+}
+
+Result<Nodes> PipelineLowering::steady_state(PipelinedLoop& pipeline, const std::string& variable) {
+  const Stage& first = stage_of(pipeline.stages[0]);
+  const AffineExpr number = AffineExpr::dim(variable);
+  const Interval all = lowering_.ranges.at(variable);
+  lowering_.ranges[variable].high = pipeline.steps - 1 - first.ahead;
+  auto fill = fills(pipeline, number + first.ahead);
+  lowering_.ranges[variable] = all;
+  if (!fill) return fill;
+  const bool roles = !first.role.empty();
+  Nodes nodes;
+  if (!roles) nodes = tile_ready(pipeline, *fill, first.ahead - 1, number);
+  Nodes group = commits(*fill, lowering_.model);  // also if empty: waits count groups
+  Guard guard;
+  guard.conditions = {AffineExpr(pipeline.steps - 1 - first.ahead) - number};
+  guard.then = std::move(*fill);
+  nodes.push_back(Node{std::move(guard)});
+  append(nodes, std::move(group));
+  if (roles) append(nodes, tile_ready(pipeline, {}, 0, number));
   return nodes;
 }
 
 Nodes PipelineLowering::fences(const std::vector<std::size_t>& stages) const {
   Nodes nodes;
-  for (const std::size_t l : stages) append(nodes, fence(std::get<Stage>(input_.nest->lines[l].is)));
+  for (const std::size_t l : stages) append(nodes, fence(stage_of(l)));
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 
 Nodes PipelineLowering::barrier(const std::vector<std::size_t>& stage_lines) const {
   Sync sync;
-  sync.unit = lowering_.model
-                  .memory(*lowering_.model.find_memory(std::get<Stage>(input_.nest->lines[stage_lines[0]].is).memory))
-                  .per;
+  sync.unit = lowering_.model.memory(*lowering_.model.find_memory(stage_of(stage_lines[0]).memory)).per;
   return {Node{std::move(sync)}};
 }
 
@@ -135,7 +157,6 @@ std::vector<std::size_t> PipelineLowering::prefetched_register_stages(const For&
 
 Result<Nodes> PipelineLowering::prefetch_registers(const std::vector<std::size_t>& stage_lines, std::size_t at,
                                                    std::int64_t steps, std::int64_t tile, const TileAt& tile_at) {
-  const auto stage_of = [&](std::size_t l) -> const Stage& { return std::get<Stage>(input_.nest->lines[l].is); };
   const auto select_set = [&](std::int64_t step) {
     for (const std::size_t l : stage_lines) register_set_[l] = static_cast<std::size_t>(step % stage_of(l).buffers);
   };

@@ -31,6 +31,14 @@ class PipelineLowering : public StageLowering {
                                    std::int64_t tile, const TileAt& tile_at);
 
  private:
+  struct PipelinedLoop;  ///< one loop of `pipelined`
+  const Stage& stage_of(std::size_t line) const { return std::get<Stage>(input_.nest->lines[line].is); }
+  /// The loads of the tiles of one step.
+  Result<Nodes> fills(PipelinedLoop& pipeline, const AffineExpr& step);
+  /// Waits until the tiles of step `number` can be read, with at most `pending` younger groups like `fill` incomplete.
+  Nodes tile_ready(const PipelinedLoop& pipeline, const Nodes& fill, int pending, const AffineExpr& number) const;
+  /// The part of a step before its body: the wait for its tiles, the loads for step n + ahead.
+  Result<Nodes> steady_state(PipelinedLoop& pipeline, const std::string& variable);
   /// Does the machine have asynchronous moves, completed in groups or by counters?
   bool has_async_moves() const;
   /// Fences for tiles that are written through one view of the memory and read through another.

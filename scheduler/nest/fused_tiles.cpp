@@ -59,6 +59,115 @@ std::optional<MatchedDims> matched_dims(const Access& write, const Access& read)
   return matched;
 }
 
+/// A nest at a `stage` line: the loops above it, and the tile of each dim there.
+struct NestAtTile {
+  NestAtTile(const ResolvedNest& resolved, std::size_t line)
+      : nest(resolved),
+        loops(static_cast<int>(std::count_if(resolved.loops.begin(), resolved.loops.end(),
+                                             [&](const LoopLevel& w) { return w.line < static_cast<int>(line); }))),
+        tiles(resolved.tiles(loops)) {}
+
+  const Dim& dim(std::size_t d) const { return nest.statement.domain.dims[d]; }
+  std::size_t find(const std::string& name) const { return static_cast<std::size_t>(nest.statement.domain.find(name)); }
+  bool splits_reduction(std::size_t d) const {
+    return std::any_of(nest.loops.begin(), nest.loops.begin() + loops,
+                       [&](const LoopLevel& w) { return w.dim == static_cast<int>(d) && w.combine.valid(); });
+  }
+
+  const ResolvedNest& nest;
+  int loops = 0;
+  std::vector<std::int64_t> tiles;
+};
+
+/// Compares the tile of a producer with that of a consumer.
+class TileMatch {
+ public:
+  TileMatch(const Tensor& tensor, const NestAtTile& from, const NestAtTile& to)
+      : tensor_(tensor),
+        from_(from),
+        to_(to),
+        name_(to.nest.statement.name),
+        matched_(to.nest.statement.domain.dims.size(), false) {}
+
+  std::optional<Diagnostic> mismatch() {
+    if (auto no = incomplete_sums()) return no;
+    const Access& write = from_.nest.statement.write;
+    for (const Access& read : to_.nest.statement.reads) {
+      if (read.tensor != write.tensor) continue;
+      const auto matched = matched_dims(write, read);
+      if (!matched)
+        return error(fmt::format("then {}: an index of {} is no plain dim on both sides", name_, tensor_.name),
+                     "fusion needs plain dims: those fused for an instruction are not");
+      for (const auto& [dim, other] : *matched)
+        if (auto no = dim_mismatch(from_.find(dim), other)) return no;
+    }
+    return other_dims();
+  }
+
+ private:
+  /// The producer's reductions must be complete in its tile.
+  std::optional<Diagnostic> incomplete_sums() const {
+    for (std::size_t d = 0; d < from_.tiles.size(); ++d)
+      if (const Dim& dim = from_.dim(d); dim.kind == DimKind::reduction && from_.tiles[d] < dim.extent)
+        return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name_,
+                                 tensor_.name, from_.tiles[d], dim.extent, dim.name),
+                     from_.splits_reduction(d)
+                         ? fmt::format("its partial sums are complete after all instances: leave it out, and {} "
+                                       "follows as a nest of its own",
+                                       name_)
+                         : fmt::format("write it at a stage above the loop of {}", dim.name));
+    return std::nullopt;
+  }
+
+  /// Both sides need the same tile of a dim; the whole of it where the consumer reads at a constant or at two dims.
+  std::optional<Diagnostic> dim_mismatch(std::size_t d, const AffineExpr& other) {
+    const Dim& dim = from_.dim(d);
+    const std::int64_t tile = from_.tiles[d];
+    if (!other.as_dim()) {
+      if (tile == dim.extent) return std::nullopt;
+      return error(
+          fmt::format("then {}: it needs all of {}; the tile has {} of {} points", name_, dim.name, tile, dim.extent));
+    }
+    const std::size_t o = to_.find(*other.as_dim());
+    const Dim& theirs = to_.dim(o);
+    matched_[o] = true;
+    const std::string& before = first_match_.emplace(dim.name, theirs.name).first->second;
+    if (before != theirs.name && tile < dim.extent)  // T[i] * T[j]
+      return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name_,
+                               tensor_.name, before, theirs.name, tile, dim.extent, dim.name),
+                   "use tiles with all of " + dim.name);
+    if (theirs.extent != dim.extent)
+      return error(fmt::format("then {}: its {} has {} points, {} has {}", name_, theirs.name, theirs.extent, dim.name,
+                               dim.extent));
+    if (tile != to_.tiles[o])
+      return error(fmt::format("then {}: the tile here has {} points of {}; that of the nest of {} has {} of {}", name_,
+                               tile, dim.name, name_, to_.tiles[o], theirs.name),
+                   "both nests need the same tile at their stages");
+    return std::nullopt;
+  }
+
+  /// The consumer's reductions must be within the tile, and its loops above the tile be over dims of the tensor.
+  std::optional<Diagnostic> other_dims() const {
+    for (std::size_t d = 0; d < to_.tiles.size(); ++d)
+      if (const Dim& dim = to_.dim(d); dim.kind == DimKind::reduction && to_.tiles[d] < dim.extent)
+        return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name_, dim.name,
+                                 to_.tiles[d], dim.extent),
+                     fmt::format("use tiles with all of {}", dim.name));
+    for (int w = 0; w < to_.loops; ++w)
+      if (const auto d = static_cast<std::size_t>(to_.nest.loops[static_cast<std::size_t>(w)].dim); !matched_[d])
+        return error(fmt::format("then {}: its nest loops over {} above the tile, and {} has no such dim", name_,
+                                 to_.dim(d).name, tensor_.name),
+                     "loop over it below");
+    return std::nullopt;
+  }
+
+  const Tensor& tensor_;
+  const NestAtTile &from_, &to_;
+  const std::string& name_;                         ///< of the consumer
+  std::vector<bool> matched_;                       ///< by dim of the consumer: it is one of the tensor
+  std::map<std::string, std::string> first_match_;  ///< the consumer's first dim for each of the producer's
+};
+
 class FusionCheck {
  public:
   FusionCheck(const Schedule& schedule, const Kernel& kernel, const HardwareModel& model)
@@ -162,85 +271,20 @@ class FusionCheck {
     return std::nullopt;
   }
 
-  static int loops_above(const ResolvedNest& view, std::size_t line) {
-    return static_cast<int>(std::count_if(view.loops.begin(), view.loops.end(),
-                                          [&](const LoopLevel& w) { return w.line < static_cast<int>(line); }));
-  }
-
-  static bool split_over_instances(const ResolvedNest& view, int loops, int dim) {
-    return std::any_of(view.loops.begin(), view.loops.begin() + loops,
-                       [&](const LoopLevel& w) { return w.dim == dim && w.combine.valid(); });
-  }
-
   /// Why the tiles at the two lines differ, or the producer's is incomplete there.
   std::optional<Diagnostic> tile_mismatch(const ResolvedNest& own, std::size_t line, const ResolvedNest& theirs,
                                           std::size_t their_line) const {
-    const Computation& producer = own.statement;
-    const std::string& name = theirs.statement.name;
-    const Tensor& tensor = kernel_.tensors[producer.write.tensor.index()];
-    if (own.model->find_memory(std::get<Stage>(schedule_.nests[own.id.index()].lines[line].is).memory) ==
-        std::optional(own.model->home()))
-      for (const Line& l : schedule_.nests[own.id.index()].lines)
+    const Tensor& tensor = kernel_.tensors[own.statement.write.tensor.index()];
+    const Nest& nest = schedule_.nests[own.id.index()];
+    if (model_.find_memory(std::get<Stage>(nest.lines[line].is).memory) == std::optional(model_.home()))
+      for (const Line& l : nest.lines)
         if (const auto* s = std::get_if<Stage>(&l.is); s && s->tensor == tensor.name && s->ahead_of_time)
           return error("then: it is packed ahead of time");
     const WrittenElements written = written_elements(kernel_.statements[own.id.index()], tensor);
     if (!written.all || !written.once)
-      return error(fmt::format("then {}: tiles of {} share elements or leave some out", name, tensor.name));
-    const int loops = loops_above(own, line), their_loops = loops_above(theirs, their_line);
-    const std::vector<std::int64_t> tiles = own.tiles(loops), their_tiles = theirs.tiles(their_loops);
-    for (std::size_t d = 0; d < producer.domain.dims.size(); ++d)
-      if (const Dim& dim = producer.domain.dims[d]; dim.kind == DimKind::reduction && tiles[d] < dim.extent)
-        return error(fmt::format("then {}: {} is not complete here: {} of {} points of {} are added up", name,
-                                 tensor.name, tiles[d], dim.extent, dim.name),
-                     split_over_instances(own, loops, static_cast<int>(d))
-                         ? fmt::format("its partial sums are complete after all instances: leave it out, and {} "
-                                       "follows as a nest of its own",
-                                       name)
-                         : fmt::format("write it at a stage above the loop of {}", dim.name));
-    std::vector<bool> matched_there(theirs.statement.domain.dims.size(), false);
-    std::map<std::string, std::string> first_match;  // of the producer's dims
-    for (const Access& read : theirs.statement.reads) {
-      if (read.tensor != producer.write.tensor) continue;
-      const auto matched = matched_dims(producer.write, read);
-      if (!matched)
-        return error(fmt::format("then {}: an index of {} is no plain dim on both sides", name, tensor.name),
-                     "fusion needs plain dims: those fused for an instruction are not");
-      for (const auto& [dim, other] : *matched) {
-        const auto d = static_cast<std::size_t>(producer.domain.find(dim));
-        if (!other.as_dim()) {
-          if (tiles[d] == producer.domain.dims[d].extent) continue;
-          return error(fmt::format("then {}: it needs all of {}; the tile has {} of {} points", name, dim, tiles[d],
-                                   producer.domain.dims[d].extent));
-        }
-        const auto o = static_cast<std::size_t>(theirs.statement.domain.find(*other.as_dim()));
-        matched_there[o] = true;
-        const std::string& before = first_match.emplace(dim, *other.as_dim()).first->second;
-        if (before != *other.as_dim() && tiles[d] < producer.domain.dims[d].extent)  // T[i] * T[j]
-          return error(fmt::format("then {}: it reads {} at {} and at {}; the tile has {} of {} points of {}", name,
-                                   tensor.name, before, *other.as_dim(), tiles[d], producer.domain.dims[d].extent, dim),
-                       "use tiles with all of " + dim);
-        if (theirs.statement.domain.dims[o].extent != producer.domain.dims[d].extent)
-          return error(fmt::format("then {}: its {} has {} points, {} has {}", name,
-                                   theirs.statement.domain.dims[o].name, theirs.statement.domain.dims[o].extent, dim,
-                                   producer.domain.dims[d].extent));
-        if (tiles[d] != their_tiles[o])
-          return error(fmt::format("then {}: the tile here has {} points of {}; that of the nest of {} has {} of {}",
-                                   name, tiles[d], dim, name, their_tiles[o], theirs.statement.domain.dims[o].name),
-                       "both nests need the same tile at their stages");
-      }
-    }
-    const std::vector<Dim>& dims = theirs.statement.domain.dims;
-    for (std::size_t d = 0; d < dims.size(); ++d)
-      if (dims[d].kind == DimKind::reduction && their_tiles[d] < dims[d].extent)
-        return error(fmt::format("then {}: it adds up {}, and the tile has {} of its {} points", name, dims[d].name,
-                                 their_tiles[d], dims[d].extent),
-                     fmt::format("use tiles with all of {}", dims[d].name));
-    for (int w = 0; w < their_loops; ++w)
-      if (const auto d = static_cast<std::size_t>(theirs.loops[static_cast<std::size_t>(w)].dim); !matched_there[d])
-        return error(fmt::format("then {}: its nest loops over {} above the tile, and {} has no such dim", name,
-                                 theirs.statement.domain.dims[d].name, tensor.name),
-                     "loop over it below");
-    return std::nullopt;
+      return error(
+          fmt::format("then {}: tiles of {} share elements or leave some out", theirs.statement.name, tensor.name));
+    return TileMatch(tensor, NestAtTile(own, line), NestAtTile(theirs, their_line)).mismatch();
   }
 
   const Schedule& schedule_;
