@@ -21,10 +21,151 @@
 namespace isamap {
 namespace {
 
-/// One resolution in progress.
-class Resolver {
+/// Resolution of `stage` lines, and the state of a resolution in progress.
+class StageResolver {
+ protected:
+  StageResolver(const Nest& nest, ResolvedNest& view) : nest_(nest), view_(view) {}
+
+  void problem(const std::string& message, const std::string& hint = "") {
+    const auto l = static_cast<std::size_t>(line_);
+    if (l >= nest_.lines.size()) return problems_.push_back(error(message, hint));
+    problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
+  }
+
+  void stage(const Stage& s) {
+    const auto memory = view_.model->find_memory(s.memory);
+    std::vector<std::string> known;
+    for (const Memory& m : view_.model->memories()) known.push_back(m.name);
+    if (!memory)
+      return problem("no memory '" + s.memory + "' in " + view_.model->name, yaml::did_you_mean(s.memory, known));
+    known.clear();
+    bool found = false;
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const std::string name = access_name(view_.kernel->tensors, view_.statement, a);
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
+      found = true;
+      if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // filled by accesses, not by moves
+        if (s.ahead > 0) view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
+        continue;
+      }
+      int& last = view_.innermost[static_cast<std::size_t>(a)];
+      view_.stages.push_back({a, *memory, static_cast<int>(view_.loops.size()), last, line_, s,
+                              nest_.lines[static_cast<std::size_t>(line_)].where});
+      last = static_cast<int>(view_.stages.size()) - 1;
+    }
+    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
+    moves(s);
+    if (!s.layout.empty()) layout(s, *memory);
+    if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
+    if (const auto lacks = missing_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
+    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
+      problem(fmt::format("x{}: several sets of registers need an unrolled loop right above", s.buffers),
+              fmt::format("write it right below a sequential `for .. unroll`, or leave out x{}", s.buffers));
+    initial_value(s, found);
+    if (s.ahead_of_time) ahead_of_time(s, *memory);
+  }
+
+  const Nest& nest_;
+  ResolvedNest& view_;
+  Diagnostics problems_;
+  int line_ = 0;
+  std::vector<std::int64_t> tile_;  // by dim, at this line
+
+ private:
+  /// Checks `first`; `found`: the statement has the tensor.
+  void initial_value(const Stage& s, bool found) {
+    const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
+    if (found && s.first != First::fill && s.tensor != written)
+      problem("'first' sets the initial value of an accumulator; " + s.tensor + " is only read", "leave it out");
+    else if (s.first == First::load && !inout(s.tensor))
+      problem("first load: " + s.tensor + " is not inout, so memory has no initial value",
+              "leave it out, or write inout: true at the tensor");
+    else if (s.first == First::flag && !(view_.instruction && can_start_at_zero(*view_.instruction)))
+      problem(fmt::format("first flag: {} always accumulates, and {} is undefined at the first call",
+                          view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
+              view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
+                                  "start: {OPERAND: [zero, keep]}"
+                                : "leave it out: the tile is cleared first");
+  }
+
+  void ahead_of_time(const Stage& s, MemoryId memory) {
+    if (const auto by = written_by(s))
+      problem("aot: " + s.tensor + " is computed by " + *by + "; only inputs can be packed before the program runs",
+              "leave it out: the copy is made at every call");
+    if (!view_.loops.empty()) problem("aot: tiles packed ahead of time must be staged above all loops");
+    if (!view_.model->versions().empty())
+      problem("aot: the packed layout may differ between the versions for other sizes of " + view_.model->name,
+              "leave it out: the copy is made at every call");
+    if (memory != view_.model->home())
+      problem("aot: tiles packed before the program runs must be in " + view_.model->memory(view_.model->home()).name,
+              "put a second stage below it for " + s.memory);
+  }
+
+  /// The statement that writes the tensor of a stage; nothing: it is an input.
+  std::optional<std::string> written_by(const Stage& s) const {
+    for (int a = 0; a < access_count(view_.statement); ++a)
+      for (const Computation& c : view_.kernel->statements)
+        if (holds(s, view_.kernel->tensors, view_.statement, a) &&
+            c.write.tensor == access_of(view_.statement, a).tensor)
+          return c.name;
+    return std::nullopt;
+  }
+
+  /// Is the next loop above sequential and unrolled, with only multi-buffered register stages in between?
+  bool below_unrolled_loop() const {
+    for (int l = line_ - 1; l >= 0; --l) {
+      const auto& line = nest_.lines[static_cast<std::size_t>(l)].is;
+      if (const auto* f = std::get_if<For>(&line)) return f->unroll && f->unit.empty();
+      const auto* s = std::get_if<Stage>(&line);
+      const auto memory = s ? view_.model->find_memory(s->memory) : std::nullopt;
+      if (!memory || s->buffers < 2 || !view_.model->memory(*memory).is_register()) return false;
+    }
+    return false;
+  }
+
+  void moves(const Stage& s) {
+    std::vector<std::string> known;
+    for (const Instruction& i : view_.model->instructions())
+      if (is_move(i)) known.push_back(i.name);
+    for (const std::string& name : s.via)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        problem("no move '" + name + "' in " + view_.model->name, yaml::did_you_mean(name, known));
+  }
+
+  bool inout(const std::string& tensor) const {
+    return std::any_of(view_.kernel->tensors.begin(), view_.kernel->tensors.end(),
+                       [&](const Tensor& t) { return t.name == tensor && t.inout; });
+  }
+
+  /// Checks the layout as lowering does, for the tiles at this line.
+  void layout(const Stage& s, MemoryId memory) {
+    if (view_.model->memory(memory).is_register())
+      return problem("in registers the instruction determines the layout", "leave 'as' out");
+    Tiles tiles;
+    for (std::size_t d = 0; d < tile_.size(); ++d)
+      tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
+    if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
+      return problem(no, "digits such as j/32 and j%32 together cover j");
+    std::set<std::string> said;
+    for (const LayoutDigit& digit : s.layout) said.merge(digit.index.names());
+    for (int a = 0; a < access_count(view_.statement); ++a) {
+      const Access& access = access_of(view_.statement, a);
+      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
+      for (const AffineExpr& index : access.index)
+        for (const std::string& name : index.names())
+          if (tiles.at(name).size > 1 && said.insert(name).second)
+            problem(fmt::format("the layout lacks {}, of which the tile has {} points", name, tiles.at(name).size),
+                    "each dim of " + s.tensor + " must be in its layout, whole or in digits such as " + name +
+                        "/16 and " + name + "%16");
+    }
+  }
+};
+
+/// Resolution of a nest, line by line.
+class Resolver : StageResolver {
  public:
-  Resolver(const Nest& nest, ResolvedNest& view) : nest_(nest), view_(view) {}
+  Resolver(const Nest& nest, ResolvedNest& view) : StageResolver(nest, view) {}
 
   Diagnostics run() {
     if (!find_do()) return std::move(problems_);
@@ -39,12 +180,6 @@ class Resolver {
   }
 
  private:
-  void problem(const std::string& message, const std::string& hint = "") {
-    const auto l = static_cast<std::size_t>(line_);
-    if (l >= nest_.lines.size()) return problems_.push_back(error(message, hint));
-    problems_.push_back(error_at(nest_.lines[l].where, "'" + print(nest_.lines[l]) + "': " + message, hint));
-  }
-
   bool find_do() {
     const Do* last = nullptr;
     for (std::size_t l = 0; l < nest_.lines.size(); ++l) {
@@ -175,120 +310,6 @@ class Resolver {
               "loop over the rest sequentially");
   }
 
-  void stage(const Stage& s) {
-    const auto memory = view_.model->find_memory(s.memory);
-    std::vector<std::string> known;
-    for (const Memory& m : view_.model->memories()) known.push_back(m.name);
-    if (!memory)
-      return problem("no memory '" + s.memory + "' in " + view_.model->name, yaml::did_you_mean(s.memory, known));
-    known.clear();
-    bool found = false;
-    for (int a = 0; a < access_count(view_.statement); ++a) {
-      const std::string name = access_name(view_.kernel->tensors, view_.statement, a);
-      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
-      found = true;
-      if (view_.model->memory(*memory).kind == MemoryKind::cache) {  // filled by accesses, not by moves
-        if (s.ahead > 0) view_.prefetches.push_back({a, static_cast<int>(view_.loops.size()), s.ahead});
-        continue;
-      }
-      int& last = view_.innermost[static_cast<std::size_t>(a)];
-      view_.stages.push_back({a, *memory, static_cast<int>(view_.loops.size()), last, line_, s,
-                              nest_.lines[static_cast<std::size_t>(line_)].where});
-      last = static_cast<int>(view_.stages.size()) - 1;
-    }
-    if (!found) problem("no tensor '" + s.tensor + "' in " + view_.statement.name, yaml::did_you_mean(s.tensor, known));
-    moves(s);
-    if (!s.layout.empty()) layout(s, *memory);
-    if (s.buffers < 1) problem(fmt::format("x{}: at least one buffer", s.buffers));
-    if (const auto lacks = missing_buffers(s, view_.model->memory(*memory))) problem(lacks->message, lacks->hint);
-    if (s.buffers > 1 && view_.model->memory(*memory).is_register() && !below_unrolled_loop())
-      problem(fmt::format("x{}: several sets of registers need an unrolled loop right above", s.buffers),
-              fmt::format("write it right below a sequential `for .. unroll`, or leave out x{}", s.buffers));
-    const std::string& written = view_.kernel->tensors[view_.statement.write.tensor.index()].name;
-    if (found && s.first != First::fill && s.tensor != written)
-      problem("'first' sets the initial value of an accumulator; " + s.tensor + " is only read", "leave it out");
-    else if (s.first == First::load && !inout(s.tensor))
-      problem("first load: " + s.tensor + " is not inout, so memory has no initial value",
-              "leave it out, or write inout: true at the tensor");
-    else if (s.first == First::flag && !(view_.instruction && can_start_at_zero(*view_.instruction)))
-      problem(fmt::format("first flag: {} always accumulates, and {} is undefined at the first call",
-                          view_.instruction ? view_.instruction->name : "the scalar unit", s.tensor),
-              view_.instruction ? "leave it out: the tile is cleared first; or describe the choice at the instruction, "
-                                  "start: {OPERAND: [zero, keep]}"
-                                : "leave it out: the tile is cleared first");
-    if (const auto by = s.ahead_of_time ? written_by(s) : std::nullopt)
-      problem("aot: " + s.tensor + " is computed by " + *by + "; only inputs can be packed before the program runs",
-              "leave it out: the copy is made at every call");
-    if (s.ahead_of_time && !view_.loops.empty())
-      problem("aot: tiles packed ahead of time must be staged above all loops");
-    if (s.ahead_of_time && !view_.model->versions().empty())
-      problem("aot: the packed layout may differ between the versions for other sizes of " + view_.model->name,
-              "leave it out: the copy is made at every call");
-    if (s.ahead_of_time && *memory != view_.model->home())
-      problem("aot: tiles packed before the program runs must be in " + view_.model->memory(view_.model->home()).name,
-              "put a second stage below it for " + s.memory);
-  }
-
-  /// The statement that writes the tensor of a stage; nothing: it is an input.
-  std::optional<std::string> written_by(const Stage& s) const {
-    for (int a = 0; a < access_count(view_.statement); ++a)
-      for (const Computation& c : view_.kernel->statements)
-        if (holds(s, view_.kernel->tensors, view_.statement, a) &&
-            c.write.tensor == access_of(view_.statement, a).tensor)
-          return c.name;
-    return std::nullopt;
-  }
-
-  /// Is the next loop above sequential and unrolled, with only multi-buffered register stages in between?
-  bool below_unrolled_loop() const {
-    for (int l = line_ - 1; l >= 0; --l) {
-      const auto& line = nest_.lines[static_cast<std::size_t>(l)].is;
-      if (const auto* f = std::get_if<For>(&line)) return f->unroll && f->unit.empty();
-      const auto* s = std::get_if<Stage>(&line);
-      const auto memory = s ? view_.model->find_memory(s->memory) : std::nullopt;
-      if (!memory || s->buffers < 2 || !view_.model->memory(*memory).is_register()) return false;
-    }
-    return false;
-  }
-
-  void moves(const Stage& s) {
-    std::vector<std::string> known;
-    for (const Instruction& i : view_.model->instructions())
-      if (is_move(i)) known.push_back(i.name);
-    for (const std::string& name : s.via)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        problem("no move '" + name + "' in " + view_.model->name, yaml::did_you_mean(name, known));
-  }
-
-  bool inout(const std::string& tensor) const {
-    return std::any_of(view_.kernel->tensors.begin(), view_.kernel->tensors.end(),
-                       [&](const Tensor& t) { return t.name == tensor && t.inout; });
-  }
-
-  /// Checks the layout as lowering does, for the tiles at this line.
-  void layout(const Stage& s, MemoryId memory) {
-    if (view_.model->memory(memory).is_register())
-      return problem("in registers the instruction determines the layout", "leave 'as' out");
-    Tiles tiles;
-    for (std::size_t d = 0; d < tile_.size(); ++d)
-      tiles[view_.statement.domain.dims[d].name] = {AffineExpr(0), tile_[d]};
-    if (const std::string no = layout_refusal(s.layout, view_.instruction.get(), tiles); !no.empty())
-      return problem(no, "digits such as j/32 and j%32 together cover j");
-    std::set<std::string> said;
-    for (const LayoutDigit& digit : s.layout) said.merge(digit.index.names());
-    for (int a = 0; a < access_count(view_.statement); ++a) {
-      const Access& access = access_of(view_.statement, a);
-      if (!holds(s, view_.kernel->tensors, view_.statement, a)) continue;
-      for (const AffineExpr& index : access.index)
-        for (const std::string& name : index.names())
-          if (tiles.at(name).size > 1 && said.insert(name).second)
-            problem(fmt::format("the layout lacks {}, of which the tile has {} points", name, tiles.at(name).size),
-                    "each dim of " + s.tensor + " must be in its layout, whole or in digits such as " + name +
-                        "/16 and " + name + "%16");
-    }
-  }
-
   /// ", or map it to mma: k=k" if the instruction has virtual dims.
   std::string free_dims(std::size_t d) const {
     if (!view_.instruction || view_.instruction_dim[d] >= 0) return "";
@@ -317,11 +338,6 @@ class Resolver {
     }
   }
 
-  const Nest& nest_;
-  ResolvedNest& view_;
-  Diagnostics problems_;
-  int line_ = 0;
-  std::vector<std::int64_t> tile_;
   std::map<int, std::int64_t> last_tile_;  // dim -> tile of its innermost loop so far
   std::map<std::pair<std::int32_t, int>, double> used_;
 };
